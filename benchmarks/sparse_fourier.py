@@ -23,7 +23,6 @@ from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from itertools import product
-from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -64,7 +63,7 @@ def seconds(call: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def rows(law: str, m: int, n: int, rng: np.random.Generator) -> Rows:
-    """Signs (m, n) of normal variables: neighbours, blocks of ten or all columns correlated by .5; cut at 0 or biased."""
+    """Signs (m, n) of normal variables: neighbours, blocks of ten or all correlated by .5; cut at 0 or biased."""
     normal, share = rng.standard_normal((m, n)), 0.5**0.5  # sin(pi / 4): signs then correlate by .5
     if law.startswith("chain"):
         for i in range(1, n):
@@ -162,7 +161,7 @@ def fit_peak(law: str, n: int, degree: int, m: int, s: int, least: float, bar: A
 
 
 def tree_spectrum(node: dict[str, Any]) -> dict[frozenset[int], float]:
-    """Fourier coefficients of a tree of LightGBM on signs: (left + right) / 2 + x_i (right - left) / 2 at each split."""
+    """Fourier coefficients of a tree on signs: (left + right) / 2 + x_i (right - left) / 2 at each split."""
     if "leaf_value" in node:
         return {frozenset(): node["leaf_value"]}
     spectrum, column = defaultdict[frozenset[int], float](float), frozenset([node["split_feature"]])
@@ -198,17 +197,15 @@ def boosted_spectrum(X: Rows, y: Array) -> Callable[[Rows], Array]:
     return by_validation(fit, list(product((3, 5), (8, 16, 32, 64, 128))), X, y)
 
 
-def mcp(M: Array, y: Array) -> Callable[[Array], Array]:
-    """skglm's minimax concave penalty on the monomials; its weight by validation."""
+def mcp(monomials: Callable[[Rows], Any], X: Rows, y: Array) -> Callable[[Rows], Array]:
+    """Skglm's minimax concave penalty on the monomials; its weight by validation."""
     from skglm import MCPRegression
 
+    M = monomials(X).astype(np.float64)
     largest = float(np.abs(M.T @ (y - y.mean())).max()) / len(y)
-    return by_validation(
-        lambda alpha, M, y: MCPRegression(alpha=alpha).fit(M, y).predict,
-        (largest * np.geomspace(0.8, 0.02, 15)).tolist(),
-        M,
-        y,
-    )
+    alphas = (largest * np.geomspace(0.8, 0.02, 15)).tolist()
+    predict = by_validation(lambda alpha, M, y: MCPRegression(alpha=alpha).fit(M, y).predict, alphas, M, y)
+    return lambda new: predict(monomials(new).astype(np.float64))
 
 
 def compared_target(kind: str, rng: np.random.Generator) -> tuple[int, Callable[[int], tuple[Rows, Array, Array]]]:
@@ -223,7 +220,7 @@ def compared_target(kind: str, rng: np.random.Generator) -> tuple[int, Callable[
     junta_rng = rng.integers(2**32)
 
     def draw(m: int) -> tuple[Rows, Array, Array]:
-        X = rows(law, m, 30, np.random.default_rng(0) if False else rng)
+        X = rows(law, m, 30, rng)
         if kind == "junta":
             clean = JUNTAS["random"](X[:, columns], np.random.default_rng(junta_rng)).astype(np.float64)
             return X, 0.6 * clean, clean * np.where(rng.random(m) < 0.2, -1, 1)
@@ -236,38 +233,40 @@ def compared_target(kind: str, rng: np.random.Generator) -> tuple[int, Callable[
                 clean += value[node - 15]
         else:
             clean = characters(X, terms) @ beta
-        return X, clean, clean + (rng.standard_normal(m) if kind != "trees" else 0.5 * rng.standard_normal(m))
+        return X, clean, clean + (0.5 if kind == "trees" else 1.0) * rng.standard_normal(m)
 
     return len(terms), draw
 
 
+def sides(s: int, X: Rows, y: Array) -> dict[str, Callable[[], Callable[[Rows], Any]]]:
+    """What fits rows, and then predicts."""
+    monomials = partial(characters, subsets=subsets_of(subset_masks(X.shape[1], 3, 1)))
+
+    def explicit(model: Any) -> Callable[[Rows], Any]:
+        fitted = model.fit(monomials(X), y)
+        return lambda new: fitted.predict(monomials(new))
+
+    both: dict[str, Callable[[], Callable[[Rows], Any]]] = {
+        "SparseFourierRegressor": lambda: SparseFourierRegressor(3, random_state=0).fit(X, y).predict,
+        "OMP, given s": lambda: explicit(OrthogonalMatchingPursuit(n_nonzero_coefs=s)),
+        "LassoCV": lambda: explicit(LassoCV(cv=3, alphas=40, selection="random", tol=1e-3)),
+        "HistGradientBoosting": lambda: HistGradientBoostingRegressor().fit(X, y).predict,
+    }
+    if find_spec("skglm"):
+        both["skglm, MCP"] = lambda: mcp(monomials, X, y)
+    if find_spec("lightgbm"):
+        both["LightGBM, its spectrum"] = lambda: boosted_spectrum(X, y)
+    return both
+
+
 def compared(kind: str, arguments: Any) -> list[Figure]:
     """Errors and seconds of all sides on one kind of target, n = 30, degree 3 (4,525 monomials), 2,000 rows."""
-    every, errors, took = subsets_of(subset_masks(30, 3, 1)), defaultdict(list), defaultdict(list)
+    errors, took = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
     for draw in range(1 if arguments.quick else 3):
-        rng = np.random.default_rng([30, draw])
-        s, rows_of = compared_target(kind, rng)
+        s, rows_of = compared_target(kind, np.random.default_rng([30, draw]))
         X, _, y = rows_of(2_000)
         new, truth, _ = rows_of(4_000)
-        monomials = partial(characters, subsets=every)
-
-        def explicit(model: Any, X: Rows = X, y: Array = y, monomials: Any = monomials) -> Callable[[Rows], Array]:
-            fitted = model.fit(monomials(X), y)
-            return lambda new: fitted.predict(monomials(new))
-
-        sides: dict[str, Callable[[], Callable[[Any], Array]]] = {
-            "SparseFourierRegressor": lambda X=X, y=y: SparseFourierRegressor(3, random_state=0).fit(X, y).predict,
-            "OrthogonalMatchingPursuit, given s": lambda e=explicit, s=s: e(
-                OrthogonalMatchingPursuit(n_nonzero_coefs=s)
-            ),
-            "LassoCV": lambda e=explicit: e(LassoCV(cv=3, alphas=40, precompute=False, selection="random", tol=1e-3)),
-            "HistGradientBoostingRegressor": lambda X=X, y=y: HistGradientBoostingRegressor().fit(X, y).predict,
-        }
-        if find_spec("skglm"):
-            sides["skglm, MCP"] = lambda X=X, y=y, M=monomials: lambda new, f=mcp(M(X) * 1.0, y): f(M(new) * 1.0)
-        if find_spec("lightgbm"):
-            sides["LightGBM, its spectrum"] = lambda X=X, y=y: boosted_spectrum(X, y)
-        for side, fit in sides.items():
+        for side, fit in sides(s, X, y).items():
             predict, its = seconds(fit)
             took[side].append(its)
             errors[side].append(float(np.mean((predict(new) - truth) ** 2) / truth.var()))
@@ -304,7 +303,7 @@ def main() -> int:
             for kind in COMPARED:
                 figures += compared(kind, arguments)
         if "planted" in arguments.only and not arguments.quick:
-            arguments.repeats = min(arguments.repeats, 5)
+            arguments.repeats = min(arguments.repeats, 3)
             figures += family(*LARGE, arguments=arguments)
     return report("sparse_fourier", figures, arguments.out)
 

@@ -104,7 +104,7 @@ class TermPool:
         return max(squared_error, LEAST_VARIANCE)
 
     def _worth(self, change: Array, squared_error: Array | float, size: int, which: Any = slice(None)) -> Array:
-        """Squares of the t of changes to this squared error, of a model of ``size`` monomials, less what they must be."""
+        """By how much the squares of the t of changes, to this squared error and size, exceed the least."""
         freedom = max(1, self.sample.n_rows - size)
         t2 = np.maximum(change, 0.0) * freedom / np.maximum(squared_error, LEAST_VARIANCE)
         return np.asarray(np.where(change >= 0, t2 - self.critical(size)[self.sizes[which]] ** 2, -np.inf))
