@@ -34,6 +34,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.figures import Figure, judged, options, report
 from benchmarks.harness import alone
+from benchmarks.opponents import random_signs
 from sparsact import SparseFourierRegressor
 from sparsact.hypercube import Subset, characters, n_subsets, subset_masks, subsets_of
 from sparsact.kernels.monomial_scan import MonomialTable, quantised, strongest_monomials
@@ -154,7 +155,7 @@ def kernel(degree: int, m: int, arguments: Any) -> Figure:
 def fit_peak(law: str, n: int, degree: int, m: int, s: int, least: float, bar: Any) -> float:
     """Peak memory of a process that draws rows and fits them, in megabytes."""
     rng = np.random.default_rng(0)
-    X, terms = rows(law, m, n, rng), random_subsets(n, degree, s, rng)
+    X, terms = random_signs(n, m, rng=rng), random_subsets(n, degree, s, rng)
     y = characters(X, terms).sum(axis=1) * least * limit(n, degree, m) + rng.standard_normal(m)
     SparseFourierRegressor(degree, certify=False, random_state=0).fit(X, y)
     return peak_memory() / 1e6
