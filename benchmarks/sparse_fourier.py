@@ -186,7 +186,9 @@ def boosted_spectrum(X: Rows, y: Array) -> Callable[[Rows], Array]:
 
     def fit(choice: tuple[int, int], X: Rows, y: Array) -> Callable[[Rows], Array]:
         depth, number = choice
-        trees = LGBMRegressor(400, max_depth=depth, num_leaves=2**depth, learning_rate=0.05, n_jobs=1, verbose=-1)
+        trees = LGBMRegressor(
+            n_estimators=400, max_depth=depth, num_leaves=2**depth, learning_rate=0.05, n_jobs=1, verbose=-1
+        )
         total = defaultdict[frozenset[int], float](float)
         for tree in trees.fit(X.astype(np.float64), y).booster_.dump_model()["tree_info"]:
             for subset, value in tree_spectrum(tree["tree_structure"]).items():
