@@ -58,6 +58,7 @@ BENCHMARKS = {
         ("bucket_kernels", ()),
         ("packed", ()),
         ("sparse_fourier", ()),
+        ("pac", ()),
         ("units", ()),
         ("monte_carlo", ()),
         ("certificates", ()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from sparsact.kernels.monomial_scan import (
 )
 from sparsact.learners.points import unpack
 from sparsact.learners.sparse_fourier.integer_sample import IntegerSample
-from sparsact.learners.sparse_fourier.terms import TermPool
+from sparsact.learners.sparse_fourier.terms import NEAREST, TermPool
 
 Array = NDArray[np.float64]
 
@@ -30,7 +31,6 @@ MOST_ROUNDS = 30
 NEAR = 0.65  # share of the critical value at which a scan keeps a monomial
 ALIAS, ALIASES = 0.1, 20_000  # least correlation, and the most aliases of a model
 ALIAS_ROWS = 4_096  # by which aliases are found
-STRONG = 2.0  # critical values from which a term counts as strong
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ class SearchOptions:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """Terms without the constant, least significant t, number of rounds, and whether a full scan found nothing more."""
+    """Terms without the constant, least significant t by size, rounds, and whether a full scan found nothing more."""
 
     masks: Masks
-    critical: float
+    critical: Array
     n_rounds: int
     certified: bool
 
@@ -69,10 +69,18 @@ class TermSearch:
         self.screen_rows = share if worth else 0
         self.singles = masks_of(np.arange(self.n)[:, None], self.n)
 
-    def critical(self, size: int) -> float:
-        """Least size of a significant t in a model of this size: Bonferroni's, at half of the level."""
-        level = self.options.significance / (4 * self.n_monomials)
-        return float(-stdtrit(max(1, self.m - size), level))
+    def critical(self, size: int) -> Array:
+        """Least significant t of monomials with 0, 1, ..., d coordinates, in a model of this size; 0 for the constant.
+
+        Bonferroni's, at half of the level. Monomials of each size share twice the level of those with one less.
+        """
+        level = self.options.significance / 4 * 2.0 ** np.arange(self.degree) / (2.0**self.degree - 1)
+        return np.append(0.0, -stdtrit(max(1, self.m - size), level / self._by_size))
+
+    @cached_property
+    def _by_size(self) -> Array:
+        """Number of monomials with 1, ..., d coordinates."""
+        return np.array([float(comb(self.n, k)) for k in range(1, self.degree + 1)])
 
     def run(self) -> SearchResult:
         """Search."""
@@ -98,24 +106,16 @@ class TermSearch:
         return SearchResult(self.distinct(pool), self.critical(len(model)), number + 1, certified)
 
     def distinct(self, pool: TermPool) -> Masks:
-        """Terms of the model, without weak ones that one other monomial might explain.
+        """Terms of the model, without those that one or two other monomials might explain.
 
-        A monomial that resembles a missing one is significant without being there. Next to the other it no longer is,
-        which is tested at the other half of the level, divided by the number of terms. Where columns are biased, a
-        product resembles the products of some of its coordinates, of which two may be missing: it is tested next to
-        all of them.
+        A monomial that resembles missing ones is significant without being there; next to them it no longer is. That is
+        tested at the other half of the level, divided by the number of terms.
         """
-        terms, moves = pool.masks[pool.chosen[1:]], pool.moves()
-        if not len(terms):
-            return terms
-        freedom = max(1, self.m - len(pool.chosen))
-        level = self.options.significance / (4 * len(terms))
-        own = np.sqrt(moves.loss[1:] * freedom / moves.squared_error)
-        beside = moves.beside_one_more(freedom)
-        weak = own < STRONG * self.critical(len(pool.chosen))
-        for place in np.flatnonzero(weak):
-            beside[place] = min(beside[place], pool.beside_its_parts(terms[place], moves.squared_error, freedom))
-        return np.ascontiguousarray(terms[~weak | (beside >= -stdtrit(freedom, level))])
+        terms = pool.masks[pool.chosen[1:]]
+        level = self.options.significance / (4 * NEAREST * max(1, len(terms)))
+        rarity = np.append(0.0, 2 * np.log(self._by_size))
+        distinct = pool.beside_two_more(rarity) >= stdtrit(max(1, self.m - len(pool.chosen)), level) ** 2
+        return np.ascontiguousarray(terms[distinct])
 
     def residual(self, model: Masks) -> Array:
         """The target less its least squares on the monomials of the model."""
@@ -126,7 +126,7 @@ class TermSearch:
     def scanned(self, residual: Array) -> Masks:
         """Monomials of largest correlation with a residual, by all rows."""
         q = quantised(residual[: self.table.n_rows])
-        least = self._least(q, NEAR * self.critical(1))
+        least = self._least(q, NEAR * self.critical(1).max())
         return strongest_monomials(self.table, q, KEPT, least, n_threads=self.sample.n_threads)[0]
 
     def screened(self, residual: Array, number: int) -> Masks:
@@ -139,7 +139,9 @@ class TermSearch:
         masks, _ = strongest_monomials(table, q, SCREENED, self._least(q, 2.5), n_threads=self.sample.n_threads)
         means = np.abs(self.sample.ranking(masks, residual))
         best = np.argsort(-means, kind="stable")[:KEPT]
-        strong: Masks = masks[best[means[best] > 0.5 * NEAR * self.critical(1) * residual.std() / np.sqrt(self.m)]]
+        strong: Masks = masks[
+            best[means[best] > 0.5 * NEAR * self.critical(1).max() * residual.std() / np.sqrt(self.m)]
+        ]
         return strong
 
     @staticmethod

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from sparsact.hypercube import Masks, masks_of, subsets_of
+from sparsact.hypercube import Masks, sizes
 from sparsact.learners.sparse_fourier.integer_sample import IntegerSample
 
 Array = NDArray[np.float64]
@@ -26,6 +26,8 @@ Integers = NDArray[np.intp]
 
 LEAST_NEW = 1e-3  # share of a monomial outside of the model, below which it is an alias of what is there
 RESEMBLING = 0.2  # correlation of monomials that may be taken for one another
+NEAREST = 32  # monomials that a term is tested with
+SAME = 0.01  # share of a term that these leave, below which they are another way to write it
 LEAST_VARIANCE = 1.0  # of a target of integers that were rounded at random
 
 
@@ -63,23 +65,16 @@ class Moves:
         a = self.a[:, None] + self.h[:, 1:] * share
         return np.where(a > LEAST_NEW, b**2 / np.maximum(a, LEAST_NEW), 0.0) - self.loss[1:]
 
-    def beside_one_more(self, n_rows: int) -> Array:
-        """Least t of each monomial of the model but the constant, were any other of the pool added, (s - 1,)."""
-        usable = (self.gain >= 0) & (self.a > LEAST_NEW)
-        h, a, b = self.h[usable, 1:], self.a[usable, None], self.b[usable, None]
-        beta, variance = self.beta[1:] - h * b / a, self.inverse.diagonal()[1:] + h**2 / a
-        t = np.abs(beta) / np.sqrt(variance * self.squared_error / n_rows)
-        return np.asarray(t.min(axis=0, initial=np.inf))
-
 
 class TermPool:
     """Monomials that a model may hold, and the model: some of them, the constant first."""
 
-    def __init__(self, sample: IntegerSample, masks: Masks, n_chosen: int, critical: Callable[[int], float]) -> None:
+    def __init__(self, sample: IntegerSample, masks: Masks, n_chosen: int, critical: Callable[[int], Array]) -> None:
         self.sample = sample
         self.masks = masks  # those of the model first
         self.chosen = list(range(n_chosen))
-        self.critical = critical  # t of s monomials
+        self.critical = critical  # t of monomials by their sizes, in a model of s monomials
+        self.sizes = sizes(masks)
         self.banned: set[int] = set()
         self.means = sample.means(masks)
         self.square = float(np.mean(sample.target**2))
@@ -108,13 +103,20 @@ class TermPool:
     def _floor(self, squared_error: float) -> float:
         return max(squared_error, LEAST_VARIANCE)
 
-    def _t(self, change: float, squared_error: float, size: int) -> float:
-        """Size of the t of a change of the squared error to this one, of a model of ``size`` monomials."""
+    def _worth(self, change: Array, squared_error: Array | float, size: int, which: Any = slice(None)) -> Array:
+        """By how much the squares of the t of changes, to this squared error and size, exceed the least."""
         freedom = max(1, self.sample.n_rows - size)
-        return float(np.sqrt(max(change, 0.0) * freedom / self._floor(squared_error)))
+        t2 = np.maximum(change, 0.0) * freedom / np.maximum(squared_error, LEAST_VARIANCE)
+        return np.asarray(np.where(change >= 0, t2 - self.critical(size)[self.sizes[which]] ** 2, -np.inf))
+
+    def _addition(self, gain: Array, squared_error: float, size: int) -> int | None:
+        """The monomial most worth adding to a model of ``size``, if any is."""
+        worth = self._worth(gain, squared_error - gain, size + 1)
+        k = int(worth.argmax())
+        return k if gain[k] > 0 and worth[k] >= 0 else None
 
     def select(self, most: int) -> None:
-        """Add the monomial of largest t, as long as it is significant: Gram-Schmidt on the columns of the pool."""
+        """Add the monomial most worth it, as long as one is significant: Gram-Schmidt on the columns of the pool."""
         moves = self.moves()
         a, b, error = moves.a.copy(), moves.b.copy(), moves.squared_error
         gain = moves.gain
@@ -122,8 +124,8 @@ class TermPool:
         basis = np.empty((len(self.masks), max(most + 1, old.shape[1])), order="F")  # only what is used takes memory
         basis[:, : old.shape[1]] = old
         for size in range(len(self.chosen), most + 1):
-            k = int(gain.argmax())
-            if gain[k] <= 0 or self._t(gain[k], error - gain[k], size + 1) < self.critical(size + 1):
+            k = self._addition(gain, error, size)
+            if k is None:
                 return
             self.chosen.append(k)
             error = self._floor(error - gain[k])
@@ -152,16 +154,37 @@ class TermPool:
             if self.score() >= score - 1e-9:
                 self.chosen = before
 
-    def beside_its_parts(self, mask: Masks, squared_error: float, freedom: int) -> float:
-        """Size of the t of a monomial of the model, were all products of some of its coordinates in it."""
-        (members,), n = subsets_of(mask[None]), self.sample.points.n
-        parts = [part for size in range(1, len(members)) for part in combinations(members, size)]
-        others = self.masks[[k for k in self.chosen if (self.masks[k] != mask).any()]]
-        others = np.unique(np.concatenate([others, masks_of(parts, n)]), axis=0)
-        cross, means = self.sample.products(others, mask[None])[:, 0], self.sample.means(others)
-        share, beta = np.linalg.lstsq(self.sample.products(others, others), np.stack([cross, means], 1), 1e-9)[0].T
-        a, b = 1 - cross @ share, self.sample.means(mask[None])[0] - cross @ beta
-        return float(abs(b) * np.sqrt(freedom / (a * squared_error))) if a > LEAST_NEW else 0.0
+    def beside_two_more(self, rarity: Array) -> Array:
+        """Least square of t of each term of the model, were any one or two monomials that resemble it there, (s - 1,).
+
+        To the square is added by how much ``rarity``, of each size, is larger for the others than for the term.
+        What a term and these others share but for ``SAME`` counts as one function, which no rows could tell apart.
+        """
+        rare = rarity[self.sizes]
+        moves, cross, least = self.moves(), self.cross(), np.empty(len(self.chosen) - 1)
+        others = np.flatnonzero((moves.gain >= 0) & (moves.a > LEAST_NEW))
+        scale = moves.squared_error / max(1, self.sample.n_rows - len(self.chosen))
+        for place in range(1, len(self.chosen)):
+            h, own = moves.h[:, place], moves.inverse[place, place]
+            outside = (self.masks[others] & ~self.masks[self.chosen[place]]).any(axis=1)
+            far = np.where(outside, -(h[others] ** 2) / moves.a[others], -np.inf)  # parts of the term come first
+            near = others[np.argsort(far, kind="stable")[:NEAREST]]
+            one, two = np.tril_indices(len(near))
+            a = self.sample.products(self.masks[near], self.masks[near]) - moves.h[near] @ cross[near].T
+            # The inverse of the 2 x 2 matrix of each pair; of the pair of one with itself, that of one.
+            apart = np.where(one == two, 0.0, a[one, two])
+            diagonal = a.diagonal()
+            determinant = diagonal[one] * diagonal[two] - apart**2
+            usable = determinant > LEAST_NEW * diagonal[one] * diagonal[two]
+            one, two, apart, determinant = one[usable], two[usable], apart[usable], determinant[usable]
+            second = np.where(one == two, 0.0, 1.0)
+            (h1, h2), (b1, b2) = (h[near][one], second * h[near][two]), (moves.b[near][one], moves.b[near][two])
+            w1, w2 = diagonal[two] * h1 - apart * h2, diagonal[one] * h2 - apart * h1
+            variance = own + (h1 * w1 + h2 * w2) / determinant
+            t2 = (moves.beta[place] - (b1 * w1 + b2 * w2) / determinant) ** 2 / (variance * scale)
+            t2 += np.maximum(rare[near[one]] + second * rare[near[two]] - rare[self.chosen[place]], 0)
+            least[place - 1] = t2[own > SAME * variance].min(initial=np.inf)
+        return least
 
     def _resembles(self, k: int) -> bool:
         """Whether another monomial of the pool has a correlation of some size with this one."""
@@ -170,30 +193,30 @@ class TermPool:
         return bool(similar[1:].max(initial=0.0) > RESEMBLING)
 
     def score(self) -> float:
-        """Twice the negative log-likelihood of the model, with a price of the square of the critical t a monomial."""
-        size = len(self.chosen)
-        return self.sample.n_rows * float(np.log(self.moves().squared_error)) + size * self.critical(size) ** 2
+        """Twice the negative log-likelihood of the model, with a price of the square of its critical t a monomial."""
+        price = float((self.critical(len(self.chosen))[self.sizes[self.chosen]] ** 2).sum())
+        return self.sample.n_rows * float(np.log(self.moves().squared_error)) + price
 
     def polish(self, most: int) -> None:
         """Drop what is not significant, exchange what fits worse, and add, until no change lowers the error enough."""
         for _ in range(20 + 10 * len(self.chosen)):
             moves, size = self.moves(), len(self.chosen)
             if size > 1:
-                weakest = 1 + int(moves.loss[1:].argmin())
-                if self._t(moves.loss[weakest], moves.squared_error, size) < self.critical(size):
-                    del self.chosen[weakest]
+                worth = self._worth(moves.loss[1:], moves.squared_error, size, self.chosen[1:])
+                weakest = int(worth.argmin())
+                if worth[weakest] < 0:
+                    del self.chosen[1 + weakest]
                     continue
-            k = int(moves.gain.argmax())
-            if size <= most and self._t(moves.gain[k], moves.squared_error - moves.gain[k], size + 1) >= self.critical(
-                size + 1
-            ):
+            k = self._addition(moves.gain, moves.squared_error, size) if size <= most else None
+            if k is not None:
                 self.chosen.append(k)
                 continue
             if size == 1:
                 return
-            exchanges = moves.exchanges()
+            unit, price = moves.squared_error / self.sample.n_rows, self.critical(size)[self.sizes] ** 2
+            exchanges = moves.exchanges() / unit + price[self.chosen[1:]] - price[:, None]
             exchanges[[*self.chosen, *self.banned]] = -np.inf
             better, worse = divmod(int(exchanges.argmax()), size - 1)
-            if exchanges[better, worse] * self.sample.n_rows <= 1e-2 * moves.squared_error:
+            if exchanges[better, worse] <= 1e-2:
                 return
             self.chosen[1 + worse] = better
