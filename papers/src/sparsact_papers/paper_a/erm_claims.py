@@ -89,8 +89,8 @@ def _of(family: str) -> tuple[Claim, ...]:
             "boosted trees and polynomials from as many samples.",
             printed="O(k s n / epsilon^2) samples against Omega(s^2 / epsilon^2)",
             rule="log2 of the ratio of errors at new points, a mean over numbers of samples of each seed: holds if the "
-            "95 % interval of its mean over seeds lies below 0 for each rival; judged apart for 8 samples a weight or more, "
-            "and for fewer",
+            "95 % interval of its mean over seeds lies below 0 for each rival; judged apart for 8 samples a weight or "
+            "more, and for fewer",
             judge=partial(_judge_less, family=family),
             refuted_if="the sparse class significantly errs more than one of them from 8 samples a weight, too",
         ),
@@ -118,7 +118,7 @@ CLAIMS = (
         "of the class: holds if the 95 % interval lies above 0.9 for each number of samples, fails if below for "
         "one. Where it fails, a difference of errors is of algorithms, and not of classes",
         judge=_judge_minimum,
-        refuted_if="for some number of samples significantly more than a tenth of the runs fit worse than the planted one",
+        refuted_if="for some number of samples significantly more than a tenth of the runs fit worse than it does",
     ),
     Claim(
         name="gap",
