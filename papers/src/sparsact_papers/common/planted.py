@@ -23,6 +23,7 @@ CHUNK = 4096  # points drawn at once: a larger sample begins as a smaller one
 TRIES = 2000
 LEFT_OUT = 0.1  # most points at which a random member may have more than k active units: they are left out
 TEST_POINTS = 4000
+PAIR_THRESHOLD = 0.25  # of opposite pairs
 POINTS, NEW_POINTS = 2, 4  # streams of a seed
 
 
@@ -164,3 +165,29 @@ def table_inputs() -> Array:
     X = np.unique(load_tabular("pol").X, axis=0)
     X = X[:, X.std(axis=0) > 0]
     return np.asarray((X - X.mean(axis=0)) / X.std(axis=0))
+
+
+def opposite_pairs(
+    n: int, k: int, rng: Generator, *, correlation: float = 0.0, outputs: Array | None = None
+) -> SparselyActivatedNetwork:
+    """Pairs of units behind opposite halfspaces, k of them: one of each pair at most is active, at any point.
+
+    Parameters
+    ----------
+    n, k : int
+    rng : Generator
+    correlation : float
+        Of the normals of any two pairs: 1 if all pairs are alike.
+    outputs : ndarray of shape (2 k,), optional
+        Output weights, first of the pairs' one side and then of the other; random signs and sizes by default.
+
+    Returns
+    -------
+    network : SparselyActivatedNetwork
+        Of 2 k units, with normals of norm 1.
+    """
+    common, own = rng.normal(size=(1, n)), rng.normal(size=(k, n))
+    W = np.sqrt(correlation) * common + np.sqrt(1 - correlation) * own
+    W /= np.linalg.norm(W, axis=1, keepdims=True)
+    u = _outputs(2 * k, rng) if outputs is None else outputs
+    return SparselyActivatedNetwork(u, np.concatenate([W, -W]), np.full(2 * k, PAIR_THRESHOLD))
