@@ -9,7 +9,7 @@ from sparsact.fourier import average_sensitivity
 from sparsact.hypercube import points
 from sparsact_papers.paper_a import correlated_activations as experiment
 
-TASK = {"kind": experiment.SAME, "rho": 0.0, "n": 5, "m": 100, "fresh": 700, "seed": 1}
+TASK = {"kind": experiment.SAME, "rho": 0.0, "n": 9, "m": 100, "fresh": 700, "seed": 1}
 
 
 @pytest.mark.parametrize("kind", [experiment.SAME, experiment.OPPOSED])

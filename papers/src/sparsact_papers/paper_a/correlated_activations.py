@@ -27,7 +27,7 @@ from sparsact_papers.intervals import mean_of, range_of
 from sparsact_papers.paper_a.support_recovery import RECOVERED, overlaps
 
 SAME, OPPOSED = "pairs of the same sign", "pairs of opposed signs"
-SIZES = {Scale.SMOKE: (5, 60, 500), Scale.QUICK: (16, 400, 2000), Scale.FULL: (24, 1200, 4000)}  # n, m, new points
+SIZES = {Scale.SMOKE: (9, 60, 500), Scale.QUICK: (16, 400, 2000), Scale.FULL: (24, 1200, 4000)}  # n, m, new points
 CORRELATIONS = {Scale.SMOKE: (0.0, 0.99), Scale.QUICK: (0.0, 0.8, 0.99), Scale.FULL: (0.0, 0.8, 0.99)}
 SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 10}
 DEGREE, RATIO = 2, 4  # of least squares: degree, samples a monomial
@@ -158,8 +158,8 @@ EXPERIMENT = Experiment(
     place="beyond the paper (Lemma 9, Theorem 8)",
     title="Units that fire together",
     summary="Two pairs of units behind opposite halfspaces, on 24 signs, whose normals have correlation rho; k is 2 "
-    "throughout. Measured at 4,000 new points: average sensitivity against its bounds, least squares of degree 2 from 4 "
-    "samples a monomial, ERM in the class (a heuristic search, told s and k, from 1,200 samples), and the overlap of "
+    "throughout. Measured at 4,000 new points: average sensitivity against its bounds, least squares of degree 2 from "
+    "4 samples a monomial, ERM in the class (a heuristic search, told s and k, from 1,200 samples), and the overlap of "
     "its units with the planted ones.",
     parameters=parameters,
     measure=measure,
