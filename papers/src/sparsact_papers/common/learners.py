@@ -59,12 +59,12 @@ def chosen(learner: str, s: int, k: int, X: NDArray[np.float64], y: NDArray[np.f
     held_out = np.random.default_rng([seed, 7]).permutation(len(X)) < HELD_OUT * len(X)
 
     def error(candidate: Any) -> float:
-        model = _quiet(clone(candidate), X[~held_out], y[~held_out])
+        model = fitted(clone(candidate), X[~held_out], y[~held_out])
         return float(np.mean((model.predict(X[held_out]) - y[held_out]) ** 2))
 
     from sklearn.base import clone
 
-    return _quiet(min(_candidates(learner, s, k, X.shape, seed), key=error), X, y)
+    return fitted(min(_candidates(learner, s, k, X.shape, seed), key=error), X, y)
 
 
 def _candidates(learner: str, s: int, k: int, shape: tuple[int, ...], seed: int) -> list[Any]:
@@ -93,8 +93,10 @@ def _candidates(learner: str, s: int, k: int, shape: tuple[int, ...], seed: int)
     return [LowDegreeRegressorCV(degrees=(degree,), random_state=seed) for degree in degrees]
 
 
-def _quiet(model: Any, X: NDArray[np.float64], y: NDArray[np.float64]) -> Any:
+def fitted(model: Any, X: NDArray[np.float64], y: NDArray[np.float64]) -> Any:
     """The model, fitted; iterations are a learner's budget, and their end is no news."""
+    from sklearn.exceptions import ConvergenceWarning
+
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="lbfgs failed to converge")
+        warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(X, y)

@@ -1,7 +1,7 @@
 """Planted networks whose active sets are halfspaces of any direction, and the points at which they are k-sparse.
 
-Trees of coordinate gates are one family among six. Points at which more than k units are active are drawn again: each
-network belongs to the class, exactly, under the distribution of the points that are left.
+Points at which more than k units are active are drawn again: each network belongs to the class, exactly, under the
+distribution of the points that are left.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from sparsact.network import SparselyActivatedNetwork
 
 Array = NDArray[np.float64]
 Generator = np.random.Generator
-GATES, ROTATED, CAPS = "coordinate gates", "rotated gates", "caps of a sphere"
-CELLS, MEMBERS, REAL = "halfspace cells", "random members", "rows of pol"
+ROTATED, CAPS, CELLS = "rotated gates", "caps of a sphere", "halfspace cells"
+MEMBERS, REAL = "random members", "rows of pol"
 N_CENTRES, SPREAD = 12, 0.35  # clusters of the points of random members; their standard deviation in each direction
 CHUNK = 4096  # points drawn at once: a larger sample begins as a smaller one
 TRIES = 2000
@@ -60,12 +60,11 @@ Draw = Callable[[Generator], Iterator[Array]]  # chunks of points, without end o
 
 def _drawn(family: str, n: int, s: int, k: int, seed: int) -> tuple[Draw, SparselyActivatedNetwork]:
     rng = np.random.default_rng([seed, 1])
-    if family in (GATES, ROTATED):
+    if family == ROTATED:
         network = sum_of_gated(n, s, k, rng)
-        turn = np.linalg.qr(rng.normal(size=(n, n)))[0] if family == ROTATED else np.eye(n)
-        return _endless(lambda points: points.choice([-1.0, 1.0], (CHUNK, n)) @ turn), SparselyActivatedNetwork(
-            network.u, network.W @ turn, network.b
-        )
+        turn = np.linalg.qr(rng.normal(size=(n, n)))[0]
+        rotated = SparselyActivatedNetwork(network.u, network.W @ turn, network.b)
+        return _endless(lambda points: points.choice([-1.0, 1.0], (CHUNK, n)) @ turn), rotated
     if family == CAPS:
         return _endless(lambda points: on_sphere(points.normal(size=(CHUNK, n)))), halfspaces(n, s, 1.0, rng)
     if family == CELLS:

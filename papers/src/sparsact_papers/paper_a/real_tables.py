@@ -8,7 +8,6 @@ rows of the same table, and on uniform points, which the constraints forbid.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from itertools import product
@@ -21,6 +20,7 @@ from sparsact.hypercube import bits_to_signs
 from sparsact.reports.figure import COLOURS, INK, Chart, Frame, figure, list_axis, scale, styled
 from sparsact_papers.charts import MARKERS, curves, panelled
 from sparsact_papers.claims import Claim, Verdict, needed, only_if, within
+from sparsact_papers.common.learners import fitted
 from sparsact_papers.common.real_data import absent
 from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import Interval, mean_of
@@ -68,7 +68,7 @@ def measure(*, table: str, model: str, share: float, seed: int) -> dict[str, Any
     train, test = split(len(data.y), share, seed)
     signs = bits_to_signs(data.X).astype(np.float64)
     centre, spread = data.y[train].mean(), data.y[train].std()
-    learner = estimator(model, seed).fit(signs[train], (data.y[train] - centre) / spread)
+    learner = fitted(estimator(model, seed), signs[train], (data.y[train] - centre) / spread)
     errors = centre + spread * learner.predict(signs[test]) - data.y[test]
     measured: dict[str, Any] = {
         "mse": float(np.mean(errors**2) / data.y[test].var()),
@@ -97,26 +97,11 @@ def estimator(model: str, seed: int) -> Any:
     if model == DENSE:
         network = MLPRegressor(solver="lbfgs", max_iter=500, tol=1e-6, random_state=seed)
         choice = {"alpha": ALPHAS, "hidden_layer_sizes": [(width,) for width in WIDTHS]}
-        return _Quiet(GridSearchCV(network, choice, cv=3, scoring="neg_mean_squared_error"))
+        return GridSearchCV(network, choice, cv=3, scoring="neg_mean_squared_error")
     if model == FOREST:
         return RandomForestRegressor(200, random_state=seed)
     degrees = (1, 2, 3) if model == LOW_DEGREE else (int(model.split()[1]),)
     return LowDegreeRegressorCV(degrees=degrees, random_state=seed)
-
-
-class _Quiet:
-    """A learner that may stop at its most iterations: that is part of its budget, and no news."""
-
-    def __init__(self, learner: Any) -> None:
-        self.learner = learner
-
-    def fit(self, X: NDArray[np.float64], y: NDArray[np.float64]) -> Any:
-        """The learner itself, fitted."""
-        from sklearn.exceptions import ConvergenceWarning
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return self.learner.fit(X, y)
 
 
 def firing(active: NDArray[np.bool_], k: int) -> dict[str, float | int | None]:

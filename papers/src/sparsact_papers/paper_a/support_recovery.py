@@ -72,7 +72,6 @@ def measure(*, family: str, n: int, s: int, noise: float, m: int, seed: int) -> 
     found = overlaps(planted, model.network_, new)
     return {
         "overlap": float(found.mean()),
-        "recovered": float(np.mean(found >= RECOVERED)),
         "chance": float(overlaps(unrelated, model.network_, new).mean()),
         "error": float(np.mean((model.predict(new) - truth) ** 2)),
         "variance": float(truth.var()),
@@ -186,10 +185,7 @@ EXPERIMENT = Experiment(
             refuted_if="the overlap is significantly smaller than that with an unrelated network",
             judge=lambda rows: within(
                 mean_of(
-                    [
-                        float(np.mean(one.array("overlap") - one.array("chance")))
-                        for one in _most(rows).groups("seed").values()
-                    ]
+                    [np.mean(one.array("overlap") - one.array("chance")) for one in _most(rows).groups("seed").values()]
                 ),
                 least=0,
                 what="overlap beyond chance",
