@@ -30,23 +30,10 @@ POINTS, NEW_POINTS = 2, 4  # streams of a seed
 def sample(
     family: str, n: int, s: int, k: int, m: int, seed: int, n_new: int = TEST_POINTS
 ) -> tuple[SparselyActivatedNetwork, Array, Array]:
-    """A network, m points to learn from, and points to test on, none of which is among the first.
+    """A network of a family, m points to learn from, and ``n_new`` to test on, none of which is among the first.
 
-    Parameters
-    ----------
-    family : str
-        One of the names of this module.
-    n, s, k : int
-        Inputs (of ``REAL`` those of the table), units, and most active units.
-    m, n_new : int
-        Points to learn from, and to test on. A table with fewer rows gives those it has.
-    seed : int
-        The network is the same for every m, and the points begin alike.
-
-    Returns
-    -------
-    network : SparselyActivatedNetwork
-    X, new : ndarray of shape (m, n) and (n_new, n)
+    The network is the same for every m, and the points begin alike. Inputs of ``REAL`` are those of the table, which
+    gives as many points as it has.
     """
     draw, network = _drawn(family, n, s, k, seed)
     X = _first(m, draw, network, k, np.random.default_rng([seed, POINTS]))

@@ -27,7 +27,7 @@ INPUTS = {Scale.SMOKE: (8, 10), Scale.QUICK: (20, 24), Scale.FULL: (20, 60)}
 N_UNITS = {Scale.SMOKE: 2, Scale.QUICK: 2, Scale.FULL: 4}
 SAMPLES = {Scale.SMOKE: (30, 90), Scale.QUICK: (100, 400), Scale.FULL: (1000, 4000)}
 FRESH = {Scale.SMOKE: 500, Scale.QUICK: 4000, Scale.FULL: 20000}
-SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 10}
+SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 10}
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:

@@ -27,8 +27,8 @@ from sparsact_papers.intervals import mean_of, range_of
 from sparsact_papers.paper_a.support_recovery import RECOVERED, overlaps
 
 SAME, OPPOSED = "pairs of the same sign", "pairs of opposed signs"
-SIZES = {Scale.SMOKE: (9, 60, 500), Scale.QUICK: (16, 400, 2000), Scale.FULL: (24, 1200, 4000)}  # n, m, new points
-CORRELATIONS = {Scale.SMOKE: (0.0, 0.99), Scale.QUICK: (0.0, 0.8, 0.99), Scale.FULL: (0.0, 0.8, 0.99)}
+SIZES = {Scale.SMOKE: (9, 60, 500), Scale.QUICK: (14, 300, 2000), Scale.FULL: (24, 1200, 4000)}  # n, m, new points
+CORRELATIONS = {Scale.SMOKE: (0.0, 0.99), Scale.QUICK: (0.0, 0.99), Scale.FULL: (0.0, 0.8, 0.99)}
 SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 10}
 DEGREE, RATIO = 2, 4  # of least squares: degree, samples a monomial
 

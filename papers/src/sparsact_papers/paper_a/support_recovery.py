@@ -39,7 +39,8 @@ ACCURATE = 0.01  # an error of this share of the variance
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | float | str]]:
     """A task for each family, noise, number of samples and seed."""
-    families = {ROTATED: (6, 2), CAPS: (6, 2)} if scale is Scale.SMOKE else FAMILIES
+    small = {Scale.SMOKE: {ROTATED: (6, 2), CAPS: (6, 2)}, Scale.QUICK: {ROTATED: (12, 4), CAPS: (12, 4)}}
+    families = small.get(scale, FAMILIES)
     for seed, (family, (n, s)), noise, m in product(range(SEEDS[scale]), families.items(), NOISES, SAMPLES[scale]):
         yield {"family": family, "n": n, "s": s, "noise": noise, "m": m, "seed": seed}
 

@@ -34,10 +34,10 @@ RULE = (
 )
 NOISE = 0.3  # standard deviation, in those of the target
 TWICE = 1.0  # log2
-SIZES = {Scale.SMOKE: 6, Scale.QUICK: 20, Scale.FULL: 24}
+SIZES = {Scale.SMOKE: 6, Scale.QUICK: 14, Scale.FULL: 24}
 K = 2
-SAMPLES = {Scale.SMOKE: (60, 120), Scale.QUICK: (500, 1000), Scale.FULL: (600, 1200, 2400, 4800)}
-LEARNED = {Scale.SMOKE: 60, Scale.QUICK: 500, Scale.FULL: 1200}  # by the search, and by the chosen degree
+SAMPLES = {Scale.SMOKE: (60, 120), Scale.QUICK: (250, 500), Scale.FULL: (600, 1200, 2400, 4800)}
+LEARNED = {Scale.SMOKE: 60, Scale.QUICK: 250, Scale.FULL: 1200}  # by the search, and by the chosen degree
 FRESH = {Scale.SMOKE: 400, Scale.QUICK: 4000, Scale.FULL: 12000}
 SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 10}
 

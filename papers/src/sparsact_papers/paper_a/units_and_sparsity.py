@@ -24,7 +24,7 @@ from sparsact_papers.paper_a.correlated_activations import sensitivity
 CENTRE = {"n": 24, "s": 8, "k": 1}
 SWEEPS = {
     Scale.SMOKE: {"s": (2, 4)},
-    Scale.QUICK: {"s": (4, 8), "k": (1, 2)},
+    Scale.QUICK: {"s": (2, 4, 8)},
     Scale.FULL: {"s": (4, 8, 16), "k": (1, 2, 4), "n": (12, 24, 48)},
 }
 SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 10}
