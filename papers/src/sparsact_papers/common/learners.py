@@ -51,7 +51,7 @@ MOST_MONOMIALS = 1000  # and no more than rows
 HELD_OUT = 0.2  # of the rows
 
 
-def chosen(learner: str, s: int, k: int, X: NDArray[np.float64], y: NDArray[np.float64], seed: int) -> Any:
+def chosen(learner: str, s: int, k: int, X: NDArray[Any], y: NDArray[np.float64], seed: int) -> Any:
     """A learner by name, with the settings that err least on a fifth of the rows held out, fitted to all rows.
 
     Networks, sparse and dense, choose among the same widths. The sparse class is that of the true k.
@@ -93,7 +93,7 @@ def _candidates(learner: str, s: int, k: int, shape: tuple[int, ...], seed: int)
     return [LowDegreeRegressorCV(degrees=(degree,), random_state=seed) for degree in degrees]
 
 
-def fitted(model: Any, X: NDArray[np.float64], y: NDArray[np.float64]) -> Any:
+def fitted(model: Any, X: NDArray[Any], y: NDArray[np.float64]) -> Any:
     """The model, fitted; iterations are a learner's budget, and their end is no news."""
     from sklearn.exceptions import ConvergenceWarning
 

@@ -39,8 +39,8 @@ def near_one(found: Mapping[Cell, Interval], what: str) -> Verdict:
     """Whether every ratio is 1 within the tolerance; told are their number and the one farthest off."""
     if not found:
         raise MissingRowsError(f"a ratio of achieved to predicted error ({what}) wants 1, there are 0")
-    limits = {"least": 1 - TOLERANCE, "most": 1 + TOLERANCE}
-    judged = {key: within(ratio, **limits) for key, ratio in found.items()}
+    least, most = 1 - TOLERANCE, 1 + TOLERANCE
+    judged = {key: within(ratio, least=least, most=most) for key, ratio in found.items()}
     n_held = sum(verdict.outcome is Outcome.HOLDS for verdict in judged.values())
     n_failed = sum(verdict.outcome is Outcome.DOES_NOT_HOLD for verdict in judged.values())
     farthest = max(found, key=lambda key: abs(found[key].estimate - 1))
@@ -52,6 +52,6 @@ def near_one(found: Mapping[Cell, Interval], what: str) -> Verdict:
     outcome = every(*judged.values()).outcome
     if outcome is Outcome.UNDECIDED:
         undecided = [found[key] for key, verdict in judged.items() if verdict.outcome is outcome]
-        most = max((repetitions_needed(ratio, **limits) or 0 for ratio in undecided), default=0)
-        told += f"; about {most:,} repetitions would decide every ratio"
+        wanted = max(repetitions_needed(ratio, least=least, most=most) or 0 for ratio in undecided)
+        told += f"; about {wanted:,} repetitions would decide every ratio"
     return Verdict(outcome, told)

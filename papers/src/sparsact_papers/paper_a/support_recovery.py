@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ def parameters(scale: Scale) -> Iterator[dict[str, int | float | str]]:
 
 
 def overlaps(
-    planted: SparselyActivatedNetwork, learned: SparselyActivatedNetwork, X: NDArray[np.float64]
+    planted: SparselyActivatedNetwork, learned: SparselyActivatedNetwork, X: NDArray[Any]
 ) -> NDArray[np.float64]:
     """Jaccard index at points X of every planted unit that is active at one, with its partner in the best matching."""
     one, other = (network.active(X).astype(np.float64) for network in (planted, learned))

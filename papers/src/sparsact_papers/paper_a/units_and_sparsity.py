@@ -22,7 +22,7 @@ from sparsact_papers.intervals import Interval, mean_of, slope_of
 from sparsact_papers.paper_a.correlated_activations import sensitivity
 
 CENTRE = {"n": 24, "s": 8, "k": 1}
-SWEEPS = {
+SWEEPS: dict[Scale, dict[str, tuple[int, ...]]] = {
     Scale.SMOKE: {"s": (2, 4)},
     Scale.QUICK: {"s": (2, 4, 8)},
     Scale.FULL: {"s": (4, 8, 16), "k": (1, 2, 4), "n": (12, 24, 48)},
