@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 
 CLEAN, GAUSSIAN, OBLIVIOUS, ALIGNED = "clean", "Gaussian noise", "corrupted at random", "corrupted against the degree"
-CHANCE = 0.01  # of the tail: what the largest of several degrees may exceed by chance
 FEW = 8  # a sample is small compared with the cube if it is at most this part of its points
 
 
@@ -61,7 +60,7 @@ def _excess(rows: Rows, labels: str) -> Verdict:
         float(np.max((one.array("least_risk") - one.array("noise")) / one.array("tail")))
         for one in found.groups("seed").values()
     ]
-    return within(mean_of(largest), most=1 + CHANCE, what=f"largest (least risk - noise) / tail, {labels},")
+    return within(mean_of(largest), most=1.0, what=f"largest (least risk - noise) / tail, {labels},")
 
 
 def _judge_triangle(rows: Rows) -> Verdict:
@@ -120,9 +119,8 @@ CLAIMS = (
         name="agnostic",
         statement="Where labels are corrupted the best polynomial's risk is at most the noise plus the tail.",
         rule="the largest (least risk of a degree - mean squared corruption) / tail over the degrees: holds if the 95 "
-        f"% interval of its mean over seeds lies below 1 + {CHANCE}: 1, since corruption adds up with the tail as "
-        "independent noise does, and a hundredth for the chance in the largest; judged apart for random corruption and "
-        "for one that is aligned with the target's high degrees",
+        "% interval of its mean over seeds lies below 1, where corruption adds up with the tail as independent noise "
+        "does; judged apart for random corruption and for one that is aligned with the target's high degrees",
         refuted_if="the mean is significantly above that with corruption at random, too",
         judge=lambda rows: only_if(
             "the corruption does not depend on the target", _excess(rows, OBLIVIOUS), _excess(rows, ALIGNED)
