@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from math import ceil
 from typing import Any, TypeVar
 
 from sparsact_papers.intervals import Interval
@@ -119,7 +120,37 @@ def within(interval: Interval, *, least: float = float("-inf"), most: float = fl
     else:
         outcome = Outcome.UNDECIDED
     seeds = f"{interval.kind}, {interval.n} repetitions" if interval.n > 1 else "one repetition"
-    return Verdict(outcome, f"{what + ' ' if what else ''}{interval} ({seeds})")
+    more = repetitions_needed(interval, least=least, most=most) if outcome is Outcome.UNDECIDED else None
+    wanted = f"; about {more:,} repetitions would decide it" if more else ""
+    return Verdict(outcome, f"{what + ' ' if what else ''}{interval} ({seeds}{wanted})")
+
+
+def repetitions_needed(interval: Interval, *, least: float = float("-inf"), most: float = float("inf")) -> int | None:
+    """Repetitions from which the interval would lie on one side of each limit, if the estimate stays where it is.
+
+    The width of an interval falls as one over the square root of the repetitions. None where that says nothing: of an
+    infinite interval, or of an estimate at a limit.
+
+    Parameters
+    ----------
+    interval : Interval
+    least, most : float
+        Limits of the rule.
+
+    Returns
+    -------
+    repetitions : int or None
+
+    Examples
+    --------
+    >>> repetitions_needed(Interval(0.5, 0.1, 0.9, 10, ""), most=0.7)
+    40
+    """
+    away = min(abs(interval.estimate - least), abs(interval.estimate - most))
+    half = max(interval.high - interval.estimate, interval.estimate - interval.low)
+    if not 0 < away < half < float("inf"):
+        return None
+    return ceil(interval.n * round((half / away) ** 2, 9))
 
 
 def bounded(share: Interval, what: str) -> Verdict:

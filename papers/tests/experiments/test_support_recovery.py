@@ -1,4 +1,4 @@
-"""Overlaps by hand, recovery of a tiny network, and the judges on made-up rows."""
+"""Overlaps by hand, recovery of a tiny network."""
 
 from __future__ import annotations
 
@@ -10,22 +10,18 @@ import pytest
 from sparsact.constructions import random_network
 from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
-from sparsact_papers.experiments import Row
 from sparsact_papers.paper_a import support_recovery as experiment
 
-TASK = {"n": 6, "s": 2, "noise": 0.0, "m": 150, "seed": 3}
-
-
-def made(overlap: float, error: float, **other: object) -> Row:
-    values = {"overlap": overlap, "error": error, "variance": 1.0, "chance": 0.1}
-    return Row("0", "support-recovery", 1, TASK | other, values, 0.0, "", {}, {}, "")
+TASK = {"family": experiment.CAPS, "n": 6, "s": 2, "noise": 0.0, "m": 200, "seed": 3}
 
 
 def test_overlaps_by_hand() -> None:
     planted = SparselyActivatedNetwork([1, 1], [[1, 0, 0], [-1, 0, 0]], [0, 0])
     learned = SparselyActivatedNetwork([1], [[-1, -1, 0]], [1])  # a quarter of the cube, inside the second unit's half
-    assert experiment.overlaps(planted, learned).tolist() == [0.0, 0.5]
-    assert experiment.overlaps(planted, planted).tolist() == [1.0, 1.0]
+    assert experiment.overlaps(planted, learned, points(3)).tolist() == [0.0, 0.5]
+    assert experiment.overlaps(planted, planted, points(3)).tolist() == [1.0, 1.0]
+    seen = points(3)[points(3)[:, 0] < 0]  # where the first unit is never active: it does not count
+    assert experiment.overlaps(planted, learned, seen).tolist() == [0.5]
 
 
 def test_the_matching_is_the_best() -> None:
@@ -33,7 +29,7 @@ def test_the_matching_is_the_best() -> None:
     a, b = one.active(points(6)), other.active(points(6))
     index = np.array([[np.sum(p & q) / np.sum(p | q) for q in b.T] for p in a.T])
     best = max(sum(index[i, j] for i, j in enumerate(order)) for order in permutations(range(4)))
-    assert experiment.overlaps(one, other).sum() == pytest.approx(best)
+    assert experiment.overlaps(one, other, points(6)).sum() == pytest.approx(best)
 
 
 def test_a_tiny_network_is_recovered() -> None:

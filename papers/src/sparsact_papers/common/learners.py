@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.constructions import gated, random_network
-from sparsact.hypercube import points
+from sparsact.hypercube import n_subsets, points
 from sparsact.network import SparselyActivatedNetwork
 
 GATED, SPARSE_1, SPARSE_2 = "gated, k = 1", "random, k = 1", "random, k = 2"
@@ -39,35 +40,63 @@ def squared_error(model: Any, values: NDArray[np.float64]) -> float:
     return float(np.mean((model.predict(cube) - values) ** 2))
 
 
-SPARSE, DENSE, WIDE, LOW_DEGREE = "sparse, s units", "dense, s units", "dense, 64 units", "polynomial"
-LEARNERS = (SPARSE, DENSE, LOW_DEGREE, WIDE)
-N_RESTARTS, MAX_ITER = 3, 100  # of the sparse search; the dense one begins as often
-WIDTH, ALPHAS, FOLDS, STEPS = 64, (0.01, 0.3, 10.0), 3, 300
+SPARSE, DENSE, TREES, LOW_DEGREE = "sparse class", "dense network", "boosted trees", "low degree"
+RIVALS = (DENSE, TREES, LOW_DEGREE)
+LEARNERS = (SPARSE, *RIVALS)
+WIDTHS = (1, 3)  # times the true number of units, for every learner that has units
+ALPHAS, N_STARTS, STEPS = (1e-3, 1.0), 2, 200  # of the dense networks: penalties, starts of L-BFGS, iterations
+LEAVES, TREE_ITERATIONS = (8, 31), 200
+DEGREES = (1, 2, 3)
+MOST_MONOMIALS = 1000  # and no more than rows
+HELD_OUT = 0.2  # of the rows
 
 
-def fitted(learner: str, s: int, k: int, X: NDArray[Any], y: NDArray[np.float64], seed: int) -> Any:
-    """A learner by name, fitted. Whatever is chosen is chosen from the samples alone."""
-    from sklearn.model_selection import GridSearchCV
+def chosen(learner: str, s: int, k: int, X: NDArray[Any], y: NDArray[np.float64], seed: int) -> Any:
+    """A learner by name, with the settings that err least on a fifth of the rows held out, fitted to all rows.
+
+    Networks, sparse and dense, choose among the same widths. The sparse class is that of the true k.
+    """
+    held_out = np.random.default_rng([seed, 7]).permutation(len(X)) < HELD_OUT * len(X)
+
+    def error(candidate: Any) -> float:
+        model = fitted(clone(candidate), X[~held_out], y[~held_out])
+        return float(np.mean((model.predict(X[held_out]) - y[held_out]) ** 2))
+
+    from sklearn.base import clone
+
+    return fitted(min(_candidates(learner, s, k, X.shape, seed), key=error), X, y)
+
+
+def _candidates(learner: str, s: int, k: int, shape: tuple[int, ...], seed: int) -> list[Any]:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.neural_network import MLPRegressor
 
     from sparsact.learners import LowDegreeRegressorCV, SparselyActivatedRegressor
 
     if learner == SPARSE:
-        return SparselyActivatedRegressor(s, k, n_restarts=N_RESTARTS, max_iter=MAX_ITER, random_state=seed).fit(X, y)
-    if learner == LOW_DEGREE:
-        return LowDegreeRegressorCV(degrees=(1, 2, 3, 4), random_state=seed).fit(X, y)
+        return [
+            SparselyActivatedRegressor(width * s, k, n_restarts=1, max_iter=100, random_state=seed) for width in WIDTHS
+        ]
+    if learner == DENSE:
+        common = {"solver": "lbfgs", "max_iter": STEPS, "max_fun": 10**6}
+        return [
+            MLPRegressor(hidden_layer_sizes=(width * s,), alpha=alpha, random_state=N_STARTS * seed + start, **common)
+            for width, alpha, start in product(WIDTHS, ALPHAS, range(N_STARTS))
+        ]
+    if learner == TREES:
+        return [
+            HistGradientBoostingRegressor(max_leaf_nodes=leaves, max_iter=TREE_ITERATIONS, random_state=seed)
+            for leaves in LEAVES
+        ]
+    m, n = shape
+    degrees = [degree for degree in DEGREES if n_subsets(n, degree) <= min(m, MOST_MONOMIALS)]
+    return [LowDegreeRegressorCV(degrees=(degree,), random_state=seed) for degree in degrees]
+
+
+def fitted(model: Any, X: NDArray[Any], y: NDArray[np.float64]) -> Any:
+    """The model, fitted; iterations are a learner's budget, and their end is no news."""
+    from sklearn.exceptions import ConvergenceWarning
+
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="lbfgs failed to converge")  # iterations are the learner's budget
-        if learner == WIDE:
-            choice = GridSearchCV(_dense(WIDTH, seed), {"alpha": ALPHAS}, cv=FOLDS, scoring="neg_mean_squared_error")
-            return choice.fit(X, y)
-        starts = [_dense(s, [seed, i], alpha=0.0).fit(X, y) for i in range(1 + N_RESTARTS)]
-        return min(starts, key=lambda model: float(np.mean((model.predict(X) - y) ** 2)))
-
-
-def _dense(width: int, seed: int | list[int], alpha: float = ALPHAS[0]) -> Any:
-    from sklearn.neural_network import MLPRegressor
-
-    start = int(np.random.default_rng(seed).integers(2**31))
-    return MLPRegressor(
-        hidden_layer_sizes=(width,), solver="lbfgs", alpha=alpha, max_iter=STEPS, max_fun=10**6, random_state=start
-    )
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, y)

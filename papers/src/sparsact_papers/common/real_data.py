@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sparsact_papers.claims import Outcome, Verdict, every, within
+from sparsact_papers.claims import Outcome, Verdict, every, repetitions_needed, within
 from sparsact_papers.intervals import Interval, mean_of
 from sparsact_papers.results import MissingRowsError, Rows
 
@@ -39,7 +39,8 @@ def near_one(found: Mapping[Cell, Interval], what: str) -> Verdict:
     """Whether every ratio is 1 within the tolerance; told are their number and the one farthest off."""
     if not found:
         raise MissingRowsError(f"a ratio of achieved to predicted error ({what}) wants 1, there are 0")
-    judged = {key: within(ratio, least=1 - TOLERANCE, most=1 + TOLERANCE) for key, ratio in found.items()}
+    least, most = 1 - TOLERANCE, 1 + TOLERANCE
+    judged = {key: within(ratio, least=least, most=most) for key, ratio in found.items()}
     n_held = sum(verdict.outcome is Outcome.HOLDS for verdict in judged.values())
     n_failed = sum(verdict.outcome is Outcome.DOES_NOT_HOLD for verdict in judged.values())
     farthest = max(found, key=lambda key: abs(found[key].estimate - 1))
@@ -48,4 +49,9 @@ def near_one(found: Mapping[Cell, Interval], what: str) -> Verdict:
         f"{what}: {n_held} of {len(judged)} ratios lie within, {n_failed} outside; the farthest is "
         f"{judged[farthest].measured}: {function}, degree {degree}, {m} rows"
     )
-    return Verdict(every(*judged.values()).outcome, told)
+    outcome = every(*judged.values()).outcome
+    if outcome is Outcome.UNDECIDED:
+        undecided = [found[key] for key, verdict in judged.items() if verdict.outcome is outcome]
+        wanted = max(repetitions_needed(ratio, least=least, most=most) or 0 for ratio in undecided)
+        told += f"; about {wanted:,} repetitions would decide every ratio"
+    return Verdict(outcome, told)
