@@ -66,12 +66,21 @@ class TestEntry:
 
 def test_every_public_bound_is_listed():
     listed = {entry.name for entry in BOUNDS} | {f"log2_{entry.name}" for entry in BOUNDS}
-    others = {"BOUNDS", "BoundInfo", "NetworkSize", "SufficientDegree", "UnexplainedVariance", "degree_for"}
+    others = {
+        "BOUNDS",
+        "BoundInfo",
+        "NetworkSize",
+        "StackSensitivity",
+        "SufficientDegree",
+        "UnexplainedVariance",
+        "degree_for",
+    }
     measures = {
         "held_out_bound",
         "held_out_rows",
         "sensitivity_certificate",
         "sensitivity_from_activity",
+        "stack_sensitivity",
         "unexplained_variance",
         "upper_confidence_bound",
     }
