@@ -284,9 +284,8 @@ def compared(kind: str, arguments: Any) -> list[Figure]:
 def main() -> int:
     """Measure, print the table, keep the rows."""
     parser = options(__doc__, repeats=100)
-    parser.add_argument(
-        "--only", nargs="+", default=("kernel", "planted", "junta", "compared"), help="parts to measure"
-    )
+    parts = ("kernel", "planted", "junta", "compared", "large")
+    parser.add_argument("--only", nargs="+", choices=parts, default=parts, help="parts to measure")
     arguments = parser.parse_args()
     arguments.repeats = 2 if arguments.quick else arguments.repeats
     figures: list[Figure] = []
@@ -305,7 +304,7 @@ def main() -> int:
         if "compared" in arguments.only:
             for kind in COMPARED:
                 figures += compared(kind, arguments)
-        if "planted" in arguments.only and not arguments.quick:
+        if "large" in arguments.only and not arguments.quick:
             arguments.repeats = min(arguments.repeats, 3)
             figures += family(*LARGE, arguments=arguments)
     return report("sparse_fourier", figures, arguments.out)
