@@ -1,0 +1,228 @@
+"""StackRegressor: layers that are sparse on the rows, fitted one after another and then together."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from sparsact.kernels.dispatch import blas_threads
+from sparsact.learners.sparsely_activated.estimator import SparselyActivatedModel, distinct_rows, generator_of
+from sparsact.learners.sparsely_activated.joint import JointRisk, sparse_on
+from sparsact.learners.sparsely_activated.leaf_models import Array
+from sparsact.learners.sparsely_activated.regressor import SparselyActivatedRegressor
+from sparsact.saving import modelfile, schema
+from sparsact.saving.schema import Arrays, Checks, State
+from sparsact.stack import Stack, StackLayer
+from sparsact.transaction import transaction
+from sparsact.validation.estimators import checked_rows
+from sparsact.validation.parameters import checked_size
+
+if TYPE_CHECKING:
+    from sparsact.certificate import StackCertificate
+
+STEPS = 0.4  # iterations of the joint descent for each of max_iter, and for each penalty
+_LEARNED: Checks = {"n_features_in_": schema.as_count, "encoding_": schema.as_encoding, "n_iter_": schema.as_count}
+
+
+class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[misc] # untyped scikit-learn
+    r"""Least squares among stacks of sparsely activated layers.
+
+    .. math:: h(x) = \langle u, a_L \rangle, \qquad a_l = \sigma(W_l\, a_{l-1} + V_l\, x - b_l), \qquad a_0 = x,
+
+    with at most k_l units of layer l on at any training input. Each layer is fitted to the targets by
+    :class:`SparselyActivatedRegressor`, from the inputs and the outputs of the layer below; then all layers descend
+    together, with a penalty on the activity beyond the k_l largest outputs of each. Membership is exact, the minimum
+    is that of a search.
+
+    Parameters
+    ----------
+    n_units : sequence of int, default=(32, 32)
+        The most units of each layer, from the bottom up.
+    max_active : sequence of int, default=(2, 1)
+        The most units of each layer that any training input may switch on.
+    n_restarts : int, default=1
+        Of each layer's own fit, see :class:`SparselyActivatedRegressor`.
+    max_iter : int, default=200
+        Iterations of L-BFGS of each layer's own fit, and for each two of five penalties of the joint descent.
+    tol : float, default=1e-8
+        A layer that leaves less than this share of the variance is the last that is searched for.
+    domain : {"auto", "cube", "real"}, default="auto"
+        As in :class:`SparselyActivatedRegressor`.
+    random_state : int, RandomState or None, default=None
+        Of the layers' own fits.
+    verbose : int, default=0
+        Print the loss after each layer and after the joint descent.
+
+    Attributes
+    ----------
+    stack_ : Stack
+        The stack; over signs when X was bits.
+    loss_ : float
+        Weighted mean squared error on the rows fitted.
+    n_iter_ : int
+        Iterations of the joint descent, one at least.
+    domain_, encoding_ : str
+        ``"cube"`` or ``"real"``; ``"signs"``, ``"bits"`` or None.
+    n_features_in_ : int
+        Columns.
+
+    Notes
+    -----
+    Depth pays where gates depend on computed features, such as parities; see the documentation. Rows of weight zero are
+    left out.
+
+    Examples
+    --------
+    The parity of two signs chooses one of two others:
+
+    >>> from sparsact.hypercube import points
+    >>> X = points(6)
+    >>> y = np.where(X[:, 0] == X[:, 1], X[:, 2], X[:, 3]) + 1
+    >>> model = StackRegressor((8, 8), (2, 2), random_state=0).fit(X, y)
+    >>> bool((model.stack_.n_active(X) <= 2).all()), bool(model.loss_ < 1e-6)
+    (True, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_units": ["array-like"],
+        "max_active": ["array-like"],
+        "n_restarts": [Interval(Integral, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": SparselyActivatedModel._parameter_constraints["tol"],
+        "domain": [StrOptions({"auto", "cube", "real"})],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_units: tuple[int, ...] = (32, 32),
+        max_active: tuple[int, ...] = (2, 1),
+        *,
+        n_restarts: int = 1,
+        max_iter: int = 200,
+        tol: float = 1e-8,
+        domain: str = "auto",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_units = n_units
+        self.max_active = max_active
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.domain = domain
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @blas_threads(0)  # thousands of small products
+    @transaction
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
+        """Fit to rows X (m, n), targets y (m,) and weights (m,)."""
+        self._validate_params()
+        sizes, ks = _layer_sizes(self.n_units, self.max_active)
+        rng = generator_of(self.random_state)
+        rows, targets, weights = distinct_rows(*self._rows(X, y, sample_weight))
+        shares = weights / weights.sum()
+        layers, a, network = list[StackLayer](), np.zeros((len(rows), 0)), None
+        for s, k in zip(sizes, ks, strict=True):
+            learner = SparselyActivatedRegressor(
+                s,
+                k,
+                n_restarts=self.n_restarts,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                domain="real" if layers or self.encoding_ is None else "cube",
+                random_state=int(rng.integers(2**31 - 1)),
+            )
+            network = learner.fit(np.column_stack([rows, a]), targets, sample_weight=weights).network_
+            n, W = rows.shape[1], np.asarray(network.W)
+            layers.append(StackLayer(W[:, n:], network.b, W[:, :n]) if layers else StackLayer(W, network.b))
+            a = np.maximum(layers[-1].preactivations(a if len(layers) > 1 else rows, rows), 0)
+            self._report(f"layer {len(layers)}", learner.loss_)
+        start = sparse_on(Stack(network.u, layers), rows, ks)
+        found, self.n_iter_ = descended(start, rows, targets, shares, ks, max(1, int(STEPS * self.max_iter)))
+        losses = [float(shares @ (stack(rows) - targets) ** 2) for stack in (start, found)]
+        self.loss_, self.stack_ = min(zip(losses, (start, found), strict=True), key=lambda pair: pair[0])
+        self._report("all layers", self.loss_)
+
+    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Predicted targets, (m,)."""
+        check_is_fitted(self)
+        finite = self.encoding_ is None
+        return self.stack_(self._inputs(checked_rows(self, X, reset=False, dtype="numeric", ensure_all_finite=finite)))
+
+    @property
+    def domain_(self) -> str:
+        """``"cube"`` or ``"real"``: what the fitted rows are."""
+        return "real" if self.encoding_ is None else "cube"
+
+    @property
+    def cube_certificate_(self) -> StackCertificate:
+        """The most units of each layer that any point of the cube switches on, as ``stack_.certify()`` finds it."""
+        check_is_fitted(self)
+        if self.domain_ == "real":
+            raise AttributeError('a model of real columns has no certificate over the cube; fit with domain="cube".')
+        return self.stack_.certify()
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
+        check_is_fitted(self)
+        state = schema.learned_state(self, _LEARNED) | {"params": schema.params_of(self), "depth": self.stack_.depth}
+        modelfile.write(path, type(self).__name__, state, self.stack_._arrays() | {"loss": np.array([self.loss_])})
+
+    @classmethod
+    def _from_file(cls, state: State, arrays: Arrays) -> Self:
+        """The regressor that :meth:`save` wrote."""
+        learner: Self = schema.rebuild(cls, state, _LEARNED)
+        learner.stack_, learner.loss_ = Stack._from_file(state, arrays), float(arrays["loss"][0])
+        if learner.stack_.n != learner.n_features_in_:
+            raise ValueError(f"a stack of {learner.stack_.n} inputs for {learner.n_features_in_} columns")
+        return learner
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "stack_")
+
+    def _report(self, what: str, loss: float) -> None:
+        if self.verbose:
+            print(f"{type(self).__name__}: {what}: mean squared error {loss:.4g}")
+
+
+def descended(stack: Stack, X: Array, y: Array, shares: Array, ks: list[int], max_iter: int) -> tuple[Stack, int]:
+    """The stack after a joint descent over standardised columns and targets, and its iterations."""
+    mean = shares @ X
+    spread = np.sqrt(shares @ (X - mean) ** 2)
+    spread = np.where(spread > 0, spread, 1.0)
+    size = float(np.sqrt(shares @ y**2)) or 1.0
+    risk = JointRisk((X - mean) / spread, y / size, shares, ks)
+    found, iterations = risk.in_class(_moved(stack, mean, spread, size), max_iter)
+    back = _moved(found, -mean / spread, 1 / spread, 1 / size)
+    return sparse_on(back, X, ks), max(1, iterations)
+
+
+def _moved(stack: Stack, mean: Array, spread: Array, size: float) -> Stack:
+    """The stack over columns ``(X - mean) / spread``, divided by ``size``."""
+    layers = []
+    for level, (W, b, V) in enumerate(stack.layers):
+        own = V if level else W
+        b = b if own is None else b - own @ mean
+        scaled = None if own is None else own * spread
+        layers.append(StackLayer(W, b, scaled) if level else StackLayer(W * spread, b))
+    return Stack(stack.u / size, layers)
+
+
+def _layer_sizes(n_units: Any, max_active: Any) -> tuple[list[int], list[int]]:
+    sizes = [checked_size(s, "`n_units`") for s in n_units]
+    ks = [checked_size(k, "`max_active`") for k in max_active]
+    if not sizes or len(sizes) != len(ks):
+        raise ValueError(
+            f"`n_units` and `max_active` have a number for each layer; got {len(sizes)} and {len(ks)} of them."
+        )
+    return sizes, ks
