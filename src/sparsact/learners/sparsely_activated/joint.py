@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from sparsact.learners.sparsely_activated.leaf_models import Array
 from sparsact.learners.sparsely_activated.to_network import excess_of
 from sparsact.stack import Stack, StackLayer
 
+Floats = NDArray[Any]
 PENALTIES = (0.0, 1.0, 10.0, 100.0, 1000.0)
 CLEARANCE = 1e-9  # of the magnitudes in a pre-activation, by which a raised threshold exceeds it
 RANK = 1e-10  # of least squares for the read-out
@@ -71,17 +74,22 @@ class JointRisk:
         parts = parts_of(stack)
         cuts = np.cumsum([part.size for part in parts])[:-1]
 
-        def at(flat: Array) -> Stack:
+        def at(flat: Floats) -> Stack:
             moved = [piece.reshape(part.shape) for piece, part in zip(np.split(flat, cuts), parts, strict=True)]
             return stack_of(moved, stack)
 
-        def objective(flat: Array) -> tuple[float, Array]:
+        def objective(flat: Floats) -> tuple[float, Floats]:
             value, gradient = self(at(flat), penalty)
             return value, np.concatenate([each.ravel() for each in gradient])
 
         start = np.concatenate([part.ravel() for part in parts])
-        options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": 20, "ftol": 1e-15, "gtol": 1e-12}
-        found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+        found = minimize(
+            objective,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": 20, "ftol": 1e-15, "gtol": 1e-12},
+        )
         return at(found.x), int(found.nit)
 
     def in_class(self, stack: Stack, max_iter: int) -> tuple[Stack, int]:

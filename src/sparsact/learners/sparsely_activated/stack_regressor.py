@@ -113,8 +113,8 @@ class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[mi
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_units = n_units
-        self.max_active = max_active
+        self.n_units = n_units  # type: ignore[assignment] # one number for each layer, where others have one in all
+        self.max_active = max_active  # type: ignore[assignment]
         self.n_restarts = n_restarts
         self.max_iter = max_iter
         self.tol = tol
@@ -131,7 +131,7 @@ class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[mi
         rng = generator_of(self.random_state)
         rows, targets, weights = distinct_rows(*self._rows(X, y, sample_weight))
         shares = weights / weights.sum()
-        layers, a, network = list[StackLayer](), np.zeros((len(rows), 0)), None
+        layers, a, u = list[StackLayer](), np.zeros((len(rows), 0)), np.zeros(0)
         for s, k in zip(sizes, ks, strict=True):
             learner = SparselyActivatedRegressor(
                 s,
@@ -143,11 +143,11 @@ class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[mi
                 random_state=int(rng.integers(2**31 - 1)),
             )
             network = learner.fit(np.column_stack([rows, a]), targets, sample_weight=weights).network_
-            n, W = rows.shape[1], np.asarray(network.W)
+            n, W, u = rows.shape[1], np.asarray(network.W), network.u
             layers.append(StackLayer(W[:, n:], network.b, W[:, :n]) if layers else StackLayer(W, network.b))
             a = np.maximum(layers[-1].preactivations(a if len(layers) > 1 else rows, rows), 0)
             self._report(f"layer {len(layers)}", learner.loss_)
-        start = sparse_on(Stack(network.u, layers), rows, ks)
+        start = sparse_on(Stack(u, layers), rows, ks)
         found, self.n_iter_ = descended(start, rows, targets, shares, ks, max(1, int(STEPS * self.max_iter)))
         losses = [float(shares @ (stack(rows) - targets) ** 2) for stack in (start, found)]
         self.loss_, self.stack_ = min(zip(losses, (start, found), strict=True), key=lambda pair: pair[0])
