@@ -110,6 +110,42 @@ class JointRisk:
         return Stack(np.linalg.lstsq(a * root[:, None], self.targets * root, rcond=RANK)[0], stack.layers)
 
 
+@dataclass(frozen=True)
+class Scale:
+    """From stacks over standardised columns to stacks over the columns as they were; ``inverse`` goes back."""
+
+    mean: Array
+    spread: Array
+    size: float
+
+    def __call__(self, stack: Stack) -> Stack:
+        return _moved(stack, -self.mean / self.spread, 1 / self.spread, 1 / self.size)
+
+    def inverse(self, stack: Stack) -> Stack:
+        return _moved(stack, self.mean, self.spread, self.size)
+
+
+def scaled(X: Array, y: Array, weights: Array, max_active: Sequence[int]) -> tuple[JointRisk, Scale]:
+    """The risk over standardised columns and targets, and the way back."""
+    shares = weights / weights.sum()
+    mean = shares @ X
+    spread = np.sqrt(shares @ (X - mean) ** 2)
+    spread = np.where(spread > 0, spread, 1.0)
+    size = float(np.sqrt(shares @ y**2)) or 1.0
+    return JointRisk((X - mean) / spread, y / size, shares, max_active), Scale(mean, spread, size)
+
+
+def _moved(stack: Stack, mean: Array, spread: Array, size: float) -> Stack:
+    """The stack over columns ``(X - mean) / spread``, divided by ``size``."""
+    layers = []
+    for level, (W, b, V) in enumerate(stack.layers):
+        own = V if level else W
+        b = b if own is None else b - own @ mean
+        over = None if own is None else own * spread
+        layers.append(StackLayer(W, b, over) if level else StackLayer(W * spread, b))
+    return Stack(stack.u / size, layers)
+
+
 def parts_of(stack: Stack) -> list[Array]:
     """Weights and thresholds from the bottom up, and the read-out."""
     return [*(part for layer in stack.layers for part in layer if part is not None), stack.u]

@@ -14,12 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.sparsely_activated.estimator import SparselyActivatedModel, distinct_rows, generator_of
-from sparsact.learners.sparsely_activated.joint import JointRisk, sparse_on
+from sparsact.learners.sparsely_activated.held_out import Descended
 from sparsact.learners.sparsely_activated.leaf_models import Array
 from sparsact.learners.sparsely_activated.regressor import SparselyActivatedRegressor
+from sparsact.learners.sparsely_activated.stack_search import Fit, StackSearch
+from sparsact.network import SparselyActivatedNetwork
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import Arrays, Checks, State
-from sparsact.stack import Stack, StackLayer
+from sparsact.stack import Stack
 from sparsact.transaction import transaction
 from sparsact.validation.estimators import checked_rows
 from sparsact.validation.parameters import checked_size
@@ -27,7 +29,7 @@ from sparsact.validation.parameters import checked_size
 if TYPE_CHECKING:
     from sparsact.certificate import StackCertificate
 
-STEPS = 0.4  # iterations of the joint descent for each of max_iter, and for each penalty
+LAYER_RESTARTS = 2  # of each fit of one layer
 _LEARNED: Checks = {"n_features_in_": schema.as_count, "encoding_": schema.as_encoding, "n_iter_": schema.as_count}
 
 
@@ -106,7 +108,7 @@ class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[mi
         n_units: tuple[int, ...] = (32, 32),
         max_active: tuple[int, ...] = (2, 1),
         *,
-        n_restarts: int = 1,
+        n_restarts: int = 6,
         max_iter: int = 200,
         tol: float = 1e-8,
         domain: str = "auto",
@@ -130,28 +132,34 @@ class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[mi
         sizes, ks = _layer_sizes(self.n_units, self.max_active)
         rng = generator_of(self.random_state)
         rows, targets, weights = distinct_rows(*self._rows(X, y, sample_weight))
-        shares = weights / weights.sum()
-        layers, a, u = list[StackLayer](), np.zeros((len(rows), 0)), np.zeros(0)
-        for s, k in zip(sizes, ks, strict=True):
-            learner = SparselyActivatedRegressor(
-                s,
-                k,
-                n_restarts=self.n_restarts,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                domain="real" if layers or self.encoding_ is None else "cube",
-                random_state=int(rng.integers(2**31 - 1)),
+        search = StackSearch(rows, targets, weights, sizes, ks, self.max_iter, self._layer(rng, rows.shape[1]), rng)
+        self._report(search.shallow())
+        for restart in range(self.n_restarts):
+            if search.done(self.tol):
+                break
+            self._report(search.layerwise() if restart % 2 else search.random())
+        self.stack_, self.origin_, self.n_iter_ = search.best()
+        self.loss_ = float(weights @ (self.stack_(rows) - targets) ** 2 / weights.sum())
+
+    def _layer(self, rng: np.random.Generator, n: int) -> Fit:
+        """How one layer is fitted, from the inputs or with outputs of a layer below."""
+
+        def fit(X: Array, y: Array, weights: Array, n_units: int, max_active: int) -> SparselyActivatedNetwork:
+            return (
+                SparselyActivatedRegressor(
+                    n_units,
+                    max_active,
+                    n_restarts=LAYER_RESTARTS,
+                    max_iter=self.max_iter,
+                    tol=self.tol,
+                    domain="cube" if self.encoding_ and X.shape[1] == n else "real",
+                    random_state=int(rng.integers(2**31 - 1)),
+                )
+                .fit(X, y, sample_weight=weights)
+                .network_
             )
-            network = learner.fit(np.column_stack([rows, a]), targets, sample_weight=weights).network_
-            n, W, u = rows.shape[1], np.asarray(network.W), network.u
-            layers.append(StackLayer(W[:, n:], network.b, W[:, :n]) if layers else StackLayer(W, network.b))
-            a = np.maximum(layers[-1].preactivations(a if len(layers) > 1 else rows, rows), 0)
-            self._report(f"layer {len(layers)}", learner.loss_)
-        start = sparse_on(Stack(u, layers), rows, ks)
-        found, self.n_iter_ = descended(start, rows, targets, shares, ks, max(1, int(STEPS * self.max_iter)))
-        losses = [float(shares @ (stack(rows) - targets) ** 2) for stack in (start, found)]
-        self.loss_, self.stack_ = min(zip(losses, (start, found), strict=True), key=lambda pair: pair[0])
-        self._report("all layers", self.loss_)
+
+        return fit
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predicted targets, (m,)."""
@@ -190,32 +198,9 @@ class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[mi
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "stack_")
 
-    def _report(self, what: str, loss: float) -> None:
+    def _report(self, found: Descended[Stack]) -> None:
         if self.verbose:
-            print(f"{type(self).__name__}: {what}: mean squared error {loss:.4g}")
-
-
-def descended(stack: Stack, X: Array, y: Array, shares: Array, ks: list[int], max_iter: int) -> tuple[Stack, int]:
-    """The stack after a joint descent over standardised columns and targets, and its iterations."""
-    mean = shares @ X
-    spread = np.sqrt(shares @ (X - mean) ** 2)
-    spread = np.where(spread > 0, spread, 1.0)
-    size = float(np.sqrt(shares @ y**2)) or 1.0
-    risk = JointRisk((X - mean) / spread, y / size, shares, ks)
-    found, iterations = risk.in_class(_moved(stack, mean, spread, size), max_iter)
-    back = _moved(found, -mean / spread, 1 / spread, 1 / size)
-    return sparse_on(back, X, ks), max(1, iterations)
-
-
-def _moved(stack: Stack, mean: Array, spread: Array, size: float) -> Stack:
-    """The stack over columns ``(X - mean) / spread``, divided by ``size``."""
-    layers = []
-    for level, (W, b, V) in enumerate(stack.layers):
-        own = V if level else W
-        b = b if own is None else b - own @ mean
-        scaled = None if own is None else own * spread
-        layers.append(StackLayer(W, b, scaled) if level else StackLayer(W * spread, b))
-    return Stack(stack.u / size, layers)
+            print(f"{type(self).__name__}: {found.origin}: mean squared error {found.error:.4g} on rows held out")
 
 
 def _layer_sizes(n_units: Any, max_active: Any) -> tuple[list[int], list[int]]:
