@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from sparsact.learners.sparsely_activated.held_out import FEWEST, Descended, HeldOut, split
-from sparsact.learners.sparsely_activated.joint import JointRisk, parts_of, scaled, sparse_on, stack_of
+from sparsact.learners.sparsely_activated.joint import scaled, sparse_on
 from sparsact.learners.sparsely_activated.leaf_models import Array
-from sparsact.learners.sparsely_activated.random_starts import BATCH, BETAS, EPSILON, LAST_RATE, RAMP, WARM_UP
+from sparsact.learners.sparsely_activated.stack_starts import random_stacks
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.stack import Stack, StackLayer
 
 STEPS = 0.4  # iterations of each joint descent for each of max_iter, and for each penalty
-BATCHES = 12.5  # steps of Adam for each of max_iter
-N_STARTS = 3  # random stacks, of which the best is moved on
-RATE, PENALTY = 0.02, 1.0  # of Adam
+BATCHES = 7.5  # steps of Adam for each of max_iter
+RATE = 0.02  # of Adam
 Fit = Callable[[Array, Array, Array, int, int], SparselyActivatedNetwork]
 
 
@@ -75,8 +73,8 @@ class StackSearch(HeldOut[Stack]):
     def random(self) -> Descended[Stack]:
         """The best of a few random stacks, each moved by mini-batches; then descent."""
         risk, back = scaled(*self.train, self.max_active)
-        starts = [self._by_batches(risk, self._random_stack(risk.columns.shape[1])) for _ in range(N_STARTS)]
-        start = min(starts, key=lambda each: risk(each, PENALTY)[0])
+        n_steps = int(BATCHES * self.max_iter)
+        start, *_ = random_stacks(risk, self.n_units, rate=RATE, n_steps=n_steps, rng=self.rng)
         return self._found(*self._descended(back(start), *self.train), "random units")
 
     def best(self) -> tuple[Stack, str, int]:
@@ -104,32 +102,3 @@ class StackSearch(HeldOut[Stack]):
         moved, iterations = risk.in_class(back.inverse(stack), max(1, int(STEPS * self.max_iter)))
         stacks = [sparse_on(each, X, self.max_active) for each in (back(moved), stack)]
         return min(stacks, key=lambda each: float(weights @ (each(X) - y) ** 2)), max(1, iterations)
-
-    def _random_stack(self, n: int) -> Stack:
-        layers, below = list[StackLayer](), 0
-        for s in self.n_units:
-            b = self.rng.uniform(-0.8, 1.2, s)
-            own = self.rng.standard_normal((s, n)) / np.sqrt(n)
-            above = self.rng.standard_normal((s, below)) / np.sqrt(max(below, 1))
-            layers.append(StackLayer(above, b, own) if layers else StackLayer(own, b))
-            below = s
-        return Stack(self.rng.standard_normal(below) / np.sqrt(below), layers)
-
-    def _by_batches(self, risk: JointRisk, stack: Stack) -> Stack:
-        """A stack moved by Adam, while a penalty on units beyond the k largest rises; see :mod:`.random_starts`."""
-        parts, n_steps, m = [part.copy() for part in parts_of(stack)], int(BATCHES * self.max_iter), len(risk.targets)
-        moments = [(np.zeros_like(part), np.zeros_like(part)) for part in parts]
-        size = min(BATCH, m)
-        for step in range(1, n_steps + 1):
-            rows = self.rng.integers(m, size=size)
-            shares = risk.shares[rows] / risk.shares[rows].sum()
-            batch = replace(risk, columns=risk.columns[rows], targets=risk.targets[rows], shares=shares)
-            ramp = min(1.0, max(0.0, (step / n_steps - RAMP[0]) / (RAMP[1] - RAMP[0])))
-            _, slopes = batch(stack_of(parts, stack), PENALTY * ramp)
-            rate = RATE * (0.5 * (1 + np.cos(np.pi * step / n_steps)) + LAST_RATE) * min(1.0, step / WARM_UP)
-            corrections = [1 - beta**step for beta in BETAS]
-            for part, slope, (first, second) in zip(parts, slopes, moments, strict=True):
-                first += (1 - BETAS[0]) * (slope - first)
-                second += (1 - BETAS[1]) * (slope * slope - second)
-                part -= (rate / corrections[0]) * first / (np.sqrt(second / corrections[1]) + EPSILON)
-        return stack_of(parts, stack)
