@@ -112,16 +112,18 @@ class JointRisk:
 
 @dataclass(frozen=True)
 class Scale:
-    """From stacks over standardised columns to stacks over the columns as they were; ``inverse`` goes back."""
+    """Standardised columns and targets: their means, spreads, and the size of the targets."""
 
     mean: Array
     spread: Array
     size: float
 
     def __call__(self, stack: Stack) -> Stack:
+        """The stack over the original columns."""
         return _moved(stack, -self.mean / self.spread, 1 / self.spread, 1 / self.size)
 
     def inverse(self, stack: Stack) -> Stack:
+        """The stack over the standardised columns."""
         return _moved(stack, self.mean, self.spread, self.size)
 
 

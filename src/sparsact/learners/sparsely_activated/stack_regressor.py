@@ -1,4 +1,4 @@
-"""StackRegressor: layers that are sparse on the rows, fitted one after another and then together."""
+"""StackRegressor: least squares among stacks of layers that are sparse on the rows."""
 
 from __future__ import annotations
 
@@ -38,10 +38,9 @@ class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[mi
 
     .. math:: h(x) = \langle u, a_L \rangle, \qquad a_l = \sigma(W_l\, a_{l-1} + V_l\, x - b_l), \qquad a_0 = x,
 
-    with at most k_l units of layer l on at any training input. Each layer is fitted to the targets by
-    :class:`SparselyActivatedRegressor`, from the inputs and the outputs of the layer below; then all layers descend
-    together, with a penalty on the activity beyond the k_l largest outputs of each. Membership is exact, the minimum
-    is that of a search.
+    with at most k_l units of layer l on at any training input. Stacks that start at random and stacks fitted layer by
+    layer, all moved by joint descent, and one layer with all units are fitted to most rows; the one with the least
+    error on the rows held out is fitted to all rows. Membership is exact; the minimum is that of a search.
 
     Parameters
     ----------
@@ -49,27 +48,29 @@ class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[mi
         The most units of each layer, from the bottom up.
     max_active : sequence of int, default=(2, 1)
         The most units of each layer that any training input may switch on.
-    n_restarts : int, default=1
-        Of each layer's own fit, see :class:`SparselyActivatedRegressor`.
+    n_restarts : int, default=4
+        Searches after the first two, which are from random units and for one layer: layer by layer and from random
+        units by turns, until two good ones agree.
     max_iter : int, default=200
         Iterations of L-BFGS of each layer's own fit, and for each two of five penalties of the joint descent.
     tol : float, default=1e-8
-        A layer that leaves less than this share of the variance is the last that is searched for.
+        The search ends at an error of this share of the variance on the rows held out.
     domain : {"auto", "cube", "real"}, default="auto"
         As in :class:`SparselyActivatedRegressor`.
     random_state : int, RandomState or None, default=None
-        Of the layers' own fits.
+        Of the split and the starts.
     verbose : int, default=0
-        Print the loss after each layer and after the joint descent.
+        Print the error of each search on the rows held out.
 
     Attributes
     ----------
     stack_ : Stack
-        The stack; over signs when X was bits.
+        The stack; over signs when X was bits. It has one layer, of at most ``sum(n_units)`` units with at most
+        ``sum(max_active)`` on, where that has the least error on the rows held out.
     loss_ : float
         Weighted mean squared error on the rows fitted.
     n_iter_ : int
-        Iterations of the joint descent, one at least.
+        Iterations of the joint descents of the stack, one at least.
     domain_, encoding_ : str
         ``"cube"`` or ``"real"``; ``"signs"``, ``"bits"`` or None.
     n_features_in_ : int
@@ -108,7 +109,7 @@ class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[mi
         n_units: tuple[int, ...] = (32, 32),
         max_active: tuple[int, ...] = (2, 1),
         *,
-        n_restarts: int = 6,
+        n_restarts: int = 4,
         max_iter: int = 200,
         tol: float = 1e-8,
         domain: str = "auto",
@@ -133,12 +134,12 @@ class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[mi
         rng = generator_of(self.random_state)
         rows, targets, weights = distinct_rows(*self._rows(X, y, sample_weight))
         search = StackSearch(rows, targets, weights, sizes, ks, self.max_iter, self._layer(rng, rows.shape[1]), rng)
-        self._report(search.shallow())
-        for restart in range(self.n_restarts):
+        kinds = [search.random, search.shallow, *([search.layerwise, search.random] * self.n_restarts)]
+        for start in kinds[: 2 + self.n_restarts]:
+            self._report(start())
             if search.done(self.tol):
                 break
-            self._report(search.layerwise() if restart % 2 else search.random())
-        self.stack_, self.origin_, self.n_iter_ = search.best()
+        self.stack_, self.n_iter_ = search.best()
         self.loss_ = float(weights @ (self.stack_(rows) - targets) ** 2 / weights.sum())
 
     def _layer(self, rng: np.random.Generator, n: int) -> Fit:

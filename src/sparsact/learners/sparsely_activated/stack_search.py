@@ -14,8 +14,9 @@ from sparsact.network import SparselyActivatedNetwork
 from sparsact.stack import Stack, StackLayer
 
 STEPS = 0.4  # iterations of each joint descent for each of max_iter, and for each penalty
-BATCHES = 7.5  # steps of Adam for each of max_iter
-RATE = 0.02  # of Adam
+BATCHES = 15  # steps of Adam for each of max_iter
+RATES = (0.1, 0.05)  # of Adam, by turns
+ONE_LAYER, RANDOM = "one layer", "random units"
 Fit = Callable[[Array, Array, Array, int, int], SparselyActivatedNetwork]
 
 
@@ -57,7 +58,7 @@ class StackSearch(HeldOut[Stack]):
 
     def shallow(self) -> Descended[Stack]:
         """One layer with the units of all layers."""
-        return self._found(self._one_layer(*self.train), "one layer", 1)
+        return self._add(self._one_layer(*self.train), 1, ONE_LAYER)
 
     def layerwise(self) -> Descended[Stack]:
         """Each layer fitted from the inputs and the outputs of the layer below; then all together."""
@@ -68,26 +69,26 @@ class StackSearch(HeldOut[Stack]):
             n, W, u = X.shape[1], np.asarray(network.W), network.u
             layers.append(StackLayer(W[:, n:], network.b, W[:, :n]) if layers else StackLayer(W, network.b))
             a = np.maximum(layers[-1].preactivations(a if len(layers) > 1 else X, X), 0)
-        return self._found(*self._descended(Stack(u, layers), *self.train), "layer by layer")
+        return self._add(*self._descended(Stack(u, layers), *self.train), "layer by layer")
 
     def random(self) -> Descended[Stack]:
         """The best of a few random stacks, each moved by mini-batches; then descent."""
         risk, back = scaled(*self.train, self.max_active)
         n_steps = int(BATCHES * self.max_iter)
-        start, *_ = random_stacks(risk, self.n_units, rate=RATE, n_steps=n_steps, rng=self.rng)
-        return self._found(*self._descended(back(start), *self.train), "random units")
+        rate = RATES[sum(each.origin == RANDOM for each in self.found) % len(RATES)]
+        start, *_ = random_stacks(risk, self.n_units, rate=rate, n_steps=n_steps, rng=self.rng)
+        return self._add(*self._descended(back(start), *self.train), RANDOM)
 
-    def best(self) -> tuple[Stack, str, int]:
-        """The best on the rows held out, fitted to all rows; how it was found, and the iterations."""
+    def best(self) -> tuple[Stack, int]:
+        """The best on the rows held out, fitted to all rows, and the iterations."""
         best = min(self.found, key=lambda each: each.error)
-        if best.origin == "one layer":
-            return self._one_layer(*self.all), best.origin, best.iterations
+        if best.origin == ONE_LAYER:
+            return self._one_layer(*self.all), best.iterations
         moved, iterations = self._descended(best.units, *self.all)
-        return moved, best.origin, best.iterations + iterations
+        return moved, best.iterations + iterations
 
-    def _found(self, stack: Stack, *about: object) -> Descended[Stack]:
-        origin, iterations = sorted(about, key=lambda each: isinstance(each, int))
-        found = self.judged(stack, stack(self.held), str(origin), int(iterations))  # type: ignore[call-overload]
+    def _add(self, stack: Stack, iterations: int, origin: str) -> Descended[Stack]:
+        found = self.judged(stack, stack(self.held), origin, iterations)
         self.least = min(self.least, found.error)
         self.found.append(found)
         return found

@@ -47,11 +47,12 @@ def random_stacks(
             first += (1 - BETAS[0]) * (slope - first)
             second += (1 - BETAS[1]) * (slope * slope - second)
             part -= (now / corrections[0]) * first / (np.sqrt(second / corrections[1]) + EPSILON)
-    stacks = [_stack([np.nan_to_num(part[start]).astype(np.float64) for part in parts]) for start in range(N_STARTS)]
+    stacks = [unstacked([np.nan_to_num(part[start]).astype(np.float64) for part in parts]) for start in range(N_STARTS)]
     return sorted(stacks, key=lambda stack: risk(stack, PENALTY)[0])
 
 
-def _stack(parts: Sequence[NDArray[np.float64]]) -> Stack:
+def unstacked(parts: Sequence[NDArray[np.float64]]) -> Stack:
+    """One stack, from its parts: weights over the design and over the layer below, for each layer; the read-out."""
     layers = [
         StackLayer(W, -T[:, -1], T[:, :-1]) if level else StackLayer(T[:, :-1], -T[:, -1])
         for level, (T, W) in enumerate(zip(parts[:-1:2], parts[1::2], strict=True))
