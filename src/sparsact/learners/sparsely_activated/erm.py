@@ -199,7 +199,7 @@ class Minimisation:
                 self._report(search.thin(units, "trees, thinned"))
         self._report(search.descend())
 
-    def _report(self, found: Descended) -> None:
+    def _report(self, found: Descended[GateUnits]) -> None:
         self.report(self._judged(found.units, found.origin, found.iterations, self._n_weights(found.units)))
 
     def _held_out(self, search: HeldOutSearch) -> Descended[GateUnits]:

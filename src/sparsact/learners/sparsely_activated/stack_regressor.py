@@ -17,7 +17,7 @@ from sparsact.learners.sparsely_activated.estimator import SparselyActivatedMode
 from sparsact.learners.sparsely_activated.held_out import Descended
 from sparsact.learners.sparsely_activated.leaf_models import Array
 from sparsact.learners.sparsely_activated.regressor import SparselyActivatedRegressor
-from sparsact.learners.sparsely_activated.stack_search import Fit, StackSearch
+from sparsact.learners.sparsely_activated.stack_search import StackSearch
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import Arrays, Checks, State
@@ -29,7 +29,7 @@ from sparsact.validation.parameters import checked_size
 if TYPE_CHECKING:
     from sparsact.certificate import StackCertificate
 
-LAYER_RESTARTS = 2  # of each fit of one layer
+LAYER_RESTARTS = 2  # of the fit of one layer
 _LEARNED: Checks = {"n_features_in_": schema.as_count, "encoding_": schema.as_encoding, "n_iter_": schema.as_count}
 
 
@@ -38,9 +38,10 @@ class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[mi
 
     .. math:: h(x) = \langle u, a_L \rangle, \qquad a_l = \sigma(W_l\, a_{l-1} + V_l\, x - b_l), \qquad a_0 = x,
 
-    with at most k_l units of layer l on at any training input. Stacks that start at random and stacks fitted layer by
-    layer, all moved by joint descent, and one layer with all units are fitted to most rows; the one with the least
-    error on the rows held out is fitted to all rows. Membership is exact; the minimum is that of a search.
+    with at most k_l units of layer l on at any training input. Stacks of random units, of which all layers descend
+    together, and one layer with all units are fitted to most rows. The stack with the least error on those held out is
+    fitted to all rows, or one layer is, where that error is not below half of its own. Membership is exact; the minimum
+    is that of a search.
 
     Parameters
     ----------
@@ -48,9 +49,8 @@ class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[mi
         The most units of each layer, from the bottom up.
     max_active : sequence of int, default=(2, 1)
         The most units of each layer that any training input may switch on.
-    n_restarts : int, default=4
-        Searches after the first two, which are from random units and for one layer: layer by layer and from random
-        units by turns, until two good ones agree.
+    n_restarts : int, default=3
+        Searches from random units after the first of them and that for one layer, until two good ones agree.
     max_iter : int, default=200
         Iterations of L-BFGS of each layer's own fit, and for each two of five penalties of the joint descent.
     tol : float, default=1e-8
@@ -66,7 +66,8 @@ class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[mi
     ----------
     stack_ : Stack
         The stack; over signs when X was bits. It has one layer, of at most ``sum(n_units)`` units with at most
-        ``sum(max_active)`` on, where that has the least error on the rows held out.
+        ``sum(max_active)`` on, unless the least error of stacks on the rows held out
+        is below half of its own.
     loss_ : float
         Weighted mean squared error on the rows fitted.
     n_iter_ : int
@@ -109,7 +110,7 @@ class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[mi
         n_units: tuple[int, ...] = (32, 32),
         max_active: tuple[int, ...] = (2, 1),
         *,
-        n_restarts: int = 4,
+        n_restarts: int = 3,
         max_iter: int = 200,
         tol: float = 1e-8,
         domain: str = "auto",
@@ -133,34 +134,26 @@ class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[mi
         sizes, ks = _layer_sizes(self.n_units, self.max_active)
         rng = generator_of(self.random_state)
         rows, targets, weights = distinct_rows(*self._rows(X, y, sample_weight))
-        search = StackSearch(rows, targets, weights, sizes, ks, self.max_iter, self._layer(rng, rows.shape[1]), rng)
-        kinds = [search.random, search.shallow, *([search.layerwise, search.random] * self.n_restarts)]
-        for start in kinds[: 2 + self.n_restarts]:
+        one_layer = SparselyActivatedRegressor(
+            sum(sizes),
+            sum(ks),
+            n_restarts=LAYER_RESTARTS,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            domain=self.domain_,
+            random_state=int(rng.integers(2**31 - 1)),
+        )
+
+        def fit(X: Array, y: Array, weights: Array) -> SparselyActivatedNetwork:
+            return one_layer.fit(X, y, sample_weight=weights).network_
+
+        search = StackSearch(rows, targets, weights, sizes, ks, self.max_iter, fit, rng)
+        for start in [search.random, search.shallow, *[search.random] * self.n_restarts]:
             self._report(start())
             if search.done(self.tol):
                 break
         self.stack_, self.n_iter_ = search.best()
         self.loss_ = float(weights @ (self.stack_(rows) - targets) ** 2 / weights.sum())
-
-    def _layer(self, rng: np.random.Generator, n: int) -> Fit:
-        """How one layer is fitted, from the inputs or with outputs of a layer below."""
-
-        def fit(X: Array, y: Array, weights: Array, n_units: int, max_active: int) -> SparselyActivatedNetwork:
-            return (
-                SparselyActivatedRegressor(
-                    n_units,
-                    max_active,
-                    n_restarts=LAYER_RESTARTS,
-                    max_iter=self.max_iter,
-                    tol=self.tol,
-                    domain="cube" if self.encoding_ and X.shape[1] == n else "real",
-                    random_state=int(rng.integers(2**31 - 1)),
-                )
-                .fit(X, y, sample_weight=weights)
-                .network_
-            )
-
-        return fit
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predicted targets, (m,)."""

@@ -1,4 +1,4 @@
-"""Searches for stacks: starts of two kinds, each moved by joint descent, compared on rows held out of them."""
+"""Searches for stacks: joint descents from random units, and one layer, compared on rows held out of them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from sparsact.learners.sparsely_activated.joint import scaled, sparse_on
 from sparsact.learners.sparsely_activated.leaf_models import Array
 from sparsact.learners.sparsely_activated.stack_starts import random_stacks
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.stack import Stack, StackLayer
+from sparsact.stack import Stack
 
 STEPS = 0.4  # iterations of each joint descent for each of max_iter, and for each penalty
 BATCHES = 15  # steps of Adam for each of max_iter
 RATES = (0.1, 0.05)  # of Adam, by turns
+WORTH = 0.5  # share of the error of one layer at which it gives way to several
 ONE_LAYER, RANDOM = "one layer", "random units"
-Fit = Callable[[Array, Array, Array, int, int], SparselyActivatedNetwork]
+Fit = Callable[[Array, Array, Array], SparselyActivatedNetwork]
 
 
 class StackSearch(HeldOut[Stack]):
@@ -32,7 +33,7 @@ class StackSearch(HeldOut[Stack]):
     max_iter : int
         The measure of all iterations.
     fit : callable
-        A network fitted to rows, targets and weights, with the most units and the most that a row switches on.
+        A network fitted to rows, targets and weights, with the units of all layers.
     rng : numpy.random.Generator
         Of the split and the random starts.
     """
@@ -57,19 +58,8 @@ class StackSearch(HeldOut[Stack]):
         super().__init__(y[held], weights[held], float(np.average((y - mean) ** 2, weights=weights)))
 
     def shallow(self) -> Descended[Stack]:
-        """One layer with the units of all layers."""
+        """One layer with the units of all layers, and as many of them on."""
         return self._add(self._one_layer(*self.train), 1, ONE_LAYER)
-
-    def layerwise(self) -> Descended[Stack]:
-        """Each layer fitted from the inputs and the outputs of the layer below; then all together."""
-        X, y, weights = self.train
-        layers, a, u = list[StackLayer](), np.zeros((len(X), 0)), np.zeros(0)
-        for s, k in zip(self.n_units, self.max_active, strict=True):
-            network = self.fit(np.column_stack([X, a]), y, weights, s, k)
-            n, W, u = X.shape[1], np.asarray(network.W), network.u
-            layers.append(StackLayer(W[:, n:], network.b, W[:, :n]) if layers else StackLayer(W, network.b))
-            a = np.maximum(layers[-1].preactivations(a if len(layers) > 1 else X, X), 0)
-        return self._add(*self._descended(Stack(u, layers), *self.train), "layer by layer")
 
     def random(self) -> Descended[Stack]:
         """The best of a few random stacks, each moved by mini-batches; then descent."""
@@ -80,8 +70,11 @@ class StackSearch(HeldOut[Stack]):
         return self._add(*self._descended(back(start), *self.train), RANDOM)
 
     def best(self) -> tuple[Stack, int]:
-        """The best on the rows held out, fitted to all rows, and the iterations."""
-        best = min(self.found, key=lambda each: each.error)
+        """The best on the rows held out, fitted to all rows, and the iterations.
+
+        One layer, unless others are far better: errors are large at few rows, so that small differences say little.
+        """
+        best = min(self.found, key=lambda each: each.error * (WORTH if each.origin == ONE_LAYER else 1.0))
         if best.origin == ONE_LAYER:
             return self._one_layer(*self.all), best.iterations
         moved, iterations = self._descended(best.units, *self.all)
@@ -94,7 +87,7 @@ class StackSearch(HeldOut[Stack]):
         return found
 
     def _one_layer(self, X: Array, y: Array, weights: Array) -> Stack:
-        network = self.fit(X, y, weights, sum(self.n_units), sum(self.max_active))
+        network = self.fit(X, y, weights)
         return Stack(network.u, [(network.W, network.b)])
 
     def _descended(self, stack: Stack, X: Array, y: Array, weights: Array) -> tuple[Stack, int]:

@@ -14,6 +14,7 @@ from sparsact.stack import Stack, StackLayer
 
 N_STARTS = 8
 PENALTY = 1.0
+LARGEST = 1e6  # weight over standardised columns
 Floats = NDArray[np.float32]
 
 
@@ -47,7 +48,8 @@ def random_stacks(
             first += (1 - BETAS[0]) * (slope - first)
             second += (1 - BETAS[1]) * (slope * slope - second)
             part -= (now / corrections[0]) * first / (np.sqrt(second / corrections[1]) + EPSILON)
-    stacks = [unstacked([np.nan_to_num(part[start]).astype(np.float64) for part in parts]) for start in range(N_STARTS)]
+    finite = [np.nan_to_num(part, posinf=0.0, neginf=0.0).clip(-LARGEST, LARGEST).astype(np.float64) for part in parts]
+    stacks = [unstacked([part[start] for part in finite]) for start in range(N_STARTS)]
     return sorted(stacks, key=lambda stack: risk(stack, PENALTY)[0])
 
 
