@@ -111,7 +111,7 @@ class JointRisk:
 
 
 @dataclass(frozen=True)
-class Scale:
+class Standardisation:
     """Standardised columns and targets: their means, spreads, and the size of the targets."""
 
     mean: Array
@@ -127,14 +127,14 @@ class Scale:
         return _moved(stack, self.mean, self.spread, self.size)
 
 
-def scaled(X: Array, y: Array, weights: Array, max_active: Sequence[int]) -> tuple[JointRisk, Scale]:
+def scaled(X: Array, y: Array, weights: Array, max_active: Sequence[int]) -> tuple[JointRisk, Standardisation]:
     """The risk over standardised columns and targets, and the way back."""
     shares = weights / weights.sum()
     mean = shares @ X
     spread = np.sqrt(shares @ (X - mean) ** 2)
     spread = np.where(spread > 0, spread, 1.0)
     size = float(np.sqrt(shares @ y**2)) or 1.0
-    return JointRisk((X - mean) / spread, y / size, shares, max_active), Scale(mean, spread, size)
+    return JointRisk((X - mean) / spread, y / size, shares, max_active), Standardisation(mean, spread, size)
 
 
 def _moved(stack: Stack, mean: Array, spread: Array, size: float) -> Stack:
