@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         SparseFourierRegressor,
         SparselyActivatedClassifier,
         SparselyActivatedRegressor,
+        StackRegressor,
         TablePlan,
         plan_table,
     )
@@ -83,6 +84,7 @@ _NAMES = {
     "SparselyActivatedRegressor": "sparsact.learners",
     "Stack": "sparsact.stack",
     "StackLayer": "sparsact.stack",
+    "StackRegressor": "sparsact.learners",
     "TablePlan": "sparsact.learners",
     "certify": "sparsact.certificate",
     "densify": "sparsact.inference",
@@ -113,6 +115,7 @@ __all__ = [
     "SparselyActivatedRegressor",
     "Stack",
     "StackLayer",
+    "StackRegressor",
     "TablePlan",
     "__version__",
     "bounds",

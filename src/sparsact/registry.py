@@ -25,6 +25,7 @@ MODELS = {  # what a model file may hold: a class, whose `_from_file` makes one 
     "SparselyActivatedNetwork": "sparsact.network:SparselyActivatedNetwork",
     "SparselyActivatedRegressor": "sparsact.learners:SparselyActivatedRegressor",
     "Stack": "sparsact.stack:Stack",
+    "StackRegressor": "sparsact.learners:StackRegressor",
 }
 
 

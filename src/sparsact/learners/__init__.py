@@ -12,7 +12,11 @@ from sparsact.learners.lsh import (
 )
 from sparsact.learners.monomials import Monomials
 from sparsact.learners.sparse_fourier import SparseFourierRegressor
-from sparsact.learners.sparsely_activated import SparselyActivatedClassifier, SparselyActivatedRegressor
+from sparsact.learners.sparsely_activated import (
+    SparselyActivatedClassifier,
+    SparselyActivatedRegressor,
+    StackRegressor,
+)
 
 __all__ = [
     "DSMRegressor",
@@ -25,6 +29,7 @@ __all__ = [
     "SparseFourierRegressor",
     "SparselyActivatedClassifier",
     "SparselyActivatedRegressor",
+    "StackRegressor",
     "SupportEstimate",
     "TablePlan",
     "estimate_support",

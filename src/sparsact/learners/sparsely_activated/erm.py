@@ -119,7 +119,7 @@ class Minimisation:
     ) -> None:
         self.sample, self.bounds, self.limits, self.rng, self.report = sample, bounds, limits, rng, report
         self.best = self.constant = self._judged(self._mean_of(sample), "constant", 1, 1)
-        self._compared: tuple[ERMCandidate, Descended] | None = None
+        self._compared: tuple[ERMCandidate, Descended[GateUnits]] | None = None
 
     def run(self) -> ERMCandidate:
         """The best of all candidates; ends early at a fit that is perfect and no accident."""
@@ -219,10 +219,10 @@ class Minimisation:
                 self._report(search.thin(units, "trees, thinned"))
         self._report(search.descend())
 
-    def _report(self, found: Descended) -> None:
+    def _report(self, found: Descended[GateUnits]) -> None:
         self.report(self._judged(found.units, found.origin, found.iterations, self._n_weights(found.units)))
 
-    def _held_out(self, search: HeldOutSearch) -> Descended:
+    def _held_out(self, search: HeldOutSearch) -> Descended[GateUnits]:
         """What the search that found the best trees finds without the rows held out."""
         if self._compared is None or self._compared[0] is not self.best:
             units, iterations, _, _ = self._made(search.train, self.best.trees)

@@ -7,13 +7,19 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from sparsact.learners.points import Encoding, kernel_dtype, pack, recognize, unpack
 from sparsact.learners.sparsely_activated.erm import Bounds
-from sparsact.learners.sparsely_activated.leaf_models import TrainingSample
+from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSample
+from sparsact.validation.estimators import checked_rows, checked_sample_weight
 
 ROWS_PER_WEIGHT, MOST_UNITS = 4, 128  # of n_units="auto"
+LARGEST_TARGET = 1e301
+MOST_ROWS, LEAST_SHARE = 1e12, 1e-100
 
 
 class SparselyActivatedModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
@@ -66,3 +72,62 @@ class SparselyActivatedModel(BaseEstimator):  # type: ignore[misc] # scikit-lear
     def _fork(self) -> Callable[[bool], None]:
         """For :func:`.transaction`: a fit changes nothing in place."""
         return lambda done: None
+
+    def _rows(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Array, Array, Array]:
+        """Inputs of a network (m, n), targets and weights of the rows of weight above zero; notes the encoding."""
+        rows, targets = checked_rows(
+            self, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=self.domain != "cube"
+        )
+        _check_targets(targets)
+        weights = _counts(checked_sample_weight(sample_weight, rows))
+        kind, _ = recognize(kernel_dtype(rows), self.domain, getattr(self, "feature_names_in_", None))
+        self.encoding_: Encoding | None = None if kind == "real" else "signs" if kind == "ones" else kind
+        there = weights > 0
+        return self._inputs(rows)[there], np.asarray(targets, dtype=np.float64)[there], weights[there]
+
+    def _inputs(self, rows: NDArray[Any]) -> NDArray[np.float64]:
+        """What the network takes: signs on the cube, else the columns."""
+        if self.encoding_ is None:
+            return rows.astype(np.float64)
+        names = getattr(self, "feature_names_in_", None)
+        return unpack(pack(kernel_dtype(rows), self.encoding_, names)).astype(np.float64)
+
+
+def generator_of(random_state: int | np.random.RandomState | None) -> np.random.Generator:
+    """A generator of its own; scikit-learn's None means a fresh one, not the global state."""
+    if random_state is None:
+        return np.random.default_rng()
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
+
+
+def _check_targets(y: Any) -> None:
+    """Refuse targets so large that usual columns would be too narrow: their weights would overflow."""
+    largest = float(np.abs(np.asarray(y, dtype=np.float64)).max())
+    if largest > LARGEST_TARGET:
+        raise ValueError(
+            f"`y` holds {largest:.4g}; targets go up to {LARGEST_TARGET:g}, so that weights are floats: scale `y` down."
+        )
+
+
+def distinct_rows(X: Array, y: Array, weights: Array) -> tuple[Array, Array, Array]:
+    """Each distinct row and target once, in an order that is theirs alone, and the sums of their weights.
+
+    So a weight is a number of rows, and what is found does not depend on the order of the rows.
+    """
+    rows, place = np.unique(np.column_stack([X, y]) + 0.0, axis=0, return_inverse=True)
+    return rows[:, :-1].copy(), rows[:, -1].copy(), np.bincount(place.ravel(), weights).astype(np.float64)
+
+
+def _counts(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights as numbers of rows; those of mean below one, over the rows that have any, are scaled to mean one.
+
+    So that squares of sums neither overflow nor vanish, a mean is at most ``MOST_ROWS`` and no weight less than
+    ``LEAST_SHARE`` of it: neither shows in a fit.
+    """
+    there = weights > 0
+    largest = float(weights.max())
+    shares = weights / largest  # sums of these do not overflow
+    share = float(shares[there].mean())
+    mean = min(max(share * largest, 1.0), MOST_ROWS)
+    counts = weights if mean == share * largest else shares * (mean / share)
+    return np.where(there, np.maximum(counts, LEAST_SHARE * mean), 0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,18 +31,59 @@ LOSSLESS = 1.1  # an error of this times the least error of any wider network
 NEGLIGIBLE = 1e-7  # of the variance
 
 
-@dataclass(frozen=True, eq=False)
-class Descended:
-    """Units in the class, how they were found, their values (h,) on the rows held out, and the mean squared error."""
+Model = TypeVar("Model")
 
-    units: GateUnits
+
+@dataclass(frozen=True, eq=False)
+class Descended(Generic[Model]):
+    """A model in the class, how it was found, its values (h,) on the rows held out, and the mean squared error."""
+
+    units: Model
     origin: str
     iterations: int
     values: Array
     error: float
 
 
-class HeldOutSearch:
+class HeldOut(Generic[Model]):
+    """Models compared on rows held out, with targets and weights (h,); ``variance`` is that of the targets."""
+
+    def __init__(self, targets: Array, weights: Array, variance: float) -> None:
+        self.targets, self.weights, self.variance = targets, weights, variance
+        self.least = np.inf  # error on the way to any of the models
+        self.found: list[Descended[Model]] = []
+
+    def judged(self, model: Model, values: Array, origin: str, iterations: int) -> Descended[Model]:
+        """A model with its error."""
+        return Descended(model, origin, iterations, values, self._mean((values - self.targets) ** 2))
+
+    def _mean(self, values: Array) -> float:
+        """Weighted mean over the rows held out."""
+        return float(self.weights @ values) / float(self.weights.sum())
+
+    def perfect(self, tol: float) -> bool:
+        """Whether a model left less than ``tol`` of the variance."""
+        return any(each.error <= tol * self.variance for each in self.found)
+
+    def done(self, tol: float, *others: Descended[Model]) -> bool:
+        """Whether an error is below ``tol`` of the variance, or the two best models are good and the same.
+
+        ``others`` are models of another search.
+        """
+        first, *more = sorted([*others, *self.found], key=lambda each: each.error)
+        if first.error <= tol * self.variance:
+            return True
+        good = first.error <= min(LOSSLESS * self.least, self.variance / 2)
+        return good and bool(more) and self._mean((first.values - more[0].values) ** 2) <= AGREEMENT * first.error
+
+    def better(self, one: Descended[Model], other: Descended[Model], deviations: float = 2.0) -> bool:
+        """Whether the errors of one are less by more than so many standard errors of the difference."""
+        gain = (other.values - one.values) * (other.values + one.values - 2 * self.targets)
+        mean = self._mean(gain)
+        return bool(mean > deviations * np.sqrt(self._mean((gain - mean) ** 2) / len(gain)))
+
+
+class HeldOutSearch(HeldOut[GateUnits]):
     """Descents on most rows of a sample, compared on the rest.
 
     Parameters
@@ -65,10 +107,9 @@ class HeldOutSearch:
         limits: NormLimits,
         rng: np.random.Generator,
     ) -> None:
-        m = len(sample)
-        n_held = min(max(int(SHARE * m), min(int(LARGEST_SHARE * m), USEFUL)), MOST_HELD)
-        order = rng.permutation(m)
-        self.train, self.held = part(sample, order[n_held:]), part(sample, order[:n_held])
+        fitted, held = split(len(sample), rng)
+        self.train, self.held = part(sample, fitted), part(sample, held)
+        super().__init__(self.held.targets, self.held.weights, self.train.variation() / self.train.total)
         self.max_active, self.max_iter, self.rng = max_active, max_iter, rng
         self.most = int(self.train.total / (FEWEST_ROWS * (sample.n + 1)))
         self.n_units = min(n_units, self.most)
@@ -76,9 +117,6 @@ class HeldOutSearch:
         n_quick = max(N_QUICK, FEWEST_ROWS * self.n_wide * (sample.n + 1))
         quick = part(self.train, np.arange(min(n_quick, len(self.train))))
         self.quick = PenalisedRisk.of(quick, max_active, limits, np.float32)
-        self.variance = self.train.variation() / self.train.total
-        self.least = np.inf  # error on the way to any of the networks
-        self.found: list[Descended] = []
         self.n_descents = 0
 
     @property
@@ -95,16 +133,11 @@ class HeldOutSearch:
             self.n_descents == 0 or (self.n_descents + 1) * self.max_iter * n_columns * steps < MOST_WORK
         )
 
-    def measured(self, units: GateUnits, origin: str, iterations: int) -> Descended:
+    def measured(self, units: GateUnits, origin: str, iterations: int) -> Descended[GateUnits]:
         """Units with what they are worth on the rows held out."""
-        values = units.values(self.held.design)
-        return Descended(units, origin, iterations, values, self._mean((values - self.held.targets) ** 2))
+        return self.judged(units, units.values(self.held.design), origin, iterations)
 
-    def _mean(self, values: Array) -> float:
-        """Weighted mean over the rows held out."""
-        return float(self.held.weights @ values) / self.held.total
-
-    def descend(self) -> Descended:
+    def descend(self) -> Descended[GateUnits]:
         """One more descent from random units; where removing them did harm, the next is to end at half as many."""
         steps = int(STEPS * self.max_iter)
         self.n_descents += 1
@@ -125,9 +158,9 @@ class HeldOutSearch:
             self.n_units = max(1, self.n_units // 2)
         return found
 
-    def thin(self, units: GateUnits, origin: str, iterations: int = 0) -> Descended:
+    def thin(self, units: GateUnits, origin: str, iterations: int = 0) -> Descended[GateUnits]:
         """The units on the way to as few as do no harm, moved into the class."""
-        path: list[Descended] = []
+        path: list[Descended[GateUnits]] = []
 
         def step(units: GateUnits, share: float) -> GateUnits:
             nonlocal iterations
@@ -158,23 +191,12 @@ class HeldOutSearch:
         self.found.append(self.measured(units, origin, iterations + more))
         return self.found[-1]
 
-    def perfect(self, tol: float) -> bool:
-        """Whether a descent left less than ``tol`` of the variance."""
-        return any(each.error <= tol * self.variance for each in self.found)
 
-    def done(self, tol: float, other: Descended) -> bool:
-        """Whether the best is perfect, or the two best are good and the same; ``other`` is that of another search."""
-        first, *more = sorted([other, *self.found], key=attrgetter("error"))
-        if first.error <= tol * self.variance:
-            return True
-        good = first.error <= min(LOSSLESS * self.least, self.variance / 2)
-        return good and bool(more) and self._mean((first.values - more[0].values) ** 2) <= AGREEMENT * first.error
-
-    def better(self, one: Descended, other: Descended, deviations: float = 2.0) -> bool:
-        """Whether the errors of one are less by more than so many standard errors of the difference."""
-        gain = (other.values - one.values) * (other.values + one.values - 2 * self.held.targets)
-        mean = self._mean(gain)
-        return bool(mean > deviations * np.sqrt(self._mean((gain - mean) ** 2) / len(gain)))
+def split(m: int, rng: np.random.Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Places of the rows to fit, and of those held out, of ``m``."""
+    n_held = min(max(int(SHARE * m), min(int(LARGEST_SHARE * m), USEFUL)), MOST_HELD)
+    order = rng.permutation(m)
+    return order[n_held:], order[:n_held]
 
 
 def part(sample: TrainingSample, rows: NDArray[np.intp]) -> TrainingSample:

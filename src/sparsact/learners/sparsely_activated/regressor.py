@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
 from sparsact.kernels.dispatch import blas_threads
-from sparsact.learners.points import Encoding, kernel_dtype, pack, recognize, unpack
 from sparsact.learners.sparsely_activated.erm import ERMCandidate, Minimisation
-from sparsact.learners.sparsely_activated.estimator import SparselyActivatedModel
-from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSample
+from sparsact.learners.sparsely_activated.estimator import SparselyActivatedModel, distinct_rows, generator_of
+from sparsact.learners.sparsely_activated.leaf_models import TrainingSample
 from sparsact.learners.sparsely_activated.to_network import NormLimits, network_of
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 from sparsact.transaction import transaction
-from sparsact.validation.estimators import checked_rows, checked_sample_weight
+from sparsact.validation.estimators import checked_rows
 
 if TYPE_CHECKING:
     from sparsact.certificate import Certificate
 
 LARGEST_SPECTRUM = 20  # coordinates
-LARGEST_TARGET = 1e301
-MOST_ROWS, LEAST_SHARE = 1e12, 1e-100
 _LEARNED: Checks = {
     "n_features_in_": schema.as_count,
     "encoding_": schema.as_encoding,
@@ -133,16 +129,9 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Fit to rows X (m, n), targets y (m,) and weights (m,)."""
         self._validate_params()
-        rng = _generator(self.random_state)
-        rows, targets = checked_rows(
-            self, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=self.domain != "cube"
-        )
-        _check_targets(targets)
-        weights = _counts(checked_sample_weight(sample_weight, rows))
-        kind, _ = recognize(kernel_dtype(rows), self.domain, getattr(self, "feature_names_in_", None))
-        self.encoding_: Encoding | None = None if kind == "real" else "signs" if kind == "ones" else kind
-        inputs = self._inputs(rows)[weights > 0]
-        distinct = _distinct(inputs, np.asarray(targets, dtype=np.float64)[weights > 0], weights[weights > 0])
+        rng = generator_of(self.random_state)
+        inputs, *others = self._rows(X, y, sample_weight)
+        distinct = distinct_rows(inputs, *others)
         sample = TrainingSample.of(*distinct, cube=self.encoding_ is not None)
         bounds = self._bounds(sample)
         limits = NormLimits.of(sample, self.max_weight, self.max_bias)
@@ -253,56 +242,9 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "network_")
 
-    def _inputs(self, rows: NDArray[Any]) -> NDArray[np.float64]:
-        """What the network takes: signs on the cube, else the columns."""
-        if self.encoding_ is None:
-            return rows.astype(np.float64)
-        names = getattr(self, "feature_names_in_", None)
-        return unpack(pack(kernel_dtype(rows), self.encoding_, names)).astype(np.float64)
-
     def _report(self, candidate: ERMCandidate) -> None:
         if self.verbose:
             print(
                 f"{type(self).__name__}: {candidate.origin}: {len(candidate.units)} units, "
                 f"score {candidate.score:.4g}, squared error {candidate.squared_error:.4g}"
             )
-
-
-def _generator(random_state: int | np.random.RandomState | None) -> np.random.Generator:
-    """A generator of its own; scikit-learn's None means a fresh one, not the global state."""
-    if random_state is None:
-        return np.random.default_rng()
-    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
-
-
-def _check_targets(y: Any) -> None:
-    """Refuse targets so large that usual columns would be too narrow: their weights would overflow."""
-    largest = float(np.abs(np.asarray(y, dtype=np.float64)).max())
-    if largest > LARGEST_TARGET:
-        raise ValueError(
-            f"`y` holds {largest:.4g}; targets go up to {LARGEST_TARGET:g}, so that weights are floats: scale `y` down."
-        )
-
-
-def _distinct(X: Array, y: Array, weights: Array) -> tuple[Array, Array, Array]:
-    """Each distinct row and target once, in an order that is theirs alone, and the sums of their weights.
-
-    So a weight is a number of rows, and what is found does not depend on the order of the rows.
-    """
-    rows, place = np.unique(np.column_stack([X, y]) + 0.0, axis=0, return_inverse=True)
-    return rows[:, :-1].copy(), rows[:, -1].copy(), np.bincount(place.ravel(), weights).astype(np.float64)
-
-
-def _counts(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights as numbers of rows; those of mean below one, over the rows that have any, are scaled to mean one.
-
-    So that squares of sums neither overflow nor vanish, a mean is at most ``MOST_ROWS`` and no weight less than
-    ``LEAST_SHARE`` of it: neither shows in a fit.
-    """
-    there = weights > 0
-    largest = float(weights.max())
-    shares = weights / largest  # sums of these do not overflow
-    share = float(shares[there].mean())
-    mean = min(max(share * largest, 1.0), MOST_ROWS)
-    counts = weights if mean == share * largest else shares * (mean / share)
-    return np.where(there, np.maximum(counts, LEAST_SHARE * mean), 0.0)
