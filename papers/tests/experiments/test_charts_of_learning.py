@@ -29,13 +29,16 @@ def test_no_rows_no_numbers(module: str) -> None:
         assert n_rows(chart.frame(Rows([]))) == 0
 
 
-@pytest.mark.parametrize("module", ["low_degree_curves", "juntas_and_index", "parity_defeats", "support_recovery"])
-def test_smoke_rows_are_judged_and_drawn(module: str) -> None:
+@pytest.mark.parametrize(
+    ("module", "holds"),
+    [("low_degree_curves", True), ("juntas_and_index", True), ("parity_defeats", True), ("support_recovery", False)],
+)
+def test_smoke_rows_are_judged_and_drawn(module: str, *, holds: bool) -> None:
     experiment = import_module(f"sparsact_papers.paper_a.{module}").EXPERIMENT
     found = Rows(measure(experiment.measure, task) for task in experiment.tasks(Scale.SMOKE))
     outcomes = {claim.name: claim.verdict(found).outcome for claim in experiment.claims}
     assert len(outcomes) == len(experiment.claims)
-    assert Outcome.HOLDS in outcomes.values()
+    assert (Outcome.HOLDS in outcomes.values()) is holds  # one seed decides nothing about supports
     for chart in charts(module):
         frame = chart.frame(found)
         assert len(list(rows(frame))) == n_rows(frame) > 0

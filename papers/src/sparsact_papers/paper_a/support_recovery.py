@@ -120,7 +120,8 @@ def frame(rows: Rows) -> Frame:
                 curves(group, "noise {noise:g} variances", "m", "overlap"),
                 curves(group, CHANCE, "m", "chance", "overlap"),
             )
-            for (family,), group in rows.groups("family").items()
+            for family in FAMILIES
+            if (group := rows.where(family=family)) or not rows
         },
         "family",
     )
