@@ -54,7 +54,7 @@ TASKS: list[tuple[str, Callable[[np.random.Generator], Array], float, int, dict[
     ("monomials, no range given", planted, 0.0, 1_500, {"y_range": None}),
     ("monomials, biased inputs", planted, 0.8, 1_500, {}),
     ("gated network, biased inputs", gated, 0.8, 3_000, {"degree": 4}),
-    ("gated network as a network", gated, 0.8, 800, {"inputs": "any", "n_units": 4, "max_active": 1}),
+    ("gated network as a network", gated, 0.8, 3_000, {"inputs": "any", "n_units": 4, "max_active": 1}),
 ]
 
 
