@@ -151,6 +151,7 @@ def test_one_layer_is_the_answer_where_no_stack_is_better():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")  # dense networks that would go on past 200 epochs
 @pytest.mark.parametrize("size", [2, 3])
 def test_gates_of_computed_features_are_learned_better_than_by_one_layer_or_a_dense_network(size):
     """Never much worse than one layer; in the median of three draws half its error, and a dense network's."""
