@@ -40,7 +40,7 @@ EPS, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).smallest
 
 
 class StackLayer(NamedTuple):
-    """One layer: weights ``W`` on the layer below (on the inputs, in the first), thresholds, weights on the inputs."""
+    """A layer: W (s, r) on the layer below (n inputs, in the first), thresholds b (s,), V (s, n) on the inputs."""
 
     W: Array
     b: Array

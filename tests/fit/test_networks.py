@@ -1,6 +1,7 @@
 """Networks as models of a table: where they are tried, chosen, described and kept."""
 
 import json
+import math
 
 import numpy as np
 import pandas as pd
@@ -51,11 +52,12 @@ def test_held_out_rows_are_predicted_by_networks_that_have_not_seen_them(chosen)
 def test_units_are_described_by_what_they_do(chosen):
     rows, network = gated(1000, 1), chosen.model.network_
     signs = 1.0 - 2 * rows.drop(columns="y").to_numpy()
-    shares = (signs @ network.W.T > network.b).mean(axis=0)
+    on = [[math.fsum([*w * x, -b]) > 0 for w, b in zip(network.W, network.b, strict=True)] for x in signs]
+    shares = np.mean(on, axis=0)  # of exact sums: rows may lie on the very edge of a unit
     info = chosen.network
     assert [unit.share for unit in info.units] == pytest.approx(sorted(shares, reverse=True))
     assert info.n_units == network.s
-    assert info.most_active == network.n_active(signs).max() <= info.max_active
+    assert info.most_active == max(map(sum, on)) <= info.max_active
     for unit in info.units:  # the gates weigh most: a unit is off unless both match
         assert {"b0", "b1"} <= set(unit.columns)
 
@@ -121,10 +123,23 @@ def test_what_networks_refuse():
     table.loc[:30, "z"] = -1.0
     with pytest.raises(ValueError, match="one target, and 2 are named"):
         sa.fit_table(table, ["y", "z"], ignore="kind", model="network")
-    with pytest.raises(ValueError, match="all rows of class 'rare' are in one fold"):
+    with pytest.raises(ValueError, match="class 'rare' is in one fold only"):
         sa.fit_table(table, "kind", ignore=["y", "z"], model="network")
     with pytest.raises(ValueError, match="degree 2 is of low-degree models, and model network chooses its own"):
         sa.fit_table(table, "y", model="network", degree=2)
+
+
+def test_an_automatic_choice_leaves_networks_out_where_a_class_is_too_rare():
+    result = sa.fit_table(gated(1000, 2).assign(kind=["rare"] + ["often"] * 999), "kind", ignore="y")
+    assert result.choices.kind == "low-degree"
+    assert "class 'rare' is in one fold only" in result.choices.reason
+
+
+def test_a_quick_look_sees_every_class(monkeypatch):
+    monkeypatch.setattr(network_candidate, "ROWS_OF_LOOK", 50)
+    kind = np.where(np.arange(1000) < 990, "often", "rare")
+    result = sa.fit_table(gated(1000, 2).assign(kind=kind), "kind", ignore="y")
+    assert "a quick look at a sparsely activated network" in result.choices.reason
 
 
 def test_many_rows_are_sampled(monkeypatch):

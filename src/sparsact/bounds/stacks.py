@@ -130,9 +130,9 @@ def _norms(values: Array, k: int) -> NDArray[np.float64]:
 
 
 def restricted_norm(W: Array, n_rows: int, n_columns: int) -> float:
-    r"""Bound of :math:`\|W_{RC}\|` over all sets of so many rows R and columns C.
+    r"""Bound of the spectral norm of every submatrix of W with so many rows and columns.
 
-    The least of the spectral norm of W, of Frobenius norms of the largest entries, and of Schur's
+    The least of the spectral norm of W itself, of Frobenius norms of the largest entries, and of Schur's
     :math:`(\max_i \sum_j |w_{ij}| \max_j \sum_i |w_{ij}|)^{1/2}`.
     """
     by_rows, by_columns = _norms(W, n_columns), _norms(W.T, n_rows)

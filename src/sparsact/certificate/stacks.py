@@ -13,8 +13,8 @@ The inputs of layer l are the image of the cube under the layers below. What can
 
 Rows of the program are scaled to pre-activations below 1 and then relaxed by ``SLACK``, more than rounding, tolerances
 and dropped weights of HiGHS amount to. So points are only added, and the bound stays valid; what is trusted is the
-search of HiGHS, as in :mod:`sparsact.certificate.milp`. Ties are told from active units where pre-activations do not
-round, and count as active otherwise.
+search of HiGHS, as in :mod:`sparsact.certificate.milp`. A unit whose pre-activation is zero counts as
+off where pre-activations do not round, and as active otherwise.
 """
 
 from __future__ import annotations

@@ -82,9 +82,7 @@ def first_look(table: Table, options: FitOptions, sample: RowSample, best: float
     nothing does, fewer active units are not. None if networks are fitted in any case.
     """
     X, y, folds = _rows(sample)
-    _check_classes(table, y, folds)
-    seen = np.flatnonzero(folds != 0)[:ROWS_OF_LOOK]
-    fold = folds == 0
+    seen, fold = _rows_of_look(table, y, folds), folds == 0
     found: list[FirstLook] = []
     for k in ACTIVE:
         for n_restarts in (1,) if best is None else (0, 1):
@@ -99,6 +97,17 @@ def first_look(table: Table, options: FitOptions, sample: RowSample, best: float
         if best is not None and largest.r2 <= best:
             return largest
     return min((look for look in found if 1 - look.r2 <= SAME * (1 - largest.r2)), key=lambda look: look.max_active)
+
+
+def missing_class(table: Table, sample: RowSample) -> str:
+    """Why networks cannot learn every class outside of each fold, empty where they can."""
+    target = table.encoding.targets[0]
+    if isinstance(target, Classes):
+        _, y, folds = _rows(sample)
+        for number, name in enumerate(target.values):
+            if len(np.unique(folds[y == number])) < 2:
+                return f"networks learn every class outside of each fold, and class {name!r} is in one fold only"
+    return ""
 
 
 def fitted_networks(
@@ -140,17 +149,12 @@ def _rows(sample: RowSample) -> tuple[NDArray[Any], NDArray[np.float64], NDArray
     return X[places], y[places], folds[places]
 
 
-def _check_classes(table: Table, y: NDArray[np.float64], folds: NDArray[np.intp]) -> None:
-    """Raise if the rows outside of a fold lack a class."""
-    target = table.encoding.targets[0]
-    if not isinstance(target, Classes):
-        return
-    for number, name in enumerate(target.values):
-        if len(np.unique(folds[y == number])) < 2:
-            raise ValueError(
-                f"networks learn each class outside of every fold, and all rows of class {name!r} are in one fold: "
-                "leave them out, or choose model low-degree."
-            )
+def _rows_of_look(table: Table, y: NDArray[np.float64], folds: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Some rows outside of the first fold, every class among them."""
+    seen = np.flatnonzero(folds != 0)
+    if not isinstance(table.encoding.targets[0], Classes):
+        return seen[:ROWS_OF_LOOK]
+    return np.union1d(seen[:ROWS_OF_LOOK], seen[np.unique(y[seen], return_index=True)[1]])
 
 
 def _labels(table: Table, y: NDArray[np.float64]) -> NDArray[Any]:

@@ -24,7 +24,14 @@ from sparsact.fit.explain import TargetResult, confusion, explained, function_na
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.layout import LayoutInfo, layout_info, standardised_weights
 from sparsact.fit.lsh_candidate import MAX_NUMBERS, MAX_SAMPLE, TableScores, fitted_tables
-from sparsact.fit.network_candidate import MOST_ROWS, NetworkInfo, first_look, fitted_networks, network_info
+from sparsact.fit.network_candidate import (
+    MOST_ROWS,
+    NetworkInfo,
+    first_look,
+    fitted_networks,
+    missing_class,
+    network_info,
+)
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import OnRows, Stages
 from sparsact.fit.reading import check_targets, warnings
@@ -96,7 +103,11 @@ class FitSteps:
         scores: dict[str, HeldOutScores] = {}
         if "lsh" in kinds:
             models["lsh"], scores["lsh"] = fitted_tables(table, options, sample, self.stages, self.checkpoint)
-        if "network" in kinds:
+        if "network" in kinds and (missing := missing_class(table, sample)):
+            if options.model == "network":
+                raise ValueError(f"{missing}: leave them out, or choose model low-degree.")
+            reason = missing
+        elif "network" in kinds:
             with self.stages.stage("looking at networks"):
                 best = None if options.model == "network" else best_of_fold(selected, scores, 0)
                 look = first_look(table, options, sample, best)

@@ -117,8 +117,8 @@ class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[mi
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_units = n_units  # type: ignore[assignment] # one number for each layer, where others have one in all
-        self.max_active = max_active  # type: ignore[assignment]
+        self.n_units = n_units
+        self.max_active = max_active
         self.n_restarts = n_restarts
         self.max_iter = max_iter
         self.tol = tol
