@@ -7,10 +7,12 @@ from fractions import Fraction
 from math import ceil
 
 import networks
+import numpy as np
 import pytest
 from commands import run
 
 from sparsact.bounds import average_sensitivity_bound, log2_uniform_samples, sufficient_degree
+from sparsact.hypercube import points
 
 SIZE = ("--n", 100, "--s", 64, "--k", 2, "--W", 1.5, "--B", 2)
 
@@ -77,6 +79,17 @@ def test_the_table(capsys):
         assert word in out
 
 
+def test_bounds_that_ask_for_everything_are_marked(capsys):
+    vacuous = {row["name"]: row["vacuous"] for row in told(capsys, *SIZE)["bounds"]}
+    assert vacuous["sufficient_degree"]  # 359 of 100
+    assert vacuous["uniform_samples"]
+    assert not vacuous["average_sensitivity_bound"]
+    small = {row["name"]: row["vacuous"] for row in told(capsys, *SIZE, "--epsilon", 10)["bounds"]}
+    assert not small["sufficient_degree"]
+    assert not small["low_degree_samples"]
+    assert ", vacuous" in run(capsys, "bounds", *SIZE)[1]
+
+
 def test_a_network(capsys, tmp_path):
     network, path = networks.index(3), tmp_path / "index.sparsact"
     network.save(path)
@@ -84,7 +97,15 @@ def test_a_network(capsys, tmp_path):
     assert answer["parameters"]["n"] == 11
     assert answer["parameters"]["W"] == network.scale().W
     measured = answer["measured"]
-    assert measured["average_sensitivity"]["value"] == pytest.approx(2.5 / 4, abs=0.05)
+    values_of = network(points(11))
+    flipped = [network(points(11) * np.where(np.arange(11) == i, -1, 1)) for i in range(11)]
+    sensitivity = sum(((values_of - other) ** 2).mean() for other in flipped) / 4
+    assert measured["exact"]
+    assert measured["average_sensitivity"] == {
+        "value": pytest.approx(sensitivity),
+        "standard_error": 0,
+        "n_samples": 2048,
+    }
     assert measured["degree"]["degree"] == 3
     assert measured["degree"]["worst_case"] == values(answer)["sufficient_degree"]
     status, out, _ = run(capsys, "bounds", path, "--k", 1)

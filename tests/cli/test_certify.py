@@ -13,6 +13,7 @@ from random_networks import random_network
 import sparsact
 from sparsact.constructions import indexing, parity
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.stack import Stack
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +22,7 @@ def folder(tmp_path_factory):
     indexing(3).save(path / "index.sparsact")
     parity(range(3), 3, signs=True).save(path / "parity.sparsact")
     random_network("reals", 30, 30, np.random.default_rng(0)).save(path / "real.sparsact")
+    Stack([1.0, -1.0], [([[1, 1], [-1, -1]], [1, 1]), ([[2, 2], [-1, -1]], [1, -1])]).save(path / "stack.sparsact")
     X = 1 - 2 * np.random.default_rng(0).integers(0, 2, (31, 3))
     sparsact.LowDegreeRegressor(degree=1).fit(X, X[:, 0]).save(path / "model.sparsact")
     return path
@@ -44,6 +46,21 @@ def test_json_is_a_certificate(capsys, folder):
     assert (status, err) == (0, "")
     certificate = sparsact.Certificate.from_json(out)
     assert (certificate.max_active, certificate.exact, certificate.method) == (1, True, "milp")
+
+
+def test_layers_of_a_stack(capsys, folder):
+    status, out, err = run(capsys, "certify", folder / "stack.sparsact")
+    assert (status, err) == (0, "")
+    assert [line for line in out.splitlines() if line.endswith(":")] == ["layer 1:", "layer 2:", "all layers:"]
+    assert out.count("At most 1 of 2 units is active") == 2
+    assert out.count("At most 2 of 4 units are active") == 1
+    found = json.loads(run(capsys, "certify", folder / "stack.sparsact", "--json", "--method", "milp")[1])
+    parts = [sparsact.Certificate.from_json(json.dumps(part)) for part in (*found["layers"], found["whole"])]
+    assert [(part.max_active, part.n_units) for part in parts] == [(1, 2), (1, 2), (2, 4)]
+    sampled = json.loads(run(capsys, "certify", folder / "stack.sparsact", "--json", "--samples", 64)[1])
+    assert {part["method"] for part in sampled["layers"]} == {"sampled"}
+    status, _, err = run(capsys, "certify", folder / "stack.sparsact", "--quadratic-lift")
+    assert (status, "goes without --quadratic-lift" in err) == (2, True)
 
 
 def test_over_a_quadratic_lift(capsys, folder):

@@ -145,7 +145,7 @@ def degree_for(
         active: Any = thing.s if k is None else k
         check_named(s=thing.s, k=active)
         worst = _worst_cases(thing, epsilon, active, c)
-        if _has_spectrum(thing):
+        if has_exact_spectrum(thing):
             return _of_spectrum(Spectrum.of(thing), epsilon, activity=_activity(thing, epsilon), **worst)
         proved, how = proved_of_network(thing, active), (confidence, n_samples, interval)
         reason = f"4 k^2 W^2 / epsilon with k = {active}, for every network of this scale."
@@ -186,7 +186,7 @@ def _of_spectrum(spectrum: Spectrum, epsilon: float, **others: Any) -> Sufficien
     )
 
 
-def _has_spectrum(network: SparselyActivatedNetwork) -> bool:
+def has_exact_spectrum(network: SparselyActivatedNetwork) -> bool:
     """Whether the exact spectrum takes seconds: as a table, or as a list of units that read few inputs each."""
     read = np.bincount(sp.coo_array(network.W).row, minlength=network.s)
     listed = float(np.exp2(np.minimum(read, 64.0)).sum())

@@ -74,6 +74,11 @@ class StackCertificate:
         """Whether all layers are exact, each by itself."""
         return all(layer.exact for layer in self.layers)
 
+    def to_json(self) -> str:
+        """One JSON object with the certificates of ``layers`` and of the ``whole``, as :meth:`.Certificate.to_json`."""
+        layers = ", ".join(layer.to_json() for layer in self.layers)
+        return f'{{"layers": [{layers}], "whole": {self.whole.to_json()}}}'
+
     def __str__(self) -> str:
         lines = [f"layer {number}: {layer}" for number, layer in enumerate(self.layers, 1)]
         return "\n".join([*lines, f"all layers: {self.whole}"])

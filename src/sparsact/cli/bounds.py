@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from math import isfinite, log2, sqrt
+from math import isfinite, log, log2, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -133,8 +133,22 @@ def _rows(parameters: dict[str, float]) -> tuple[list[dict[str, Any]], list[dict
         if missing:
             wanting.append(content | {"wants": missing})
         else:
-            rows.append(content | {"gives": entry.gives} | _value(entry, parameters))
+            found = _value(entry, parameters)
+            rows.append(content | {"gives": entry.gives} | found | {"vacuous": _is_vacuous(entry, found, parameters)})
     return rows, wanting
+
+
+def _is_vacuous(entry: BoundInfo, found: dict[str, Any], parameters: dict[str, float]) -> bool:
+    """Whether a bound asks for all degrees, or for rows that hold every point with probability 1 - delta."""
+    n = parameters.get("n")
+    if n is None:
+        return False
+    if entry.gives.startswith("degree enough"):
+        return bool(found["value"] is None or found["value"] >= n)
+    if entry.gives.startswith(("rows of the low-degree", "rows, uniform")):
+        points = n + log2(n * log(2) - log(parameters["delta"]))
+        return bool(found["log2"] is None or found["log2"] >= points)
+    return False
 
 
 def _value(entry: BoundInfo, parameters: dict[str, float]) -> dict[str, Any]:
@@ -154,21 +168,28 @@ def _value(entry: BoundInfo, parameters: dict[str, float]) -> dict[str, Any]:
 
 
 def _measured(network: SparselyActivatedNetwork, parameters: dict[str, float], random_state: int) -> dict[str, Any]:
-    """Average and noise sensitivity of the network on random points, and the degree that is enough."""
+    """Average and noise sensitivity of the network, exact or on random points, and the degree that is enough."""
     from dataclasses import asdict
 
     import numpy as np
 
     from sparsact.bounds import degree_for
-    from sparsact.fourier import estimate_average_sensitivity, estimate_noise_sensitivity
+    from sparsact.bounds.degree import has_exact_spectrum
+    from sparsact.fourier import Estimate, Spectrum, estimate_average_sensitivity, estimate_noise_sensitivity
 
-    rng = np.random.default_rng(random_state)
-    average = estimate_average_sensitivity(network, network.n, n_samples=_SAMPLES, rng=rng)
-    noise = estimate_noise_sensitivity(network, network.n, parameters["rho"], n_samples=_SAMPLES, rng=rng)
+    rng, rho = np.random.default_rng(random_state), parameters["rho"]
+    exact = has_exact_spectrum(network)
+    if exact:
+        spectrum = Spectrum.of(network)
+        average = Estimate(spectrum.total_influence(), 0.0, 2**network.n)
+        noise = Estimate(spectrum.noise_sensitivity(rho), 0.0, 2**network.n)
+    else:
+        average = estimate_average_sensitivity(network, network.n, n_samples=_SAMPLES, rng=rng)
+        noise = estimate_noise_sensitivity(network, network.n, rho, n_samples=_SAMPLES, rng=rng)
     degree = degree_for(network, parameters["epsilon"], k=int(parameters["k"]), n_samples=_SAMPLES, rng=rng)
     found = {name: value for name, value in asdict(degree).items() if name != "noise_sensitivity"}
     plain = {name: None if isinstance(value, float) and not isfinite(value) else value for name, value in found.items()}
-    return {"average_sensitivity": asdict(average), "noise_sensitivity": asdict(noise), "degree": plain}
+    return {"average_sensitivity": asdict(average), "noise_sensitivity": asdict(noise), "degree": plain, "exact": exact}
 
 
 def _print(content: dict[str, Any]) -> None:
@@ -184,6 +205,10 @@ def _print(content: dict[str, Any]) -> None:
         console.print(table)
         for status, meaning in MEANING.items():
             console.print(f"{status}: {meaning}")
+        if any(row["vacuous"] for row in content["bounds"]):
+            console.print(
+                "vacuous: all degrees, or so many uniform rows that they hold every input with probability 1 - delta"
+            )
     if content["wanting"]:
         wants = sorted({name for row in content["wanting"] for name in row["wants"]})
         console.print(f"{len(content['wanting'])} more bounds want --given {', '.join(wants)}; --json lists which.")
@@ -192,6 +217,10 @@ def _print(content: dict[str, Any]) -> None:
 
 
 def _spelled(row: dict[str, Any]) -> str:
+    return _number_of(row) + ", vacuous" * row["vacuous"]
+
+
+def _number_of(row: dict[str, Any]) -> str:
     value, exponent = row["value"], row["log2"]
     if isinstance(value, dict):
         return ", ".join(f"{name} = {number:.4g}" for name, number in value.items())
@@ -201,9 +230,12 @@ def _spelled(row: dict[str, Any]) -> str:
 
 
 def _print_measured(console: Any, measured: dict[str, Any], parameters: dict[str, float]) -> None:
-    console.print(f"measured on {_SAMPLES:,} random points, with standard errors:")
+    exact = measured["exact"]
+    how = "by the exact spectrum" if exact else f"on {_SAMPLES:,} random points, with standard errors"
+    console.print(f"measured {how}:")
     for name, at in (("average_sensitivity", ""), ("noise_sensitivity", f" at rho = {parameters['rho']:g}")):
         estimate = measured[name]
-        console.print(f"  {name.replace('_', ' ')}{at}: {estimate['value']:.4g} ± {estimate['standard_error']:.2g}")
+        error = "" if exact else f" ± {estimate['standard_error']:.2g}"
+        console.print(f"  {name.replace('_', ' ')}{at}: {estimate['value']:.4g}{error}")
     degree = measured["degree"]
     console.print(f"  degree {degree['degree']} leaves at most {degree['tail']:.3g}: {degree['reason']}")

@@ -18,11 +18,16 @@ from sparsact.cli.terminal import say
 
 if TYPE_CHECKING:
     from sparsact.certificate import Certificate
+    from sparsact.network import SparselyActivatedNetwork
+    from sparsact.stack import Stack
 
 
 def certify(
     network: Annotated[
-        Path, typer.Argument(metavar="NETWORK", help="A network that its save method has written.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="NETWORK", help="A network or a stack that its save method has written.", show_default=False
+        ),
     ],
     method: Annotated[
         str, typer.Option(metavar="NAME", help="auto, enumeration, orbits or milp; sampled goes with --samples.")
@@ -44,21 +49,23 @@ def certify(
     """Prove how many units of a network an input can switch on at most, and show an input that does.
 
     A unit is active where its pre-activation is above 0, strictly; that is decided exactly for the numbers stored. When
-    the time runs out, what is proved by then is an interval.
+    the time runs out, what is proved by then is an interval. Of a stack, each layer is certified, and all together.
 
     Example: sparsact certify network.sparsact --time-limit 20
     """
     import numpy as np
 
-    from sparsact.cli.io import read_network
     from sparsact.lift import Lift
 
-    loaded = read_network(network)
+    loaded = _read(network)
     if samples is None and (at_most is not None or method == "sampled"):
         raise ValueError("a sample needs a size: pass --samples N, or leave out --at-most and --method sampled.")
     if samples is not None and method not in ("auto", "sampled"):
         raise ValueError(f"--samples draws a sample, --method {method} proves; pass one of the two.")
     options: dict[str, Any] = {"rng": np.random.default_rng(random_state)}
+    of_stack = hasattr(loaded, "layers")
+    if of_stack and (quadratic_lift or at_most is not None):
+        raise ValueError(f"{network.name} holds a stack, which goes without --quadratic-lift and --at-most.")
     if quadratic_lift:
         if isqrt(loaded.n) ** 2 != loaded.n:
             raise ValueError(f"a quadratic lift has m * m coordinates; the network has {loaded.n} inputs.")
@@ -66,13 +73,33 @@ def certify(
     if samples is None:
         options |= {"method": method, "time_limit": time_limit}
     else:
-        options |= {"method": "sampled", "n_samples": samples, "max_active": at_most, "confidence": confidence}
+        options |= {"method": "sampled", "n_samples": samples, "confidence": confidence}
+        options |= {} if of_stack else {"max_active": at_most}
     with _remarks_of_solvers_to_stderr():
         certificate = loaded.certify(**options)
     if as_json:
         typer.echo(certificate.to_json())
+    elif of_stack:
+        for number, layer in enumerate(certificate.layers, 1):
+            say(f"layer {number}:")
+            _print(layer)
+        say("all layers:")
+        _print(certificate.whole)
     else:
         _print(certificate)
+
+
+def _read(path: Path) -> SparselyActivatedNetwork | Stack:
+    """The network or stack of a file, or of the model in it."""
+    from sparsact.cli.io import load_model, network_in
+    from sparsact.stack import Stack
+
+    model = load_model(path, f"make one with network.save({path.name!r}) in Python.")
+    stack = getattr(model, "stack_", model)
+    found = stack if isinstance(stack, Stack) else network_in(model)
+    if found is None:
+        raise ValueError(f"{path.name} holds a {type(model).__name__}; a SparselyActivatedNetwork or Stack is needed.")
+    return found
 
 
 def _print(certificate: Certificate) -> None:

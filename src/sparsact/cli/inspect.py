@@ -183,8 +183,6 @@ def _print_model(content: dict[str, Any]) -> None:
         console.print(shown("influence, likewise  " + ", ".join(f"{name}: {value:.4g}" for name, value in ranked)))
 
 
-EXACT_INPUTS = 22  # of the network, up to which a table of values is a matter of a second
-EXACT_READ = 16  # or of each of its units: then the sum of their spectra is
 SAMPLED_POINTS = 20_000
 FOLDINGS = 40
 
@@ -247,14 +245,11 @@ def _activity(network: SparselyActivatedNetwork, certificate: Certificate, rng: 
 
 def _spectrum(network: SparselyActivatedNetwork, rng: np.random.Generator) -> tuple[DegreeWeights, Estimate]:
     """Weight by degree and average sensitivity: exact where that is quick, else estimated."""
-    import numpy as np
-    import scipy.sparse as sp
-
+    from sparsact.bounds.degree import has_exact_spectrum
     from sparsact.fourier import Estimate, Spectrum, estimate_average_sensitivity, estimate_weight_by_degree
     from sparsact.reports.network_report import DegreeWeights
 
-    read = np.diff(sp.csr_array(network.W).indptr)
-    if network.n > EXACT_INPUTS and read.max(initial=0) > EXACT_READ:
+    if not has_exact_spectrum(network):
         folded = estimate_weight_by_degree(network, n_samples=FOLDINGS, rng=rng)
         how = f"estimated: {FOLDINGS} random foldings of the inputs into {len(folded.value) - 1} groups"
         weights = DegreeWeights(tuple(folded.value.tolist()), tuple(folded.standard_error.tolist()), how)
