@@ -217,7 +217,7 @@ def _print(content: dict[str, Any]) -> None:
 
 
 def _spelled(row: dict[str, Any]) -> str:
-    return _number_of(row) + ", vacuous" * row["vacuous"]
+    return f"{_number_of(row)}, vacuous" if row["vacuous"] else _number_of(row)
 
 
 def _number_of(row: dict[str, Any]) -> str:

@@ -55,7 +55,9 @@ def certify(
     """
     import numpy as np
 
+    from sparsact.certificate import StackCertificate
     from sparsact.lift import Lift
+    from sparsact.stack import Stack
 
     loaded = _read(network)
     if samples is None and (at_most is not None or method == "sampled"):
@@ -63,7 +65,7 @@ def certify(
     if samples is not None and method not in ("auto", "sampled"):
         raise ValueError(f"--samples draws a sample, --method {method} proves; pass one of the two.")
     options: dict[str, Any] = {"rng": np.random.default_rng(random_state)}
-    of_stack = hasattr(loaded, "layers")
+    of_stack = isinstance(loaded, Stack)
     if of_stack and (quadratic_lift or at_most is not None):
         raise ValueError(f"{network.name} holds a stack, which goes without --quadratic-lift and --at-most.")
     if quadratic_lift:
@@ -79,7 +81,7 @@ def certify(
         certificate = loaded.certify(**options)
     if as_json:
         typer.echo(certificate.to_json())
-    elif of_stack:
+    elif isinstance(certificate, StackCertificate):
         for number, layer in enumerate(certificate.layers, 1):
             say(f"layer {number}:")
             _print(layer)
