@@ -203,11 +203,12 @@ def _refusal(name: str, size: ProblemSize, cheapest: SolverPlan, limit: float | 
     if size.degree_range is None:
         return f"{need}; pass fewer subsets, or a larger max_memory."
     low, high = size.degree_range
+    sparse = "or where few terms matter SparseFourierRegressor"
     for degree in range(high - 1, low - 1, -1):
         lower = replace(size, n_monomials=Family.count(size.n, degree, low), degree_range=(low, degree))
         if any(plan.nbytes <= limit for plan in possible(name, lower)):
-            return f"{need}; degree={degree} fits, or pass a larger max_memory."
-    return f"{need}; no lower degree fits either: pass a larger max_memory."
+            return f"{need}; degree={degree} fits, or pass a larger max_memory, {sparse}."
+    return f"{need}; no lower degree fits either: pass a larger max_memory, {sparse}."
 
 
 def _amount(nbytes: float) -> str:
