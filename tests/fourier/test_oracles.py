@@ -29,6 +29,7 @@ BOOLEAN_EXAMPLES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:Numba optimization failed", "ignore::Warning:numba")  # beside skglm's Numba
 @pytest.mark.parametrize("bits", BOOLEAN_EXAMPLES.values(), ids=BOOLEAN_EXAMPLES)
 class TestBoofun:
     @pytest.fixture
