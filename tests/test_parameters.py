@@ -29,6 +29,7 @@ EXCEPTIONS = {  # by the beginning of a name: what stays there, and why
     "sparsact.bounds": ("s k", "formulas, in the letters of the papers"),
     "sparsact.rademacher": ("s k", "the class H_{n,s,k}^{W,B}, in the letters of the bounds that it is compared with"),
     "sparsact.fourier.spectrum.Spectrum": ("k", "number of coefficients: nothing is active"),
+    "sparsact.fourier.interactions.Interactions.top": ("k", "number of values, as of Spectrum.top"),
     "sparsact.kernels.selection.top_k": ("k", "number of the largest values, as the kernel's own name says"),
     "sparsact.kernels.neurons.active_counts_at": ("s", "a shape (m, s) at an address"),
     "sparsact.routing": ("width", "a method: the number of units that a router needs for some number of columns"),

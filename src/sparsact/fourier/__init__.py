@@ -3,6 +3,7 @@
 from sparsact.fourier.estimate import Estimate, estimate_within
 from sparsact.fourier.folding import estimate_weight_by_degree, folding_matrix
 from sparsact.fourier.halfspaces import Halfspace, Neuron
+from sparsact.fourier.interactions import Interactions, interactions
 from sparsact.fourier.monte_carlo import (
     estimate_average_sensitivity,
     estimate_coefficient,
@@ -16,6 +17,7 @@ from sparsact.fourier.transform import walsh_hadamard
 __all__ = [
     "Estimate",
     "Halfspace",
+    "Interactions",
     "Neuron",
     "Spectrum",
     "average_sensitivity",
@@ -27,6 +29,7 @@ __all__ = [
     "estimate_within",
     "folding_matrix",
     "influences",
+    "interactions",
     "sensitivity",
     "walsh_hadamard",
 ]
