@@ -96,7 +96,7 @@ def test_processes_of_its_own_go_on_from_a_statistic(capsys, folder, monkeypatch
 
 def test_a_statistic_is_passed_on_by_the_cluster(capsys, folder, monkeypatch, scheduler):
     """Ctrl-C after the workers' pass: what they summed is kept, and one process goes on from it."""
-    words = ("fit", folder / "part-*.parquet", "-t", "y", "--ignore", "kind")
+    words = ("fit", folder / "part-*.parquet", "-t", "y", "--ignore", "kind", "--model", "low-degree")
     assert run(capsys, *words, "--out", folder / "whole", "-q")[0] == 0
     words = (*words, "--out", folder / "model", "--resume", folder / "statistic")
     real, passes = FoldSums.models, []

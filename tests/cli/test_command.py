@@ -48,7 +48,7 @@ def test_fit_finds_the_degree_and_the_terms_and_writes_what_was_asked(capsys, fo
     report, model = tmp_path / "r.html", tmp_path / "m.sparsact"
     status, out, _ = run(capsys, "fit", folder / "t.csv", "--target", "y", "--report", report, "--out", model)
     assert status == 0
-    assert out.startswith("Degree 2 predicts rows that it has not seen: held-out R² 0.99")
+    assert out.startswith("A sparse polynomial of degree 2 predicts rows that it has not seen: held-out R² 0.99")
     assert "gene0 × gene1" in out
     assert f"report: {report}" in out
     assert model.stat().st_size > 0
@@ -60,7 +60,7 @@ def test_fit_finds_the_degree_and_the_terms_and_writes_what_was_asked(capsys, fo
 
 
 def test_json_is_one_object_and_nothing_else(capsys, folder):
-    told = fit_json(capsys, folder / "t.csv", "--target", "y")
+    told = fit_json(capsys, folder / "t.csv", "--target", "y", "--model", "low-degree")
     assert (told["rows"], told["degree"], told["task"], told["learned"]) == (301, 2, "regression", True)
     (target,) = told["targets"]
     assert target["r2"] > 0.99
@@ -78,7 +78,7 @@ def test_json_is_one_object_and_nothing_else(capsys, folder):
 def test_noise_is_called_noise(capsys, folder):
     status, out, _ = run(capsys, "fit", folder / "noise.csv", "--target", "y")
     assert status == 0
-    assert out.startswith("Nothing of degree ≤ 6 was found in these columns")
+    assert out.startswith("Nothing of degree ≤ 6, nor by a sparse polynomial, was found in these columns")
 
 
 def test_predict_and_inspect_follow_the_model(capsys, folder, tmp_path):
@@ -99,7 +99,7 @@ def test_predict_and_inspect_follow_the_model(capsys, folder, tmp_path):
     assert status == 0
     assert "gene0 × gene1" in out
     told = json.loads(run(capsys, "inspect", model, "--json", "--top", "3")[1])
-    assert (told["degree"], told["rows"], len(told["targets"][0]["terms"])) == (2, 301, 3)
+    assert (told["degree"], told["rows"], len(told["targets"][0]["terms"])) == (2, 301, 2)  # terms: the signal has two
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_the_model_does_not_depend_on_the_folds_or_the_seed(capsys, folder, tmp_
         ("a,y\n0,1\n1,2\n", ["--alpha", "-1"], "alpha -1 is neither 'auto' nor a number"),
         ("a,y\n0,1\n1,2\n", ["--folds", "1"], "folds 1: held-out scores need at least 2"),
         ("a,y\n0,1\n1,2\n", ["--domain", "torus"], "'torus' is not one of 'auto', 'cube', 'real'"),
-        ("a,y\n0,1\n1,2\n", ["--model", "forest"], "'forest' is not one of 'auto', 'low-degree', 'lsh'"),
+        ("a,y\n0,1\n1,2\n", ["--model", "forest"], "'forest' is not one of 'auto', 'low-degree', 'sparse', 'lsh'"),
         ("a,y\n0,1\n1,2\n", ["--model", "lsh", "--degree", "3"], "degree 3 is of low-degree models"),
         ("a,y\n0,1\n1,2\n", ["--model", "lsh", "--alpha", "0.5"], "alpha 0.5 is of low-degree models"),
         ("0.5,-1\n0,1\n1,2\n", [], "its first row holds numbers (0.5, -1, ...) where names are due"),

@@ -13,6 +13,7 @@ from commands import fit_json, run
 import sparsact as sa
 from sparsact.datasets import encoded_table
 from sparsact.environment import Interrupted
+from sparsact.fit.sparse_candidate import degrees_to_scan
 
 M = 211
 MEASURED = {"seconds", "peak_memory_bytes"}
@@ -166,12 +167,12 @@ def test_without_explanations_the_model_and_the_scores_are_the_same(folder):
 @pytest.mark.usefixtures("unrendered")
 def test_the_page_draws_held_out_rows_where_they_were_kept(folder, tmp_path):
     for kept in (False, True):
-        result = sa.fit_table(folder / "t.csv", "y", columns=BITS, held_out_rows=kept)
+        result = sa.fit_table(folder / "t.csv", "y", columns=BITS, degree=2, held_out_rows=kept)
         result.report(tmp_path / "r.html")
         page = (tmp_path / "r.html").read_text(encoding="utf-8")
         assert ("Predicted, actual and residual" in page) is kept
         assert "sparsact fit" not in page
-        assert "sa.fit_table(&#39;t.csv&#39;, &#39;y&#39;, columns=" in page
+        assert "sa.fit_table(&#39;t.csv&#39;, &#39;y&#39;, degree=2, columns=" in page
         assert str(tmp_path) not in page
         assert result.to_dict()["report"] == str(tmp_path / "r.html")
 
@@ -190,8 +191,13 @@ def test_progress_counts_the_rows_of_every_stage(folder):
     seen = []
     result = sa.fit_table(folder / "t.csv", "y", columns=BITS, progress=lambda now: seen.append(vars(now) | {}))
     last = {now["stage"]: now for now in seen}
-    assert list(last) == ["reading", "choosing", "summing up"] == list(dict(result.resources.stages))
-    assert [now["n_rows"] for now in last.values()] == [M, M, 0]
+    assert (
+        list(last)
+        == ["reading", "choosing", "searching monomials", "summing up"]
+        == list(dict(result.resources.stages))
+    )
+    n_searches = 1 + 5 * len(degrees_to_scan(len(BITS), M))
+    assert [now["n_rows"] for now in last.values()] == [M, M, n_searches * M, 0]
     assert [now["seconds"] for now in last.values()] == list(dict(result.resources.stages).values())
 
 
@@ -247,7 +253,7 @@ def frame(**changed):
         (frame(b1=[1, "two", 3.5] * 70 + [None]), "y", {}, "a column has values of several kinds .*b1.*convert"),
         (frame().rename(columns={"b1": "b0"}), "y", {}, "the table has two columns named 'b0'; give each its own"),
         (pa.table([[0, 1], [1, 0], [2.0, 3.0]], ["a", "a", "y"]), "y", {}, "two columns named 'a'"),
-        (frame(), "y", {"model": "forest"}, "model 'forest' is none of 'auto', 'low-degree', 'lsh'"),
+        (frame(), "y", {"model": "forest"}, "model 'forest' is none of 'auto', 'low-degree', 'sparse', 'lsh'"),
         (frame(), "y", {"degree": 0}, "degree 0 is neither 'auto' nor a whole number from 1"),
         (frame(), "y", {"degree": 1.5}, "degree 1.5 is neither"),
         (frame(), "y", {"degree": 8, "columns": BITS}, "degree 8 is above the number of columns, 4; choose at most 4"),

@@ -35,7 +35,7 @@ def chosen():
 
 def test_an_automatic_choice_takes_the_network_where_it_predicts_best(chosen):
     assert chosen.choices.kind == "network"
-    network, polynomial = chosen.choices.models[:2]
+    network, polynomial = chosen.choices.models[0], max(chosen.choices.models[1:], key=lambda model: model.r2.mean)
     assert network.r2.mean > polynomial.r2.mean
     assert f"{network.r2.mean:.3f} against {polynomial.r2.mean:.3f}" in chosen.choices.reason
     fresh = gated(700, 1)
@@ -131,7 +131,7 @@ def test_what_networks_refuse():
 
 def test_an_automatic_choice_leaves_networks_out_where_a_class_is_too_rare():
     result = sa.fit_table(gated(1000, 2).assign(kind=["rare"] + ["often"] * 999), "kind", ignore="y")
-    assert result.choices.kind == "low-degree"
+    assert result.choices.kind != "network"
     assert "class 'rare' is in one fold only" in result.choices.reason
 
 

@@ -14,7 +14,9 @@ from sparsact.cli.io import PIPE, check_apart, check_report, check_writable, rea
 from sparsact.cli.options import AsJson, ShowProgress, Tables
 from sparsact.cli.terminal import command_line, say
 
-ModelOption = StrEnum("ModelOption", {"auto": "auto", "low_degree": "low-degree", "lsh": "lsh", "network": "network"})
+ModelOption = StrEnum(
+    "ModelOption", {"auto": "auto", "low_degree": "low-degree", "sparse": "sparse", "lsh": "lsh", "network": "network"}
+)
 DomainOption = StrEnum("DomainOption", "auto cube real")
 TaskOption = StrEnum("TaskOption", "auto regression classification")
 
@@ -28,9 +30,10 @@ def fit(
     model: Annotated[
         ModelOption,
         typer.Option(
-            help="'low-degree': a polynomial of products of columns; 'lsh': local polynomials in the buckets of hash "
-            "tables; 'network': a ReLU network of which each row switches on few units; 'auto': whichever does best on "
-            "held-out rows (hash tables for numbers only, networks for 1,000 to 100,000 rows, after a quick look).",
+            help="'low-degree': a polynomial of all products of few columns; 'sparse': of the significant ones; 'lsh': "
+            "local polynomials in the buckets of hash tables; 'network': a ReLU network of which each row switches on "
+            "few units; 'auto': whichever does best on held-out rows (sparse polynomials for bits only, hash tables "
+            "for numbers only, networks for 1,000 to 100,000 rows, after a quick look).",
         ),
     ] = ModelOption.auto,
     degree: Annotated[

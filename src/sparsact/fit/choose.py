@@ -108,17 +108,25 @@ def _by_fold(scores: NDArray[np.float64]) -> FoldScores:
 
 def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple[str, ...], str]:
     """Kinds of model besides polynomials, by the options and the columns, and why no others."""
-    if options.model == "network" and len(table.encoding.targets) > 1:
+    one_function = len(function_names(table.encoding)) == 1
+    if options.model in ("network", "sparse") and len(table.encoding.targets) > 1:
         raise ValueError(
-            f"a network has one target, and {len(table.encoding.targets)} are named; name one of them, "
+            f"{NAMES[options.model]} has one target, and {len(table.encoding.targets)} are named; name one of them, "
             "or choose model low-degree."
+        )
+    if options.model == "sparse" and (table.encoding.real or options.domain == "real" or not one_function):
+        fact = "more than two classes" if not one_function else "columns of numbers"
+        raise ValueError(
+            f"a sparse polynomial is one function of columns of bits, and there are {fact}; choose model low-degree."
         )
     if options.model != "auto":
         return tuple(kind for kind in NAMES if kind == options.model), f"model {options.model} was asked for"
     if given := options.given:
         return (), f"{' and '.join(given)} {'were' if len(given) > 1 else 'was'} given"
     kinds: tuple[str, ...] = ("lsh",) if table.encoding.real else ()
-    if n_rows in ROWS_FOR_NETWORKS and len(function_names(table.encoding)) == 1:
+    if one_function and domain_of(table, options) == "cube":
+        kinds += ("sparse",)
+    if n_rows in ROWS_FOR_NETWORKS and one_function:
         kinds += ("network",)
     bits = "every column is bits, of which low-degree polynomials are made; models lsh and network try others"
     return kinds, "" if table.encoding.real else bits

@@ -155,7 +155,7 @@ def terms(
     signs = sign_features(model, encoding)
     largest = np.argsort(-np.abs(coef), kind="stable")[:n_terms]
     chosen = [subsets[i] for i in largest]
-    bounds_of_all = intervals(model, target, chosen, 1 - (1 - CONFIDENCE) / len(subsets))
+    bounds_of_all = intervals(model, target, chosen, 1 - (1 - CONFIDENCE) / max(1, len(subsets)))
     found = zip(
         chosen, largest, intervals(model, target, chosen), bounds_of_all, identification(model, chosen), strict=True
     )

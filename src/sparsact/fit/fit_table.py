@@ -24,7 +24,7 @@ def fit_table(
     data: Data,
     target: str | Sequence[str],
     *,
-    model: Literal["auto", "low-degree", "lsh", "network"] = "auto",
+    model: Literal["auto", "low-degree", "sparse", "lsh", "network"] = "auto",
     degree: int | Literal["auto"] = "auto",
     alpha: float | Literal["auto"] = "auto",
     columns: str | Sequence[str] | None = None,
@@ -57,11 +57,12 @@ def fit_table(
         Arrow stream, such as a relation of DuckDB or a ``pyarrow.RecordBatchReader``, which is read into memory.
     target : str or sequence of str
         Column to learn, or several columns of numbers. In an NPZ file the name of a matrix stands for all its columns.
-    model : {"auto", "low-degree", "lsh", "network"}
-        ``"low-degree"``: a polynomial of products of columns. ``"lsh"``: local polynomials in the buckets of hash
-        tables. ``"network"``: a ReLU network of which each row switches on 1 or 4 units at most. ``"auto"``: a
-        polynomial where ``degree`` or ``alpha`` is given, else the one that predicts held-out rows best; hash tables
-        are tried if some column is numbers, and networks of 1,000 to 100,000 rows, if a quick look promises enough.
+    model : {"auto", "low-degree", "sparse", "lsh", "network"}
+        ``"low-degree"``: a polynomial of all products of few columns. ``"sparse"``: of the significant ones among
+        them, columns of bits only. ``"lsh"``: local polynomials in the buckets of hash tables. ``"network"``: a ReLU
+        network of which each row switches on 1 or 4 units at most. ``"auto"``: a polynomial of all products where
+        ``degree`` or ``alpha`` is given, else the one that predicts held-out rows best; hash tables are tried if some
+        column is numbers, and networks of 1,000 to 100,000 rows, if a quick look promises enough.
     degree : int or "auto"
         Of a polynomial: largest number of columns in a product. ``"auto"`` chooses by cross-validation.
     alpha : float or "auto"
@@ -120,7 +121,8 @@ def fit_table(
     The rows are read twice: for the encoding, unless it is given, and for the sums of each fold, of which follow the
     choice of degree and penalty, all scores and the model. Where hash tables are compared, a third pass fills those of
     all rows and of each fold side by side if there are more than 131,072 rows; with too little memory for that, one
-    pass fills as many of them as it holds. Held-out rows of hash tables are then a sample of 131,072.
+    pass fills as many of them as it holds. Held-out rows of hash tables are then a sample of 131,072, and so are the
+    rows that choose and fit a sparse polynomial.
 
     Networks are fitted to 20,000 rows at most, drawn at random. Where they are not asked for, a small one is first
     fitted to 4,000 rows outside of the first fold, in seconds. Only if it predicts that fold better than the best

@@ -21,7 +21,15 @@ if TYPE_CHECKING:
     from sparsact.fit.layout import LayoutInfo
     from sparsact.fit.network_candidate import NetworkInfo
 
-NAMES = {"lsh": "hash tables (LSH)", "network": "a sparsely activated network"}  # kinds besides "low-degree"
+NAMES = {  # kinds besides "low-degree"
+    "sparse": "a sparse polynomial",
+    "lsh": "hash tables (LSH)",
+    "network": "a sparsely activated network",
+}
+CHOSEN_TERMS = (
+    "These rows have chosen the terms, each significant among all products that were searched (5 %, Bonferroni), so "
+    "that intervals of weak ones are a little too narrow."
+)
 TERMS_SHOWN = 8
 FEW_ROWS = 200
 
@@ -43,8 +51,8 @@ class Choices:
     """What was chosen, from what, and why.
 
     ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
-    ``candidates`` are the degrees and penalties of polynomials. ``kind`` is ``"low-degree"``, ``"lsh"`` or
-    ``"network"``; ``low_degree`` is None where it is another.
+    ``candidates`` are the degrees and penalties of polynomials. ``kind`` is ``"low-degree"``, ``"sparse"``,
+    ``"lsh"`` or ``"network"``; ``low_degree`` is None of the latter two.
     """
 
     reason: str
@@ -56,11 +64,14 @@ class Choices:
     @property
     def name(self) -> str:
         """The chosen model."""
-        return f"degree {self.low_degree.degree}" if self.low_degree is not None else NAMES[self.kind]
+        degree = "" if self.low_degree is None else f"degree {self.low_degree.degree}"
+        return f"{NAMES[self.kind]} of {degree}" if self.kind == "sparse" else degree or NAMES[self.kind]
 
     @property
     def terms_of(self) -> str:
         """Whose the terms of the targets are, in a sentence."""
+        if self.kind == "sparse":
+            return CHOSEN_TERMS
         if self.low_degree is not None:
             return ""
         polynomial = next(model for model in self.models if model.name.startswith("degree"))
@@ -74,7 +85,8 @@ class Choices:
     @property
     def gains(self) -> tuple[Gain, ...]:
         """What each degree adds to the held-out R2, up to the chosen one, or to the highest that was tried."""
-        return gains(self.candidates, self.low_degree.degree if self.low_degree else self.highest_tried)
+        highest = self.low_degree.degree if self.low_degree and self.kind == "low-degree" else self.highest_tried
+        return gains(self.candidates, highest)
 
 
 @dataclass(frozen=True)
@@ -275,7 +287,7 @@ class FitResult:
         if self.network is not None:
             lines += [self.network.size, *self.network.lines(TERMS_SHOWN)]
         if self.learned and len(self.targets) == 1:
-            lines += [self.choices.terms_of] * (self.network is not None) + self.targets[0].lines(TERMS_SHOWN)
+            lines += [line for line in [self.choices.terms_of] if line] + self.targets[0].lines(TERMS_SHOWN)
         lines.append(f"{duration(found['seconds'])}, peak memory {size(found['peak_memory_bytes'])}")
         lines += [f"{what}: {found[what]}" for what in ("report", "model") if found[what] is not None]
         return "\n  ".join(lines)

@@ -37,6 +37,7 @@ from sparsact.fit.progress import OnRows, Stages
 from sparsact.fit.reading import check_targets, warnings
 from sparsact.fit.result import FitResult, LowDegreeInfo, Resources
 from sparsact.fit.scores import CVCandidate, FoldScores
+from sparsact.fit.sparse_candidate import fitted_sparse
 from sparsact.fit.sums import MAX_HELD_OUT, FoldSums, Prediction, RowSample
 from sparsact.memory import peak_memory
 
@@ -71,12 +72,16 @@ class FitSteps:
                 X, y, _ = sums.sample.rows()
                 if options.explain and isinstance(held_out, TableScores):
                     layout = layout_info(model, standardised_weights(model, table, X, y), len(X), held_out)
+                elif options.explain and choices.kind == "sparse":
+                    targets = explained(targets, model, encoding, X)
                 elif options.explain:
                     network = network_info(model, encoding.feature_names, X)
                     targets = self._with_terms(targets, sums, selected)
+                if choices.kind == "sparse":
+                    choices = replace(choices, low_degree=_info(model, options))
             else:
-                model, rows, targets, info = self._low_degree(sums, selected)
-                choices = replace(choices, low_degree=info)
+                model, rows, targets = self._low_degree(sums, selected)
+                choices = replace(choices, low_degree=_info(model, options))
         model.table_encoding_ = encoding.to_json()
         return FitResult(
             model=model,
@@ -103,6 +108,8 @@ class FitSteps:
         scores: dict[str, HeldOutScores] = {}
         if "lsh" in kinds:
             models["lsh"], scores["lsh"] = fitted_tables(table, options, sample, self.stages, self.checkpoint)
+        if "sparse" in kinds:
+            models["sparse"], scores["sparse"] = fitted_sparse(table, options, sample, self.stages)
         if "network" in kinds and (missing := missing_class(table, sample)):
             if options.model == "network":
                 raise ValueError(f"{missing}: leave them out, or choose model low-degree.")
@@ -127,7 +134,7 @@ class FitSteps:
         table, options = self.table, self.options
         most = MAX_HELD_OUT
         if models_to_try(table, options, MOST_ROWS)[0]:
-            most = MAX_SAMPLE if table.encoding.real or options.model == "lsh" else MOST_ROWS
+            most = MOST_ROWS if options.model == "network" else MAX_SAMPLE
             most = max(options.folds, min(most, MAX_NUMBERS // len(table.feature_names)))
         sample = RowSample(most, options.folds, options.random_state)
         sums = FoldSums(table.encoding.targets[0], search_for(table, options), sample)
@@ -143,7 +150,7 @@ class FitSteps:
     def _of_rows(
         self, sample: RowSample, held_out: HeldOutScores, selected: Selected
     ) -> tuple[Prediction, tuple[TargetResult, ...]]:
-        """Held-out rows and scores of hash tables or networks."""
+        """Held-out rows and scores of another model than a polynomial of all products."""
         linear = self._r2(selected.of_degree(1))
         # classes share the mean R2 of their indicators, as cross-validation of low-degree models has it
         r2 = [held_out.mean_r2] * len(linear) if self._is_classes else list(held_out.r2())
@@ -153,9 +160,7 @@ class FitSteps:
         rows = Prediction(y.reshape(len(y), -1), held_out.predicted[places])
         return rows, scored_targets(self.table.encoding, rows, r2, linear)
 
-    def _low_degree(
-        self, sums: FoldSums, selected: Selected
-    ) -> tuple[Any, Prediction, tuple[TargetResult, ...], LowDegreeInfo]:
+    def _low_degree(self, sums: FoldSums, selected: Selected) -> tuple[Any, Prediction, tuple[TargetResult, ...]]:
         """The polynomial that cross-validation has chosen, held-out rows, and findings."""
         table, options = self.table, self.options
         models = sums.models(selected.degree, selected.alpha, domain_of(table, options))
@@ -168,9 +173,7 @@ class FitSteps:
         targets = scored_targets(table.encoding, held_out, r2, linear)
         if options.explain:
             targets = explained(targets, model, table.encoding, X)
-        solver, reason = str(model.solver_), str(model.solver_reason_)
-        info = LowDegreeInfo(int(model.degree_), float(model.alpha), len(model.subsets_), solver, reason, options.given)
-        return model, held_out, targets, info
+        return model, held_out, targets
 
     def _with_terms(
         self, targets: tuple[TargetResult, ...], sums: FoldSums, selected: Selected
@@ -191,3 +194,9 @@ class FitSteps:
     @property
     def _is_classes(self) -> bool:
         return isinstance(self.table.encoding.targets[0], Classes)
+
+
+def _info(model: Any, options: FitOptions) -> LowDegreeInfo:
+    """A fitted polynomial, in numbers."""
+    solver, reason = str(model.solver_), str(model.solver_reason_)
+    return LowDegreeInfo(int(model.degree_), float(model.alpha), len(model.subsets_), solver, reason, options.given)

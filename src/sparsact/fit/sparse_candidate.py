@@ -1,0 +1,59 @@
+"""Sparse polynomials of a table: the significant monomials among all of some degree, from all rows and by fold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.datasets import Table
+from sparsact.datasets.columns import Classes
+from sparsact.fit.held_out import HeldOutScores
+from sparsact.fit.options import FitOptions
+from sparsact.fit.progress import Stages
+from sparsact.fit.sums import RowSample, as_numbers
+from sparsact.hypercube import n_subsets
+from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, SparseFourierRegressor
+from sparsact.learners.sparse_fourier.regressor import LARGEST_DEGREE
+
+DEGREES = (2, 3, LARGEST_DEGREE)  # that are compared, as far as they are within reach
+PRODUCTS = 2e10  # rows times monomials of a scan: a tenth of a second
+
+
+def degrees_to_scan(n: int, n_rows: int) -> tuple[int, ...]:
+    """Degrees whose monomials can be scanned in a tenth of a second."""
+    reach = [d for d in range(2, min(n, LARGEST_DEGREE) + 1) if n_subsets(n, d, 1) * n_rows <= PRODUCTS]
+    largest = max(reach, default=1)
+    return tuple(sorted({min(degree, largest) for degree in DEGREES}))
+
+
+def fitted_sparse(table: Table, options: FitOptions, sample: RowSample, stages: Stages) -> tuple[Any, HeldOutScores]:
+    """The least squares on monomials that all rows choose, and how such polynomials predict the folds left out.
+
+    The degree is the one of :func:`degrees_to_scan` with the best held-out R2.
+    """
+    X, y, folds = sample.rows()
+    target, degrees = table.encoding.targets[0], degrees_to_scan(X.shape[1], len(X))
+    found: dict[int, HeldOutScores] = {}
+    with stages.stage("searching monomials", len(X) * (len(degrees) * options.folds + 1)) as on_rows:
+        for degree in degrees:
+            models = []
+            for fold in range(options.folds):
+                models.append(_fitted(table, options, X[folds != fold], y[folds != fold], degree))
+                on_rows(len(X))
+            found[degree] = HeldOutScores.of(models, target, X, y, folds)
+        best = max(degrees, key=lambda degree: found[degree].mean_r2.mean)
+        model = _fitted(table, options, X, y, best)
+        on_rows(len(X))
+    return model, found[best]
+
+
+def _fitted(table: Table, options: FitOptions, X: NDArray[Any], y: NDArray[np.float64], degree: int) -> Any:
+    target = table.encoding.targets[0]
+    search = SparseFourierRegressor(degree, domain="cube", random_state=options.random_state)
+    subsets = search.fit(X, as_numbers(target, y)).subsets_
+    settings: dict[str, Any] = {"degree": max(map(len, subsets), default=1), "subsets": subsets, "domain": "cube"}
+    if isinstance(target, Classes):
+        return LowDegreeClassifier(**settings).partial_fit(X, target.labels[y.astype(np.intp)], classes=target.labels)
+    return LowDegreeRegressor(**settings).fit(X, y)
