@@ -128,8 +128,8 @@ def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple
         kinds += ("sparse",)
     if n_rows in ROWS_FOR_NETWORKS and one_function:
         kinds += ("network",)
-    bits = "every column is bits, of which low-degree polynomials are made; models lsh and network try others"
-    return kinds, "" if table.encoding.real else bits
+    several = "several functions of bits are learned, of which low-degree polynomials are made; model lsh tries another"
+    return kinds, "" if kinds else several
 
 
 def best_of_fold(selected: Selected, scores: Mapping[str, HeldOutScores], fold: int) -> float:

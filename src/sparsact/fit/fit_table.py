@@ -125,9 +125,9 @@ def fit_table(
     rows that choose and fit a sparse polynomial.
 
     Networks are fitted to 20,000 rows at most, drawn at random. Where they are not asked for, a small one is first
-    fitted to 4,000 rows outside of the first fold, in seconds. Only if it predicts that fold better than the best
-    other model, networks are fitted to every fold, in up to some minutes. The effects beside a network are those of
-    the polynomial.
+    fitted to 4,000 rows outside of the first fold, in seconds. Only if its error on that fold is at most a third above
+    that of the best other model, networks are fitted to every fold, in up to some minutes. The effects beside a network
+    are those of the polynomial.
 
     Examples
     --------

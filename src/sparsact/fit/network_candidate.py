@@ -21,6 +21,7 @@ from sparsact.learners import SparselyActivatedClassifier, SparselyActivatedRegr
 MOST_ROWS = 20_000  # that a network is fitted to
 ROWS_OF_LOOK, UNITS_OF_LOOK = 4_000, 32
 ACTIVE = (4, 1)  # the first holds the networks of fewer active units
+PROMISING = 4 / 3  # a quick network's error over the best other model's, at which a larger one of all rows may win
 SAME = 1.05  # errors this close are the same, and fewer active units win
 RESTARTS = 2  # where descents find better networks than trees do
 COLUMNS_NAMED = 3
@@ -75,26 +76,31 @@ class FirstLook:
     n_restarts: int
 
 
-def first_look(table: Table, options: FitOptions, sample: RowSample, best: float | None) -> FirstLook:
+def promising_r2(best: float) -> float:
+    """R2 of a quick look that makes networks worth their time, where the best other model has ``best``."""
+    return 1 - PROMISING * (1 - best)
+
+
+def first_look(table: Table, options: FitOptions, sample: RowSample, enough: float | None) -> FirstLook:
     """Quick networks fitted to some rows outside of the first fold, judged on that fold.
 
-    ``best`` is R2 of the best other model there. Where trees of gates exceed it, descents are not tried, and where
-    nothing does, fewer active units are not. None if networks are fitted in any case.
+    ``enough`` is the R2 there that makes networks worth their time. Where trees of gates exceed it, descents are not
+    tried, and where nothing does, fewer active units are not. None if networks are fitted in any case.
     """
     X, y, folds = _rows(sample)
     seen, fold = _rows_of_look(table, y, folds), folds == 0
     found: list[FirstLook] = []
     for k in ACTIVE:
-        for n_restarts in (1,) if best is None else (0, 1):
+        for n_restarts in (1,) if enough is None else (0, 1):
             quick = _estimator(table, options, k, n_units=UNITS_OF_LOOK, n_restarts=n_restarts)
             model = quick.fit(X[seen], _labels(table, y[seen]))
             r2 = HeldOutScores.of([model], table.encoding.targets[0], X[fold], y[fold], folds[fold]).mean_r2.mean
             descended = any("descent" in learner.origin_ for learner in getattr(model, "estimators_", [model]))
             found.append(FirstLook(r2, k, RESTARTS if descended else 0))
-            if best is not None and r2 > best:
+            if enough is not None and r2 > enough:
                 break
         largest = max(found, key=lambda look: look.r2)
-        if best is not None and largest.r2 <= best:
+        if enough is not None and largest.r2 <= enough:
             return largest
     return min((look for look in found if 1 - look.r2 <= SAME * (1 - largest.r2)), key=lambda look: look.max_active)
 

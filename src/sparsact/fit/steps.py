@@ -31,6 +31,7 @@ from sparsact.fit.network_candidate import (
     fitted_networks,
     missing_class,
     network_info,
+    promising_r2,
 )
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import OnRows, Stages
@@ -117,8 +118,9 @@ class FitSteps:
         elif "network" in kinds:
             with self.stages.stage("looking at networks"):
                 best = None if options.model == "network" else best_of_fold(selected, scores, 0)
-                look = first_look(table, options, sample, best)
-            if best is None or look.r2 > best:
+                enough = None if best is None else promising_r2(best)
+                look = first_look(table, options, sample, enough)
+            if enough is None or look.r2 > enough:
                 fitted = fitted_networks(table, options, sample, look, self.stages)
                 models["network"], scores["network"] = fitted
                 reason = reason if best is None else ""
