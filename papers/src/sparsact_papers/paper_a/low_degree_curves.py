@@ -141,7 +141,7 @@ CORRUPTED, SHIFT = 0.1, 1.0  # share of labels that are moved, and by how many s
 RATIOS = {Scale.SMOKE: (2.0, 4.0), Scale.QUICK: (1.25, 2.0, 4.0, 8.0), Scale.FULL: (1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0)}
 DEGREES = {Scale.SMOKE: (3,), Scale.QUICK: (1, 2, 3, 4), Scale.FULL: (1, 2, 3, 4)}
 SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 4, Scale.FULL: 10}
-CORRUPTIONS = {**SEEDS, Scale.FULL: 100}  # seeds of corrupted labels
+CORRUPTIONS = {**SEEDS, Scale.FULL: 24}  # seeds of corrupted labels
 SIZES = {Scale.SMOKE: (8,), Scale.QUICK: (10, 14), Scale.FULL: (10, 12, 16)}
 CORRUPTED_N = {Scale.SMOKE: 8, Scale.QUICK: 12, Scale.FULL: 14}
 
