@@ -55,14 +55,14 @@ def _judge_formula(rows: Rows) -> Verdict:
 
 
 def _excess(rows: Rows, *labels: str) -> Verdict:
-    """The largest excess over the noise of any degree, each a mean over labels, for each seed."""
+    """The largest excess over noise and tail of any degree, each a mean over labels, for each seed."""
     found = needed(Rows(row for row in rows if row["labels"] in labels), labels[0])
     excess: dict[int, list[float]] = {}
     for (seed, _), one in found.groups("seed", "degree").items():
-        of_each = (one.array("least_risk") - one.array("noise")) / one.array("tail")
+        of_each = (one.array("least_risk") - one.array("noise")) / one.array("tail") - 1
         excess.setdefault(seed, []).append(float(of_each.mean()))
     largest = [max(each) for each in excess.values()]
-    return within(mean_of(largest), most=1.0, what=f"largest (least risk - noise) / tail, {labels[0]},")
+    return within(mean_of(largest), most=0.0, what=f"largest (least risk - noise - tail) / tail, {labels[0]},")
 
 
 def _judge_triangle(rows: Rows) -> Verdict:
@@ -120,10 +120,10 @@ CLAIMS = (
     Claim(
         name="agnostic",
         statement="Where labels are corrupted the best polynomial's risk is at most the noise plus the tail.",
-        rule="the largest (least risk of a degree - mean squared corruption) / tail over the degrees: holds if the 95 "
-        "% interval of its mean over seeds lies below 1, where corruption adds up with the tail as independent noise "
-        "does; judged apart for random corruption, of which each degree has the mean of a draw and its reverse (what "
-        "they correlate with the tail cancels), and for one that is aligned with the target's high degrees",
+        rule="the largest (least risk of a degree - mean squared corruption - tail) / tail over the degrees: holds if "
+        "the 95 % interval of its mean over seeds lies below 0, where corruption adds up with the tail as independent "
+        "noise does; judged apart for random corruption (of each degree the mean of a draw and its reverse: what they "
+        "correlate with the tail cancels), and for one that is aligned with the target's high degrees",
         refuted_if="the mean is significantly above that with corruption at random, too",
         judge=lambda rows: only_if(
             "the corruption does not depend on the target", _excess(rows, OBLIVIOUS, REVERSED), _excess(rows, ALIGNED)
