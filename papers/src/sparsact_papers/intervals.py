@@ -91,10 +91,10 @@ def mean_of_splits(values: ArrayLike, held_out: float) -> Interval:
     if plain.n < 2:
         return plain
     shared = held_out / (1 - held_out)
-    half, floor = ((plain.high - plain.estimate) * np.sqrt(ratio) for ratio in (1 + plain.n * shared, plain.n * shared))
+    half = (plain.high - plain.estimate) * float(np.sqrt(1 + plain.n * shared))
+    floor = float(special.ndtri(0.5 + CONFIDENCE / 2) * _sample(values).std(ddof=1) * np.sqrt(shared))
     kind = "95 % interval of the mean over splits, corrected for shared rows"
-    low, high = plain.estimate - half, plain.estimate + half
-    return Interval(plain.estimate, float(low), float(high), plain.n, kind, floor=float(floor))
+    return Interval(plain.estimate, plain.estimate - half, plain.estimate + half, plain.n, kind, floor=floor)
 
 
 def median_of(values: ArrayLike) -> Interval:

@@ -102,8 +102,9 @@ def test_so_many_splits_as_are_needed_bring_the_interval_to_the_limit():
     found = mean_of_splits(np.random.default_rng(3).normal(size=10), 0.2)
     most = found.estimate + 1.1 * found.floor
     n = repetitions_needed(found, most=most)
-    spread = (found.high - found.estimate) / np.sqrt(1 / 10 + 0.25)
-    assert spread * np.sqrt(1 / n + 0.25) <= most - found.estimate < spread * np.sqrt(1 / (n - 1) + 0.25)
+    spread = (found.high - found.estimate) / np.sqrt(1 / 10 + 0.25) / stats.t.ppf(0.975, 9)
+    half = stats.t.ppf(0.975, n - 1) * spread * np.sqrt(1 / n + 0.25)
+    assert half == pytest.approx(most - found.estimate, rel=0.03)
     assert f"about {n} repetitions would decide it" in within(found, most=most).measured
 
 
