@@ -36,6 +36,7 @@ from benchmarks.figures import Figure, options, report
 from benchmarks.harness import append_row, machine
 from sparsact import LowDegreeRegressorCV, SparselyActivatedRegressor, constructions
 from sparsact.network import SparselyActivatedNetwork
+from sparsact_papers.common.planted import halfspaces, on_sphere, sum_of_gated
 
 Generator = np.random.Generator
 Array = NDArray[np.float64]
@@ -74,32 +75,16 @@ class PlantedTask:
         return f"{size}{f', noise {self.noise:g}' * (self.noise > 0)}, given {self.given:g} s, m = {self.m:,}"
 
 
-def gates(task: PlantedTask, rng: Generator) -> SparselyActivatedNetwork:
-    """A sum of k gated networks of random weights, each with its own address columns and signs."""
-    n_units = task.s // task.k
-    n_address = n_units.bit_length() - 1
-    order, parts = rng.permutation(task.n), []
-    for part in range(task.k):
-        columns = np.roll(order, -part * n_address)
-        weights = rng.normal(size=(n_units, task.n - n_address)) / np.sqrt(task.n)
-        network = constructions.gated(weights, n_address)
-        W = np.empty_like(network.W)
-        W[:, columns] = network.W
-        parts.append((rng.choice([-1.0, 1.0], n_units), W, network.b))
-    return SparselyActivatedNetwork(*map(np.concatenate, zip(*parts, strict=True)))
-
-
-def halfspaces(task: PlantedTask, rng: Generator) -> SparselyActivatedNetwork:
+def regions(task: PlantedTask, rng: Generator) -> SparselyActivatedNetwork:
     """Units of random directions: in opposite pairs, high on the sphere (caps), or of large halfspaces (cells)."""
-    W = rng.normal(size=(task.s, task.n))
-    W /= np.linalg.norm(W, axis=1, keepdims=True)
-    u = rng.choice([-1.0, 1.0], task.s) * rng.uniform(0.7, 1.3, task.s)
-    crowded = norm.isf(min(MOST_CROWDED * task.k / task.s, 0.5))  # lower, and hardly a row is k-sparse
-    cells = np.sqrt(2 * np.log(max(0.4 * task.s / task.k, 1.0)))
+    crowded = float(norm.isf(min(MOST_CROWDED * task.k / task.s, 0.5)))  # lower, and hardly a row is k-sparse
+    cells = float(np.sqrt(2 * np.log(max(0.4 * task.s / task.k, 1.0))))
     heights = {"pairs": max(0.5, crowded), "caps": max(1.0, crowded), "cells": cells}
+    network = halfspaces(task.n, task.s, heights[task.family], rng)
     if task.family == "pairs":
-        W[1::2], u[1::2] = -W[::2], -u[::2]
-    return SparselyActivatedNetwork(u, W, heights[task.family] + rng.uniform(-0.1, 0.1, task.s))
+        first, sign = np.arange(task.s) // 2 * 2, (-1.0) ** np.arange(task.s)
+        return SparselyActivatedNetwork(sign * network.u[first], sign[:, None] * network.W[first], network.b)
+    return network
 
 
 def draw(task: PlantedTask, rng: Generator) -> tuple[SparselyActivatedNetwork, Callable[[int], Array]]:
@@ -107,12 +92,12 @@ def draw(task: PlantedTask, rng: Generator) -> tuple[SparselyActivatedNetwork, C
     bits = task.s.bit_length() - 1
     odd = 1 - 2 * (np.bitwise_count(np.arange(task.s)) % 2).astype(int)
     on_cube: dict[str, Callable[[], SparselyActivatedNetwork]] = {
-        "gates": lambda: gates(task, rng),
+        "gates": lambda: sum_of_gated(task.n, task.s, task.k, rng),
         "index": lambda: constructions.indexing(bits),
         "parity": lambda: constructions.junta(odd, range(bits), task.n),
     }
     kind = task.family.removeprefix("rotated ")
-    network = on_cube.get(kind, lambda: halfspaces(task, rng))()
+    network = on_cube.get(kind, lambda: regions(task, rng))()
     if kind in on_cube:
         rotation = np.linalg.qr(rng.normal(size=(task.n, task.n)))[0] if kind != task.family else np.eye(task.n)
         rotated = SparselyActivatedNetwork(network.u, network.W @ rotation, network.b)
@@ -123,7 +108,7 @@ def draw(task: PlantedTask, rng: Generator) -> tuple[SparselyActivatedNetwork, C
         while sum(map(len, kept)) < m:
             X = rng.normal(size=(4 * m, task.n))
             if task.family == "caps":
-                X *= np.sqrt(task.n) / np.linalg.norm(X, axis=1, keepdims=True)
+                X = on_sphere(X)
             kept.append(X[network.n_active(X) <= task.k])
         return np.concatenate(kept)[:m]
 

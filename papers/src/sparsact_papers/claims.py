@@ -120,16 +120,18 @@ def within(interval: Interval, *, least: float = float("-inf"), most: float = fl
     else:
         outcome = Outcome.UNDECIDED
     seeds = f"{interval.kind}, {interval.n} repetitions" if interval.n > 1 else "one repetition"
-    more = repetitions_needed(interval, least=least, most=most) if outcome is Outcome.UNDECIDED else None
-    wanted = f"; about {more:,} repetitions would decide it" if more else ""
+    wanted = ""
+    if outcome is Outcome.UNDECIDED and interval.n > 1:
+        more = repetitions_needed(interval, least=least, most=most)
+        wanted = f"; {f'about {more:,}' if more else 'no number of'} repetitions would decide it"
     return Verdict(outcome, f"{what + ' ' if what else ''}{interval} ({seeds}{wanted})")
 
 
 def repetitions_needed(interval: Interval, *, least: float = float("-inf"), most: float = float("inf")) -> int | None:
     """Repetitions from which the interval would lie on one side of each limit, if the estimate stays where it is.
 
-    The width of an interval falls as one over the square root of the repetitions. None where that says nothing: of an
-    infinite interval, or of an estimate at a limit.
+    The square of its width, less that of its floor, falls as one over the repetitions. None where no number of them
+    would do: of an infinite interval, or of an estimate nearer to a limit than the floor.
 
     Parameters
     ----------
@@ -148,9 +150,9 @@ def repetitions_needed(interval: Interval, *, least: float = float("-inf"), most
     """
     away = min(abs(interval.estimate - least), abs(interval.estimate - most))
     half = max(interval.high - interval.estimate, interval.estimate - interval.low)
-    if not 0 < away < half < float("inf"):
+    if not interval.floor < away < half < float("inf"):
         return None
-    return ceil(interval.n * round((half / away) ** 2, 9))
+    return ceil(interval.n * round((half**2 - interval.floor**2) / (away**2 - interval.floor**2), 9))
 
 
 def bounded(share: Interval, what: str) -> Verdict:

@@ -19,6 +19,7 @@ class Interval:
     """An estimate and the interval that it lies in, from ``n`` repetitions; ``kind`` says in words what the limits are.
 
     They are ``exact`` if they are values that occurred, so that one beyond a bound refutes it, and not an estimate's.
+    ``floor`` is the half-width that would be left after endlessly many repetitions.
     """
 
     estimate: float
@@ -27,6 +28,7 @@ class Interval:
     n: int
     kind: str
     exact: bool = field(default=False, repr=False)
+    floor: float = field(default=0.0, repr=False)
 
     def __str__(self) -> str:
         return f"{self.estimate:.3g} [{self.low:.3g}, {self.high:.3g}]".replace("-", "−")
@@ -55,6 +57,44 @@ def mean_of(values: ArrayLike) -> Interval:
         return Interval(mean, -np.inf, np.inf, len(sample), "95 % interval of the mean")
     half = float(special.stdtrit(len(sample) - 1, 0.5 + CONFIDENCE / 2) * sample.std(ddof=1) / np.sqrt(len(sample)))
     return Interval(mean, mean - half, mean + half, len(sample), "95 % interval of the mean")
+
+
+def mean_of_splits(values: ArrayLike, held_out: float) -> Interval:
+    r"""The mean over random splits of one table, with an interval for tables that might have been drawn in its place.
+
+    Splits share rows, so that their mean varies more from table to table than Student's interval says. If values of two
+    splits have the correlation h, the share of test rows that they have in common,
+
+    .. math:: \operatorname{Var}(\bar v) = \Big(\frac 1 J + \frac h {1 - h}\Big) \operatorname{E}[S^2],
+
+    with :math:`S^2` the sample variance over J splits (Nadeau and Bengio, "Inference for the generalization error",
+    2003, whose ratio of test to training rows this is where each row is in one of the two).
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        One a split.
+    held_out : float
+        Share h of the rows on which each split tests.
+
+    Returns
+    -------
+    interval : Interval
+        However many the splits, not narrower than its floor.
+
+    Examples
+    --------
+    >>> print(mean_of([1.0, 2.0, 3.0]), mean_of_splits([1.0, 2.0, 3.0], 0.25))
+    2 [−0.484, 4.48] 2 [−1.51, 5.51]
+    """
+    plain = mean_of(values)
+    if plain.n < 2:
+        return plain
+    shared = held_out / (1 - held_out)
+    half = (plain.high - plain.estimate) * float(np.sqrt(1 + plain.n * shared))
+    floor = float(special.ndtri(0.5 + CONFIDENCE / 2) * _sample(values).std(ddof=1) * np.sqrt(shared))
+    kind = "95 % interval of the mean over splits, corrected for shared rows"
+    return Interval(plain.estimate, plain.estimate - half, plain.estimate + half, plain.n, kind, floor=floor)
 
 
 def median_of(values: ArrayLike) -> Interval:

@@ -3,10 +3,9 @@ import os
 import numpy as np
 import pytest
 from reproduced import made_up
-from scipy import stats
 
 from sparsact.datasets import config_performance
-from sparsact_papers.experiments import Rows, Scale
+from sparsact_papers.experiments import Rows
 from sparsact_papers.paper_a import real_tables
 from sparsact_papers.paper_a.real_tables import DENSE, EXPERIMENT, LOW_DEGREE, MODELS, SPARSE
 
@@ -20,8 +19,8 @@ FIRING = {
 }
 
 
-def row(table, model, mse, fold=0, share=1.0, **values):
-    parameters = {"table": table, "model": model, "share": share, "fold": fold}
+def row(table, model, mse, seed=0, share=1.0, **values):
+    parameters = {"table": table, "model": model, "share": share, "seed": seed}
     values = {"mse": mse, "n_train": round(100 * share), "n": 8} | values
     if model in SPARSE:
         values = FIRING | {"n_units": 5} | values
@@ -40,64 +39,48 @@ def test_firing_counts_units_and_compares_their_number_with_independent_ones():
 
 
 @needs_data
-def test_the_error_of_degree_one_is_that_of_ridge_on_the_signs_by_the_same_folds():
+def test_the_error_of_degree_one_is_that_of_ridge_on_the_signs_on_the_same_rows():
     from sparsact import LowDegreeRegressorCV
 
     data = config_performance("Apache")
     signs = 1.0 - 2.0 * data.X
-    folds = np.array_split(np.random.default_rng([0, 1]).permutation(len(data.y)), 5)
-    test = folds[2]
-    train = np.setdiff1d(np.arange(len(data.y)), test)
-    alpha = LowDegreeRegressorCV(degrees=(1,), random_state=0).fit(signs[train], data.y[train]).alpha_
+    train, test = real_tables.split(len(data.y), 1.0, 2)
+    assert sorted([*train, *test]) == list(range(len(data.y)))
+    assert len(test) == round(len(data.y) / 5)
+    alpha = LowDegreeRegressorCV(degrees=(1,), random_state=2).fit(signs[train], data.y[train]).alpha_
     centred = signs[train] - signs[train].mean(axis=0)
     gram = centred.T @ centred + alpha * np.eye(8)
     coefficients = np.linalg.solve(gram, centred.T @ (data.y[train] - data.y[train].mean()))
     values = (signs[test] - signs[train].mean(axis=0)) @ coefficients + data.y[train].mean()
     expected = np.mean((values - data.y[test]) ** 2) / data.y[test].var()
-    measured = real_tables.measure(table="Apache", model="degree 1", share=1.0, fold=2)
+    measured = real_tables.measure(table="Apache", model="degree 1", share=1.0, seed=2)
     assert measured["mse"] == pytest.approx(expected, rel=1e-6)
     assert measured["n_train"] == len(train)
 
 
 @needs_data
 def test_sparse_networks_keep_their_bound_on_the_rows_fitted_and_measure_alike_twice():
-    task = {"table": "BDBJ", "model": "sparse, k = 1", "share": 0.25, "fold": 1}
+    task = {"table": "BDBJ", "model": "sparse, k = 1", "share": 0.25, "seed": 1}
     measured = real_tables.measure(**task)
     assert measured["most_train"] <= 1
     assert measured["above_k_train"] == 0.0
     assert measured == real_tables.measure(**task)
 
 
-def test_every_model_meets_every_fold():
-    tasks = real_tables.EXPERIMENT.tasks(Scale.FULL)
-    assert len(tasks) == len(real_tables.TABLES) * 4 * 5 * len(MODELS)
-
-
-def test_folds_that_one_model_lacks_do_not_count():
+def test_splits_that_one_model_lacks_do_not_count():
     pairs = [
-        row("t", name, mse * 10**fold, fold) for fold in (0, 1) for name, mse in ((LOW_DEGREE, 0.01), (DENSE, 0.02))
+        row("t", name, mse * 10**seed, seed) for seed in (0, 1) for name, mse in ((LOW_DEGREE, 0.01), (DENSE, 0.02))
     ]
-    rows = Rows([*pairs, row("t", DENSE, 1e-4, fold=4)])
+    rows = Rows([*pairs, row("t", DENSE, 1e-4, seed=4)])
     assert real_tables.log_ratios(rows, LOW_DEGREE, DENSE, 1.0) == pytest.approx([-1, -1])
-
-
-@pytest.mark.parametrize("share", [0.25, 1.0])
-def test_the_interval_over_folds_has_the_corrected_variance(share):
-    """The variance of the mean of J folds is (1/J + test rows / training rows) times that of a fold."""
-    values = np.array([0.3, 0.7, 0.4, 0.9])
-    found = real_tables.over_folds(values, share)
-    n_test, n_train = 1 / real_tables.FOLDS, share * (1 - 1 / real_tables.FOLDS)
-    error = np.sqrt((1 / 4 + n_test / n_train) * values.var(ddof=1))
-    assert found.estimate == pytest.approx(values.mean())
-    assert found.high - found.estimate == pytest.approx(stats.t.ppf(0.975, 3) * error)
 
 
 def test_charts_draw_the_numbers_of_their_frames():
     rows = Rows(
-        row(table, model, 0.1 * share, fold, share)
+        row(table, model, 0.1 * share, seed, share)
         for table in ("Apache", "LLVM", "x264", "BDBJ")
         for model in MODELS
-        for fold in range(3)
+        for seed in range(3)
         for share in (0.25, 1.0)
     )
     found, firing = (chart.frame(rows) for chart in EXPERIMENT.charts)

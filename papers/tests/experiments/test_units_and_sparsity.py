@@ -1,49 +1,41 @@
 import numpy as np
 import pytest
+from reproduced import made_up
 
-from sparsact.hypercube import points
-from sparsact_papers.common.networks import network_of
-from sparsact_papers.experiments import Row, Rows
-from sparsact_papers.paper_a.units_and_sparsity import (
-    EXPERIMENT,
-    measure,
-    power,
-)
+from sparsact_papers.common.learners import DENSE, SPARSE
+from sparsact_papers.experiments import Outcome, Rows
+from sparsact_papers.paper_a import units_and_sparsity as experiment
 
-SIZES = (2, 4, 8)
+SIZES = {"s": (4, 8, 16), "k": (1, 2, 4), "n": (12, 24, 48)}
 
 
-def row(varied, size, seed, sensitivity, error, tail=None):
-    parameters = {"n": 8, "s": 16, "k": 2, "varied": varied, "seed": seed} | {varied: size}
-    values = {
-        "sensitivity": sensitivity,
-        "error_share": error,
-        "tail_share": tail or error,
-        "fit_factor": 1.0,
-    }
-    return Row(str(parameters), EXPERIMENT.name, 1, parameters, values, 0, "", {}, {}, "")
+def rows(powers):
+    """Errors and sensitivities that are powers of each size, times a factor of the seed, in every sweep."""
+    cells = {tuple({**experiment.CENTRE, varied: size}.items()) for varied, sizes in SIZES.items() for size in sizes}
+    made = []
+    for cell in sorted(cells):
+        for seed in range(3):
+            for learner, steeper in ((SPARSE, 0), (DENSE, 1)):
+                value = (1 + seed) * np.prod([size ** powers[name] for name, size in cell]) * dict(cell)["s"] ** steeper
+                values = {"m": 1, "share": float(value), "sensitivity": float(value)}
+                made.append(made_up(experiment.EXPERIMENT, {**dict(cell), "learner": learner, "seed": seed}, values))
+    return Rows(made)
 
 
-def sweep(varied, sensitivity_power, error_power):
-    return Rows(
-        row(varied, size, seed, (1 + seed) * size**sensitivity_power, size**error_power)
-        for size in SIZES
-        for seed in range(3)
-    )
+@pytest.mark.parametrize("varied", SIZES)
+def test_the_power_is_that_of_the_curve(varied):
+    found = experiment.power(rows({"s": 0.25, "k": 1.5, "n": -0.5}), varied, "share")
+    assert found.estimate == pytest.approx({"s": 0.25, "k": 1.5, "n": -0.5}[varied])
+    assert found.n == 3
 
 
-def test_the_tail_is_what_the_best_quadratic_leaves_and_the_learner_is_no_better():
-    task = {"n": 6, "s": 9, "k": 2, "seed": 3}
-    found = measure(varied="s", **task)
-    assert found == measure(varied="s", **task)
-    X = points(6).astype(float)
-    f = network_of("sparse", **task)(X)
-    pairs = [X[:, i] * X[:, j] for i in range(6) for j in range(i)]
-    design = np.column_stack([np.ones(len(X)), X, *pairs])
-    residual = f - design @ np.linalg.lstsq(design, f)[0]
-    np.testing.assert_allclose(found["tail_share"], residual.var() / f.var(), rtol=1e-9)
-    assert found["error_share"] >= found["tail_share"]
+def test_the_dense_class_is_compared_by_the_difference_of_powers():
+    claim = next(claim for claim in experiment.EXPERIMENT.claims if claim.name == "dense")
+    assert claim.verdict(rows({"s": 0.25, "k": 1.5, "n": -0.5})).outcome is Outcome.HOLDS
 
 
-def test_the_power_is_that_of_the_curve():
-    assert power(sweep("k", 1.5, 0.2), "k", "sensitivity").estimate == pytest.approx(1.5)
+def test_samples_are_in_proportion_and_both_learners_see_the_same():
+    found = [experiment.measure(n=12, s=4, k=2, learner=learner, seed=1) for learner in experiment.LEARNERS]
+    assert found[0]["m"] == 6 * 2 * 4 * 12
+    assert found[0]["sensitivity"] == found[1]["sensitivity"] > 0
+    assert found[0] == experiment.measure(n=12, s=4, k=2, learner=experiment.LEARNERS[0], seed=1)

@@ -5,6 +5,7 @@ import pytest
 from reproduced import LINE, made_up
 from scipy import stats
 
+from sparsact_papers.claims import repetitions_needed
 from sparsact_papers.experiments import (
     Claim,
     Interval,
@@ -22,6 +23,7 @@ from sparsact_papers.experiments import (
     slope_of,
     within,
 )
+from sparsact_papers.intervals import mean_of_splits
 
 HOLDS, FAILS, OPEN, IF = Outcome.HOLDS, Outcome.DOES_NOT_HOLD, Outcome.UNDECIDED, Outcome.HOLDS_ONLY_IF
 
@@ -58,6 +60,59 @@ def test_the_median_interval_is_the_shortest_of_order_statistics_that_suffices(n
     assert sure(below) >= 0.95 or below == 1
     assert below + 1 > (n + 1) // 2 or sure(below + 1) < 0.95
     assert f"{100 * sure(below):.0f} %" in found.kind
+
+
+def test_the_interval_over_splits_covers_the_mean_over_tables_where_students_does_not():
+    """Two models by least squares on tables of 100 rows, with 12 splits each, four fifths to learn from."""
+    rng = np.random.default_rng(0)
+
+    def table():
+        X = np.column_stack([np.ones(100), rng.normal(size=(100, 5))])
+        return X, X @ [1, 1, 0.5, 0.3, 0, 0] + rng.normal(size=100)
+
+    def ratio(X, y):
+        order = rng.permutation(100)
+        test, train = order[:20], order[20:]
+        some, all_ = (
+            np.mean((X[test, :n] @ np.linalg.lstsq(X[train, :n], y[train], rcond=None)[0] - y[test]) ** 2)
+            for n in (3, 6)
+        )
+        return np.log2(some / all_)
+
+    truth = np.mean([ratio(*table()) for _ in range(4000)])
+    samples = [[ratio(*one) for _ in range(12)] for one in (table() for _ in range(300))]
+
+    def covered(intervals):
+        return np.mean([one.low <= truth <= one.high for one in intervals])
+
+    assert covered(map(mean_of, samples)) < 0.85
+    assert covered(mean_of_splits(values, 0.2) for values in samples) > 0.91
+
+
+def test_where_every_row_is_in_one_part_the_correction_is_that_of_nadeau_and_bengio():
+    values = np.random.default_rng(2).normal(size=15)
+    half = stats.t.ppf(0.975, 14) * np.sqrt((1 / 15 + 30 / 90) * values.var(ddof=1))
+    found = mean_of_splits(values, 30 / 120)
+    assert (found.low, found.high) == pytest.approx((values.mean() - half, values.mean() + half))
+    assert found.floor < half
+    assert not np.isfinite(mean_of_splits([1.0], 0.2).high)
+
+
+def test_so_many_splits_as_are_needed_bring_the_interval_to_the_limit():
+    found = mean_of_splits(np.random.default_rng(3).normal(size=10), 0.2)
+    most = found.estimate + 1.1 * found.floor
+    n = repetitions_needed(found, most=most)
+    spread = (found.high - found.estimate) / np.sqrt(1 / 10 + 0.25) / stats.t.ppf(0.975, 9)
+    half = stats.t.ppf(0.975, n - 1) * spread * np.sqrt(1 / n + 0.25)
+    assert half == pytest.approx(most - found.estimate, rel=0.03)
+    assert f"about {n} repetitions would decide it" in within(found, most=most).measured
+
+
+def test_no_number_of_splits_decides_what_lies_nearer_to_a_limit_than_the_floor():
+    found = mean_of_splits(np.random.default_rng(3).normal(size=10), 0.2)
+    most = found.estimate + 0.9 * found.floor
+    assert repetitions_needed(found, most=most) is None
+    assert "no number of repetitions would decide it" in within(found, most=most).measured
 
 
 def test_one_repetition_decides_nothing_about_a_mean():

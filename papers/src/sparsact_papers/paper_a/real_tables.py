@@ -1,15 +1,14 @@
 """Configurable software: low degree, the sparse class by empirical risk minimisation, a dense network and a forest.
 
 Rows of real tables are not uniform: four of the five obey constraints between switches, so that Theorem 8 says nothing
-of them and Theorem 17, for any distribution, does. What is compared is the error on test folds at several sizes of the
+of them and Theorem 17, for any distribution, does. What is compared is the error on test rows at several sizes of the
 training set, and, for the sparse networks, how many units fire: on the rows fitted, where the class bounds it, on fresh
 rows of the same table, and on uniform points, which the constraints forbid.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -21,9 +20,10 @@ from sparsact.hypercube import bits_to_signs
 from sparsact.reports.figure import COLOURS, INK, Chart, Frame, figure, list_axis, scale, styled
 from sparsact_papers.charts import MARKERS, curves, panelled
 from sparsact_papers.claims import Claim, Verdict, needed, only_if, within
+from sparsact_papers.common.learners import fitted
 from sparsact_papers.common.real_data import absent
 from sparsact_papers.experiment import Experiment, Rows, Scale
-from sparsact_papers.intervals import Interval, mean_of
+from sparsact_papers.intervals import Interval, mean_of, mean_of_splits, range_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,40 +31,47 @@ if TYPE_CHECKING:
 TABLES = ("Apache", "BDBC", "BDBJ", "LLVM", "x264")
 LOW_DEGREE, DENSE, FOREST = "low degree", "dense network", "forest"
 SPARSE = {"sparse, k = 1": 1, "sparse, k = 4": 4}
-MODELS = ("degree 1", "degree 2", LOW_DEGREE, *SPARSE, DENSE, FOREST)
-FOLDS = 5
-SPLIT = 0  # seed of the folds, which share no rows; a fold is the seed of what learns and of the uniform points
-WIDTH = 32  # units of the sparse networks and of the dense one
+MODELS = ("degree 1", LOW_DEGREE, *SPARSE, DENSE, FOREST)
+HELD_OUT = 0.2  # of a table's rows, drawn anew for each seed
+WIDTHS = (4, 12, 32)  # most units of the sparse networks, units of the dense one
+ALPHAS = (1e-4, 1e-2, 1.0)  # penalties of the dense network
 N_UNIFORM = 4096
-SHARES = {Scale.SMOKE: (0.125,), Scale.QUICK: (0.125, 0.25), Scale.FULL: (0.125, 0.25, 0.5, 1.0)}
+SHARES = {Scale.SMOKE: (0.125,), Scale.QUICK: (0.125, 0.25), Scale.FULL: (0.125, 1.0)}
 CHOICE = {Scale.SMOKE: ("BDBJ",), Scale.QUICK: ("Apache", "BDBJ"), Scale.FULL: TABLES}
-MEASURED_FOLDS = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: FOLDS}
+SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 12}
 LEAST_ERROR = 1e-6  # of the variance: repeated measurements of software differ by more
 RULE = (
-    "log2 of the ratio of errors (those below 1e-6 of the variance count as this) at {}, a mean over five folds: holds "
-    "if its 95 % interval, corrected for rows that folds share, lies below 0"
+    "log2 of the ratio of errors (those below 1e-6 of the variance count as this) at {}, a mean over random splits: "
+    "holds if its 95 % interval, corrected for rows that splits share, lies below 0"
 )
 LEAK = 0.01  # share of points at which more than k units may be on
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, str | float | int]]:
-    """A task for each table, size, fold and model."""
-    for table, share, fold, model in product(CHOICE[scale], SHARES[scale], range(MEASURED_FOLDS[scale]), MODELS):
-        yield {"table": table, "model": model, "share": share, "fold": fold}
+    """A task for each table, size, split and model."""
+    for seed, table, share, model in product(range(SEEDS[scale]), CHOICE[scale], SHARES[scale], MODELS):
+        yield {"table": table, "model": model, "share": share, "seed": seed}
 
 
-def measure(*, table: str, model: str, share: float, fold: int) -> dict[str, Any]:
-    """Error on the test fold as a share of its variance; of sparse networks also how many units fire, and where."""
+def split(n_rows: int, share: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Numbers of the rows to learn from, a share of four fifths of the table, and of the fifth to test on.
+
+    They are in random order: cross-validation takes blocks, which in the table's order differ by a switch.
+    """
+    order = np.random.default_rng([seed, 1]).permutation(n_rows)
+    n_test = round(HELD_OUT * n_rows)
+    return order[n_test:][: round(share * (n_rows - n_test))], order[:n_test]
+
+
+def measure(*, table: str, model: str, share: float, seed: int) -> dict[str, Any]:
+    """Error on the test rows as a share of their variance; of sparse networks also how many units fire, and where."""
     from sparsact.datasets import config_performance
 
     data = config_performance(table)
-    order = np.random.default_rng([SPLIT, 1]).permutation(len(data.y))
-    folds = np.array_split(order, FOLDS)
-    train = np.concatenate([part for i, part in enumerate(folds) if i != fold])
-    train, test = np.sort(train[: round(share * len(train))]), folds[fold]
+    train, test = split(len(data.y), share, seed)
     signs = bits_to_signs(data.X).astype(np.float64)
     centre, spread = data.y[train].mean(), data.y[train].std()
-    learner = estimator(model, fold).fit(signs[train], (data.y[train] - centre) / spread)
+    learner = fitted(estimator(model, seed), signs[train], (data.y[train] - centre) / spread)
     errors = centre + spread * learner.predict(signs[test]) - data.y[test]
     measured: dict[str, Any] = {
         "mse": float(np.mean(errors**2) / data.y[test].var()),
@@ -72,11 +79,12 @@ def measure(*, table: str, model: str, share: float, fold: int) -> dict[str, Any
         "n": signs.shape[1],
     }
     if model in SPARSE:
-        uniform = bits_to_signs(np.random.default_rng([fold, 2]).integers(0, 2, (N_UNIFORM, signs.shape[1])))
+        network = learner.best_estimator_.network_
+        uniform = bits_to_signs(np.random.default_rng([seed, 2]).integers(0, 2, (N_UNIFORM, signs.shape[1])))
         for where, points in (("train", signs[train]), ("test", signs[test]), ("uniform", uniform)):
-            found = firing(learner.network_.active(points), SPARSE[model])
+            found = firing(network.active(points), SPARSE[model])
             measured |= {f"{name}_{where}": value for name, value in found.items()}
-        measured["n_units"] = learner.network_.s
+        measured["n_units"] = network.s
     return measured
 
 
@@ -88,30 +96,17 @@ def estimator(model: str, seed: int) -> Any:
 
     from sparsact.learners import LowDegreeRegressorCV, SparselyActivatedRegressor
 
+    by_error = partial(GridSearchCV, cv=3, scoring="neg_mean_squared_error")
     if model in SPARSE:
-        return SparselyActivatedRegressor(WIDTH, SPARSE[model], n_restarts=1, max_iter=100, random_state=seed)
+        network = SparselyActivatedRegressor(max_active=SPARSE[model], n_restarts=1, max_iter=100, random_state=seed)
+        return by_error(network, {"n_units": WIDTHS})
     if model == DENSE:
-        network = MLPRegressor(hidden_layer_sizes=(WIDTH,), solver="lbfgs", max_iter=500, tol=1e-6, random_state=seed)
-        return _Quiet(GridSearchCV(network, {"alpha": [1e-4, 1e-2, 1.0]}, cv=3, scoring="neg_mean_squared_error"))
+        network = MLPRegressor(solver="lbfgs", max_iter=500, tol=1e-6, random_state=seed)
+        return by_error(network, {"alpha": ALPHAS, "hidden_layer_sizes": [(width,) for width in WIDTHS]})
     if model == FOREST:
         return RandomForestRegressor(200, random_state=seed)
     degrees = (1, 2, 3) if model == LOW_DEGREE else (int(model.split()[1]),)
     return LowDegreeRegressorCV(degrees=degrees, random_state=seed)
-
-
-class _Quiet:
-    """A learner that may stop at its most iterations: that is part of its budget, and no news."""
-
-    def __init__(self, learner: Any) -> None:
-        self.learner = learner
-
-    def fit(self, X: NDArray[np.float64], y: NDArray[np.float64]) -> Any:
-        """The learner itself, fitted."""
-        from sklearn.exceptions import ConvergenceWarning
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return self.learner.fit(X, y)
 
 
 def firing(active: NDArray[np.bool_], k: int) -> dict[str, float | int | None]:
@@ -130,37 +125,24 @@ def firing(active: NDArray[np.bool_], k: int) -> dict[str, float | int | None]:
     }
 
 
-def over_folds(values: Sequence[float], share: float) -> Interval:
-    """Mean over folds with its 95 % interval, corrected for the rows that their training sets share.
-
-    Folds are not independent: the variance of their mean is taken as 1/J + (test rows / training rows) times that of a
-    fold (Nadeau and Bengio, "Inference for the generalization error", 2003), in place of 1/J.
-    """
-    plain = mean_of(values)
-    wider = np.sqrt(1 + plain.n / ((FOLDS - 1) * share))
-    half = (plain.high - plain.estimate) * wider
-    kind = "95 % interval of the mean over folds, corrected for shared rows"
-    return Interval(plain.estimate, plain.estimate - half, plain.estimate + half, plain.n, kind)
-
-
 def log_ratios(rows: Rows, model: str, other: str, share: float) -> list[float]:
-    """log2 of one model's error over another's on the same rows, for each fold."""
+    """log2 of one model's error over another's on the same rows, for each split."""
     found = [rows.where(model=name, share=share) for name in (model, other)]
-    error, others = ({row["fold"]: max(row["mse"], LEAST_ERROR) for row in part} for part in found)
-    return [float(np.log2(error[fold] / others[fold])) for fold in sorted(error.keys() & others.keys())]
+    error, others = ({row["seed"]: max(row["mse"], LEAST_ERROR) for row in part} for part in found)
+    return [float(np.log2(error[seed] / others[seed])) for seed in sorted(error.keys() & others.keys())]
 
 
 def _judge_errors(rows: Rows, *, table: str, model: str, other: str, pick: Callable[[list[float]], float]) -> Verdict:
     share = pick(needed(rows.where(table=table), table).column("share"))
     ratios = log_ratios(rows.where(table=table), model, other, share)
-    return within(over_folds(ratios, share), most=0, what=f"log2 of the error of {model} / {other}:")
+    return within(mean_of_splits(ratios, HELD_OUT), most=0, what=f"log2 of the error of {model} / {other}:")
 
 
 def firing_of(rows: Rows, table: str, name: str, models: Collection[str]) -> Interval:
-    """What the sparse networks of a table do, a mean over models and sizes for each fold."""
+    """What the sparse networks of a table do, a mean over models and sizes for each split."""
     found = Rows(row for row in rows.where(table=table) if row["model"] in models and row[name] is not None)
-    folds = needed(found, f"sparse networks on {table}").groups("fold").values()
-    return over_folds([float(fold.array(name).mean()) for fold in folds], max(found.column("share")))
+    splits = needed(found, f"sparse networks on {table}").groups("seed").values()
+    return mean_of_splits([float(one.array(name).mean()) for one in splits], HELD_OUT)
 
 
 def _judge_fresh_rows(rows: Rows, *, table: str) -> Verdict:
@@ -179,7 +161,7 @@ def claims_of(table: str) -> tuple[Claim, ...]:
         Claim(
             name=f"few-rows-{name}",
             place="Theorems 5 and 17, beyond the paper",
-            statement=f"{table}: with few rows a 1-sparse network errs less than a dense one of the same width.",
+            statement=f"{table}: with few rows a 1-sparse network errs less than a dense one.",
             printed="O(k n s / eps^2) samples for the sparse class, Omega(s^2 / eps^2) for the dense",
             rule=RULE.format("an eighth of the training rows"),
             judge=partial(errs_less, model="sparse, k = 1", other=DENSE, pick=min),
@@ -206,15 +188,15 @@ def claims_of(table: str) -> tuple[Claim, ...]:
             name=f"fresh-rows-{name}",
             place="Section 6, Remark 11",
             statement=f"{table}: a network that is k-sparse on the rows fitted is k-sparse on nearly all others.",
-            rule="holds if the 95 % interval over folds of the mean share of points with more than k active units is "
-            f"below {LEAK:.0%}; judged apart on test folds and on uniform points",
+            rule="holds if the 95 % interval over splits of the mean share of points with more than k active units is "
+            f"below {LEAK:.0%}; judged apart on test rows and on uniform points",
             judge=partial(_judge_fresh_rows, table=table),
-            refuted_if="the mean share is significantly above the limit on test folds",
+            refuted_if="the mean share is significantly above the limit on test rows",
         ),
         Claim(
             name=f"exclusion-{name}",
             statement=f"{table}: units of a 4-sparse network exclude each other: fewer fire together than by chance.",
-            rule="holds if the 95 % interval over folds of Var(number active) / sum p (1 - p) lies below 1",
+            rule="holds if the 95 % interval over splits of Var(number active) / sum p (1 - p) lies below 1",
             judge=lambda rows: within(
                 firing_of(rows, table, "dispersion_test", ["sparse, k = 4"]), most=1, what="dispersion on fresh rows"
             ),
@@ -297,8 +279,9 @@ EXPERIMENT = Experiment(
     place="Theorems 5, 8 and 17",
     title="Sparse, low degree, dense and forest on real tables",
     summary="The measured cost of five configurable programs by their switches (180 to 2,560 rows, 8 to 17 switches, "
-    "most with constraints), by five folds and four sizes of the training set. Degree and ridge of low degree and the "
-    f"penalty of the dense network are cross-validated within it; networks have {WIDTH} units.",
+    "most with constraints), by random splits: a fifth to test on, and the rest or an eighth of it to learn from. "
+    "Degree and ridge of low degree, the widths of the networks, sparse and dense the same ones, and the dense one's "
+    "penalty are cross-validated within the latter.",
     parameters=parameters,
     measure=measure,
     claims=tuple(claim for table in TABLES for claim in claims_of(table)),
@@ -306,10 +289,10 @@ EXPERIMENT = Experiment(
         Chart(
             "errors",
             "Error against training rows",
-            "Marks: median over folds; bars: least and greatest. Errors below 1e-6 of the variance are drawn there.",
+            "Marks: median over splits; bars: least and greatest. Errors below 1e-6 of the variance are drawn there.",
             lambda rows: panelled(
                 {
-                    table: curves(group, "{model}", "n_train", "error")
+                    table: curves(group, "{model}", "n_train", "error", interval=range_of)
                     for (table,), group in Rows(row.with_values(error=max(row["mse"], LEAST_ERROR)) for row in rows)
                     .groups("table")
                     .items()
@@ -321,11 +304,12 @@ EXPERIMENT = Experiment(
         Chart(
             "firing",
             "How many units of the sparse networks fire",
-            "Means over folds and sizes. The class bounds the number on the rows fitted only.",
+            "Means over splits and sizes. The class bounds the number on the rows fitted only.",
             _firing_frame,
             plot_firing,
         ),
     ),
     order=420,
+    version=2,
     unmet=lambda: absent(*(f"config_performance/{table}.csv.gz" for table in TABLES)),
 )
