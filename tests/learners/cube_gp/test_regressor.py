@@ -81,6 +81,9 @@ def test_the_posterior_is_that_of_dense_matrices(kernel):
     np.testing.assert_allclose((low + high) / 2, predicted, atol=1e-12)
     np.testing.assert_allclose((high - low) / 2, 1.6448536269514722 * np.hypot(deviation, np.sqrt(0.3)), rtol=1e-7)
     np.testing.assert_allclose(model.kernel_(X), kernel(X), rtol=1e-12, atol=1e-12)
+    by_rows = model.y_mean_ + model.kernel_(points(N), model.X_train_) @ model.alpha_
+    np.testing.assert_allclose(by_rows, predicted, atol=1e-12)
+    assert {tuple(row) for row in model.X_train_.tolist()} == {tuple(row) for row in X[weights > 0].tolist()}
 
 
 def test_predictions_are_those_of_scikit_learn():

@@ -136,6 +136,13 @@ class FittedCubeGP:
         return self._posterior.noise_variance * self._scale * self._scale
 
     @property
+    def X_train_(self) -> NDArray[np.int8]:  # noqa: N802 - the name of scikit-learn
+        """Distinct rows that were fitted, (m, n): signs or bits as X was, bits of real columns."""
+        check_is_fitted(self)
+        bits = self._posterior.rows.bits.astype(np.int8)
+        return 1 - 2 * bits if self.encoding_ == "signs" else bits
+
+    @property
     def alpha_(self) -> Array:
         """Dual coefficients: inverse covariance matrix of the distinct rows times their centred targets, (m,)."""
         check_is_fitted(self)
