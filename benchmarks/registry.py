@@ -58,6 +58,7 @@ BENCHMARKS = {
         ("bucket_kernels", ()),
         ("packed", ()),
         ("sparse_fourier", ()),
+        ("cube_gp", ()),
         ("pac", ()),
         ("units", ()),
         ("monte_carlo", ()),

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from sparsact.fit.result import FitResult
     from sparsact.inference import densify, measure, plan_of, sparsify
     from sparsact.learners import (
+        CubeGPRegressor,
+        CubeKernel,
         DSMRegressor,
         LowDegreeClassifier,
         LowDegreeRegressor,
@@ -68,6 +70,8 @@ _SUBMODULES = (
 )
 _NAMES = {
     "Certificate": "sparsact.certificate",
+    "CubeGPRegressor": "sparsact.learners",
+    "CubeKernel": "sparsact.learners",
     "FitResult": "sparsact.fit.result",
     "LSHClassifier": "sparsact.learners",
     "LSHRegressor": "sparsact.learners",
@@ -99,6 +103,8 @@ _NAMES = {
 
 __all__ = [
     "Certificate",
+    "CubeGPRegressor",
+    "CubeKernel",
     "DSMRegressor",
     "FitResult",
     "LSHClassifier",

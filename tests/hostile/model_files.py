@@ -62,6 +62,8 @@ def _fitted() -> dict[str, Any]:
         "sparse network of classes": sa.SparselyActivatedClassifier(
             n_units=4, n_restarts=1, max_iter=9, random_state=0
         ).fit(bits, labels),
+        "Gaussian process": sa.CubeGPRegressor("degree_site_pair + product", random_state=0).fit(bits, y[:, 0]),
+        "Gaussian process, cut": sa.CubeGPRegressor(sa.CubeKernel.product(1.0, [0.5] * 4)).fit(reals, y[:, 0]),
         "sparse spectrum": sa.SparseFourierRegressor(2, random_state=0).fit(bits, y[:, 0]),
     }
 

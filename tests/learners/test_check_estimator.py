@@ -2,6 +2,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sparsact import (
+    CubeGPRegressor,
     DSMRegressor,
     LowDegreeClassifier,
     LowDegreeRegressor,
@@ -28,6 +29,8 @@ from sparsact import (
         LSHClassifier(n_tables=2, n_hashes=2, bucket_width=1.0),
         DSMRegressor(40, 9, bottom="pca", activation="relu", bias=True, alpha=0.1),
         SparseFourierRegressor(degree=2),
+        CubeGPRegressor(),
+        CubeGPRegressor("product + degree", n_hyperparameter_rows=20),
         SparselyActivatedRegressor(n_units=6, max_active=3, max_weight=99.0, max_bias=99.0, n_restarts=1, max_iter=40),
         SparselyActivatedClassifier(n_units=6, n_restarts=1, max_iter=20),
         StackRegressor((6, 6), (3, 3), max_iter=12, n_restarts=0),

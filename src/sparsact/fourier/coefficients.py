@@ -48,14 +48,8 @@ class DenseCoefficients:
 
     def influences(self) -> NDArray[np.float64]:
         """Folds the squares, highest coordinate first: ``2**(n + 1)`` additions for all coordinates together."""
-        influences = np.zeros(self.n)
         with np.errstate(over="ignore"):  # a sum with an infinite square is infinite
-            squares = self.coefficients * self.coefficients
-        for i in reversed(range(self.n)):
-            without, holding = squares[: 2**i], squares[2**i :]
-            influences[i] = holding.sum()
-            squares = without + holding
-        return influences
+            return membership_sums(self.coefficients * self.coefficients)
 
     def degree(self, tolerance: float) -> int:
         """Largest size of a coefficient above ``tolerance`` in magnitude, else 0."""
@@ -127,6 +121,20 @@ def subset_sizes(n: int) -> NDArray[np.uint8]:
     for i in range(n):
         np.add(sizes[: 2**i], 1, out=sizes[2**i : 2 ** (i + 1)])
     return sizes
+
+
+def membership_sums(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    r"""Sums :math:`\sum_{S \ni i} t_S` of a table (2**n,) over the subsets that hold each coordinate, shape (n,).
+
+    >>> membership_sums(np.array([7.0, 1.0, 2.0, 4.0]))
+    array([5., 6.])
+    """
+    sums = np.zeros(table.size.bit_length() - 1)
+    for i in reversed(range(len(sums))):
+        without, holding = table[: 2**i], table[2**i :]
+        sums[i] = holding.sum()
+        table = without + holding
+    return sums
 
 
 def _masks_of_numbers(numbers: NDArray[np.intp]) -> Masks:

@@ -1,5 +1,6 @@
 """Learners: pure functions, an additive statistic where there is one, and a thin scikit-learn estimator each."""
 
+from sparsact.learners.cube_gp import CubeGPRegressor, CubeKernel, PosteriorDraws, VarianceDecomposition
 from sparsact.learners.dsm import DSMRegressor
 from sparsact.learners.low_degree import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.learners.lsh import (
@@ -19,6 +20,8 @@ from sparsact.learners.sparsely_activated import (
 )
 
 __all__ = [
+    "CubeGPRegressor",
+    "CubeKernel",
     "DSMRegressor",
     "LSHClassifier",
     "LSHRegressor",
@@ -26,12 +29,14 @@ __all__ = [
     "LowDegreeRegressor",
     "LowDegreeRegressorCV",
     "Monomials",
+    "PosteriorDraws",
     "SparseFourierRegressor",
     "SparselyActivatedClassifier",
     "SparselyActivatedRegressor",
     "StackRegressor",
     "SupportEstimate",
     "TablePlan",
+    "VarianceDecomposition",
     "estimate_support",
     "plan_table",
 ]

@@ -168,3 +168,32 @@ def unpack(points: Points, encoding: Encoding = "signs") -> NDArray[np.int8]:
     bits = np.unpackbits(words, axis=1, count=points.n_rows, bitorder="little").T
     zero, one = _SYMBOLS[encoding]
     return np.where(bits, np.int8(one), np.int8(zero))
+
+
+def median_cuts(rows: NDArray[Any], weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """Median of each column, or the next smaller value where none is above it: where real columns become signs.
+
+    Weights (m,), all positive, count as that many rows.
+    """
+    medians = np.median(rows, axis=0) if weights is None else _weighted_medians(rows, weights)
+    medians, top = medians.astype(np.float64), rows.max(axis=0)
+    below = np.where(rows < top, rows, -np.inf).max(axis=0)
+    cuts: NDArray[np.float64] = np.where((medians < top) | ~np.isfinite(below), medians, below)
+    return cuts
+
+
+def _weighted_medians(rows: NDArray[Any], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Means of the lower and the upper median of each column."""
+    order = np.argsort(rows, axis=0, kind="stable")
+    below = np.cumsum(weights[order], axis=0)
+    half, column = weights.sum() / 2, np.arange(rows.shape[1])
+    lower = order[np.minimum((below < half).sum(axis=0), len(rows) - 1), column]
+    upper = order[np.minimum((below <= half).sum(axis=0), len(rows) - 1), column]
+    return np.asarray(rows[lower, column] / 2.0 + rows[upper, column] / 2.0)
+
+
+def points_of(
+    rows: NDArray[Any], encoding: Encoding | None, cuts: NDArray[np.float64] | None, names: NDArray[Any] | None = None
+) -> Points:
+    """Points of rows by the encoding that was fitted or, for real columns, by cuts: bit 1 is a value above the cut."""
+    return pack(rows, encoding or "signs", names) if cuts is None else pack(rows > cuts, "bits")

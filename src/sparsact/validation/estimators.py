@@ -50,6 +50,24 @@ def checked_sample_weight(
     return found
 
 
+_MOST_ROWS, _LEAST_SHARE = 1e12, 1e-100
+
+
+def weights_as_counts(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights as numbers of rows; those of mean below one, over the rows that have any, are scaled to mean one.
+
+    So that squares of sums neither overflow nor vanish, a mean is at most ``_MOST_ROWS`` and no weight less than
+    ``_LEAST_SHARE`` of it: neither shows in a fit.
+    """
+    there = weights > 0
+    largest = float(weights.max())
+    shares = weights / largest  # sums of these do not overflow
+    share = float(shares[there].mean())
+    mean = min(max(share * largest, 1.0), _MOST_ROWS)
+    counts = weights if mean == share * largest else shares * (mean / share)
+    return np.where(there, np.maximum(counts, _LEAST_SHARE * mean), 0.0)
+
+
 def check_classes(named: Any, known: NDArray[Any]) -> None:
     """Refuse classes that a later call of ``partial_fit`` names otherwise than the first."""
     if named is not None and not np.array_equal(np.unique(np.asarray(named)), known):

@@ -19,7 +19,7 @@ from sparsact.hypercube import Subset, subsets_of
 from sparsact.kernels.dispatch import blas_threads, threads
 from sparsact.learners.low_degree import LowDegreeRegressor
 from sparsact.learners.low_degree.saving import read_solution, solution_state
-from sparsact.learners.points import Encoding, Points, kernel_dtype, pack, recognize, unpack
+from sparsact.learners.points import Encoding, Points, kernel_dtype, median_cuts, points_of, recognize, unpack
 from sparsact.learners.sparse_fourier.integer_sample import IntegerSample
 from sparsact.learners.sparse_fourier.search import SearchOptions, SearchResult, TermSearch
 from sparsact.saving import modelfile, schema
@@ -175,7 +175,7 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         rows, targets = kernel_dtype(rows), np.asarray(targets, dtype=np.float64)
         kind, points = recognize(rows, self.domain, getattr(self, "feature_names_in_", None))
         self.encoding_: Encoding | None = None if kind == "real" else "signs" if kind == "ones" else kind
-        self.cuts_ = _cuts(rows) if kind == "real" else None
+        self.cuts_ = median_cuts(rows) if kind == "real" else None
         if points is None:
             points = self._points(rows)
         held = self._held_out(len(targets), rng)
@@ -238,9 +238,7 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
     def _points(self, rows: NDArray[Any]) -> Points:
         """Rows as points of the cube."""
-        if self.cuts_ is not None:
-            return pack(rows > self.cuts_, "bits")
-        return pack(rows, self.encoding_ or "signs", getattr(self, "feature_names_in_", None))
+        return points_of(rows, self.encoding_, self.cuts_, getattr(self, "feature_names_in_", None))
 
     @property
     def coefficients_(self) -> Array:
@@ -322,14 +320,6 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     def _report(self, line: str) -> None:
         if self.verbose:
             print(f"{type(self).__name__}: {line}")
-
-
-def _cuts(rows: NDArray[Any]) -> Array:
-    """Medians of columns; the next smaller value where no value is above the median."""
-    medians, top = np.median(rows, axis=0).astype(np.float64), rows.max(axis=0)
-    below = np.where(rows < top, rows, -np.inf).max(axis=0)
-    cuts: Array = np.where((medians < top) | ~np.isfinite(below), medians, below)
-    return cuts
 
 
 def _least_squares(points: Points, y: Array, subsets: list[Subset], encoding: Encoding) -> LowDegreeRegressor:

@@ -15,11 +15,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sparsact.learners.points import Encoding, kernel_dtype, pack, recognize, unpack
 from sparsact.learners.sparsely_activated.erm import Bounds
 from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSample
-from sparsact.validation.estimators import checked_rows, checked_sample_weight
+from sparsact.validation.estimators import checked_rows, checked_sample_weight, weights_as_counts
 
 ROWS_PER_WEIGHT, MOST_UNITS = 4, 128  # of n_units="auto"
 LARGEST_TARGET = 1e301
-MOST_ROWS, LEAST_SHARE = 1e12, 1e-100
 
 
 class SparselyActivatedModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
@@ -82,7 +81,7 @@ class SparselyActivatedModel(BaseEstimator):  # type: ignore[misc] # scikit-lear
             self, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=self.domain != "cube"
         )
         _check_targets(targets)
-        weights = _counts(checked_sample_weight(sample_weight, rows))
+        weights = weights_as_counts(checked_sample_weight(sample_weight, rows))
         kind, _ = recognize(kernel_dtype(rows), self.domain, getattr(self, "feature_names_in_", None))
         self.encoding_: Encoding | None = None if kind == "real" else "signs" if kind == "ones" else kind
         there = weights > 0
@@ -119,18 +118,3 @@ def distinct_rows(X: Array, y: Array, weights: Array) -> tuple[Array, Array, Arr
     """
     rows, place = np.unique(np.column_stack([X, y]) + 0.0, axis=0, return_inverse=True)
     return rows[:, :-1].copy(), rows[:, -1].copy(), np.bincount(place.ravel(), weights).astype(np.float64)
-
-
-def _counts(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights as numbers of rows; those of mean below one, over the rows that have any, are scaled to mean one.
-
-    So that squares of sums neither overflow nor vanish, a mean is at most ``MOST_ROWS`` and no weight less than
-    ``LEAST_SHARE`` of it: neither shows in a fit.
-    """
-    there = weights > 0
-    largest = float(weights.max())
-    shares = weights / largest  # sums of these do not overflow
-    share = float(shares[there].mean())
-    mean = min(max(share * largest, 1.0), MOST_ROWS)
-    counts = weights if mean == share * largest else shares * (mean / share)
-    return np.where(there, np.maximum(counts, LEAST_SHARE * mean), 0.0)

@@ -1,0 +1,147 @@
+"""Gaussian processes on the cube: 80 % of 2**15 and 2**16 points within 30 and 60 s and 1 GB, beside scikit-learn.
+
+Peers: 2,000 rows of 12 columns, hyperparameters from all of them. scikit-learn's anisotropic RBF kernel of bits is the
+same product kernel, with rho_i = exp(-1 / (2 l_i^2)); its gradient holds 2,000 x 2,000 x 12 numbers. Both sides must
+give one log marginal likelihood at scikit-learn's parameters, to 1e-6.
+
+Cubes: a draw of a prior of degrees and sites with noise of 5 % of its variance, by each kernel, hyperparameters
+included; then all 2**n coefficients with their deviations. Bars are for the default kernel. Shares of values and
+coefficients within 95 % intervals are of the truth, which is known; the kernel is learned. Seconds are of processor
+time, on one thread. Memory is the peak of a fit in a fresh process, its rows included.
+
+    python -m benchmarks.cube_gp [--quick] [--out results/cube_gp.jsonl]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from threadpoolctl import threadpool_limits
+
+from benchmarks.figures import Figure, judged, options, report
+from benchmarks.harness import alone
+from benchmarks.sparse_fourier import seconds
+from sparsact import CubeGPRegressor, CubeKernel
+from sparsact.fourier import walsh_hadamard
+from sparsact.hypercube import points, signs_to_bits
+from sparsact.memory import peak_memory
+
+Array = NDArray[np.float64]
+
+SECONDS = {15: 30.0, 16: 60.0}  # bars by columns
+SHARE = 0.8  # of the cube
+KERNELS = ("auto", "product", "degree_site + product")
+
+
+def drawn(n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Coefficients (2**n,) of a function of variance near 1, and its values."""
+    degrees = np.append(0.0, -np.log(n) - 1.5 * np.arange(n))
+    coefficients = rng.standard_normal(2**n)
+    coefficients *= np.sqrt(CubeKernel.degree_by_site(degrees, rng.normal(size=n) - 0.5).spectrum)
+    coefficients /= np.sqrt((coefficients[1:] ** 2).sum())
+    return coefficients, np.asarray(walsh_hadamard(coefficients, normalize=False))
+
+
+def noisy_part(n: int, m: int, seed: int) -> tuple[Any, Array, Any, Array, Array]:
+    """Rows and targets with noise, the points left out and their values, and all coefficients."""
+    rng = np.random.default_rng([n, seed])
+    coefficients, values = drawn(n, rng)
+    order = rng.permutation(2**n)
+    seen, left = order[:m], order[m:]
+    X = points(n)
+    return X[seen], values[seen] + 0.05**0.5 * rng.standard_normal(m), X[left], values[left], coefficients
+
+
+def peers(arguments: Any) -> list[Figure]:
+    """Seconds and errors of both sides, and whether they agree."""
+    n, m = (8, 150) if arguments.quick else (12, 2_000)
+    took: dict[str, list[float]] = {"CubeGPRegressor": [], "scikit-learn": []}
+    errors: dict[str, list[float]] = {side: [] for side in took}
+    apart = []
+    for draw in range(arguments.repeats):
+        X, y, new, truth, _ = noisy_part(n, m, draw)
+        ours = CubeGPRegressor("product", n_hyperparameter_rows=m, random_state=0)
+        kernel = ConstantKernel() * RBF(np.full(n, 2.0)) + WhiteKernel(0.1)
+        theirs = GaussianProcessRegressor(kernel, normalize_y=True)
+        bits = signs_to_bits(X).astype(np.float64)
+        _, its = seconds(lambda model=ours, X=X, y=y: model.fit(X, y))
+        took["CubeGPRegressor"].append(its)
+        _, its = seconds(lambda model=theirs, bits=bits, y=y: model.fit(bits, y))
+        took["scikit-learn"].append(its)
+        errors["CubeGPRegressor"].append(float(np.mean((ours.predict(new) - truth) ** 2) / truth.var()))
+        predicted = theirs.predict(signs_to_bits(new).astype(np.float64))
+        errors["scikit-learn"].append(float(np.mean((predicted - truth) ** 2) / truth.var()))
+        variance, lengths = theirs.kernel_.k1.k1.constant_value, theirs.kernel_.k1.k2.length_scale
+        same = CubeKernel.product(variance, np.exp(-0.5 / lengths**2)).scaled(y.var())
+        theta = np.append(same.theta, np.log(theirs.kernel_.k2.noise_level * y.var()))
+        expected = theirs.log_marginal_likelihood_value_ - m * np.log(y.std())
+        apart.append(abs(ours.log_marginal_likelihood(theta) - expected))
+    work = f"peers: n={n}, m={m:,}"
+    faster = None if arguments.quick else 1.0
+    return [
+        *(Figure.of(work, f"{side}: seconds", samples, "s") for side, samples in took.items()),
+        Figure.ratio(work, "seconds, scikit-learn / ours", took["scikit-learn"], took["CubeGPRegressor"], least=faster),
+        *(Figure.of(work, f"{side}: variance left", samples, "") for side, samples in errors.items()),
+        Figure.of(work, "log-likelihoods apart", apart, "", most=1e-6),
+    ]
+
+
+def cube(n: int, kernel: str, arguments: Any) -> list[Figure]:
+    """Seconds, error and intervals at 80 % of a cube."""
+    m, rounds = round(SHARE * 2**n), 1 if n > 15 else min(2, arguments.repeats)
+    quantities: dict[str, list[float]] = {}
+    for draw in range(rounds):
+        X, y, new, truth, coefficients = noisy_part(n, m, draw)
+        model, fitting = seconds(lambda X=X, y=y: CubeGPRegressor(kernel, random_state=0).fit(X, y))
+        bounds, asking = seconds(lambda model=model: model.confidence_intervals())
+        predicted, deviation = model.predict(new, return_std=True)
+        inside = (bounds[:, 0] <= coefficients) & (coefficients <= bounds[:, 1])
+        for quantity, value in (
+            ("seconds", fitting),
+            ("seconds of all deviations", asking),
+            ("variance left", float(np.mean((predicted - truth) ** 2) / truth.var())),
+            ("coefficients inside", float(inside.mean())),
+            ("values inside", float((abs(predicted - truth) <= 1.96 * deviation).mean())),
+        ):
+            quantities.setdefault(quantity, []).append(value)
+    work, bar = f"cube: n={n}, m={m:,}, {kernel}", SECONDS.get(n) if kernel == "auto" else None
+    inside_95 = (judged(0.93, arguments.quick), judged(0.97, arguments.quick))
+    limits = {"seconds": (None, bar)} | dict.fromkeys(("coefficients inside", "values inside"), inside_95)
+    return [
+        Figure.of(work, quantity, samples, "s" if "seconds" in quantity else "", least=least, most=most)
+        for quantity, samples in quantities.items()
+        for least, most in [limits.get(quantity, (None, None)) if kernel == "auto" else (None, None)]
+    ]
+
+
+def fit_peak(n: int) -> float:
+    """Peak memory of a process that draws rows, fits them and asks for all deviations, in megabytes."""
+    X, y, *_ = noisy_part(n, round(SHARE * 2**n), 0)
+    CubeGPRegressor(random_state=0).fit(X, y).standard_errors()
+    return peak_memory() / 1e6
+
+
+def main() -> int:
+    """Measure, print the table, keep the rows."""
+    parser = options(__doc__, repeats=3)
+    parts = ("peers", "cubes")
+    parser.add_argument("--only", nargs="+", choices=parts, default=parts, help="parts to measure")
+    arguments = parser.parse_args()
+    figures: list[Figure] = []
+    with threadpool_limits(1):
+        if "peers" in arguments.only:
+            figures += peers(arguments)
+        for n in ((9,) if arguments.quick else SECONDS) if "cubes" in arguments.only else ():
+            for kernel in KERNELS:
+                figures += cube(n, kernel, arguments)
+            most = judged(1_000, arguments.quick)
+            figures.append(Figure(f"cube: n={n}", "peak memory", alone(fit_peak, n), "MB", most=most))
+    return report("cube_gp", figures, arguments.out)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,182 @@
+r"""One component of a covariance over the cube: log-linear prior variances of the Walsh coefficients.
+
+.. math:: \log p_S = a_{|S|} + \sum_{i \in S} b_i + \sum_{i < j \in S} c_{ij}, \qquad
+          k(x, x') = \sum_S p_S\, \chi_S(x)\, \chi_S(x').
+
+With :math:`a_{|S|} = a` and no c it is the product kernel :math:`v \prod_i \rho_i^{[x_i \ne x_i']}` (ARD over Hamming
+distance), where :math:`b_i = \log \frac{1 - \rho_i}{1 + \rho_i}` and :math:`v = e^a \prod_i (1 + e^{b_i})`; with
+b = c = 0 it depends on the Hamming distance alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from sparsact.fourier.coefficients import membership_sums, subset_sizes
+from sparsact.hypercube import Subset
+
+Array = NDArray[np.float64]
+
+LARGEST_CUBE = 20  # coordinates of which all 2**n prior variances are made
+LARGEST_LOG = 690.0  # of a prior variance: sums of them stay floats
+NEAR_ZERO = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """Log-linear prior variances; each block of parameters is there or has length 0.
+
+    Attributes
+    ----------
+    n : int
+        Coordinates of the cube.
+    by_degree : ndarray of shape (n + 1,) or (1,)
+        a, for each size of S or one for all.
+    by_site : ndarray of shape (n,) or (0,)
+        b.
+    by_pair : ndarray of shape (n (n - 1) / 2,) or (0,)
+        c of the pairs (1, 0), (2, 0), (2, 1), (3, 0), ...
+    """
+
+    n: int
+    by_degree: Array
+    by_site: Array
+    by_pair: Array
+
+    def __post_init__(self) -> None:
+        if self.n > LARGEST_CUBE and (self.by_pair.size or (self.by_site.size and len(self.by_degree) > 1)):
+            raise ValueError(
+                f"a kernel of degrees and sites together needs a table of all 2**n subsets, so n up to {LARGEST_CUBE}; "
+                f"got n = {self.n}: use a product kernel, a kernel of degrees, or their sum."
+            )
+
+    @property
+    def theta(self) -> Array:
+        """All parameters, (k,)."""
+        return np.concatenate([self.by_degree, self.by_site, self.by_pair])
+
+    def with_theta(self, theta: Array) -> Self:
+        """The same component with other parameters."""
+        ends = np.cumsum([self.by_degree.size, self.by_site.size])
+        a, b, c = np.split(np.asarray(theta, dtype=np.float64), ends)
+        return replace(self, by_degree=a, by_site=b, by_pair=c)
+
+    def scaled(self, factor: float) -> Self:
+        """The component times a positive factor."""
+        return replace(self, by_degree=self.by_degree + np.log(factor))
+
+    @property
+    def is_product(self) -> bool:
+        """Whether it is a product kernel."""
+        return len(self.by_degree) == 1 and not self.by_pair.size
+
+    @property
+    def correlations(self) -> Array:
+        r"""Factors :math:`\rho_i` of a product kernel, (n,)."""
+        return np.asarray(np.tanh(-self.by_site / 2))
+
+    @cached_property
+    def spectrum(self) -> Array:
+        """Prior variances of all coefficients, (2**n,), in table order."""
+        logs = _log_linear(self.by_site, self.by_pair) if self.by_site.size else np.zeros(2**self.n)
+        logs += self.by_degree[subset_sizes(self.n)] if len(self.by_degree) > 1 else self.by_degree[0]
+        return np.exp(np.minimum(logs, LARGEST_LOG, out=logs), out=logs)
+
+    def log_variances_of(self, subsets: list[Subset]) -> Array:
+        """Logarithms of the prior variances of some subsets, (N,), for any n."""
+        held = np.zeros((len(subsets), self.n))
+        for row, subset in zip(held, subsets, strict=True):
+            row[list(subset)] = 1.0
+        logs = self.by_degree[held.sum(1).astype(np.intp) if len(self.by_degree) > 1 else np.zeros(len(held), np.intp)]
+        return np.asarray(logs + held @ self.by_site if self.by_site.size else logs)
+
+    def spectrum_pullback(self, gradient: Array) -> Array:
+        """Derivatives by ``theta`` (k,) of a function whose derivatives by the spectrum are ``gradient``, (2**n,)."""
+        weights = gradient * self.spectrum
+        parts = [weights.sum(keepdims=True)]
+        if len(self.by_degree) > 1:
+            parts = [np.bincount(subset_sizes(self.n), weights, self.n + 1).astype(np.float64)]
+        if self.by_site.size:
+            parts.append(membership_sums(weights))
+        if self.by_pair.size:
+            parts.append(_pair_sums(weights))
+        return np.concatenate(parts)
+
+    def covariance(self, one: Array, other: Array) -> Array:
+        """Covariance (m, m') between points of bits (m, n) and (m', n), without a table of subsets."""
+        if not self.is_product:
+            return np.asarray(self._of_distances()[_distances(one, other)])
+        # log |k| = log v + sum_i [x_i != x'_i] log |rho_i|, and rho < 0 contributes a character to the sign
+        r = self.correlations
+        logs = np.log(np.maximum(np.abs(r), NEAR_ZERO))
+        differing = (one @ logs)[:, None] + (other @ logs) - 2 * (one * logs) @ other.T
+        sign = (1 - 2 * (one[:, r < 0].sum(1) % 2))[:, None] * (1 - 2 * (other[:, r < 0].sum(1) % 2))
+        variance = self.by_degree[0] + np.logaddexp(0, self.by_site).sum()
+        return np.asarray(sign * np.exp(np.minimum(variance + differing, LARGEST_LOG)))
+
+    def covariance_pullback(self, bits: Array, gradient: Array) -> Array:
+        """Derivatives by ``theta`` (k,) of a function whose derivatives by :meth:`covariance` (m, m) are given."""
+        if not self.is_product:
+            by_distance = np.bincount(_distances(bits, bits).ravel(), gradient.ravel(), self.n + 1)
+            return np.asarray(np.exp(self.by_degree) * (_krawtchouk(self.n) @ by_distance))
+        weights = gradient * self.covariance(bits, bits)
+        total = weights.sum()
+        differing = 2 * np.einsum("ji,ji->i", bits, weights @ (1 - bits))
+        # d log k / d b_i is e^b / (1 + e^b) where x_i = x'_i, else -e^b / (1 - e^b)
+        grown = np.exp(self.by_site)
+        left = 1 - grown
+        left = np.where(np.abs(left) < NEAR_ZERO, NEAR_ZERO, left)
+        by_site = grown / (1 + grown) * (total - differing) - grown / left * differing
+        return np.concatenate([[total], by_site])
+
+    def _of_distances(self) -> Array:
+        """Covariance at each Hamming distance, (n + 1,)."""
+        return np.asarray(np.exp(self.by_degree) @ _krawtchouk(self.n))
+
+
+def _log_linear(by_site: Array, by_pair: Array) -> Array:
+    """Sums of b, and of c, over all subsets, (2**n,): each site doubles the table."""
+    logs = np.zeros(2 ** len(by_site))
+    for i, b in enumerate(by_site):
+        holding = logs[2**i : 2 ** (i + 1)]
+        np.add(logs[: 2**i], b, out=holding)
+        if by_pair.size:
+            holding += _log_linear(by_pair[i * (i - 1) // 2 : i * (i + 1) // 2], by_pair[:0])
+    return logs
+
+
+def _pair_sums(table: Array) -> Array:
+    """Sums of a table over the subsets that hold both coordinates of a pair, in the order of ``by_pair``."""
+    sums = []
+    for i in reversed(range(table.size.bit_length() - 1)):
+        without, holding = table[: 2**i], table[2**i :]
+        sums.append(membership_sums(holding))
+        table = without + holding
+    return np.concatenate(sums[::-1])
+
+
+def _distances(one: Array, other: Array) -> NDArray[np.intp]:
+    """Hamming distances between rows of bits, (m, m')."""
+    return np.asarray(np.rint(one.sum(1)[:, None] + other.sum(1) - 2 * one @ other.T), dtype=np.intp)
+
+
+def _krawtchouk(n: int) -> Array:
+    r"""Krawtchouk polynomials :math:`K_d(h) = \sum_{|S| = d} \chi_S` at distance h, (n + 1, n + 1).
+
+    By :math:`(n - d) k_{d + 1} = (n - 2h) k_d - d k_{d - 1}` of :math:`k_d = K_d / \binom{n}{d}` up to d = n / 2, and
+    :math:`K_{n - d}(h) = (-1)^h K_d(h)`.
+    """
+    distance = np.arange(n + 1)
+    k = np.ones((n + 1, n + 1))
+    for d in range(n // 2):
+        k[d + 1] = ((n - 2 * distance) * k[d] - d * k[d - 1]) / (n - d)
+    upper = np.arange(n // 2 + 1, n + 1)
+    k[upper] = k[n - upper] * (1 - 2 * (distance % 2))
+    log_binomial = gammaln(n + 1) - gammaln(distance + 1) - gammaln(n - distance + 1)
+    return np.asarray(k * np.exp(log_binomial)[:, None])

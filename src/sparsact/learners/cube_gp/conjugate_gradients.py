@@ -1,0 +1,135 @@
+r"""Solutions of :math:`(K + D)\, \alpha = y` at some points of the cube, by products with the whole cube's kernel.
+
+:math:`K v` is :math:`H (p \circ H v)` at the points, with the Walsh-Hadamard transform H; a step costs two transforms
+for it and two for a preconditioner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from sparsact.fourier import walsh_hadamard
+from sparsact.learners.cube_gp.component import Array
+
+LARGEST_EIGENVALUES = 1_024  # that the preconditioner of few points inverts exactly
+COVERED = 0.4  # share of the cube from which on the inverse of the whole cube's matrix is better
+_MOST_STEPS = 20_000
+
+
+class CubeSystem:
+    """The matrix K + D at some points.
+
+    Parameters
+    ----------
+    spectrum : ndarray of shape (2**n,)
+        Prior variances p of all coefficients.
+    codes : ndarray of shape (m,)
+        Numbers of the points.
+    noise : ndarray of shape (m,)
+        Diagonal of D.
+    """
+
+    def __init__(self, spectrum: Array, codes: NDArray[np.intp], noise: Array) -> None:
+        self.spectrum = spectrum
+        self.codes = codes
+        self.mask, self.noise = np.zeros(spectrum.size), np.zeros(spectrum.size)
+        self.mask[codes] = 1.0
+        self.noise[codes] = noise
+        covered = len(codes) / spectrum.size
+        self._precondition = self._whole_cube() if covered > COVERED else self._largest_eigenvalues()
+
+    def product(self, tables: Array) -> Array:
+        """K + D times tables (k, 2**n) that are zero elsewhere."""
+        result = self._through(tables, self.spectrum)
+        result *= self.mask
+        result += self.noise * tables
+        return result
+
+    def solve(self, targets: Array, tolerance: float) -> tuple[Array, int]:
+        """Solutions (k, m) for targets (k, m) with residuals of a relative norm, and the number of steps.
+
+        Raises
+        ------
+        ArithmeticError
+            If rounding stops the residuals from decreasing that far.
+        """
+        x = np.zeros((len(targets), self.spectrum.size))
+        residual = np.zeros_like(x)
+        residual[:, self.codes] = targets
+        enough = tolerance**2 * _squares(residual)
+        z = self._precondition(residual)
+        direction, inner = z.copy(), _dot(residual, z)
+        for step in range(_MOST_STEPS):
+            if (_squares(residual) <= enough).all():
+                return x[:, self.codes], step
+            image = self.product(direction)
+            length = _ratio(inner, _dot(direction, image))
+            x += length * direction
+            residual -= length * image
+            z = self._precondition(residual)
+            before, inner = inner, _dot(residual, z)
+            direction *= _ratio(inner, before)
+            direction += z
+        raise ArithmeticError(
+            f"conjugate gradients did not converge in {_MOST_STEPS:,} steps: the noise variance "
+            f"{self.noise[self.codes].min():.3g} is too small next to the kernel's {self.spectrum.sum():.3g}; raise it."
+        )
+
+    def _through(self, tables: Array, eigenvalues: Array) -> Array:
+        """H diag(eigenvalues) H times tables."""
+        result = np.asarray(walsh_hadamard(tables, normalize=False))
+        result *= eigenvalues
+        return np.asarray(walsh_hadamard(result, normalize=False, overwrite=True))
+
+    def _whole_cube(self) -> Callable[[Array], Array]:
+        """Inverse of the matrix of all points with the mean noise, at these points."""
+        size = self.spectrum.size
+        inverse = 1 / (size * self.spectrum + self.noise[self.codes].mean()) / size
+
+        def apply(tables: Array) -> Array:
+            result = self._through(tables, inverse)
+            result *= self.mask
+            return result
+
+        return apply
+
+    def _largest_eigenvalues(self) -> Callable[[Array], Array]:
+        r"""Inverse of :math:`U P U^\top + D + \tau` with the largest p, by Woodbury; the others' sum is :math:`\tau`.
+
+        Products with U, characters at the points, are transforms too, and :math:`U^\top (D + \tau)^{-1} U` at S, T is
+        the transform of the diagonal at the symmetric difference of S and T.
+        """
+        count = min(LARGEST_EIGENVALUES, len(self.codes), self.spectrum.size)
+        top = np.argpartition(self.spectrum, -count)[-count:]
+        rest = self.spectrum.sum() - self.spectrum[top].sum()
+        diagonal = self.mask / np.where(self.mask > 0, self.noise + rest, 1.0)
+        inner = np.asarray(walsh_hadamard(diagonal, normalize=False))[top[:, None] ^ top]
+        root = np.sqrt(self.spectrum[top])
+        factor = cho_factor(np.eye(count) + root[:, None] * inner * root, lower=True, overwrite_a=True)
+
+        def apply(tables: Array) -> Array:
+            scaled = diagonal * tables
+            parts = np.asarray(walsh_hadamard(scaled, normalize=False))[:, top] * root
+            back = np.zeros_like(scaled)
+            back[:, top] = cho_solve(factor, parts.T, check_finite=False).T * root
+            scaled -= diagonal * np.asarray(walsh_hadamard(back, normalize=False, overwrite=True))
+            return scaled
+
+        return apply
+
+
+def _dot(one: Array, other: Array) -> Array:
+    return np.asarray(np.einsum("kx,kx->k", one, other)[:, None])
+
+
+def _squares(tables: Array) -> Array:
+    return _dot(tables, tables)
+
+
+def _ratio(numerator: Array, denominator: Array) -> Array:
+    """Quotients, zero for a system that is solved exactly."""
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)

@@ -1,0 +1,245 @@
+"""What a fitted Gaussian process on the cube says: predictions, intervals, coefficients, and its file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sparsact.fourier import Spectrum
+from sparsact.hypercube import masks_of
+from sparsact.kernels.dispatch import blas_threads
+from sparsact.learners.cube_gp.component import LARGEST_CUBE, Array
+from sparsact.learners.cube_gp.kernel import CubeKernel
+from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood, log_marginal_likelihood_gradient
+from sparsact.learners.cube_gp.posterior import (
+    CubePosterior,
+    Posterior,
+    VarianceDecomposition,
+    variance_decomposition,
+)
+from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.cube_gp.saving import kernel_arrays, posterior_arrays, read_kernel, read_posterior
+from sparsact.learners.points import Encoding, kernel_dtype, points_of, unpack
+from sparsact.saving import modelfile, schema
+from sparsact.saving.schema import ArrayField, Arrays, Checks, State
+from sparsact.validation.arrays import checked_reals, checked_subset
+from sparsact.validation.estimators import checked_rows
+from sparsact.validation.parameters import checked_probability
+
+_LEARNED: Checks = {
+    "n_features_in_": schema.as_count,
+    "encoding_": schema.as_encoding,
+    "table_encoding_": schema.as_str,  # how the command encoded the columns of a table
+}
+_ARRAYS = {"cuts": ArrayField("n", finite=True, optional=True), "units": ArrayField("3")}
+
+
+class FittedCubeGP:
+    """Reading side of :class:`CubeGPRegressor`: a posterior of standardized targets, and their mean and scale."""
+
+    kernel: str | CubeKernel
+    n_features_in_: int
+    encoding_: Encoding | None
+    cuts_: Array | None
+    y_mean_: float
+    log_marginal_likelihood_value_: float
+    _scale: float
+    _posterior: Posterior
+
+    def _points(self, rows: NDArray[Any]) -> Any:
+        """Rows as points of the cube."""
+        return points_of(rows, self.encoding_, self.cuts_, getattr(self, "feature_names_in_", None))
+
+    def _bits(self, X: ArrayLike) -> Array:
+        """Rows to predict as bits."""
+        check_is_fitted(self)
+        finite = self.encoding_ is None
+        rows = kernel_dtype(checked_rows(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
+        return unpack(self._points(rows), "bits").astype(np.float64)
+
+    def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
+        """Posterior means of the function, (m,); with ``return_std`` also its standard deviations, (m,).
+
+        The deviations are those of the function; :meth:`prediction_intervals` are of new measurements.
+        """
+        bits = self._bits(X)
+        mean = self.y_mean_ + self._scale * self._posterior.values(bits)
+        return (mean, self._deviations(bits)) if return_std else mean
+
+    def _deviations(self, bits: Array) -> Array:
+        with blas_threads(len(self._posterior.rows) ** 3 / 3):
+            return np.asarray(self._scale * np.sqrt(self._posterior.variances(bits)))
+
+    def prediction_intervals(self, X: ArrayLike, confidence: float = 0.95) -> Array:
+        """Intervals (m, 2) in which new measurements of weight 1 lie with probability ``confidence``."""
+        bits = self._bits(X)
+        mean, deviation = self.y_mean_ + self._scale * self._posterior.values(bits), self._deviations(bits)
+        return _around(mean, np.hypot(deviation, np.sqrt(self.noise_variance_)), confidence)
+
+    def sample_y(
+        self, X: ArrayLike, n_samples: int = 1, random_state: int | np.random.RandomState | None = 0
+    ) -> NDArray[np.float64]:
+        """Draws of the function at rows X from its posterior, (m, n_samples)."""
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
+        return np.asarray(self.y_mean_ + self._scale * self._posterior.draws_at(self._bits(X), n_samples, rng).T)
+
+    def log_marginal_likelihood(self, theta: ArrayLike | None = None, eval_gradient: bool = False) -> Any:
+        """Log marginal likelihood of all rows by a Cholesky factor, and with ``eval_gradient`` its gradient.
+
+        Parameters
+        ----------
+        theta : array-like of shape (k + 1,), optional
+            Parameters of a kernel of the same kind and the logarithm of the noise variance. Those found by default:
+            ``kernel_.theta`` and the logarithm of ``noise_variance_``.
+        eval_gradient : bool, default=False
+            Whether to return the derivatives by theta (k + 1,) too.
+        """
+        check_is_fitted(self)
+        posterior = self._posterior
+        kernel, noise = posterior.kernel, posterior.noise_variance
+        if theta is not None:
+            given = checked_reals(theta, "`theta`")
+            if given.shape != (kernel.theta.size + 1,):
+                raise ValueError(
+                    f"`theta` holds {kernel.theta.size} parameters of the kernel and the logarithm of the noise "
+                    f"variance; got shape {given.shape}."
+                )
+            kernel = self.kernel_.with_theta(given[:-1]).scaled(1 / self._scale).scaled(1 / self._scale)
+            noise = float(np.exp(given[-1] - 2 * np.log(self._scale)))
+        with blas_threads(len(posterior.rows) ** 3 / 3):
+            if not eval_gradient:
+                return self._in_units(log_marginal_likelihood(kernel, noise, posterior.rows), posterior.rows)
+            value, by_kernel, by_noise = log_marginal_likelihood_gradient(kernel, noise, posterior.rows)
+        return self._in_units(value, posterior.rows), np.append(by_kernel, by_noise * noise)
+
+    def _in_units(self, log_likelihood: float, rows: DistinctRows) -> float:
+        """Log-likelihood of targets in the units of y."""
+        return log_likelihood - float(rows.weights.sum() * np.log(self._scale))
+
+    @property
+    def kernel_(self) -> CubeKernel:
+        """The kernel, in the units of y squared."""
+        check_is_fitted(self)
+        return self._posterior.kernel.scaled(self._scale).scaled(self._scale)
+
+    @property
+    def noise_variance_(self) -> float:
+        """Variance of the noise of a row of weight 1."""
+        check_is_fitted(self)
+        return self._posterior.noise_variance * self._scale * self._scale
+
+    @property
+    def X_train_(self) -> NDArray[np.int8]:  # noqa: N802 - the name of scikit-learn
+        """Distinct rows that were fitted, (m, n): signs or bits as X was, bits of real columns."""
+        check_is_fitted(self)
+        bits = self._posterior.rows.bits.astype(np.int8)
+        return 1 - 2 * bits if self.encoding_ == "signs" else bits
+
+    @property
+    def alpha_(self) -> Array:
+        """Dual coefficients: inverse covariance matrix of the distinct rows times their centred targets, (m,)."""
+        check_is_fitted(self)
+        return self._posterior.alpha / self._scale
+
+    @property
+    def spectrum_(self) -> Spectrum:
+        """Fourier spectrum of the posterior mean, n up to 20; over the signs of the cuts, for real columns."""
+        coefficients = self._scale * self._on_cube("a spectrum").coefficients
+        coefficients[0] += self.y_mean_
+        return Spectrum.from_coefficients(coefficients)
+
+    def standard_errors(self, subsets: Iterable[Iterable[int]] | None = None) -> Array:
+        """Posterior standard deviations of the coefficients of ``subsets`` (default: of ``spectrum_``), (N,)."""
+        return self._coefficients(subsets)[1]
+
+    def confidence_intervals(
+        self, subsets: Iterable[Iterable[int]] | None = None, confidence: float = 0.95
+    ) -> NDArray[np.float64]:
+        """Central posterior intervals of the coefficients of ``subsets`` (default: of ``spectrum_``), (N, 2)."""
+        return _around(*self._coefficients(subsets), confidence)
+
+    def _coefficients(self, subsets: Iterable[Iterable[int]] | None) -> tuple[Array, Array]:
+        """Posterior means and standard deviations (N,) of coefficients."""
+        check_is_fitted(self)
+        with blas_threads(len(self._posterior.rows) ** 3 / 3):
+            if subsets is None:
+                posterior = self._on_cube("all coefficients")
+                mean, variance = self.spectrum_.coefficients, posterior.coefficient_variances
+            else:
+                named = [checked_subset(subset) for subset in subsets]
+                masks_of(named, self.n_features_in_)  # validates the coordinates
+                mean, variance = self._posterior.coefficient_moments(named)
+                mean = self._scale * mean + np.array([0.0 if subset else self.y_mean_ for subset in named])
+        return mean, self._scale * np.sqrt(variance)
+
+    def variance_decomposition(
+        self, n_samples: int = 400, random_state: int | np.random.RandomState | None = 0
+    ) -> VarianceDecomposition:
+        """Posterior of the variance by degree, its shares, and the influence of each column; n up to 20.
+
+        From draws of the function. The spectrum of the mean has less variance than the mean of these: what the rows
+        leave open has variance too.
+        """
+        posterior = self._on_cube("a decomposition of the variance")
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
+        return variance_decomposition(self._in_units_of_y(block) for block in posterior.draws(n_samples, rng))
+
+    def _in_units_of_y(self, coefficients: Array) -> Array:
+        coefficients *= self._scale
+        coefficients[:, 0] += self.y_mean_
+        return coefficients
+
+    def _on_cube(self, what: str) -> CubePosterior:
+        check_is_fitted(self)
+        if not isinstance(self._posterior, CubePosterior):
+            raise AttributeError(
+                f"{what} of {self.n_features_in_} columns needs 2**{self.n_features_in_} coefficients, made for up to "
+                f"{LARGEST_CUBE} columns; name some subsets in standard_errors or confidence_intervals."
+            )
+        return self._posterior
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
+        check_is_fitted(self)
+        state = schema.learned_state(self, _LEARNED) | {"params": schema.params_of(self)}
+        arrays = posterior_arrays(self._posterior)
+        arrays["units"] = np.array([self.y_mean_, self._scale, self.log_marginal_likelihood_value_])
+        if isinstance(self.kernel, CubeKernel):
+            state["params"]["kernel"] = "auto"  # a value of its own, below
+            arrays |= schema.add_prefix("given", kernel_arrays(self.kernel))
+        if self.cuts_ is not None:
+            arrays["cuts"] = self.cuts_
+        modelfile.write(path, type(self).__name__, state, arrays)
+
+    @classmethod
+    def _from_file(cls, state: State, arrays: Arrays) -> Self:
+        """The regressor that :meth:`save` wrote."""
+        learner: Self = schema.rebuild(cls, state, _LEARNED, optional=("table_encoding_",))
+        n = learner.n_features_in_
+        read = schema.read_arrays(_ARRAYS, arrays, n=n)
+        learner.cuts_ = read.get("cuts")
+        if (learner.cuts_ is None) == (learner.encoding_ is None):
+            raise ValueError("columns that are neither cut nor points of the cube, or both")
+        learner.y_mean_, learner._scale, learner.log_marginal_likelihood_value_ = read["units"].tolist()
+        if not learner._scale > 0:
+            raise ValueError("a scale that is not positive")
+        learner._posterior = read_posterior(n, arrays)
+        if given := schema.strip_prefix("given", arrays):
+            learner.kernel = read_kernel(n, given)
+        return learner
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_posterior" in self.__dict__
+
+
+def _around(centre: Array, deviation: Array, confidence: float) -> Array:
+    """Central intervals (N, 2) of normal distributions."""
+    reach = NormalDist().inv_cdf((1 + checked_probability(confidence, "`confidence`")) / 2) * deviation
+    return np.stack([centre - reach, centre + reach], axis=-1)

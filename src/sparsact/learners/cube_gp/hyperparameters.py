@@ -1,0 +1,176 @@
+r"""Kernels by name with weak priors of their parameters, and the parameters of greatest posterior density.
+
+Targets have variance one here. A prior is Gaussian in the logarithms of prior variances: the mean coefficient varies as
+much as the targets; a coefficient of a single coordinate has about .7 / n of the variance, and each further one a share
+of :math:`e^{-.3} / n`. Second components begin weaker, and rougher. The priors decide where few rows do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.linalg import block_diag
+from scipy.optimize import minimize
+
+from sparsact.learners.cube_gp.component import LARGEST_CUBE, Array, Component
+from sparsact.learners.cube_gp.kernel import CubeKernel
+from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood_gradient
+from sparsact.learners.cube_gp.rows import DistinctRows
+
+KERNELS = ("product", "degree", "degree_site", "degree_site_pair")  # names, which "+" joins
+NOISE_FLOOR = 1e-3  # of the variance of the targets
+_NOISE, _NOISE_SD = float(np.log(0.08)), 1.5
+_UNFIT = 1e10  # objective where a matrix is not positive definite
+_MOST_STEPS = 100
+_LARGEST_NOISE = 50.0  # logarithm
+
+
+@dataclass(frozen=True, eq=False)
+class Hyperprior:
+    """Gaussian prior of a kernel's ``theta`` and of the logarithm of the noise variance above its floor."""
+
+    kernel: CubeKernel  # its theta is the mean
+    precision: Array
+
+    @property
+    def mean(self) -> Array:
+        """Means of all parameters, the noise last."""
+        return np.append(self.kernel.theta, _NOISE)
+
+    def log_density(self, parameters: Array) -> tuple[float, Array]:
+        """Logarithm of the density up to a constant, and its gradient."""
+        away = parameters - self.mean
+        pull = self.precision @ away
+        return -0.5 * float(away @ pull), -pull
+
+    def hyperparameters(self, parameters: Array, noise_variance: float | None) -> Hyperparameters:
+        """Kernel and noise variance of some parameters; the noise may be known."""
+        if noise_variance is None:
+            noise_variance = float(np.exp(min(parameters[-1], _LARGEST_NOISE))) + NOISE_FLOOR
+        return Hyperparameters(self.kernel.with_theta(parameters[:-1]), noise_variance)
+
+    def sample(self, rng: np.random.Generator) -> Array:
+        """Parameters drawn from the prior."""
+        factor = np.linalg.cholesky(self.precision)
+        return np.asarray(self.mean + np.linalg.solve(factor.T, rng.standard_normal(len(self.mean))))
+
+
+@dataclass(frozen=True, eq=False)
+class Hyperparameters:
+    """A kernel and a noise variance."""
+
+    kernel: CubeKernel
+    noise_variance: float
+
+
+def prior_of(name: str, n: int) -> Hyperprior:
+    """Prior of a kernel by its name, such as ``"degree_site + product"``."""
+    parts = [part.strip() for part in name.split("+")]
+    unknown = [part for part in parts if part not in KERNELS]
+    if unknown:
+        raise ValueError(
+            f"kernel={name!r} names {unknown[0]!r}; kernels are {', '.join(map(repr, KERNELS))}, sums of them such as "
+            '"degree_site + product", a CubeKernel, or "auto".'
+        )
+    return prior_around(CubeKernel(tuple(_component(part, n, place) for place, part in enumerate(parts))))
+
+
+def default_kernel(n: int) -> str:
+    """The kernel of ``"auto"``: degrees and sites where a table of all subsets is small, else a product."""
+    return "degree_site" if n <= LARGEST_CUBE else "product"
+
+
+def prior_around(kernel: CubeKernel) -> Hyperprior:
+    """The prior of the same kinds of components with other means."""
+    blocks = [block for component in kernel.components for block in _precisions(component)]
+    return Hyperprior(kernel, block_diag(*blocks, np.full((1, 1), _NOISE_SD**-2)))
+
+
+def _component(name: str, n: int, place: int) -> Component:
+    """Prior mean of a component; later ones are weaker and their variances decrease more slowly with the degree."""
+    slope = -np.log(n) - 0.3 if place == 0 else -1.2 / place
+    first = np.log(0.7 / n) - 1.5 * place
+    if name == "product":
+        return Component(n, np.array([first - slope]), np.full(n, slope), np.empty(0))
+    by_degree = np.append(0.0, first + slope * np.arange(n))
+    sites = n if name.startswith("degree_site") else 0
+    return Component(n, by_degree, np.zeros(sites), np.zeros(n * (n - 1) // 2 if name.endswith("pair") else 0))
+
+
+def _precisions(component: Component) -> list[Array]:
+    """Precision matrices of the blocks of a component's parameters."""
+    n, blocks = component.n, []
+    if len(component.by_degree) == 1:
+        blocks += [np.full((1, 1), 1 / 9)]
+        site = np.linalg.inv(1.5**2 * np.eye(n) + 1.0)  # deviations of sites, and a slope that all share
+    else:
+        blocks += [np.eye(1), _smooth(n)]
+        site = np.eye(n) / 1.2**2
+    if component.by_site.size:
+        blocks += [site]
+    if component.by_pair.size:
+        blocks += [np.eye(component.by_pair.size) / 0.3**2]
+    return blocks
+
+
+def _smooth(n: int) -> Array:
+    """Precision of logarithms at degrees 1 to n whose level, slope and curvature have deviations 3, 1.5 and .7."""
+    rows = [np.eye(n)[:1] / 3, np.diff(np.eye(n), axis=0)[:1] / 1.5, np.diff(np.eye(n), n=2, axis=0) / 0.7]
+    differences = np.concatenate([row for row in rows if row.size])
+    return np.asarray(differences.T @ differences)
+
+
+def most_probable(
+    prior: Hyperprior,
+    rows: DistinctRows,
+    noise_variance: float | None,
+    *,
+    n_restarts: int = 0,
+    rng: np.random.Generator,
+    report: Callable[[str], None],
+) -> Hyperparameters:
+    """Parameters of greatest posterior density, by L-BFGS from the prior mean and from draws of the prior.
+
+    Parameters
+    ----------
+    prior : Hyperprior
+        Of kernel and noise.
+    rows : DistinctRows
+        Standardized; each step costs a Cholesky factor and its inverse.
+    noise_variance : float or None
+        The noise variance if it is known.
+    n_restarts : int
+        Starts besides the prior mean.
+    rng : numpy.random.Generator
+        Of the other starts.
+    report : callable
+        Called with a line for each start.
+    """
+    objective = partial(_objective, prior, rows, noise_variance)
+    found = []
+    for start in [prior.mean, *(prior.sample(rng) for _ in range(n_restarts))]:
+        # 1e-7 of the objective and a gradient of .01 are far below what the rows determine
+        options: Any = {"maxiter": _MOST_STEPS, "maxcor": 20, "ftol": 1e-7, "gtol": 1e-2}
+        best = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+        found.append((float(best.fun), best.x))
+        report(f"log posterior density {-best.fun:.4f} after {best.nit} steps")
+    return prior.hyperparameters(min(found, key=lambda each: each[0])[1], noise_variance)
+
+
+def _objective(
+    prior: Hyperprior, rows: DistinctRows, noise_variance: float | None, parameters: Array
+) -> tuple[float, Array]:
+    """Negative log posterior density and its gradient."""
+    density, pull = prior.log_density(parameters)
+    tried = prior.hyperparameters(parameters, noise_variance)
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # a step of the search may be too long
+            value, by_kernel, by_noise = log_marginal_likelihood_gradient(tried.kernel, tried.noise_variance, rows)
+    except np.linalg.LinAlgError:
+        return _UNFIT, np.zeros_like(parameters)
+    by_log_noise = by_noise * (tried.noise_variance - NOISE_FLOOR) if noise_variance is None else 0.0
+    return -value - density, -np.append(by_kernel, by_log_noise) - pull

@@ -1,0 +1,211 @@
+"""Covariances over the cube as values: sums of log-linear components, diagonal in the Walsh basis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sparsact.fourier import walsh_hadamard
+from sparsact.hypercube import Subset, n_subsets
+from sparsact.learners.cube_gp.component import LARGEST_CUBE, Array, Component
+from sparsact.validation.arrays import checked_reals
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CubeKernel:
+    r"""Covariance :math:`k(x, x') = \sum_S p_S \chi_S(x) \chi_S(x')` of a function on the cube.
+
+    The prior variances :math:`p_S \ge 0` of its Walsh coefficients are the kernel's eigenvalues, so that a product with
+    the kernel matrix of the whole cube is two Walsh-Hadamard transforms. Make one by :meth:`product`,
+    :meth:`by_degree` or :meth:`degree_by_site`, and add them.
+
+    Attributes
+    ----------
+    components : tuple of Component
+        Its terms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kernel = CubeKernel.product(2.0, [0.5, 0.9]) + CubeKernel.by_degree([0.0, 1.0, 0.0])
+    >>> kernel([[1, 1], [-1, 1], [-1, -1]]).round(12)
+    array([[ 3. ,  1. , -0.1],
+           [ 1. ,  3. ,  1.8],
+           [-0.1,  1.8,  3. ]])
+    """
+
+    components: tuple[Component, ...]
+
+    @classmethod
+    def product(cls, variance: float, correlations: ArrayLike) -> Self:
+        r"""Product kernel :math:`v \prod_i \rho_i^{[x_i \ne x_i']}`: ARD over Hamming distance.
+
+        Parameters
+        ----------
+        variance : float
+            v, positive.
+        correlations : array-like of shape (n,)
+            :math:`\rho_i`, each between -1 and 1.
+        """
+        rho = checked_reals(correlations, "`correlations`")
+        if rho.ndim != 1 or not rho.size or not (np.abs(rho) < 1).all() or not 0 < variance < np.inf:
+            raise ValueError(
+                "a product kernel needs a positive variance and for each coordinate a correlation strictly between -1 "
+                f"and 1; got {variance} and {rho}."
+            )
+        b = np.log1p(-rho) - np.log1p(rho)
+        a = np.log(variance) - np.logaddexp(0, b).sum()
+        return cls((Component(len(rho), np.array([a]), b, np.empty(0)),))
+
+    @classmethod
+    def by_degree(cls, variances: ArrayLike) -> Self:
+        r"""Variance components by degree: :math:`k = \sum_d v_d\, K_d(h) / \binom{n}{d}` at Hamming distance h.
+
+        Parameters
+        ----------
+        variances : array-like of shape (n + 1,)
+            Prior variance :math:`v_d` of the part of degree d, 0 or more; :math:`K_d` is a Krawtchouk polynomial.
+        """
+        v = checked_reals(variances, "`variances`")
+        if v.ndim != 1 or len(v) < 2 or (v < 0).any():
+            raise ValueError(f"`variances` holds n + 1 numbers, none negative, for degrees 0 to n; got {v}.")
+        n = len(v) - 1
+        with np.errstate(divide="ignore"):
+            logs = np.log(v) - np.log([float(n_subsets(n, d, d)) for d in range(n + 1)])
+        return cls((Component(n, np.maximum(logs, -1e3), np.empty(0), np.empty(0)),))
+
+    @classmethod
+    def degree_by_site(cls, degrees: ArrayLike, sites: ArrayLike, pairs: ArrayLike | None = None) -> Self:
+        r"""Prior variances :math:`\log p_S = a_{|S|} + \sum_{i \in S} b_i + \sum_{i > j \in S} c_{ij}`.
+
+        Parameters
+        ----------
+        degrees, sites : array-like of shape (n + 1,), (n,)
+            a and b.
+        pairs : array-like of shape (n, n), optional
+            c, of which the entries below the diagonal are read.
+        """
+        a, b = checked_reals(degrees, "`degrees`"), checked_reals(sites, "`sites`")
+        n = b.size
+        c = np.zeros((n, n)) if pairs is None else checked_reals(pairs, "`pairs`")
+        if a.shape != (n + 1,) or b.ndim != 1 or c.shape != (n, n):
+            raise ValueError(
+                f"n sites need n + 1 degrees and (n, n) pairs; got shapes {b.shape}, {a.shape}, {c.shape}."
+            )
+        return cls((Component(n, a, b, np.empty(0) if pairs is None else c[np.tril_indices(n, -1)]),))
+
+    def __add__(self, other: CubeKernel) -> CubeKernel:
+        if not isinstance(other, CubeKernel):
+            return NotImplemented
+        if self.n != other.n:
+            raise ValueError(f"the kernels have {self.n} and {other.n} coordinates; they must have the same.")
+        return CubeKernel(self.components + other.components)
+
+    @property
+    def n(self) -> int:
+        """Coordinates of the cube."""
+        return self.components[0].n
+
+    @property
+    def theta(self) -> Array:
+        """Parameters of all components, on the logarithmic scale, (k,)."""
+        return np.concatenate([component.theta for component in self.components])
+
+    def with_theta(self, theta: ArrayLike) -> Self:
+        """The kernel with other parameters."""
+        ends = np.cumsum([component.theta.size for component in self.components])[:-1]
+        parts = np.split(np.asarray(theta, dtype=np.float64), ends)
+        return replace(
+            self, components=tuple(c.with_theta(part) for c, part in zip(self.components, parts, strict=True))
+        )
+
+    def scaled(self, factor: float) -> Self:
+        """The kernel times a positive factor."""
+        return replace(self, components=tuple(component.scaled(factor) for component in self.components))
+
+    @property
+    def has_table(self) -> bool:
+        """Whether n is at most 20, so that all prior variances are computed."""
+        return self.n <= LARGEST_CUBE
+
+    @cached_property
+    def spectrum(self) -> Array:
+        """Prior variances of all coefficients, (2**n,), in table order; n up to 20."""
+        self._check_table("the variances of all coefficients")
+        return np.asarray(np.sum([component.spectrum for component in self.components], axis=0))
+
+    @cached_property
+    def table(self) -> Array:
+        """Covariance of points whose numbers differ by each exclusive or, (2**n,); n up to 20."""
+        return np.asarray(walsh_hadamard(self.spectrum, normalize=False))
+
+    def variances_of(self, subsets: list[Subset]) -> Array:
+        """Prior variances of the coefficients of some subsets, (N,); without pairs, for any n."""
+        if self.has_table:
+            return self.spectrum[[sum(1 << i for i in subset) for subset in subsets]]
+        return np.asarray(
+            np.sum([np.exp(component.log_variances_of(subsets)) for component in self.components], axis=0)
+        )
+
+    @property
+    def variance(self) -> float:
+        """Prior variance of the function at any point."""
+        return float(self.covariance(np.zeros((1, self.n)), np.zeros((1, self.n)))[0, 0])
+
+    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
+        """Covariance (m, m') between points X (m, n) and Y (m', n), both signs or both bits."""
+        one = _bits(X, self.n)
+        return self.covariance(one, one if Y is None else _bits(Y, self.n))
+
+    def covariance(self, one: Array, other: Array) -> Array:
+        """:meth:`__call__` of bits that are trusted."""
+        if self.has_table:
+            return self.covariance_at(codes_of(one)[:, None] ^ codes_of(other))
+        return np.asarray(np.sum([component.covariance(one, other) for component in self.components], axis=0))
+
+    def covariance_at(self, differences: NDArray[np.intp]) -> Array:
+        """Covariance of points by the exclusive or of their numbers."""
+        return np.asarray(self.table[differences])
+
+    def spectrum_pullback(self, gradient: Array) -> Array:
+        """Derivatives by ``theta`` from those by :attr:`spectrum`, (2**n,)."""
+        return np.concatenate([component.spectrum_pullback(gradient) for component in self.components])
+
+    def covariance_pullback(self, bits: Array, gradient: Array) -> Array:
+        """Derivatives by ``theta`` from those by the covariance matrix (m, m) of points."""
+        return np.concatenate([component.covariance_pullback(bits, gradient) for component in self.components])
+
+    def _check_table(self, what: str) -> None:
+        if not self.has_table:
+            raise ValueError(
+                f"{what} are 2**n numbers, made for n up to {LARGEST_CUBE}; got n = {self.n}: name some subsets."
+            )
+
+    def __repr__(self) -> str:
+        return f"<CubeKernel on {self.n} coordinates: {' + '.join(map(_described, self.components))}>"
+
+
+def codes_of(bits: Array) -> NDArray[np.intp]:
+    """Numbers in table order of points of bits (m, n), n up to 20."""
+    return np.asarray(bits @ (1 << np.arange(bits.shape[1])), dtype=np.intp)
+
+
+def _bits(X: ArrayLike, n: int) -> Array:
+    points = checked_reals(X, "`X`")
+    if points.ndim != 2 or points.shape[1] != n or not np.isin(points, (-1, 0, 1)).all():
+        raise ValueError(f"`X` must hold points of the cube, signs or bits, of {n} columns; got shape {points.shape}.")
+    if (points == 0).any() and (points == -1).any():
+        raise ValueError("`X` holds 0 and -1; pass signs +1 and -1, or bits 0 and 1.")
+    return (points > 0).astype(np.float64)  # which symbol is which does not matter: only differences count
+
+
+def _described(component: Component) -> str:
+    if component.is_product and component.by_site.size:
+        variance = np.exp(component.by_degree[0] + np.logaddexp(0, component.by_site).sum())
+        return f"{variance:.4g} * product({', '.join(f'{rho:.3g}' for rho in component.correlations)})"
+    named = {"degrees": len(component.by_degree) > 1, "sites": component.by_site.size, "pairs": component.by_pair.size}
+    return " x ".join(name for name, there in named.items() if there)

@@ -1,0 +1,73 @@
+"""Kernels and posteriors as plain arrays, and back."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparsact.learners.cube_gp.component import Component
+from sparsact.learners.cube_gp.kernel import CubeKernel
+from sparsact.learners.cube_gp.posterior import CubePosterior, Posterior, RowPosterior
+from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.saving import schema
+from sparsact.saving.schema import ArrayField, Arrays
+
+_COMPONENT = {"by_degree": ArrayField("a"), "by_site": ArrayField("b"), "by_pair": ArrayField("c")}
+_POSTERIOR = {
+    "bits": ArrayField("m n", np.uint8),
+    "y": ArrayField("m", finite=True),
+    "weights": ArrayField("m", finite=True, nonnegative=True),
+    "scatter": ArrayField("m", finite=True, nonnegative=True),
+    "alpha": ArrayField("m", finite=True),
+    "noise_variance": ArrayField("1", finite=True, nonnegative=True),
+    "seed": ArrayField("seeds", np.int64, nonnegative=True),
+}
+
+
+def kernel_arrays(kernel: CubeKernel) -> Arrays:
+    """The parameters of all components."""
+    arrays: Arrays = {}
+    for place, component in enumerate(kernel.components):
+        arrays |= schema.add_prefix(str(place), {name: getattr(component, name) for name in _COMPONENT})
+    return arrays
+
+
+def read_kernel(n: int, arrays: Arrays) -> CubeKernel:
+    """The kernel that :func:`kernel_arrays` took apart."""
+    components: list[Component] = []
+    while own := schema.strip_prefix(str(len(components)), arrays):
+        read = schema.read_arrays(_COMPONENT, own)
+        lengths = [len(block) for block in read.values()]
+        if lengths[0] not in (1, n + 1) or lengths[1] not in (0, n) or lengths[2] not in (0, n * (n - 1) // 2):
+            raise ValueError(f"a component of {n} coordinates with {lengths} parameters")
+        if any(np.isnan(block).any() for block in read.values()) or (lengths[:2] == [1, 0]):
+            raise ValueError("a component that is no kernel")
+        components.append(Component(n, **read))
+    if not components:
+        raise ValueError("no kernel")
+    return CubeKernel(tuple(components))
+
+
+def posterior_arrays(posterior: Posterior) -> Arrays:
+    """Rows, dual coefficients, noise and kernel."""
+    rows = posterior.rows
+    arrays: Arrays = {
+        "bits": rows.bits.astype(np.uint8),
+        "y": rows.y,
+        "weights": rows.weights,
+        "scatter": rows.scatter,
+        "alpha": posterior.alpha,
+        "noise_variance": np.array([posterior.noise_variance]),
+        "seed": np.array(posterior.seed, dtype=np.int64),
+    }
+    return arrays | schema.add_prefix("kernel", kernel_arrays(posterior.kernel))
+
+
+def read_posterior(n: int, arrays: Arrays) -> Posterior:
+    """The posterior that :func:`posterior_arrays` took apart."""
+    read = schema.read_arrays(_POSTERIOR, arrays, n=n)
+    noise_variance, kernel = float(read["noise_variance"][0]), read_kernel(n, schema.strip_prefix("kernel", arrays))
+    if not len(read["y"]) or (read["bits"] > 1).any() or not read["weights"].all() or not noise_variance:
+        raise ValueError("rows that are no points of the cube, or have no weight or noise")
+    rows = DistinctRows(read["bits"].astype(np.float64), read["y"], read["weights"], read["scatter"])
+    made = CubePosterior if kernel.has_table else RowPosterior
+    return made(kernel, noise_variance, rows, tuple(read["seed"].tolist()), read["alpha"])
