@@ -47,7 +47,8 @@ def inspect_model(
 ) -> None:
     """Show what a model consists of.
 
-    Of a learned polynomial: its strongest effects with 95 % intervals, its weight by degree and its influences. An
+    Of a Gaussian process: its strongest effects, posterior means with 95 % posterior intervals. Of a learned
+    polynomial: its strongest effects with 95 % intervals, its weight by degree and its influences. An
     effect is what switching the columns on together changes, beyond what fewer of them change, averaged over all
     settings of the others.
 
@@ -80,6 +81,9 @@ def inspect_model(
     if report is not None:
         raise ValueError("a report of a learned model needs its table: use sparsact fit TABLE --report FILE.")
     encoding = encoding_of(learned, model)
+    if hasattr(learned, "kernel_"):
+        _show_process(learned, encoding, top, as_json)
+        return
     if not hasattr(learned, "n_samples_seen_"):
         _show_units(learned, encoding, top, as_json)
         return
@@ -97,6 +101,23 @@ def inspect_model(
         _print_tables(content, top)
     else:
         _print_model(content)
+
+
+def _show_process(model: Any, encoding: Any, top: int, as_json: bool) -> None:
+    """The strongest effects under a Gaussian process, with posterior intervals."""
+    from sparsact.fit.gp_candidate import gp_terms
+
+    target = {"name": encoding.target_names[0], "terms": [term.to_dict() for term in gp_terms(model, encoding, top)]}
+    found = {"noise_variance": model.noise_variance_, "rows": len(model.X_train_), "targets": [target]}
+    if as_json:
+        names = {"columns": list(encoding.feature_names), "notes": list(encoding.notes)}
+        typer.echo(json.dumps({"kind": type(model).__name__, **names, **found}, allow_nan=False))
+        return
+    terminal().print(
+        f"{type(model).__name__} of {len(encoding.feature_names)} columns and {len(model.X_train_):,} distinct rows, "
+        f"noise of deviation {model.noise_variance_**0.5:.4g}"
+    )
+    _print_terms(target)
 
 
 def _show_units(model: Any, encoding: Any, top: int, as_json: bool) -> None:
@@ -164,6 +185,14 @@ def _print_tables(content: dict[str, Any], top: int) -> None:
     console.print(table)
 
 
+def _print_terms(target: dict[str, Any]) -> None:
+    table = grid(["columns"], ("effect", "low (95 %)", "high (95 %)"), title=target["name"])
+    for term in target["terms"]:
+        numbers = (term["effect"], term["effect_low"], term["effect_high"])
+        table.add_row(shown(" × ".join(term["columns"])), *("–" if x is None else f"{x:+.5g}" for x in numbers))
+    terminal().print(table)
+
+
 def _print_model(content: dict[str, Any]) -> None:
     console = terminal()
     console.print(
@@ -172,11 +201,7 @@ def _print_model(content: dict[str, Any]) -> None:
     )
     console.print(shown(f"solver {content['solver']}: {content['solver_reason']}"))
     for target in content["targets"]:
-        table = grid(["columns"], ("effect", "low (95 %)", "high (95 %)"), title=target["name"])
-        for term in target["terms"]:
-            numbers = (term["effect"], term["effect_low"], term["effect_high"])
-            table.add_row(shown(" × ".join(term["columns"])), *("–" if x is None else f"{x:+.5g}" for x in numbers))
-        console.print(table)
+        _print_terms(target)
         weights = ", ".join(f"{degree}: {weight:.4g}" for degree, weight in enumerate(target["weight_by_degree"], 1))
         console.print(f"weight by degree, over all combinations of bits equally often  {weights}")
         ranked = sorted(target["influences"].items(), key=lambda pair: -pair[1])[:10]

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets import Table
+from sparsact.datasets.columns import Real
 from sparsact.fit.explain import function_names
+from sparsact.fit.gp_candidate import MOST_COLUMNS
 from sparsact.fit.options import FitOptions
 from sparsact.fit.result import NAMES, Choices
 from sparsact.fit.scores import CandidateModel, CVCandidate, FoldScores
@@ -109,23 +111,29 @@ def _by_fold(scores: NDArray[np.float64]) -> FoldScores:
 def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple[str, ...], str]:
     """Kinds of model besides polynomials, by the options and the columns, and why no others."""
     one_function = len(function_names(table.encoding)) == 1
-    if options.model in ("network", "sparse") and len(table.encoding.targets) > 1:
+    if options.model in ("network", "sparse", "gp") and len(table.encoding.targets) > 1:
         raise ValueError(
             f"{NAMES[options.model]} has one target, and {len(table.encoding.targets)} are named; name one of them, "
             "or choose model low-degree."
         )
-    if options.model == "sparse" and (table.encoding.real or options.domain == "real" or not one_function):
-        fact = "more than two classes" if not one_function else "columns of numbers"
+    on_cube, of_numbers = domain_of(table, options) == "cube", isinstance(table.encoding.targets[0], Real)
+    narrow = len(table.feature_names) <= MOST_COLUMNS
+    if options.model in ("sparse", "gp") and not (on_cube and one_function):
+        fact = "columns of numbers" if one_function else "more than two classes"
         raise ValueError(
-            f"a sparse polynomial is one function of columns of bits, and there are {fact}; choose model low-degree."
+            f"{NAMES[options.model]} is one function of columns of bits, and there are {fact}; choose model low-degree."
         )
+    if options.model == "gp" and not (of_numbers and narrow):
+        need = f"numbers to predict and at most {MOST_COLUMNS} columns of bits"
+        fact = f"there are {len(table.feature_names)}" if of_numbers else "these are classes"
+        raise ValueError(f"{NAMES['gp']} needs {need}, and {fact}; choose model sparse.")
     if options.model != "auto":
         return tuple(kind for kind in NAMES if kind == options.model), f"model {options.model} was asked for"
     if given := options.given:
         return (), f"{' and '.join(given)} {'were' if len(given) > 1 else 'was'} given"
     kinds: tuple[str, ...] = ("lsh",) if table.encoding.real else ()
-    if one_function and domain_of(table, options) == "cube":
-        kinds += ("sparse",)
+    if one_function and on_cube:
+        kinds += ("sparse", "gp") if of_numbers and narrow else ("sparse",)
     if n_rows in ROWS_FOR_NETWORKS and one_function:
         kinds += ("network",)
     several = "several functions of bits are learned, of which low-degree polynomials are made; model lsh tries another"

@@ -268,16 +268,23 @@ def scored_targets(
 
 
 def explained(
-    targets: Sequence[TargetResult], model: Any, encoding: Encoding, points: NDArray[Any]
+    targets: Sequence[TargetResult],
+    model: Any,
+    encoding: Encoding,
+    points: NDArray[Any],
+    found_terms: tuple[Term, ...] | None = None,
 ) -> tuple[TargetResult, ...]:
-    """The targets of a polynomial with its terms; of columns of bits also with the influence of each."""
-    by_column = influences(model, points) if model.domain_ != "real" else None
-    whole_cube, names = covers_cube(model), encoding.feature_names
+    """The targets with terms, those of a polynomial if none are given; of columns of bits also with influences."""
+    of_bits = found_terms is not None or model.domain_ != "real"
+    by_column = influences(model, points) if of_bits else None
+    whole_cube, names = found_terms is None and covers_cube(model), encoding.feature_names
     found = []
     for i, target in enumerate(targets):
         weights = tuple(shares(model, i, len(names))[0].tolist()) if whole_cube else ()
         of_columns = () if by_column is None else tuple(zip(names, by_column[i].tolist(), strict=True))
-        of_target = terms(model, i, encoding, n_explained=TERMS_EXPLAINED)
+        of_target = found_terms
+        if of_target is None:
+            of_target = terms(model, i, encoding, n_explained=TERMS_EXPLAINED)
         found.append(replace(target, weights=weights, terms=of_target, influences=of_columns))
     return tuple(found)
 

@@ -12,7 +12,7 @@ import numpy as np
 from sparsact.validation.parameters import checked_size
 
 OPTIONS = {
-    "model": ("auto", "low-degree", "sparse", "lsh", "network"),
+    "model": ("auto", "low-degree", "sparse", "gp", "lsh", "network"),
     "domain": ("auto", "cube", "real"),
     "task": ("auto", "regression", "classification"),
 }
@@ -59,7 +59,7 @@ class FitOptions:
                 raise ValueError(f"alpha {self.alpha} is neither 'auto' nor a number that is not negative.")
         for name, value in numbers.items():  # NumPy's as Python's
             object.__setattr__(self, name, value)
-        for name in self.given if self.model in ("sparse", "lsh", "network") else ():
+        for name in self.given if self.model not in ("auto", "low-degree") else ():
             raise ValueError(
                 f"{name} {getattr(self, name):g} is of low-degree models, and model {self.model} chooses its own; "
                 "leave one of the two out."

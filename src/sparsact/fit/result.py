@@ -23,12 +23,17 @@ if TYPE_CHECKING:
 
 NAMES = {  # kinds besides "low-degree"
     "sparse": "a sparse polynomial",
+    "gp": "a Gaussian process",
     "lsh": "hash tables (LSH)",
     "network": "a sparsely activated network",
 }
 CHOSEN_TERMS = (
     "These rows have chosen the terms, each significant among all products that were searched (5 %, Bonferroni), so "
     "that intervals of weak ones are a little too narrow."
+)
+POSTERIOR_TERMS = (
+    "The effects are posterior means, with 95 % posterior intervals for the fitted kernel; those of weak effects lean "
+    "on its prior, which expects them to be small."
 )
 TERMS_SHOWN = 8
 FEW_ROWS = 200
@@ -52,7 +57,7 @@ class Choices:
 
     ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
     ``candidates`` are the degrees and penalties of polynomials. ``kind`` is ``"low-degree"``, ``"sparse"``,
-    ``"lsh"`` or ``"network"``; ``low_degree`` is None of the latter two.
+    ``"gp"``, ``"lsh"`` or ``"network"``; ``low_degree`` is that of a polynomial, else None.
     """
 
     reason: str
@@ -72,6 +77,8 @@ class Choices:
         """Whose the terms of the targets are, in a sentence."""
         if self.kind == "sparse":
             return CHOSEN_TERMS
+        if self.kind == "gp":
+            return POSTERIOR_TERMS
         if self.low_degree is not None:
             return ""
         polynomial = next(model for model in self.models if model.name.startswith("degree"))

@@ -21,6 +21,7 @@ from sparsact.fit.choose import (
     select_polynomial,
 )
 from sparsact.fit.explain import TargetResult, confusion, explained, function_names, scored_targets
+from sparsact.fit.gp_candidate import fitted_gp, gp_terms
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.layout import LayoutInfo, layout_info, standardised_weights
 from sparsact.fit.lsh_candidate import MAX_NUMBERS, MAX_SAMPLE, TableScores, fitted_tables
@@ -73,8 +74,9 @@ class FitSteps:
                 X, y, _ = sums.sample.rows()
                 if options.explain and isinstance(held_out, TableScores):
                     layout = layout_info(model, standardised_weights(model, table, X, y), len(X), held_out)
-                elif options.explain and choices.kind == "sparse":
-                    targets = explained(targets, model, encoding, X)
+                elif options.explain and choices.kind in ("sparse", "gp"):
+                    found = gp_terms(model, encoding) if choices.kind == "gp" else None
+                    targets = explained(targets, model, encoding, X, found)
                 elif options.explain:
                     network = network_info(model, encoding.feature_names, X)
                     targets = self._with_terms(targets, sums, selected)
@@ -111,6 +113,8 @@ class FitSteps:
             models["lsh"], scores["lsh"] = fitted_tables(table, options, sample, self.stages, self.checkpoint)
         if "sparse" in kinds:
             models["sparse"], scores["sparse"] = fitted_sparse(table, options, sample, self.stages)
+        if "gp" in kinds:
+            models["gp"], scores["gp"] = fitted_gp(table, options, sample, self.stages)
         if "network" in kinds and (missing := missing_class(table, sample)):
             if options.model == "network":
                 raise ValueError(f"{missing}: leave them out, or choose model low-degree.")

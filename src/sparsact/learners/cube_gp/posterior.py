@@ -173,9 +173,18 @@ class CubePosterior(Posterior):
         return np.asarray(np.maximum(p - p**2 * walsh_hadamard(sums, normalize=False), 0.0))
 
     def coefficient_moments(self, subsets: list[Subset]) -> tuple[Array, Array]:
-        """Means and variances (N,) of the coefficients of some subsets, from those of all."""
+        """Means and variances (N,) of the coefficients of some subsets, from those of all, or a solution for each."""
         numbers = np.array([sum(1 << i for i in subset) for subset in subsets], dtype=np.intp)
-        return self.coefficients[numbers], self.coefficient_variances[numbers]
+        means = self.coefficients[numbers]
+        if self.is_direct or len(subsets) >= VARIANCE_DRAWS:
+            return means, self.coefficient_variances[numbers]
+        prior, variances = self.kernel.spectrum[numbers], np.empty(len(subsets))
+        at_once = max(1, _NUMBERS_AT_ONCE // 2**self.kernel.n)
+        for start in range(0, len(subsets), at_once):
+            block = slice(start, start + at_once)
+            cross = (characters(1 - 2 * self.rows.bits, subsets[block]) * prior[block]).T
+            variances[block] = prior[block] - np.einsum("km,km->k", cross, self.system.solve(cross, DRAW_TOLERANCE)[0])
+        return means, np.maximum(variances, 0.0)
 
     @cached_property
     def _estimated_variances(self) -> tuple[Array, Array]:

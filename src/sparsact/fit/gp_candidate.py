@@ -1,0 +1,67 @@
+"""Gaussian processes on the cube as models of a table: of all rows and by fold, and the strongest effects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sparsact.datasets import Encoding, Table
+from sparsact.fit.explain import CONFIDENCE, Term
+from sparsact.fit.held_out import HeldOutScores
+from sparsact.fit.options import FitOptions
+from sparsact.fit.progress import Stages
+from sparsact.fit.sums import RowSample
+from sparsact.learners import CubeGPRegressor
+
+MOST_COLUMNS = 16  # a transform of 2**16 numbers takes a millisecond
+MOST_ROWS = 30_000
+TERMS = 40  # whose variances are computed
+
+
+def fitted_gp(table: Table, options: FitOptions, sample: RowSample, stages: Stages) -> tuple[Any, HeldOutScores]:
+    """A Gaussian process of every row, or of a sample of many, and how such processes predict the folds left out.
+
+    Those of the folds learn their hyperparameters from rows outside of the fold.
+    """
+    places = sample.smallest(MOST_ROWS)
+    X, y, folds = sample.rows()
+    X, y, folds = X[places], y[places], folds[places]
+    models = []
+    with stages.stage("fitting Gaussian processes", (options.folds + 1) * len(X)) as on_rows:
+        for fold in (None, *range(options.folds)):
+            rows = slice(None) if fold is None else folds != fold
+            model = CubeGPRegressor(domain="cube", random_state=options.random_state)
+            models.append(model.fit(X[rows], y[rows]))
+            on_rows(len(X))
+    return models[0], HeldOutScores.of(models[1:], table.encoding.targets[0], X, y, folds)
+
+
+def gp_terms(model: Any, encoding: Encoding, n_terms: int = TERMS) -> tuple[Term, ...]:
+    """The largest posterior means of coefficients, with their posterior intervals.
+
+    Significant are those whose intervals for all terms together (Bonferroni) exclude 0.
+    """
+    strongest = [pair for pair in model.spectrum_.top(n_terms, min_degree=1) if pair[1]]
+    subsets = [subset for subset, _ in strongest]
+    deviations = model.standard_errors(subsets) if subsets else np.zeros(0)
+    each, all_together = (
+        _reach(level, deviations) for level in (CONFIDENCE, 1 - (1 - CONFIDENCE) / max(1, len(subsets)))
+    )
+    return tuple(
+        Term(
+            tuple(encoding.feature_names[i] for i in subset),
+            mean,
+            mean - float(reach),
+            mean + float(reach),
+            significant=bool(abs(mean) > widest),
+            n_bits=len(subset),
+        )
+        for (subset, mean), reach, widest in zip(strongest, each, all_together, strict=True)
+    )
+
+
+def _reach(confidence: float, deviations: Any) -> Any:
+    from scipy.special import ndtri
+
+    return ndtri((1 + confidence) / 2) * deviations

@@ -1,0 +1,106 @@
+"""Gaussian processes as models of a table: where they are tried, chosen, described and kept."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import run
+from sklearn.metrics import r2_score
+
+import sparsact as sa
+from sparsact.fit import gp_candidate
+from sparsact.fourier import Spectrum
+from sparsact.hypercube import points
+
+N = 9
+
+
+def landscape(seed):
+    """All points of a function with coefficients of all sizes, smaller ones for larger sets; and its spectrum."""
+    rng, X = np.random.default_rng(seed), points(N)
+    sizes = (X < 0).sum(axis=1)
+    coefficients = rng.normal(size=2**N) * 0.45**sizes * (sizes > 0)
+    f = Spectrum.from_coefficients(coefficients)
+    table = pd.DataFrame((1 - X) // 2, columns=[f"b{i}" for i in range(N)])
+    return table.assign(y=f(X) + 0.1 * rng.normal(size=2**N)), f
+
+
+@pytest.fixture(scope="module")
+def chosen():
+    table, _ = landscape(0)
+    return sa.fit_table(table.sample(frac=0.4, random_state=0), "y")
+
+
+def test_a_smooth_landscape_is_a_process(chosen):
+    assert chosen.choices.kind == "gp"
+    process, polynomial = chosen.choices.models[:2]
+    assert process.r2.mean > polynomial.r2.mean
+    table, f = landscape(0)
+    others = table.drop(table.sample(frac=0.4, random_state=0).index)
+    assert r2_score(f(1 - 2 * others.drop(columns="y").to_numpy()), chosen.predict(others)) > 0.8
+    assert chosen.verdict.startswith("A Gaussian process predicts rows that it has not seen")
+    assert "posterior means, with 95 % posterior intervals" in str(chosen)
+
+
+def test_effects_are_scaled_coefficients_and_their_intervals_hold_them():
+    """Forty terms of each of eight landscapes, 320 intervals of 95 %: fewer than 283 hold by chance below 1e-4."""
+    held = 0
+    for seed in range(8):
+        table, f = landscape(seed)
+        result = sa.fit_table(table.sample(frac=0.5, random_state=0), "y", model="gp")
+        terms = result.targets[0].terms
+        assert len(terms) == gp_candidate.TERMS
+        for term in terms:
+            subset = tuple(int(name[1:]) for name in term.subset)
+            assert term.coefficient == pytest.approx(result.model.spectrum_[subset])
+            assert term.effect == pytest.approx((-2) ** len(subset) * term.coefficient)
+            held += term.low <= f[subset] <= term.high
+    assert held >= 283
+
+
+def test_the_model_the_page_and_the_commands(chosen, tmp_path, capsys):
+    chosen.save(tmp_path / "model.sparsact")
+    chosen.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "A Gaussian process predicts" in page
+    assert "posterior means" in page
+    fresh = landscape(0)[0].head(30)
+    fresh.drop(columns="y").to_csv(tmp_path / "fresh.csv", index=False)
+    code, said, _ = run(capsys, "predict", tmp_path / "model.sparsact", tmp_path / "fresh.csv")
+    assert code == 0
+    assert [float(line) for line in said.splitlines()[1:]] == pytest.approx(chosen.predict(fresh), rel=1e-12)
+    told = json.loads(run(capsys, "inspect", tmp_path / "model.sparsact", "--json", "--top", 4)[1])
+    terms = told["targets"][0]["terms"]
+    assert [tuple(term["columns"]) for term in terms] == [term.subset for term in chosen.targets[0].terms[:4]]
+    code, said, _ = run(capsys, "inspect", tmp_path / "model.sparsact", "--top", 4)
+    assert code == 0
+    assert f"{N} columns and {len(chosen.model.X_train_)} distinct rows" in " ".join(said.split())
+    assert json.loads(json.dumps(chosen.to_dict(), allow_nan=False))["kind"] == "gp"
+
+
+def test_held_out_rows_are_predicted_by_processes_without_their_fold(chosen):
+    target = chosen.targets[0]
+    assert r2_score(target.actual, target.predicted) == pytest.approx(target.r2.mean, abs=0.02)
+    assert target.r2.mean < 1 - 0.001
+
+
+def test_many_rows_are_sampled(monkeypatch):
+    monkeypatch.setattr(gp_candidate, "MOST_ROWS", 100)
+    result = sa.fit_table(landscape(1)[0], "y", model="gp", folds=2)
+    assert len(result.model.X_train_) == 100
+    assert len(result.targets[0].actual) == 100
+
+
+def test_what_processes_refuse():
+    table = landscape(2)[0].head(64).assign(z=0.5, kind=["a", "b"] * 32, level=np.linspace(0, 1, 64))
+    table.loc[:30, "z"] = 1.0
+    with pytest.raises(ValueError, match="a Gaussian process has one target, and 2 are named"):
+        sa.fit_table(table, ["y", "z"], ignore=["kind", "level"], model="gp")
+    with pytest.raises(ValueError, match="there are columns of numbers"):
+        sa.fit_table(table, "y", ignore=["kind", "z"], model="gp")
+    with pytest.raises(ValueError, match=r"needs numbers to predict .*, and these are classes; choose model sparse"):
+        sa.fit_table(table, "kind", ignore=["y", "z", "level"], model="gp")
+    wide = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (50, 17))).add_prefix("c").assign(y=np.arange(50.0))
+    with pytest.raises(ValueError, match="at most 16 columns of bits, and there are 17"):
+        sa.fit_table(wide, "y", model="gp")
