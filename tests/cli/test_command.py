@@ -78,7 +78,9 @@ def test_json_is_one_object_and_nothing_else(capsys, folder):
 def test_noise_is_called_noise(capsys, folder):
     status, out, _ = run(capsys, "fit", folder / "noise.csv", "--target", "y")
     assert status == 0
-    assert out.startswith("Nothing of degree ≤ 6, nor by a sparse polynomial, was found in these columns")
+    assert out.startswith(
+        "Nothing of degree ≤ 6, nor by a sparse polynomial or a Gaussian process, was found in these columns"
+    )
 
 
 def test_predict_and_inspect_follow_the_model(capsys, folder, tmp_path):
@@ -181,7 +183,11 @@ def test_the_model_does_not_depend_on_the_folds_or_the_seed(capsys, folder, tmp_
         ("a,y\n0,1\n1,2\n", ["--alpha", "-1"], "alpha -1 is neither 'auto' nor a number"),
         ("a,y\n0,1\n1,2\n", ["--folds", "1"], "folds 1: held-out scores need at least 2"),
         ("a,y\n0,1\n1,2\n", ["--domain", "torus"], "'torus' is not one of 'auto', 'cube', 'real'"),
-        ("a,y\n0,1\n1,2\n", ["--model", "forest"], "'forest' is not one of 'auto', 'low-degree', 'sparse', 'lsh'"),
+        (
+            "a,y\n0,1\n1,2\n",
+            ["--model", "forest"],
+            "'forest' is not one of 'auto', 'low-degree', 'sparse', 'gp', 'lsh'",
+        ),
         ("a,y\n0,1\n1,2\n", ["--model", "lsh", "--degree", "3"], "degree 3 is of low-degree models"),
         ("a,y\n0,1\n1,2\n", ["--model", "lsh", "--alpha", "0.5"], "alpha 0.5 is of low-degree models"),
         ("0.5,-1\n0,1\n1,2\n", [], "its first row holds numbers (0.5, -1, ...) where names are due"),

@@ -191,13 +191,10 @@ def test_progress_counts_the_rows_of_every_stage(folder):
     seen = []
     result = sa.fit_table(folder / "t.csv", "y", columns=BITS, progress=lambda now: seen.append(vars(now) | {}))
     last = {now["stage"]: now for now in seen}
-    assert (
-        list(last)
-        == ["reading", "choosing", "searching monomials", "summing up"]
-        == list(dict(result.resources.stages))
-    )
+    stages = ["reading", "choosing", "searching monomials", "fitting Gaussian processes", "summing up"]
+    assert list(last) == stages == list(dict(result.resources.stages))
     n_searches = 1 + 5 * len(degrees_to_scan(len(BITS), M))
-    assert [now["n_rows"] for now in last.values()] == [M, M, n_searches * M, 0]
+    assert [now["n_rows"] for now in last.values()] == [M, M, n_searches * M, 6 * M, 0]
     assert [now["seconds"] for now in last.values()] == list(dict(result.resources.stages).values())
 
 
@@ -253,7 +250,7 @@ def frame(**changed):
         (frame(b1=[1, "two", 3.5] * 70 + [None]), "y", {}, "a column has values of several kinds .*b1.*convert"),
         (frame().rename(columns={"b1": "b0"}), "y", {}, "the table has two columns named 'b0'; give each its own"),
         (pa.table([[0, 1], [1, 0], [2.0, 3.0]], ["a", "a", "y"]), "y", {}, "two columns named 'a'"),
-        (frame(), "y", {"model": "forest"}, "model 'forest' is none of 'auto', 'low-degree', 'sparse', 'lsh'"),
+        (frame(), "y", {"model": "forest"}, "model 'forest' is none of 'auto', 'low-degree', 'sparse', 'gp', 'lsh'"),
         (frame(), "y", {"degree": 0}, "degree 0 is neither 'auto' nor a whole number from 1"),
         (frame(), "y", {"degree": 1.5}, "degree 1.5 is neither"),
         (frame(), "y", {"degree": 8, "columns": BITS}, "degree 8 is above the number of columns, 4; choose at most 4"),
