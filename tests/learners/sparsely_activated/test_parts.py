@@ -144,20 +144,22 @@ def test_the_penalised_risk_is_its_formula_and_has_its_gradient(k, limits):
 
 @pytest.mark.parametrize("k", [1, 2])
 def test_the_penalty_with_margins_has_its_gradient(k):
-    """It falls on all that lies above minus the margin, but for the k largest units of a row that are on."""
+    """It falls on all that lies above minus the margin, but for the k largest units of a row that were on at first."""
     rows = sample()
     rng = np.random.default_rng(3)
-    theta, signs, margins = rng.normal(size=(4, 6)), np.array([1.0, -1.0, 1.0, 1.0]), rng.random(4)
+    first, theta = rng.normal(size=(2, 4, 6))
+    signs, margins = np.array([1.0, -1.0, 1.0, 1.0]), rng.random(4)
     risk = PenalisedRisk.of(rows, k, NormLimits.of(rows, None, None))
-    value, bare = (risk(GateUnits(signs, theta), penalty, margins)[0] for penalty in (2.0, 0.0))
-    linear, expected = rows.design @ theta.T, 0.0
-    for z in linear:
-        kept = [j for j in np.argsort(-z)[:k] if z[j] > 0]
+    shifts = risk.shifts(GateUnits(signs, first), margins)
+    value, bare = (risk(GateUnits(signs, theta), penalty, shifts)[0] for penalty in (2.0, 0.0))
+    expected = 0.0
+    for before, z in zip(rows.design @ first.T, rows.design @ theta.T, strict=True):
+        kept = [j for j in np.argsort(-before)[:k] if before[j] > 0]
         expected += sum(max(z[j] + margins[j], 0) ** 2 for j in range(4) if j not in kept)
-    assert value - bare == pytest.approx(expected / len(linear))
+    assert value - bare == pytest.approx(expected / len(rows))
     difference = check_grad(
-        lambda flat: risk(GateUnits(signs, flat.reshape(4, 6)), 2.0, margins)[0],
-        lambda flat: risk(GateUnits(signs, flat.reshape(4, 6)), 2.0, margins)[1].ravel(),
+        lambda flat: risk(GateUnits(signs, flat.reshape(4, 6)), 2.0, shifts)[0],
+        lambda flat: risk(GateUnits(signs, flat.reshape(4, 6)), 2.0, shifts)[1].ravel(),
         theta.ravel(),
     )
     assert difference < 1e-5

@@ -237,7 +237,7 @@ class Minimisation:
         descends = search.perfect(self.bounds.tol) and not self._exact
         trees = search.found[0] if descends else self._held_out(search)
         found = min(search.found, key=lambda each: each.error, default=trees)
-        descends = descends or search.better(found, trees)
+        descends = descends or search.better(found, trees) or self._better_throughout(found, trees)
         if not descends and self.best.squared_error <= MISSED * trees.error * self.sample.total:
             return self.best
         found = found if descends else trees
@@ -251,6 +251,11 @@ class Minimisation:
             for units in (moved, kept)
         ]
         return min(refitted if descends else [*refitted, self.best], key=lambda each: each.squared_error)
+
+    def _better_throughout(self, found: Descended[GateUnits], trees: Descended[GateUnits]) -> bool:
+        """Whether a descent is ahead of the best trees on the rows held out and by its score, though by little."""
+        candidate = self._judged(found.units, found.origin, found.iterations, self._n_weights(found.units))
+        return found.error < trees.error and candidate.score < self.best.score
 
     def _judged(
         self, units: GateUnits, origin: str, iterations: int, parameters: float, trees: TreeOptions | None = None

@@ -113,6 +113,7 @@ class HeldOutSearch(HeldOut[GateUnits]):
         self.max_active, self.max_iter, self.rng = max_active, max_iter, rng
         self.most = int(self.train.total / (FEWEST_ROWS * (sample.n + 1)))
         self.n_units = min(n_units, self.most)
+        self.n_aimed = self.n_units
         self.risk = PenalisedRisk.of(self.train, max_active, limits)
         n_quick = max(N_QUICK, FEWEST_ROWS * self.n_wide * (sample.n + 1))
         quick = part(self.train, np.arange(min(n_quick, len(self.train))))
@@ -122,7 +123,7 @@ class HeldOutSearch(HeldOut[GateUnits]):
     @property
     def n_wide(self) -> int:
         """Units that a descent starts from."""
-        return min(WIDER * self.n_units, self.most)
+        return min(WIDER * self.n_aimed, self.most)
 
     @property
     def possible(self) -> bool:
@@ -155,7 +156,7 @@ class HeldOutSearch(HeldOut[GateUnits]):
         lossy, self.least = found.error > LOSSLESS * self.least, min(before, self.least)
         crowded = AMPLE_ROWS * self.n_wide * (self.train.n + 1) > self.train.total
         if lossy and crowded and found is min(self.found, key=attrgetter("error")):
-            self.n_units = max(1, self.n_units // 2)
+            self.n_aimed = max(1, self.n_aimed // 2)
         return found
 
     def thin(self, units: GateUnits, origin: str, iterations: int = 0) -> Descended[GateUnits]:
@@ -173,8 +174,8 @@ class HeldOutSearch(HeldOut[GateUnits]):
             return units
 
         units = step(units, 0.2)
-        while len(units) > self.n_units:
-            units = step(self.quick.without(units, -(-(len(units) - self.n_units) // 2)), 0.2)
+        while len(units) > self.n_aimed:
+            units = step(self.quick.without(units, -(-(len(units) - self.n_aimed) // 2)), 0.2)
         units = step(units, 0.5)
         enough = NEGLIGIBLE * self.variance
         best = path[-1]
