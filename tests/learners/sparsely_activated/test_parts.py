@@ -312,3 +312,21 @@ def test_a_relu_that_is_nowhere_on_is_nothing():
     tree.piece = Piece("relu", 1, np.array([0.0, 0, 0, -1]), rows.squared_error(np.zeros(20)), 1, 1)
     trim(rows, tree)
     assert len(units_of([tree], rows)) == 0
+
+
+@pytest.mark.parametrize("size", [0.0, 5.0])
+def test_small_coefficients_of_all_leaves_are_judged_together(size):
+    """Eight leaves with 24 normal coefficients each, of ``size`` standard errors: a third of them do not stand out.
+
+    Most leaves alone may be rid of these, for those that go explain no more than noise may; all together do.
+    """
+    X = signs(4000, 33, 0)
+    rng = np.random.default_rng(0)
+    weights = np.hstack([4 * rng.choice([-1.0, 1.0], size=(8, 6)), size / np.sqrt(500) * rng.normal(size=(8, 24))])
+    y = (X[:, 3:] * weights[(X[:, :3] > 0) @ [1, 2, 4]]).sum(axis=1) + rng.normal(size=4000)
+    rows = TrainingSample.of(X, y, np.ones(4000), cube=True)
+    tree = grow(rows, 8)
+    assert {column for leaf in tree.leaves() for column, _ in leaf.gates} == {0, 1, 2}
+    trim(rows, tree)
+    kept = sum(np.count_nonzero(leaf.piece.theta[3:-1]) for leaf in tree.leaves())
+    assert kept == 8 * 30 if size else kept <= 8 * 6 + 10
