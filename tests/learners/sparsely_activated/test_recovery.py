@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from planted import caps, gated, index, relative_error, signs, sphere
+from scipy.stats import norm
 
 from sparsact import LowDegreeRegressor, SparselyActivatedRegressor
 from sparsact.hypercube import points
+from sparsact.network import SparselyActivatedNetwork
 
 PLANTS = {
     # name: (function and n of a seed, rows); found is an error below 1 % of the variance
@@ -139,6 +141,51 @@ def test_auto_keeps_few_units_under_noise():
     model = SparselyActivatedRegressor("auto", random_state=0).fit(X, y)
     assert model.network_.s <= 6
     assert relative_error(model, halfspaces, new) < 0.003
+
+
+def times_the_floor(units, rows, n_units, k, noise, seed):
+    """The error on fresh rows over that of least squares on the true active sets; units are (u, W, b)."""
+    network = SparselyActivatedNetwork(*units)
+    X, new = rows(20 * network.s * network.n), rows(4000)
+    y = network(X) + noise * network(new).std() * np.random.default_rng(seed).normal(size=len(X))
+
+    def features(X):
+        return (network.active(X)[:, :, None] * np.column_stack([X, np.ones(len(X))])[:, None, :]).reshape(len(X), -1)
+
+    floor = features(new) @ np.linalg.lstsq(features(X), y, rcond=1e-10)[0] - network(new)
+    model = SparselyActivatedRegressor(n_units, k, random_state=0).fit(X, y)
+    assert model.network_.n_active(X).max() <= k
+    return np.mean((model.predict(new) - network(new)) ** 2) / np.mean(floor**2)
+
+
+def test_few_rows_for_the_units_allowed_hide_no_unit():
+    """Six halfspaces, nine units allowed: units are too many for the rows at first, then half as many too few."""
+    rng = np.random.default_rng(7)
+    W = rng.normal(size=(6, 12))
+    units = rng.choice([-1.0, 1.0], 6), W, norm.isf(0.2 * rng.uniform(0.5, 2, 6)) * np.linalg.norm(W, axis=1)
+
+    def rows(m):
+        X = rng.normal(size=(8 * m, 12))
+        return X[(X @ W.T - units[2] > 0).sum(axis=1) <= 1][:m]
+
+    assert times_the_floor(units, rows, 9, 1, 0.3, 7) < 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [3, 4, 5])
+def test_sums_of_gated_networks_are_found_under_noise(seed):
+    """Trees for each other's residuals drop coefficients that matter; descent finds them, and is to win."""
+    rng = np.random.default_rng(seed)
+    W, b = np.zeros((8, 20)), np.zeros(8)
+    for unit in range(8):
+        part, address = divmod(unit, 4)
+        gates, signs_of_gates = [2 * part, 2 * part + 1], [1 - 2 * (address & 1), 1 - (address & 2)]
+        W[unit] = rng.normal(size=20) / np.sqrt(20)
+        W[unit, gates] = 0
+        height = np.abs(W[unit]).sum() / 2
+        W[unit, gates], b[unit] = height * np.array(signs_of_gates), 2 * height
+    units = rng.choice([-1.0, 1.0], 8), W, b
+    assert times_the_floor(units, lambda m: rng.choice([-1.0, 1.0], size=(m, 20)), 8, 2, 0.1, seed) < 2
 
 
 def test_scale_of_targets_and_order_of_columns_do_not_matter():

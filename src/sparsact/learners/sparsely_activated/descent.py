@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 
 from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSample
 from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimits, excess_of, separated
@@ -31,10 +31,10 @@ RIDGE = 1e-3  # of all rows' second moments, added to those of the rows that swi
 GRAM_RIDGE = 1e-9
 LEAST_FACTOR = 0.05  # of a unit that is kept
 MOST_WORK = 1e10  # multiplications of the blocks' factors
-MARGINS = (1.0, 0.5)  # shares of a unit's mean output, by which it is to be off where it is off
-MARGIN_PENALTIES = (0.1, 0.01, 0.001, 0.0)  # one after another, until the risk is as low as it was
-MARGIN_COST = 1.005  # rise of the risk that margins may cost: what units that leak gain is a fit to noise
+MARGIN_PENALTIES = (0.1, 0.01)  # one after another
+MARGIN_COST = 1.003  # rise of the risk that margins may cost: what units that leak gain is a fit to noise
 MEMORY = 20  # corrections of L-BFGS
+WINDOW, LEAST_FALL = 10, 1e-5  # iterations, and the share by which the risk falls in so many, or the descent ends
 HARMLESS, NEGLIGIBLE = 1.001, 1e-14  # rise of the risk, and share of the targets' mean square, that thresholds may cost
 
 
@@ -66,7 +66,7 @@ class PenalisedRisk:
         )
         return cls(design, targets, shares, max_active, limits)
 
-    def __call__(self, units: GateUnits, penalty: float, margins: Array | None = None) -> tuple[float, Floats]:
+    def __call__(self, units: GateUnits, penalty: float, shifts: Floats | None = None) -> tuple[float, Floats]:
         """The value, and the gradient (s, n + 1) along the units as they are before they are shrunk."""
         factors, along = self.limits.shrinkage(units.theta)
         theta = (factors[:, None] * units.theta).astype(self.design.dtype, copy=False)
@@ -80,7 +80,7 @@ class PenalisedRisk:
         slopes *= signs
         value = float(residuals @ errors)
         if penalty:
-            rows, excess = self._excess(linear, margins)
+            rows, excess = self._excess(linear, shifts)
             weighted = excess * (self.design.dtype.type(penalty) * self.shares[rows])[:, None]
             slopes[rows] += weighted
             value += float(np.vdot(weighted, excess))
@@ -89,17 +89,21 @@ class PenalisedRisk:
             gradient = factors[:, None] * gradient + (gradient * units.theta).sum(axis=1)[:, None] * along
         return value / 2, gradient
 
-    def _excess(self, linear: Floats, margins: Array | None) -> tuple[Any, Floats]:
+    def _excess(self, linear: Floats, shifts: Floats | None) -> tuple[Any, Floats]:
         r"""Rows, and what a unit's :math:`\sigma(z)` is there unless it is among the k largest, else zero.
 
-        With margins it is :math:`\sigma(z + \text{margin})`, unless the unit is on and among the k largest.
+        With shifts (m, s) it is :math:`\sigma(z + \text{shift})` on all rows.
         """
-        if margins is None:
+        if shifts is None:
             crowded = np.flatnonzero(np.count_nonzero(linear > 0, axis=1) > self.max_active)
             return crowded, excess_of(np.maximum(linear[crowded], 0), self.max_active)
-        outputs = np.maximum(linear, 0)
+        return slice(None), np.maximum(linear + shifts, 0)
+
+    def shifts(self, units: GateUnits, margins: Array) -> Floats:
+        """The margin of each unit (m, s) where it is to be off; minus infinity where it is among the k largest."""
+        outputs = np.maximum(self.design @ units.theta.T, 0)
         kept = (outputs > 0) & (excess_of(outputs, self.max_active) == 0)
-        return slice(None), np.where(kept, 0.0, np.maximum(linear + margins, 0))
+        return np.where(kept, -np.inf, margins)
 
     def minimised(
         self,
@@ -107,10 +111,10 @@ class PenalisedRisk:
         penalty: float,
         max_iter: int,
         free: NDArray[np.bool_] | None = None,
-        margins: Array | None = None,
+        shifts: Floats | None = None,
     ) -> tuple[GateUnits, int]:
         """Units near the given ones that minimise the risk, and the iterations; only ``free`` weights change."""
-        steps = self._steps(units, penalty, free, margins)
+        steps = self._steps(units, penalty, free, shifts)
         moved = np.ones_like(units.theta) if free is None else free
 
         def at(flat: Floats) -> GateUnits:
@@ -118,15 +122,23 @@ class PenalisedRisk:
             return GateUnits(units.signs, units.theta + shift[:, 0])
 
         def objective(flat: Floats) -> tuple[float, Floats]:
-            value, gradient = self(at(flat), penalty, margins)
+            value, gradient = self(at(flat), penalty, shifts)
             return value, (moved * (gradient[:, None, :] @ steps.transpose(0, 2, 1))[:, 0]).ravel()
 
         exact = self.design.dtype == np.float64
+        values = [np.inf]
+
+        def settled(intermediate_result: OptimizeResult) -> None:
+            values.append(intermediate_result.fun)
+            if len(values) > WINDOW and values[-1] > (1 - LEAST_FALL) * values[-WINDOW]:
+                raise StopIteration
+
         found = minimize(
             objective,
             np.zeros(units.theta.size),
             jac=True,
             method="L-BFGS-B",
+            callback=settled,
             options={
                 "maxiter": max_iter,
                 "maxfun": 2 * max_iter,
@@ -138,7 +150,7 @@ class PenalisedRisk:
         units = at(found.x)
         return GateUnits(units.signs, self.limits.shrunk(units.theta)), found.nit
 
-    def _steps(self, units: GateUnits, penalty: float, free: NDArray[np.bool_] | None, margins: Array | None) -> Floats:
+    def _steps(self, units: GateUnits, penalty: float, free: NDArray[np.bool_] | None, shifts: Floats | None) -> Floats:
         """Inverse square roots (s, n + 1, n + 1) of the Hessian's blocks; one identity if these are too large."""
         n_columns = self.design.shape[1]
         if len(units) * n_columns**3 > MOST_WORK:
@@ -147,7 +159,7 @@ class PenalisedRisk:
         linear = design @ units.theta.T
         weights = (linear > 0) * self.shares[:, None]
         if penalty:
-            rows, excess = self._excess(linear, margins)
+            rows, excess = self._excess(linear, shifts)
             weights[rows] += (excess > 0) * (penalty * self.shares[rows])[:, None]
         everywhere = design.T @ (self.shares[:, None] * design)
         everywhere += np.eye(n_columns) * (1e-6 * np.trace(everywhere) / n_columns)
@@ -186,20 +198,18 @@ class PenalisedRisk:
         """Units about as good on the rows, and lower where they are off, and the iterations.
 
         Weights that the rows of a unit leave open, as they do those of gates, are chosen such that it is off at other
-        rows by a margin, a share of its mean output. So it stays off at new rows.
+        rows by its mean output. So it stays off at new rows. The last penalty, on the excess alone, moves the rest.
         """
         outputs = np.maximum(self.design @ units.theta.T, 0)
-        means = (self.shares @ outputs) / np.maximum(self.shares @ (outputs > 0), 1e-30)
-        most, iterations = MARGIN_COST * self(units, 0.0)[0] + NEGLIGIBLE, 0
-        for margin in MARGINS:
-            apart = units
-            for penalty in MARGIN_PENALTIES:
-                apart, more = self.minimised(apart, penalty, max_iter, None, margin * means)
-                iterations += more
-                found = separated(apart, sample, self.max_active)
-                if self(found, 0.0)[0] <= most:
-                    return found, iterations
-        return units, iterations
+        margins = (self.shares @ outputs) / np.maximum(self.shares @ (outputs > 0), 1e-30)
+        apart, iterations = units, 0
+        for penalty in (*MARGIN_PENALTIES, PENALTIES[-1]):
+            shifts = self.shifts(apart, margins) if penalty in MARGIN_PENALTIES else None
+            apart, more = self.minimised(apart, penalty, max_iter, None, shifts)
+            iterations += more
+        apart = separated(apart, sample, self.max_active)
+        good = self(apart, 0.0)[0] <= MARGIN_COST * self(units, 0.0)[0] + NEGLIGIBLE
+        return apart if good else units, iterations
 
     def without(self, units: GateUnits, n_removed: int) -> GateUnits:
         """The units without those that count least, removed one by one; the others' outputs scaled to fit again."""

@@ -24,6 +24,7 @@ from sparsact.learners.sparsely_activated.tree import n_parameters, score
 AMPLE = 4  # distinct rows for each parameter: a perfect fit to that many is no accident
 LIKELY = 1.0  # with so many descents have nothing to add, but another tree may
 WORTH = 0.98  # share of its score at which a network sparse everywhere gives way to one sparse on the rows alone
+DEVIATIONS = 1.0  # standard errors on the rows held out, that suffice where the score agrees
 MISSED = 1.1  # times the held-out error: so much on the rows fitted is a worse network
 MOST_TREES = 3  # in a sum: more take minutes, and descent does better
 MORE = 4  # times the units allowed, of the tree that is thinned
@@ -237,7 +238,7 @@ class Minimisation:
         descends = search.perfect(self.bounds.tol) and not self._exact
         trees = search.found[0] if descends else self._held_out(search)
         found = min(search.found, key=lambda each: each.error, default=trees)
-        descends = descends or search.better(found, trees)
+        descends = descends or search.better(found, trees) or self._better_twice(search, found, trees)
         if not descends and self.best.squared_error <= MISSED * trees.error * self.sample.total:
             return self.best
         found = found if descends else trees
@@ -251,6 +252,11 @@ class Minimisation:
             for units in (moved, kept)
         ]
         return min(refitted if descends else [*refitted, self.best], key=lambda each: each.squared_error)
+
+    def _better_twice(self, search: HeldOutSearch, found: Descended[GateUnits], trees: Descended[GateUnits]) -> bool:
+        """Whether a descent is better than the best trees by its score, and likely so on the rows held out."""
+        candidate = self._judged(found.units, found.origin, found.iterations, self._n_weights(found.units))
+        return candidate.score < WORTH * self.best.score and search.better(found, trees, DEVIATIONS)
 
     def _judged(
         self, units: GateUnits, origin: str, iterations: int, parameters: float, trees: TreeOptions | None = None

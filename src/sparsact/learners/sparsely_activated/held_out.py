@@ -19,9 +19,8 @@ SHARE, LARGEST_SHARE, USEFUL, MOST_HELD = 0.15, 1 / 3, 30, 3000  # of the rows t
 FEWEST_ROWS = 2  # for each parameter of the units that a descent starts from
 AMPLE_ROWS = 4.5  # with fewer, units that are too many share out the rows of one, and cannot be removed
 WIDER = 3  # times the units allowed
-RATES = (0.06, 0.02)  # of the rounds by turns
+RATE, PENALTIES = 0.06, (1.0, 10.0)  # of the descents; penalties by turns
 STEPS = 12.5  # of mini-batches, for each iteration allowed
-PENALTY = 1.0
 N_QUICK = 8000  # rows at least, while the units are thinned
 HARMLESS = 1.25  # times the least held-out error: go on removing units
 AS_GOOD, LIKELY = 1.02, 1.0  # times that error, and standard errors of the difference: take the smaller network
@@ -113,6 +112,7 @@ class HeldOutSearch(HeldOut[GateUnits]):
         self.max_active, self.max_iter, self.rng = max_active, max_iter, rng
         self.most = int(self.train.total / (FEWEST_ROWS * (sample.n + 1)))
         self.n_units = min(n_units, self.most)
+        self.n_aimed = self.n_units  # to which units are removed whatever it costs
         self.risk = PenalisedRisk.of(self.train, max_active, limits)
         n_quick = max(N_QUICK, FEWEST_ROWS * self.n_wide * (sample.n + 1))
         quick = part(self.train, np.arange(min(n_quick, len(self.train))))
@@ -122,7 +122,7 @@ class HeldOutSearch(HeldOut[GateUnits]):
     @property
     def n_wide(self) -> int:
         """Units that a descent starts from."""
-        return min(WIDER * self.n_units, self.most)
+        return min(WIDER * self.n_aimed, self.most)
 
     @property
     def possible(self) -> bool:
@@ -138,33 +138,39 @@ class HeldOutSearch(HeldOut[GateUnits]):
         return self.judged(units, units.values(self.held.design), origin, iterations)
 
     def descend(self) -> Descended[GateUnits]:
-        """One more descent from random units; where removing them did harm, the next is to end at half as many."""
+        """One more descent from random units.
+
+        Where removing them did harm with either penalty, the next is to start, and at first to end, at half as many.
+        """
         steps = int(STEPS * self.max_iter)
+        penalty = PENALTIES[self.n_descents % len(PENALTIES)]
         self.n_descents += 1
         units = random_units(
             self.train,
             self.n_wide,
             self.max_active,
-            penalty=PENALTY,
-            rate=RATES[(self.n_descents - 1) % len(RATES)],
+            penalty=penalty,
+            rate=RATE,
             n_steps=steps,
             rng=self.rng,
         )
         before, self.least = self.least, np.inf
-        found = self.thin(units, "descent", steps)
+        found = self.thin(units, "descent", penalty, steps)
         lossy, self.least = found.error > LOSSLESS * self.least, min(before, self.least)
         crowded = AMPLE_ROWS * self.n_wide * (self.train.n + 1) > self.train.total
-        if lossy and crowded and found is min(self.found, key=attrgetter("error")):
-            self.n_units = max(1, self.n_units // 2)
+        if lossy and crowded and self.n_descents % len(PENALTIES) == 0:
+            self.n_aimed = max(1, self.n_aimed // 2)
         return found
 
-    def thin(self, units: GateUnits, origin: str, iterations: int = 0) -> Descended[GateUnits]:
+    def thin(
+        self, units: GateUnits, origin: str, penalty: float = PENALTIES[0], iterations: int = 0
+    ) -> Descended[GateUnits]:
         """The units on the way to as few as do no harm, moved into the class."""
         path: list[Descended[GateUnits]] = []
 
         def step(units: GateUnits, share: float) -> GateUnits:
             nonlocal iterations
-            units, more = self.quick.minimised(units, PENALTY, max(1, int(share * self.max_iter)))
+            units, more = self.quick.minimised(units, penalty, max(1, int(share * self.max_iter)))
             iterations += more
             found = self.measured(units, origin, iterations)
             self.least = min(self.least, found.error)
@@ -173,8 +179,8 @@ class HeldOutSearch(HeldOut[GateUnits]):
             return units
 
         units = step(units, 0.2)
-        while len(units) > self.n_units:
-            units = step(self.quick.without(units, -(-(len(units) - self.n_units) // 2)), 0.2)
+        while len(units) > self.n_aimed:
+            units = step(self.quick.without(units, -(-(len(units) - self.n_aimed) // 2)), 0.2)
         units = step(units, 0.5)
         enough = NEGLIGIBLE * self.variance
         best = path[-1]

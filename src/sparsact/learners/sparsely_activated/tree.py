@@ -13,7 +13,8 @@ with p parameters, of which each split counts three in addition to those of its 
 A coefficient stays if its square exceeds :math:`2 \ln(n + 1)` times its variance, the universal threshold of [3]_: of n
 columns that do not matter, one at most passes in the mean. The noise is what the whole tree leaves unexplained, so
 without noise only rounding errors go. If what went explained more, taken together, than as many columns of noise would,
-nothing is trimmed at that leaf: small coefficients may matter in numbers.
+nothing is trimmed at that leaf, and nothing at any leaf if that holds for all leaves together: small coefficients may
+matter in numbers.
 
 References
 ----------
@@ -272,38 +273,46 @@ def trim(sample: TrainingSample, root: Node, n_others: float = 0.0) -> None:
     """Trim the leaves of a tree, in place; ``n_others`` counts parameters of other parts of the model."""
     leaves = root.leaves()
     freedom = sample.total - n_parameters(root) - n_others
-    if freedom > 0:
-        noise = max(sum(leaf.piece.squared_error for leaf in leaves) / freedom, ROUNDING)
-        for leaf in leaves:
-            leaf.piece = _trimmed(sample, leaf, noise)
+    if freedom <= 0:
+        return
+    noise = max(sum(leaf.piece.squared_error for leaf in leaves) / freedom, ROUNDING)
+    shorter = [(leaf, *_trimmed(sample, leaf, noise)) for leaf in leaves]
+    lost = sum(piece.squared_error - leaf.piece.squared_error for leaf, piece, _ in shorter)
+    if _likely(lost / noise, sum(n_dropped for _, _, n_dropped in shorter)):
+        for leaf, piece, _ in shorter:
+            leaf.piece = piece
 
 
-def _trimmed(sample: TrainingSample, leaf: Node, noise: float) -> Piece:
-    """The piece of a leaf fitted again on the columns whose coefficients stand out, or itself."""
+def _likely(lost: float, n_dropped: int) -> bool:
+    """Whether coefficients of noise alone would lose as much, in variances of the noise: its law is chi squared."""
+    return lost <= n_dropped + DEVIATIONS * float(np.sqrt(2 * n_dropped))
+
+
+def _trimmed(sample: TrainingSample, leaf: Node, noise: float) -> tuple[Piece, int]:
+    """The piece of a leaf fitted again on the columns whose coefficients stand out, or itself; how many went."""
     piece, rows = leaf.piece, leaf.rows
     design, targets, weights = sample.design[rows], sample.targets[rows], sample.weights[rows]
     on = np.ones(len(rows), dtype=bool) if piece.kind == "affine" else design @ piece.theta > 0
     if not on.any():
-        return piece
+        return piece, 0
     used = np.append((design[on, :-1] != design[on][0, :-1]).any(axis=0), True)
     variances = _variances(design[on][:, used], weights[on])
     if variances is None:
-        return piece
+        return piece, 0
     kept = np.zeros(len(used), dtype=bool)
     kept[used] = piece.theta[used] ** 2 > 2 * np.log(len(used)) * noise * variances
     kept[-1] = True
-    n_dropped = np.count_nonzero(used & ~kept)
+    n_dropped = int(np.count_nonzero(used & ~kept))
     if not n_dropped:
-        return piece
+        return piece, 0
     design = design * kept
     if piece.kind == "affine":
         trimmed = affine_piece_of(design, targets, weights)
     else:
         turns = relu_pieces(design, targets, weights, piece.sign, on)
         trimmed = min(turns, key=lambda each: each.squared_error)
-    lost = trimmed.squared_error - piece.squared_error
-    likely = lost <= noise * (n_dropped + DEVIATIONS * np.sqrt(2 * n_dropped))
-    return trimmed if likely and trimmed.n_units <= piece.n_units else piece
+    likely = _likely((trimmed.squared_error - piece.squared_error) / noise, n_dropped)
+    return (trimmed, n_dropped) if likely and trimmed.n_units <= piece.n_units else (piece, 0)
 
 
 def _variances(design: Array, weights: Array) -> Array | None:
