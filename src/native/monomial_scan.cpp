@@ -138,10 +138,7 @@ class ScanWorker {
         for (std::size_t block = 0; block < scan_.blocks; ++block) {
             for (std::size_t p = 0; p < padded; ++p) make_tables(batch[std::min(p, count - 1)], p, block);
             const std::uint8_t* tiles = scan_.tiles + block * scan_.n_tiles * GROUPS * TILE;
-            for (std::size_t p = 0; p < padded; p += TOGETHER)
-                for (std::size_t t = tile; t < scan_.n_tiles; ++t)
-                    add_tile(tables_.data() + p * GROUPS * ENTRIES, tiles + t * GROUPS * TILE,
-                             sums_.data() + p * stride_ + t * TILE, stride_);
+            add_from<SIDE_BY_SIDE>(tiles, tile, padded);
         }
         for (std::size_t p = 0; p < count; ++p) collect(p, start_of(batch[p]), first + p, best);
     }
@@ -152,15 +149,23 @@ class ScanWorker {
     }
 
     void make_tables(const ScanPrefix& prefix, std::size_t p, std::size_t block) {
-        alignas(64) std::uint8_t bits[GROUPS] = {};
+        std::uint8_t bits[GROUPS] = {};
         for (std::size_t i = 0; i < prefix.size; ++i) {
             const std::uint8_t* its = scan_.nibbles + (prefix.coordinates[i] * scan_.blocks + block) * GROUPS;
+            prefetch(its, 8 * GROUPS);
             for (std::size_t g = 0; g < GROUPS; ++g) bits[g] ^= its[g];
         }
-        const std::int8_t* table = scan_.table + block * GROUPS * ENTRIES;
-        std::int8_t* out = tables_.data() + (p / TOGETHER * TOGETHER * GROUPS + p % TOGETHER) * ENTRIES;
-        for (std::size_t g = 0; g < GROUPS; ++g)
-            permute(table + g * ENTRIES, bits[g], out + g * TOGETHER * ENTRIES);
+        permute(scan_.table + block * GROUPS * ENTRIES, bits, tables_.data() + p * GROUPS * ENTRIES);
+    }
+
+    // Tiles from t on of a block, N at a time: they stay in the first cache while all prefixes pass.
+    template <std::size_t N>
+    void add_from(const std::uint8_t* tiles, std::size_t t, std::size_t prefixes) {
+        for (; t + N <= scan_.n_tiles; t += N)
+            for (std::size_t p = 0; p < prefixes; p += TOGETHER)
+                add_tiles<N>(tables_.data() + p * GROUPS * ENTRIES, tiles + t * GROUPS * TILE,
+                             sums_.data() + p * stride_ + t * TILE, stride_);
+        if constexpr (N > 1) add_from<N - 1>(tiles, t, prefixes);
     }
 
     void collect(std::size_t p, std::size_t begin, std::size_t number, Best& best) {

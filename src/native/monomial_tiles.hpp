@@ -20,6 +20,12 @@ namespace sparsact::SPARSACT_ISA {
 
 constexpr std::size_t GROUPS = 32, TILE = 64, ENTRIES = 16;  // of a block, of a tile, of a table
 constexpr std::size_t TOGETHER = 4;                          // prefixes that share the loads of a tile
+#ifdef SPARSACT_ISA_avx512
+constexpr std::size_t SIDE_BY_SIDE =
+    4;  // tiles that share a table: Zen 4 spreads it on a port of the lookups
+#else
+constexpr std::size_t SIDE_BY_SIDE = 1;
+#endif
 constexpr std::int32_t LARGEST = 32767;
 
 #ifdef SPARSACT_ISA_portable
@@ -28,19 +34,23 @@ inline std::int32_t clipped(std::int32_t x, std::int32_t low, std::int32_t high)
     return std::min(std::max(x, low), high);
 }
 
-// A table with the signs of a prefix: entry i is entry i ^ bits.
-inline void permute(const std::int8_t* table, std::uint8_t bits, std::int8_t* out) {
-    for (std::size_t i = 0; i < ENTRIES; ++i) out[i] = table[i ^ bits];
+// Tables (GROUPS, ENTRIES) with the signs of a prefix: entry i of a group is entry i ^ its bits.
+inline void permute(const std::int8_t* tables, const std::uint8_t* bits, std::int8_t* out) {
+    for (std::size_t g = 0; g < GROUPS; ++g)
+        for (std::size_t i = 0; i < ENTRIES; ++i) out[g * ENTRIES + i] = tables[g * ENTRIES + (i ^ bits[g])];
 }
 
-// sums (TOGETHER, stride) += what the tables (GROUPS, TOGETHER, ENTRIES) say of a tile.
-inline void add_tile(const std::int8_t* tables, const std::uint8_t* tile, std::int16_t* sums,
-                     std::size_t stride) {
+// sums (TOGETHER, stride) += what the tables (TOGETHER, GROUPS, ENTRIES) say of N tiles.
+template <std::size_t N>
+void add_tiles(const std::int8_t* tables, const std::uint8_t* tiles, std::int16_t* sums, std::size_t stride) {
     for (std::size_t p = 0; p < TOGETHER; ++p)
-        for (std::size_t c = 0; c < TILE; ++c) {
+        for (std::size_t c = 0; c < N * TILE; ++c) {
             std::int32_t sum = 0;
             for (std::size_t g = 0; g < GROUPS; ++g)
-                sum = clipped(sum + tables[(g * TOGETHER + p) * ENTRIES + tile[g * TILE + c]], -128, 127);
+                sum = clipped(
+                    sum +
+                        tables[(p * GROUPS + g) * ENTRIES + tiles[(c / TILE * GROUPS + g) * TILE + c % TILE]],
+                    -128, 127);
             std::int16_t& total = sums[p * stride + c];
             total = static_cast<std::int16_t>(clipped(total + sum, -LARGEST - 1, LARGEST));
         }
@@ -55,13 +65,6 @@ inline std::uint32_t large(const std::int16_t* sums, std::int32_t least) {
 
 #else
 
-inline void permute(const std::int8_t* table, std::uint8_t bits, std::int8_t* out) {
-    const __m128i places = _mm_xor_si128(_mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
-                                         _mm_set1_epi8(static_cast<char>(bits)));
-    const __m128i entries = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
-    _mm_store_si128(reinterpret_cast<__m128i*>(out), _mm_shuffle_epi8(entries, places));
-}
-
 inline std::uint32_t large(const std::int16_t* sums, std::int32_t least) {
     const __m256i lowest = _mm256_set1_epi16(-LARGEST),
                   below = _mm256_set1_epi16(static_cast<short>(least - 1));
@@ -70,15 +73,20 @@ inline std::uint32_t large(const std::int16_t* sums, std::int32_t least) {
     return _pext_u32(static_cast<std::uint32_t>(_mm256_movemask_epi8(at_least)), 0x55555555u);
 }
 
+constexpr long long ONES = 0x0101010101010101;
+
+// Bytes: lanes of 16, each for a lookup of its own.
 #ifdef SPARSACT_ISA_avx512
 using Bytes = __m512i;
-SPARSACT_INLINE Bytes load_bytes(const std::uint8_t* from) { return _mm512_loadu_si512(from); }
+SPARSACT_INLINE Bytes byte_in_each_lane(const std::uint8_t* bytes) {
+    const Bytes lane = _mm512_set_epi64(3 * ONES, 3 * ONES, 2 * ONES, 2 * ONES, ONES, ONES, 0, 0);
+    return _mm512_shuffle_epi8(_mm512_set1_epi32(load<int>(bytes)), lane);
+}
 SPARSACT_INLINE Bytes spread(const std::int8_t* table) {
     return _mm512_maskz_broadcast_i32x4(0xFFFF, _mm_load_si128(reinterpret_cast<const __m128i*>(table)));
 }
-SPARSACT_INLINE Bytes added(Bytes sum, Bytes table, Bytes places) {
-    return _mm512_adds_epi8(sum, _mm512_shuffle_epi8(table, places));
-}
+SPARSACT_INLINE Bytes looked_up(Bytes table, Bytes places) { return _mm512_shuffle_epi8(table, places); }
+SPARSACT_INLINE Bytes added(Bytes sum, Bytes values) { return _mm512_adds_epi8(sum, values); }
 SPARSACT_INLINE void add_widened(std::int16_t* sums, Bytes bytes) {
     alignas(64) std::int8_t halves[2][32];
     _mm512_store_si512(halves, bytes);
@@ -89,15 +97,15 @@ SPARSACT_INLINE void add_widened(std::int16_t* sums, Bytes bytes) {
 }
 #else
 using Bytes = __m256i;
-SPARSACT_INLINE Bytes load_bytes(const std::uint8_t* from) {
-    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+SPARSACT_INLINE Bytes byte_in_each_lane(const std::uint8_t* bytes) {
+    const Bytes lane = _mm256_set_epi64x(ONES, ONES, 0, 0);
+    return _mm256_shuffle_epi8(_mm256_set1_epi16(load<short>(bytes)), lane);
 }
 SPARSACT_INLINE Bytes spread(const std::int8_t* table) {
     return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(table)));
 }
-SPARSACT_INLINE Bytes added(Bytes sum, Bytes table, Bytes places) {
-    return _mm256_adds_epi8(sum, _mm256_shuffle_epi8(table, places));
-}
+SPARSACT_INLINE Bytes looked_up(Bytes table, Bytes places) { return _mm256_shuffle_epi8(table, places); }
+SPARSACT_INLINE Bytes added(Bytes sum, Bytes values) { return _mm256_adds_epi8(sum, values); }
 SPARSACT_INLINE void add_widened(std::int16_t* sums, Bytes bytes) {
     auto* at = reinterpret_cast<__m256i*>(sums);
     const __m256i low = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(bytes));
@@ -107,16 +115,27 @@ SPARSACT_INLINE void add_widened(std::int16_t* sums, Bytes bytes) {
 }
 #endif
 
-SPARSACT_INLINE void add_tile(const std::int8_t* tables, const std::uint8_t* tile, std::int16_t* sums,
-                              std::size_t stride) {
-    constexpr std::size_t VECTORS = TILE / sizeof(Bytes);
+inline void permute(const std::int8_t* tables, const std::uint8_t* bits, std::int8_t* out) {
+    alignas(16) static constexpr std::int8_t order[ENTRIES] = {0, 1, 2,  3,  4,  5,  6,  7,
+                                                               8, 9, 10, 11, 12, 13, 14, 15};
+    constexpr std::size_t LANES = sizeof(Bytes) / ENTRIES;
+    for (std::size_t g = 0; g < GROUPS; g += LANES)
+        store(out + g * ENTRIES,
+              looked_up(load<Bytes>(tables + g * ENTRIES), spread(order) ^ byte_in_each_lane(bits + g)));
+}
+
+template <std::size_t N>
+void add_tiles(const std::int8_t* tables, const std::uint8_t* tiles, std::int16_t* sums, std::size_t stride) {
+    constexpr std::size_t OF_TILE = TILE / sizeof(Bytes), VECTORS = N * OF_TILE;
     Bytes sum[TOGETHER][VECTORS] = {};
     for (std::size_t g = 0; g < GROUPS; ++g) {
         Bytes places[VECTORS];
-        for (std::size_t v = 0; v < VECTORS; ++v) places[v] = load_bytes(tile + g * TILE + v * sizeof(Bytes));
+        for (std::size_t v = 0; v < VECTORS; ++v)
+            places[v] = load<Bytes>(tiles + (v / OF_TILE * GROUPS + g) * TILE + v % OF_TILE * sizeof(Bytes));
         for (std::size_t p = 0; p < TOGETHER; ++p) {
-            const Bytes table = spread(tables + (g * TOGETHER + p) * ENTRIES);
-            for (std::size_t v = 0; v < VECTORS; ++v) sum[p][v] = added(sum[p][v], table, places[v]);
+            const Bytes table = spread(tables + (p * GROUPS + g) * ENTRIES);
+            for (std::size_t v = 0; v < VECTORS; ++v)
+                sum[p][v] = added(sum[p][v], looked_up(table, places[v]));
         }
     }
     for (std::size_t p = 0; p < TOGETHER; ++p)

@@ -13,7 +13,7 @@ from sparsact.hypercube import characters, masks_of, subset_masks, subsets_of
 from sparsact.learners.points import pack
 from sparsact.learners.sparse_fourier.integer_sample import IntegerSample
 from sparsact.learners.sparse_fourier.search import SearchOptions, TermSearch
-from sparsact.learners.sparse_fourier.terms import LEAST_NEW, NEAREST, SAME, TermPool
+from sparsact.learners.sparse_fourier.terms import LEAST_NEW, MOST_CHANGES, NEAREST, SAME, TermPool
 
 N, M = 6, 211
 MODEL = [(), (1,), (0, 2), (1, 3, 4)]
@@ -78,3 +78,19 @@ def masks_of_all(subsets):
         if subset:
             row[:] = masks_of(np.array([subset]), N)[0]
     return masks
+
+
+def test_trials_without_a_term_end_where_rows_are_copies():
+    """Copies of rows, with their noise, make everything significant and everything resemble something."""
+    rng = np.random.default_rng(3)
+    X, y = biased_rows(90, 20, 4)[rng.integers(0, 90, 900)], rng.standard_normal(900)
+    copies = rng.integers(0, 90, 900)
+    X, y = biased_rows(90, 20, 4)[copies], rng.standard_normal(90)[copies]
+    sample = IntegerSample.of(pack(X, "signs"), y, rng=rng)
+    pool = TermPool(sample, masks_of_all([(), *subsets_of(subset_masks(20, 2, 1))]), 1, lambda size: np.full(3, 3.0))
+    pool.select(100)
+    looks, polish = [], pool.polish
+    pool.polish = lambda most, most_changes: looks.append(polish(most, most_changes)) or looks[-1]
+    pool.retry(100)
+    assert len(pool.chosen) > 50
+    assert sum(looks) <= MOST_CHANGES

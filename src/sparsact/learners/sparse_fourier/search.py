@@ -92,7 +92,7 @@ class TermSearch:
             found = self.screened(residual, number) if screening else self.scanned(residual)
             pool = TermPool(self.sample, self._pooled(model, found), len(model), self.critical)
             pool.select(self.options.max_terms)
-            pool.polish(self.options.max_terms)
+            pool.polish(self.options.max_terms, 20 + 10 * len(pool.chosen))
             pool.retry(self.options.max_terms)
             chosen = pool.masks[pool.chosen]
             same = as_set(chosen) == as_set(model)

@@ -28,6 +28,7 @@ LEAST_NEW = 1e-3  # share of a monomial outside of the model, below which it is 
 RESEMBLING = 0.2  # correlation of monomials that may be taken for one another
 NEAREST = 32  # monomials that a term is tested with
 SAME = 0.01  # share of a term that these leave, below which they are another way to write it
+MOST_CHANGES = 300  # in all trials without a term: copies of rows give models of hundreds of terms
 LEAST_VARIANCE = 1.0  # of a target of integers that were rounded at random
 
 
@@ -142,14 +143,15 @@ class TermPool:
 
         One monomial may stand where two others belong, or two in place of one.
         """
+        left = MOST_CHANGES
         for k in [k for k in self.chosen[1:] if self._resembles(k)]:
-            if k not in self.chosen:
+            if k not in self.chosen or not left:
                 continue
             before, score = [*self.chosen], self.score()
             self.banned = {k}
             self.chosen.remove(k)
             self.select(most)
-            self.polish(most)
+            left -= self.polish(most, min(left, 20))
             self.banned = set()
             if self.score() >= score - 1e-9:
                 self.chosen = before
@@ -197,9 +199,12 @@ class TermPool:
         price = float((self.critical(len(self.chosen))[self.sizes[self.chosen]] ** 2).sum())
         return self.sample.n_rows * float(np.log(self.moves().squared_error)) + price
 
-    def polish(self, most: int) -> None:
-        """Drop what is not significant, exchange what fits worse, and add, until no change lowers the error enough."""
-        for _ in range(20 + 10 * len(self.chosen)):
+    def polish(self, most: int, most_changes: int) -> int:
+        """Drop what is not significant, exchange what fits worse, and add, until no change lowers the error enough.
+
+        Returns how many models it looked at.
+        """
+        for number in range(1, most_changes + 1):
             moves, size = self.moves(), len(self.chosen)
             if size > 1:
                 worth = self._worth(moves.loss[1:], moves.squared_error, size, self.chosen[1:])
@@ -212,11 +217,12 @@ class TermPool:
                 self.chosen.append(k)
                 continue
             if size == 1:
-                return
+                return number
             unit, price = moves.squared_error / self.sample.n_rows, self.critical(size)[self.sizes] ** 2
             exchanges = moves.exchanges() / unit + price[self.chosen[1:]] - price[:, None]
             exchanges[[*self.chosen, *self.banned]] = -np.inf
             better, worse = divmod(int(exchanges.argmax()), size - 1)
             if exchanges[better, worse] <= 1e-2:
-                return
+                return number
             self.chosen[1 + worse] = better
+        return most_changes
