@@ -1,8 +1,8 @@
 """No verdict is safe: for every claim some mutation of the kept rows turns its verdict.
 
-A mutation replaces a measured column, or all that the rule reads, by a constant or by a power law, or multiplies it: in
-all rows, or in those with one value of a parameter. A claim that was not refuted must be refuted by one of them,
-whatever slack its bound has; a claim that was refuted must be saved by one.
+A mutation replaces a measured column, or all that the rule reads, by a constant or by a power law, or multiplies it by
+one of these: in all rows, or in those with one value of a parameter. A claim that was not refuted must be refuted by
+one of them, whatever slack its bound has; a claim that was refuted must be saved by one.
 """
 
 import warnings
@@ -96,6 +96,13 @@ def changes(rows: Rows) -> Iterator[Change]:
     for factor, name in product(SOME, names):
         for value in sorted(values[name], key=str) if 1 < len(values[name]) <= 12 else ():
             yield lambda row, x, i, n=name, v=value, f=factor: x * f or f if row.parameters.get(n) == v else x
+    for p, size, name in product(POWERS, sizes, names):
+        for value in sorted(v for v in values[name] if isinstance(v, str)):
+            yield (
+                lambda row, x, i, n=name, v=value, z=size, p=p: (
+                    x * float(row.parameters[z]) ** p if row.parameters.get(n) == v else x
+                )
+            )
 
 
 def changed(value: object, change: Change, row: Row, place: int = 0) -> object:

@@ -27,7 +27,7 @@ SWEEPS: dict[Scale, dict[str, tuple[int, ...]]] = {
     Scale.QUICK: {"s": (2, 4, 8)},
     Scale.FULL: {"s": (4, 8, 16, 32), "k": (1, 2, 4), "n": (12, 24, 48)},
 }
-SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 16}
+SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 12}
 SAMPLES = 6  # times k s n
 NOISE = 0.3  # standard deviation, in those of the target
 FLIPPED = 2000  # points for the sensitivity
