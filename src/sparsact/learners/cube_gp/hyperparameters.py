@@ -77,6 +77,7 @@ class HyperparameterPosterior:
     rows: DistinctRows
     known_noise: float | None
     mode: Array
+    known_precision: Array | None = None
 
     @property
     def best(self) -> Hyperparameters:
@@ -84,18 +85,21 @@ class HyperparameterPosterior:
         return self.prior.hyperparameters(self.mode, self.known_noise)
 
     def draws(self, n_samples: int, rng: np.random.Generator) -> Array:
-        """Draws (n_samples, k + 1) of the kernel's ``theta`` and the logarithm of the noise variance.
+        """Draws (n_samples, k + 1) of the kernel's ``theta`` and the logarithm of the noise variance."""
+        values, vectors = np.linalg.eigh(self._precision())
+        normal = rng.standard_normal((n_samples, len(values))) / np.sqrt(np.maximum(values, _LEAST_CURVATURE))
+        drawn = [self.prior.hyperparameters(row, self.known_noise) for row in self.mode + normal @ vectors.T]
+        return np.stack([np.append(one.kernel.theta, np.log(one.noise_variance)) for one in drawn])
 
-        The matrix of second derivatives takes k + 2 gradients, as many as a search takes steps.
-        """
+    def _precision(self) -> Array:
+        """Negative second derivatives of the log density: k + 2 gradients, as many as a search takes steps."""
+        if self.known_precision is not None:
+            return self.known_precision
         gradients = [_objective(self.prior, self.rows, self.known_noise, self.mode)[1]]
         for unit in _STEP * np.eye(len(self.mode)):
             gradients.append(_objective(self.prior, self.rows, self.known_noise, self.mode + unit)[1])
         hessian = (np.stack(gradients[1:]) - gradients[0]) / _STEP
-        values, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
-        normal = rng.standard_normal((n_samples, len(values))) / np.sqrt(np.maximum(values, _LEAST_CURVATURE))
-        drawn = [self.prior.hyperparameters(row, self.known_noise) for row in self.mode + normal @ vectors.T]
-        return np.stack([np.append(one.kernel.theta, np.log(one.noise_variance)) for one in drawn])
+        return np.asarray((hessian + hessian.T) / 2)
 
 
 def prior_of(name: str, n: int) -> Hyperprior:
