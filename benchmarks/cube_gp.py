@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 
 SECONDS = {15: 30.0, 16: 60.0}  # bars by columns
 SHARE = 0.8  # of the cube
-KERNELS = ("auto", "product", "degree_site + product")
+KERNELS = ("product", "auto")
 
 
 def drawn(n: int, rng: np.random.Generator) -> tuple[Array, Array]:

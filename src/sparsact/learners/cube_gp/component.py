@@ -108,6 +108,19 @@ class Component:
             parts.append(_pair_sums(weights))
         return np.concatenate(parts)
 
+    def derivatives(self, numbers: NDArray[np.intp]) -> Array:
+        """Derivatives (N, k) of the prior variances of numbered subsets by ``theta``."""
+        held = (numbers[:, None] >> np.arange(self.n) & 1).astype(np.float64)
+        parts = [np.ones((len(numbers), 1))]
+        if len(self.by_degree) > 1:
+            parts = [held.sum(axis=1)[:, None] == np.arange(self.n + 1)]
+        if self.by_site.size:
+            parts.append(held)
+        if self.by_pair.size:
+            one, other = np.tril_indices(self.n, -1)
+            parts.append(held[:, one] * held[:, other])
+        return np.concatenate(parts, axis=1) * self.spectrum[numbers, None]
+
     def covariance(self, one: Array, other: Array) -> Array:
         """Covariance (m, m') between points of bits (m, n) and (m', n), without a table of subsets."""
         if not self.is_product:

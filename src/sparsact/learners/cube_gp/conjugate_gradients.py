@@ -15,8 +15,7 @@ from scipy.linalg import cho_factor, cho_solve
 from sparsact.fourier import walsh_hadamard
 from sparsact.learners.cube_gp.component import Array
 
-LARGEST_EIGENVALUES = 1_024  # that the preconditioner of few points inverts exactly
-COVERED = 0.4  # share of the cube from which on the inverse of the whole cube's matrix is better
+LARGEST_EIGENVALUES = 1_024  # that the preconditioner inverts exactly
 _MOST_STEPS = 20_000
 
 
@@ -39,8 +38,7 @@ class CubeSystem:
         self.mask, self.noise = np.zeros(spectrum.size), np.zeros(spectrum.size)
         self.mask[codes] = 1.0
         self.noise[codes] = noise
-        covered = len(codes) / spectrum.size
-        self._precondition = self._whole_cube() if covered > COVERED else self._largest_eigenvalues()
+        self._precondition = self._largest_eigenvalues()
 
     def product(self, tables: Array) -> Array:
         """K + D times tables (k, 2**n) that are zero elsewhere."""
@@ -84,18 +82,6 @@ class CubeSystem:
         result = np.asarray(walsh_hadamard(tables, normalize=False))
         result *= eigenvalues
         return np.asarray(walsh_hadamard(result, normalize=False, overwrite=True))
-
-    def _whole_cube(self) -> Callable[[Array], Array]:
-        """Inverse of the matrix of all points with the mean noise, at these points."""
-        size = self.spectrum.size
-        inverse = 1 / (size * self.spectrum + self.noise[self.codes].mean()) / size
-
-        def apply(tables: Array) -> Array:
-            result = self._through(tables, inverse)
-            result *= self.mask
-            return result
-
-        return apply
 
     def _largest_eigenvalues(self) -> Callable[[Array], Array]:
         r"""Inverse of :math:`U P U^\top + D + \tau` with the largest p, by Woodbury; the others' sum is :math:`\tau`.

@@ -18,12 +18,8 @@ from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.cube_gp.component import LARGEST_CUBE, Array
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood, log_marginal_likelihood_gradient
-from sparsact.learners.cube_gp.posterior import (
-    CubePosterior,
-    Posterior,
-    VarianceDecomposition,
-    variance_decomposition,
-)
+from sparsact.learners.cube_gp.marginal import MarginalPosterior, VarianceDecomposition, variance_decomposition
+from sparsact.learners.cube_gp.posterior import CubePosterior
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.cube_gp.saving import kernel_arrays, posterior_arrays, read_kernel, read_posterior
 from sparsact.learners.points import Encoding, kernel_dtype, points_of, unpack
@@ -51,7 +47,7 @@ class FittedCubeGP:
     y_mean_: float
     log_marginal_likelihood_value_: float
     _scale: float
-    _posterior: Posterior
+    _posterior: MarginalPosterior
 
     def _points(self, rows: NDArray[Any]) -> Any:
         """Rows as points of the cube."""
@@ -70,18 +66,18 @@ class FittedCubeGP:
         The deviations are those of the function; :meth:`prediction_intervals` are of new measurements.
         """
         bits = self._bits(X)
-        mean = self.y_mean_ + self._scale * self._posterior.values(bits)
+        mean = self.y_mean_ + self._scale * self._posterior.best.values(bits)
         return (mean, self._deviations(bits)) if return_std else mean
 
     def _deviations(self, bits: Array) -> Array:
-        with blas_threads(len(self._posterior.rows) ** 3 / 3):
+        with blas_threads(len(self._posterior.best.rows) ** 3 / 3):
             return np.asarray(self._scale * np.sqrt(self._posterior.variances(bits)))
 
     def prediction_intervals(self, X: ArrayLike, confidence: float = 0.95) -> Array:
         """Intervals (m, 2) in which new measurements of weight 1 lie with probability ``confidence``."""
         bits = self._bits(X)
-        mean, deviation = self.y_mean_ + self._scale * self._posterior.values(bits), self._deviations(bits)
-        return _around(mean, np.hypot(deviation, np.sqrt(self.noise_variance_)), confidence)
+        mean, deviation = self.y_mean_ + self._scale * self._posterior.best.values(bits), self._deviations(bits)
+        return _around(mean, np.hypot(deviation, self._scale * np.sqrt(self._posterior.noise_variance)), confidence)
 
     def sample_y(
         self, X: ArrayLike, n_samples: int = 1, random_state: int | np.random.RandomState | None = 0
@@ -102,7 +98,7 @@ class FittedCubeGP:
             Whether to return the derivatives by theta (k + 1,) too.
         """
         check_is_fitted(self)
-        posterior = self._posterior
+        posterior = self._posterior.best
         kernel, noise = posterior.kernel, posterior.noise_variance
         if theta is not None:
             given = checked_reals(theta, "`theta`")
@@ -127,31 +123,31 @@ class FittedCubeGP:
     def kernel_(self) -> CubeKernel:
         """The kernel, in the units of y squared."""
         check_is_fitted(self)
-        return self._posterior.kernel.scaled(self._scale).scaled(self._scale)
+        return self._posterior.best.kernel.scaled(self._scale).scaled(self._scale)
 
     @property
     def noise_variance_(self) -> float:
         """Variance of the noise of a row of weight 1."""
         check_is_fitted(self)
-        return self._posterior.noise_variance * self._scale * self._scale
+        return self._posterior.best.noise_variance * self._scale * self._scale
 
     @property
     def X_train_(self) -> NDArray[np.int8]:  # noqa: N802 - the name of scikit-learn
         """Distinct rows that were fitted, (m, n): signs or bits as X was, bits of real columns."""
         check_is_fitted(self)
-        bits = self._posterior.rows.bits.astype(np.int8)
+        bits = self._posterior.best.rows.bits.astype(np.int8)
         return 1 - 2 * bits if self.encoding_ == "signs" else bits
 
     @property
     def alpha_(self) -> Array:
         """Dual coefficients: inverse covariance matrix of the distinct rows times their centred targets, (m,)."""
         check_is_fitted(self)
-        return self._posterior.alpha / self._scale
+        return self._posterior.best.alpha / self._scale
 
     @property
     def spectrum_(self) -> Spectrum:
         """Fourier spectrum of the posterior mean, n up to 20; over the signs of the cuts, for real columns."""
-        coefficients = self._scale * self._on_cube("a spectrum").coefficients
+        coefficients = self._scale * self._on_cube("a spectrum").cube.coefficients
         coefficients[0] += self.y_mean_
         return Spectrum.from_coefficients(coefficients)
 
@@ -168,7 +164,7 @@ class FittedCubeGP:
     def _coefficients(self, subsets: Iterable[Iterable[int]] | None) -> tuple[Array, Array]:
         """Posterior means and standard deviations (N,) of coefficients."""
         check_is_fitted(self)
-        with blas_threads(len(self._posterior.rows) ** 3 / 3):
+        with blas_threads(len(self._posterior.best.rows) ** 3 / 3):
             if subsets is None:
                 posterior = self._on_cube("all coefficients")
                 mean, variance = self.spectrum_.coefficients, posterior.coefficient_variances
@@ -196,9 +192,9 @@ class FittedCubeGP:
         coefficients[:, 0] += self.y_mean_
         return coefficients
 
-    def _on_cube(self, what: str) -> CubePosterior:
+    def _on_cube(self, what: str) -> MarginalPosterior:
         check_is_fitted(self)
-        if not isinstance(self._posterior, CubePosterior):
+        if not isinstance(self._posterior.best, CubePosterior):
             raise AttributeError(
                 f"{what} of {self.n_features_in_} columns needs 2**{self.n_features_in_} coefficients, made for up to "
                 f"{LARGEST_CUBE} columns; name some subsets in standard_errors or confidence_intervals."

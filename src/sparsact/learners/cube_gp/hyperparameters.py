@@ -27,6 +27,8 @@ _NOISE, _NOISE_SD = float(np.log(0.08)), 1.5
 _UNFIT = 1e10  # objective where a matrix is not positive definite
 _MOST_STEPS = 100
 _LARGEST_NOISE = 50.0  # logarithm
+_STEP = 1e-3  # of differences of gradients
+_LEAST_CURVATURE = 0.1  # of a normal approximation: no logarithm has a deviation above 3.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +67,39 @@ class Hyperparameters:
 
     kernel: CubeKernel
     noise_variance: float
+
+
+@dataclass(frozen=True, eq=False)
+class HyperparameterPosterior:
+    """Laplace's approximation of the posterior of kernel and noise: normal around the most probable parameters."""
+
+    prior: Hyperprior
+    rows: DistinctRows
+    known_noise: float | None
+    mode: Array
+    known_precision: Array | None = None
+
+    @property
+    def best(self) -> Hyperparameters:
+        """The most probable kernel and noise."""
+        return self.prior.hyperparameters(self.mode, self.known_noise)
+
+    def draws(self, n_samples: int, rng: np.random.Generator) -> Array:
+        """Draws (n_samples, k + 1) of the kernel's ``theta`` and the logarithm of the noise variance."""
+        values, vectors = np.linalg.eigh(self._precision())
+        normal = rng.standard_normal((n_samples, len(values))) / np.sqrt(np.maximum(values, _LEAST_CURVATURE))
+        drawn = [self.prior.hyperparameters(row, self.known_noise) for row in self.mode + normal @ vectors.T]
+        return np.stack([np.append(one.kernel.theta, np.log(one.noise_variance)) for one in drawn])
+
+    def _precision(self) -> Array:
+        """Negative second derivatives of the log density: k + 2 gradients, as many as a search takes steps."""
+        if self.known_precision is not None:
+            return self.known_precision
+        gradients = [_objective(self.prior, self.rows, self.known_noise, self.mode)[1]]
+        for unit in _STEP * np.eye(len(self.mode)):
+            gradients.append(_objective(self.prior, self.rows, self.known_noise, self.mode + unit)[1])
+        hessian = (np.stack(gradients[1:]) - gradients[0]) / _STEP
+        return np.asarray((hessian + hessian.T) / 2)
 
 
 def prior_of(name: str, n: int) -> Hyperprior:
@@ -132,7 +167,7 @@ def most_probable(
     n_restarts: int = 0,
     rng: np.random.Generator,
     report: Callable[[str], None],
-) -> Hyperparameters:
+) -> HyperparameterPosterior:
     """Parameters of greatest posterior density, by L-BFGS from the prior mean and from draws of the prior.
 
     Parameters
@@ -158,7 +193,7 @@ def most_probable(
         best = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
         found.append((float(best.fun), best.x))
         report(f"log posterior density {-best.fun:.4f} after {best.nit} steps")
-    return prior.hyperparameters(min(found, key=lambda each: each[0])[1], noise_variance)
+    return HyperparameterPosterior(prior, rows, noise_variance, min(found, key=lambda each: each[0])[1])
 
 
 def _objective(

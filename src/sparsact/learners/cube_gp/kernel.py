@@ -175,6 +175,10 @@ class CubeKernel:
         """Derivatives by ``theta`` from those by :attr:`spectrum`, (2**n,)."""
         return np.concatenate([component.spectrum_pullback(gradient) for component in self.components])
 
+    def derivatives(self, numbers: NDArray[np.intp]) -> Array:
+        """Derivatives (N, k) of the spectrum at numbered subsets by ``theta``; n up to 20."""
+        return np.concatenate([component.derivatives(numbers) for component in self.components], axis=1)
+
     def covariance_pullback(self, bits: Array, gradient: Array) -> Array:
         """Derivatives by ``theta`` from those by the covariance matrix (m, m) of points."""
         return np.concatenate([component.covariance_pullback(bits, gradient) for component in self.components])

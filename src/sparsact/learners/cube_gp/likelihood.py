@@ -60,8 +60,8 @@ def check_room(n_rows: int) -> None:
     """Refuse a matrix of the rows for which there is no memory."""
     if not has_room(2 * 8 * n_rows**2):
         raise ValueError(
-            f"{n_rows:,} distinct rows need a matrix of {8 * n_rows**2 / 2**30:.1f} GiB twice, more than is free: pass "
-            "fewer rows, or at most 20 columns, where products with the kernel matrix are transforms."
+            f"a Cholesky factor of {n_rows:,} distinct rows needs {8 * n_rows**2 / 2**30:.1f} GiB twice, more than is "
+            "free: pass fewer rows. With at most 20 columns, only the likelihood of all rows needs it."
         )
 
 

@@ -16,32 +16,31 @@ References
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from sparsact.fourier import Spectrum, walsh_hadamard
+from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import Subset, characters
 from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.cube_gp.conjugate_gradients import CubeSystem
 from sparsact.learners.cube_gp.kernel import CubeKernel, codes_of
 from sparsact.learners.cube_gp.likelihood import Cholesky, covariance_matrix, difference_sums
 from sparsact.learners.cube_gp.rows import DistinctRows
-from sparsact.validation.parameters import checked_probability
 
-DIRECT_ROWS = 4_096  # distinct rows up to which a Cholesky factor is made where there is a choice
+DIRECT_ROWS = 1_024  # distinct rows up to which a Cholesky factor is made where there is a choice
 TOLERANCE, DRAW_TOLERANCE = 1e-8, 1e-4  # of residuals, for means and for draws
-VARIANCE_DRAWS = 512  # from which variances are estimated: deviations have a standard error of 3 %
 _NUMBERS_AT_ONCE = 1 << 23
 _POINTS_AT_ONCE = 1 << 10
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior(ABC):
-    """Gaussian posterior, in the units of the rows.
+    """Gaussian posterior given kernel and noise, in the units of the rows.
 
     Attributes
     ----------
@@ -51,8 +50,6 @@ class Posterior(ABC):
         Of a row of weight 1.
     rows : DistinctRows
         What was measured.
-    seed : tuple of int
-        Of the draws that estimate variances.
     known_alpha : ndarray of shape (m,) or None
         :attr:`alpha`, if it has been computed before.
     """
@@ -60,8 +57,16 @@ class Posterior(ABC):
     kernel: CubeKernel
     noise_variance: float
     rows: DistinctRows
-    seed: tuple[int, ...]
     known_alpha: Array | None = None
+
+    def with_parameters(self, parameters: Array) -> Self:
+        """With another ``theta`` of the kernel and, last, another logarithm of the noise variance."""
+        return type(self)(self.kernel.with_theta(parameters[:-1]), float(np.exp(parameters[-1])), self.rows)
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether a Cholesky factor is made."""
+        return True
 
     @cached_property
     def alpha(self) -> Array:
@@ -76,10 +81,6 @@ class Posterior(ABC):
     @abstractmethod
     def values(self, bits: Array) -> Array:
         """Means at points of bits (m', n)."""
-
-    @abstractmethod
-    def coefficient_moments(self, subsets: list[Subset]) -> tuple[Array, Array]:
-        """Means and variances (N,) of the coefficients of some subsets."""
 
     def variances(self, bits: Array) -> Array:
         """Variances at points of bits (m', n), by triangular solutions: m**2 products a point."""
@@ -122,10 +123,7 @@ class RowPosterior(Posterior):
 
 
 class CubePosterior(Posterior):
-    """Posterior over the whole cube of at most 20 columns.
-
-    Variances are exact up to 4,096 distinct rows, and estimated from 512 draws beyond.
-    """
+    """Posterior over the whole cube of at most 20 columns."""
 
     @cached_property
     def alpha(self) -> Array:
@@ -157,44 +155,16 @@ class CubePosterior(Posterior):
 
     def variances(self, bits: Array) -> Array:
         """Variances at points of bits (m', n)."""
-        if not self.is_direct:
-            return self._estimated_variances[1][codes_of(bits)]
         codes, place = np.unique(codes_of(bits), return_inverse=True)
         points = (codes[:, None] >> np.arange(self.kernel.n) & 1).astype(np.float64)
         return super().variances(points)[place.ravel()]
 
     @cached_property
     def coefficient_variances(self) -> Array:
-        """Posterior variances of all coefficients, (2**n,)."""
-        if not self.is_direct:
-            return self._estimated_variances[0]
+        """Posterior variances of all coefficients, (2**n,), from the inverse of the covariance matrix."""
         sums = difference_sums(self.cholesky.lower_inverse(), self.rows.codes, 2**self.kernel.n)
         p = self.kernel.spectrum
         return np.asarray(np.maximum(p - p**2 * walsh_hadamard(sums, normalize=False), 0.0))
-
-    def coefficient_moments(self, subsets: list[Subset]) -> tuple[Array, Array]:
-        """Means and variances (N,) of the coefficients of some subsets, from those of all, or a solution for each."""
-        numbers = np.array([sum(1 << i for i in subset) for subset in subsets], dtype=np.intp)
-        means = self.coefficients[numbers]
-        if self.is_direct or len(subsets) >= VARIANCE_DRAWS:
-            return means, self.coefficient_variances[numbers]
-        prior, variances = self.kernel.spectrum[numbers], np.empty(len(subsets))
-        at_once = max(1, _NUMBERS_AT_ONCE // 2**self.kernel.n)
-        for start in range(0, len(subsets), at_once):
-            block = slice(start, start + at_once)
-            cross = (characters(1 - 2 * self.rows.bits, subsets[block]) * prior[block]).T
-            variances[block] = prior[block] - np.einsum("km,km->k", cross, self.system.solve(cross, DRAW_TOLERANCE)[0])
-        return means, np.maximum(variances, 0.0)
-
-    @cached_property
-    def _estimated_variances(self) -> tuple[Array, Array]:
-        """Variances of all coefficients and at all points, from draws of known mean."""
-        of_coefficients, of_values = np.zeros(2**self.kernel.n), np.zeros(2**self.kernel.n)
-        for draws in self._deviations(VARIANCE_DRAWS, np.random.default_rng(self.seed)):
-            of_coefficients += np.einsum("ks,ks->s", draws, draws)
-            values = walsh_hadamard(draws, normalize=False, overwrite=True)
-            of_values += np.einsum("ks,ks->s", values, values)
-        return of_coefficients / VARIANCE_DRAWS, of_values / VARIANCE_DRAWS
 
     def draws(self, n_samples: int, rng: np.random.Generator) -> Iterator[Array]:
         """Draws of all coefficients in blocks (k, 2**n)."""
@@ -232,70 +202,3 @@ class CubePosterior(Posterior):
     def system(self) -> CubeSystem:
         """The covariance matrix of the rows, by transforms."""
         return CubeSystem(self.kernel.spectrum, self.rows.codes, self.noise_variance / self.rows.weights)
-
-
-@dataclass(frozen=True, eq=False)
-class PosteriorDraws:
-    """Draws of some quantities from their posterior.
-
-    Attributes
-    ----------
-    draws : ndarray of shape (n_samples, k)
-        A draw of all quantities a row.
-
-    Examples
-    --------
-    >>> PosteriorDraws(np.arange(101.0)[:, None]).interval(0.9)
-    array([[ 5., 95.]])
-    """
-
-    draws: Array
-
-    def mean(self) -> Array:
-        """Posterior means, (k,)."""
-        return np.asarray(self.draws.mean(axis=0))
-
-    def standard_deviation(self) -> Array:
-        """Posterior standard deviations, (k,)."""
-        return np.asarray(self.draws.std(axis=0, ddof=1))
-
-    def interval(self, confidence: float = 0.95) -> Array:
-        """Central credible intervals, (k, 2): quantiles of the draws."""
-        tail = (1 - checked_probability(confidence, "`confidence`")) / 2
-        return np.quantile(self.draws, [tail, 1 - tail], axis=0).T
-
-
-@dataclass(frozen=True, eq=False)
-class VarianceDecomposition:
-    """Posterior of how the variance of a function over uniform points divides.
-
-    Attributes
-    ----------
-    by_degree : PosteriorDraws
-        Sums of squared coefficients of each size, n + 1 of them; that of degree 0 is the squared mean.
-    shares : PosteriorDraws
-        Shares of the degrees 1, ..., n in the variance, n of them.
-    influences : PosteriorDraws
-        Influence of each coordinate, n of them.
-
-    Examples
-    --------
-    Two draws of the coefficients of (), (0,), (1,) and (0, 1):
-
-    >>> variance_decomposition([np.array([[9.0, 1.0, 1.0, 0.0], [8.0, 1.0, 0.0, 3.0]])]).shares.draws
-    array([[1. , 0. ],
-           [0.1, 0.9]])
-    """
-
-    by_degree: PosteriorDraws
-    shares: PosteriorDraws
-    influences: PosteriorDraws
-
-
-def variance_decomposition(blocks: Iterable[Array]) -> VarianceDecomposition:
-    """From blocks of draws of all coefficients."""
-    found = [(s.weight_by_degree(), s.influences()) for block in blocks for s in map(Spectrum.from_coefficients, block)]
-    weights, influences = (np.stack(values) for values in zip(*found, strict=True))
-    variance = weights[:, 1:].sum(axis=1, keepdims=True)
-    shares = np.divide(weights[:, 1:], variance, out=np.zeros_like(weights[:, 1:]), where=variance > 0)
-    return VarianceDecomposition(PosteriorDraws(weights), PosteriorDraws(shares), PosteriorDraws(influences))

@@ -13,10 +13,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparsact.kernels.dispatch import blas_threads
+from sparsact.learners.cube_gp.all_rows import refined
 from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.cube_gp.fitted import FittedCubeGP
 from sparsact.learners.cube_gp.hyperparameters import (
-    Hyperparameters,
+    HyperparameterPosterior,
     Hyperprior,
     default_kernel,
     most_probable,
@@ -25,6 +26,7 @@ from sparsact.learners.cube_gp.hyperparameters import (
 )
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood
+from sparsact.learners.cube_gp.marginal import MarginalPosterior
 from sparsact.learners.cube_gp.posterior import CubePosterior, RowPosterior
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.points import Encoding, kernel_dtype, median_cuts, recognize
@@ -56,7 +58,10 @@ class CubeGPRegressor(RegressorMixin, FittedCubeGP, BaseEstimator):  # type: ign
     n_restarts_optimizer : int, default=0
         Further starts of the search, drawn from the prior of the parameters.
     n_hyperparameter_rows : int, default=1000
-        The most distinct rows, drawn at random, from which kernel and noise are learned. All rows are then fitted.
+        The most distinct rows, drawn at random, from which kernel and noise are learned by Cholesky factors.
+    refine : bool, default=True
+        Where there are more rows, and up to 20 columns: continue on all rows, by conjugate gradients, and keep what
+        predicts better in cross-validation.
     domain : {"auto", "cube", "real"}, default="auto"
         ``"cube"``: X must be signs (+1, -1), bits (0, 1) or bool; bit 1 is sign -1. ``"real"``: column i becomes the
         sign -1 above its median ``cuts_[i]`` (where there is no such value, above the next smaller one), else +1.
@@ -73,7 +78,7 @@ class CubeGPRegressor(RegressorMixin, FittedCubeGP, BaseEstimator):  # type: ign
     noise_variance_ : float
         :math:`\sigma^2`.
     log_marginal_likelihood_value_ : float
-        Log marginal likelihood of the rows that kernel and noise were learned from.
+        Log marginal likelihood of the rows that kernel and noise were learned from by Cholesky factors.
     y_mean_ : float
         :math:`\mu`, the weighted mean of y.
     alpha_ : ndarray of shape (m,)
@@ -92,13 +97,14 @@ class CubeGPRegressor(RegressorMixin, FittedCubeGP, BaseEstimator):  # type: ign
     A weight counts as that many rows; for known standard deviations of the targets pass their inverse squares, divided
     by their mean. Rows of the same point are merged, exactly.
 
-    Up to 4,096 distinct rows a Cholesky factor gives everything exactly, in :math:`m^3 / 3` products. Beyond, for up to
-    20 columns, conjugate gradients solve with a preconditioner of the 1,024 largest eigenvalues; a step is four
-    transforms of :math:`n 2^n` additions. Then standard deviations are estimated from 512 draws of the posterior, which
-    leaves them a standard error of 3 %. More than 20 columns need a matrix of all distinct rows, a product kernel or
-    one of degrees, and name no table of coefficients; a ValueError says so if memory does not suffice.
+    Up to 1,024 distinct rows a Cholesky factor gives mean and variances exactly. Beyond, for up to 20 columns,
+    conjugate gradients solve with a preconditioner of the 1,024 largest eigenvalues; a step is four transforms of
+    :math:`n 2^n` additions. Then variances are estimated from 520 draws of the posterior, which leaves
+    deviations a standard error of 3 %. More than 20 columns need a matrix of all distinct rows and a product kernel or
+    one of degrees; a ValueError says so if memory does not suffice.
 
-    Intervals take kernel and noise as known. Those of weak coefficients lean on the prior.
+    Means are those of the most probable kernel and noise. Deviations and intervals average over 20 draws of both, from
+    Laplace's approximation of their posterior, unless ``optimizer`` is None. They are computed when first asked for.
 
     References
     ----------
@@ -128,6 +134,7 @@ class CubeGPRegressor(RegressorMixin, FittedCubeGP, BaseEstimator):  # type: ign
         "optimizer": [StrOptions({"fmin_l_bfgs_b"}), None],
         "n_restarts_optimizer": [Interval(Integral, 0, None, closed="left")],
         "n_hyperparameter_rows": [Interval(Integral, 1, None, closed="left")],
+        "refine": ["boolean"],
         "domain": [StrOptions({"auto", "cube", "real"})],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -141,6 +148,7 @@ class CubeGPRegressor(RegressorMixin, FittedCubeGP, BaseEstimator):  # type: ign
         optimizer: str | None = "fmin_l_bfgs_b",
         n_restarts_optimizer: int = 0,
         n_hyperparameter_rows: int = 1_000,
+        refine: bool = True,
         domain: str = "auto",
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -150,6 +158,7 @@ class CubeGPRegressor(RegressorMixin, FittedCubeGP, BaseEstimator):  # type: ign
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
         self.n_hyperparameter_rows = n_hyperparameter_rows
+        self.refine = refine
         self.domain = domain
         self.random_state = random_state
         self.verbose = verbose
@@ -171,12 +180,16 @@ class CubeGPRegressor(RegressorMixin, FittedCubeGP, BaseEstimator):  # type: ign
             chosen = rows.take(np.sort(rng.permutation(len(rows))[: self.n_hyperparameter_rows]))
         with blas_threads(len(chosen) ** 3 / 3):
             found = self._hyperparameters(prior, chosen, rng)
-            value = log_marginal_likelihood(found.kernel, found.noise_variance, chosen)
+            if self.refine and self.optimizer and len(chosen) < len(rows) and prior.kernel.has_table:
+                found = refined(found, rows, rng=rng, report=self._report)
+            kernel, noise_variance = found.best.kernel, found.best.noise_variance
+            value = log_marginal_likelihood(kernel, noise_variance, chosen)
         self.log_marginal_likelihood_value_ = self._in_units(value, chosen)
-        made = CubePosterior if found.kernel.has_table else RowPosterior
-        self._posterior = made(found.kernel, found.noise_variance, rows, seed)
+        best = (CubePosterior if kernel.has_table else RowPosterior)(kernel, noise_variance, rows)
+        known = np.empty((0, kernel.theta.size + 1))
+        self._posterior = MarginalPosterior(best, known if self.optimizer is None else found, seed)
         with blas_threads(len(rows) ** 3 / 3):
-            _ = self._posterior.alpha
+            _ = best.alpha
 
     def _checked(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
@@ -208,13 +221,15 @@ class CubeGPRegressor(RegressorMixin, FittedCubeGP, BaseEstimator):  # type: ign
             raise ValueError(f"the kernel has {self.kernel.n} coordinates and `X` {n} columns; they must be as many.")
         return prior_around(self.kernel.scaled(1 / self._scale).scaled(1 / self._scale))
 
-    def _hyperparameters(self, prior: Hyperprior, rows: DistinctRows, rng: np.random.Generator) -> Hyperparameters:
+    def _hyperparameters(
+        self, prior: Hyperprior, rows: DistinctRows, rng: np.random.Generator
+    ) -> HyperparameterPosterior:
         """Kernel and noise of a standardized function."""
         known = None
         if not isinstance(self.noise_variance, str):
             known = max(float(self.noise_variance) / self._scale / self._scale, np.finfo(float).tiny)
         if self.optimizer is None:
-            return prior.hyperparameters(prior.mean, known)
+            return HyperparameterPosterior(prior, rows, known, prior.mean)
         return most_probable(
             prior, rows, known, n_restarts=int(self.n_restarts_optimizer), rng=rng, report=self._report
         )

@@ -6,7 +6,8 @@ import numpy as np
 
 from sparsact.learners.cube_gp.component import Component
 from sparsact.learners.cube_gp.kernel import CubeKernel
-from sparsact.learners.cube_gp.posterior import CubePosterior, Posterior, RowPosterior
+from sparsact.learners.cube_gp.marginal import MarginalPosterior
+from sparsact.learners.cube_gp.posterior import CubePosterior, RowPosterior
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
@@ -19,6 +20,7 @@ _POSTERIOR = {
     "scatter": ArrayField("m", finite=True, nonnegative=True),
     "alpha": ArrayField("m", finite=True),
     "noise_variance": ArrayField("1", finite=True, nonnegative=True),
+    "parameters": ArrayField("draws k", finite=True),
     "seed": ArrayField("seeds", np.int64, nonnegative=True),
 }
 
@@ -47,27 +49,30 @@ def read_kernel(n: int, arrays: Arrays) -> CubeKernel:
     return CubeKernel(tuple(components))
 
 
-def posterior_arrays(posterior: Posterior) -> Arrays:
-    """Rows, dual coefficients, noise and kernel."""
-    rows = posterior.rows
+def posterior_arrays(posterior: MarginalPosterior) -> Arrays:
+    """Rows, dual coefficients, noise, kernel, and draws of these two."""
+    best, rows = posterior.best, posterior.best.rows
     arrays: Arrays = {
         "bits": rows.bits.astype(np.uint8),
         "y": rows.y,
         "weights": rows.weights,
         "scatter": rows.scatter,
-        "alpha": posterior.alpha,
-        "noise_variance": np.array([posterior.noise_variance]),
+        "alpha": best.alpha,
+        "noise_variance": np.array([best.noise_variance]),
+        "parameters": posterior.parameters,
         "seed": np.array(posterior.seed, dtype=np.int64),
     }
-    return arrays | schema.add_prefix("kernel", kernel_arrays(posterior.kernel))
+    return arrays | schema.add_prefix("kernel", kernel_arrays(best.kernel))
 
 
-def read_posterior(n: int, arrays: Arrays) -> Posterior:
+def read_posterior(n: int, arrays: Arrays) -> MarginalPosterior:
     """The posterior that :func:`posterior_arrays` took apart."""
-    read = schema.read_arrays(_POSTERIOR, arrays, n=n)
-    noise_variance, kernel = float(read["noise_variance"][0]), read_kernel(n, schema.strip_prefix("kernel", arrays))
+    kernel = read_kernel(n, schema.strip_prefix("kernel", arrays))
+    read = schema.read_arrays(_POSTERIOR, arrays, n=n, k=kernel.theta.size + 1)
+    noise_variance = float(read["noise_variance"][0])
     if not len(read["y"]) or (read["bits"] > 1).any() or not read["weights"].all() or not noise_variance:
         raise ValueError("rows that are no points of the cube, or have no weight or noise")
     rows = DistinctRows(read["bits"].astype(np.float64), read["y"], read["weights"], read["scatter"])
     made = CubePosterior if kernel.has_table else RowPosterior
-    return made(kernel, noise_variance, rows, tuple(read["seed"].tolist()), read["alpha"])
+    best = made(kernel, noise_variance, rows, read["alpha"])
+    return MarginalPosterior(best, read["parameters"], tuple(read["seed"].tolist()))
