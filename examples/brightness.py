@@ -31,6 +31,7 @@ def scores(landscape: sa.datasets.Landscape, degree: int) -> dict[str, np.ndarra
         "mutations one by one\n(linear model)": LinearRegression(),
         "with their pairs\n(sparsact)": sa.LowDegreeRegressor(degree=2),
         f"combinations of up to {degree}\n(sparsact)": sa.LowDegreeRegressor(degree=degree, alpha=10.0),
+        "all sizes, Gaussian process\n(sparsact)": sa.CubeGPRegressor(random_state=0),
         "network, one unit on at a time\n(sparsact)": sa.SparselyActivatedRegressor(n_restarts=0, random_state=0),
         "boosted trees, tuned\n(no effects to read)": TREES,
     }
@@ -43,7 +44,7 @@ def draw(found: dict[str, np.ndarray], terms: tuple[sa.fit.explain.Term, ...]) -
     plt.rcParams |= {"font.size": 11, "axes.titlelocation": "left"}
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), width_ratios=[1, 1.35], layout="constrained")
     means = [values.mean() for values in found.values()]
-    bars = left.barh(list(found), means, color=[GREY, BLUE, BLUE, BLUE, GREY], height=0.62)
+    bars = left.barh(list(found), means, color=[GREY, BLUE, BLUE, BLUE, BLUE, GREY], height=0.62)
     left.bar_label(bars, [f"{mean:.0%}" for mean in means], padding=4)
     left.set(xlim=(0, 1.12), xticks=[], xlabel="held-out variance explained (R²)")
     left.set_title("Mutations act together …", fontsize=14)

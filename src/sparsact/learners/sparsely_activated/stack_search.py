@@ -17,7 +17,7 @@ from sparsact.stack import Stack
 STEPS = 0.4  # iterations of each joint descent for each of max_iter, and for each penalty
 BATCHES = 15  # steps of Adam for each of max_iter
 RATES = (0.1, 0.05)  # of Adam, by turns
-WORTH, CLEARLY = 0.5, 3.0  # share of the error of one layer, or standard errors below it: it gives way to several
+WORTH = 0.5  # share of the error of one layer at which it gives way to several
 ONE_LAYER, RANDOM = "one layer", "random units"
 Fit = Callable[[Array, Array, Array], SparselyActivatedNetwork]
 
@@ -73,12 +73,12 @@ class StackSearch(HeldOut[Stack]):
     def best(self) -> tuple[Stack, int]:
         """The best on the rows held out, fitted to all rows, and the iterations.
 
-        One layer, unless another has half of its error or, as noise is in both, an error clearly below it: differences
-        at few rows say little.
+        One layer, unless another has half of its error or, as noise is in both, an error below it by two standard
+        errors of the difference: others say little at few rows.
         """
         best = min((each for each in self.found if each.origin == RANDOM), key=attrgetter("error"))
         one_layer = next((each for each in self.found if each.origin == ONE_LAYER), best)
-        if best.error > WORTH * one_layer.error and not self.better(best, one_layer, CLEARLY):
+        if best.error > WORTH * one_layer.error and not self.better(best, one_layer):
             best = one_layer
         if best.origin == ONE_LAYER:
             return self._one_layer(*self.all), best.iterations
