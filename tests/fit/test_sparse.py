@@ -58,6 +58,7 @@ def test_the_model_the_page_and_the_commands(chosen, tmp_path, capsys):
     assert "A sparse polynomial of degree 3 predicts" in page
     assert "These rows have chosen the terms" in page
     assert "b5 × b17" in page
+    assert "<dt>degree</dt><dd>3, of the largest product that was chosen</dd>" in page
     fresh = planted(50, 3)
     fresh.drop(columns=["y", "side"]).to_csv(tmp_path / "fresh.csv", index=False)
     code, said, _ = run(capsys, "predict", tmp_path / "model.sparsact", tmp_path / "fresh.csv")
@@ -85,6 +86,13 @@ def test_nothing_to_find(capsys):
     assert not result.learned
     assert result.targets[0].terms == ()
     assert result.model.intercept_ == pytest.approx(table["y"].mean())
+
+
+def test_rows_of_ones_alone_are_bits():
+    table = pd.DataFrame({"a": [0, 1, 1, 1, 1], "y": [0.0, 1.0, 2.0, 3.0, 4.0]})
+    for model in ("auto", "sparse", "gp"):
+        result = sa.fit_table(table, "y", model=model)  # outside of one fold, every bit is 1
+        assert np.isfinite(result.predict(table)).all()
 
 
 def test_held_out_rows_are_predicted_by_searches_without_their_fold(chosen):

@@ -26,7 +26,7 @@ def fitted_gp(table: Table, options: FitOptions, sample: RowSample, stages: Stag
     """
     places = sample.smallest(MOST_ROWS)
     X, y, folds = sample.rows()
-    X, y, folds = X[places], y[places], folds[places]
+    X, y, folds = X[places].astype(bool), y[places], folds[places]  # bits, even where all are 1
     models = []
     with stages.stage("fitting Gaussian processes", (options.folds + 1) * len(X)) as on_rows:
         for fold in (None, *range(options.folds)):

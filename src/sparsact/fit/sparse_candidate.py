@@ -34,6 +34,7 @@ def fitted_sparse(table: Table, options: FitOptions, sample: RowSample, stages: 
     The degree is the one of :func:`degrees_to_scan` with the best held-out R2.
     """
     X, y, folds = sample.rows()
+    X = X.astype(bool)  # bits, even where all are 1
     target, degrees = table.encoding.targets[0], degrees_to_scan(X.shape[1], len(X))
     found: dict[int, HeldOutScores] = {}
     with stages.stage("searching monomials", len(X) * (len(degrees) * options.folds + 1)) as on_rows:
