@@ -79,7 +79,7 @@ def peers(arguments: Any) -> list[Figure]:
         same = CubeKernel.product(variance, np.exp(-0.5 / lengths**2)).scaled(y.var())
         theta = np.append(same.theta, np.log(theirs.kernel_.k2.noise_level * y.var()))
         expected = theirs.log_marginal_likelihood_value_ - m * np.log(y.std())
-        apart.append(abs(ours.log_marginal_likelihood(theta) - expected))
+        apart.append(float(abs(ours.log_marginal_likelihood(theta) - expected)))
     work = f"peers: n={n}, m={m:,}"
     faster = None if arguments.quick else 1.0
     return [
