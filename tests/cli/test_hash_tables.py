@@ -103,6 +103,7 @@ def test_bits_are_learned_by_a_polynomial_unless_tables_are_asked_for(capsys, fo
     assert not any("hash tables" in contender["name"] for contender in told["contenders"])
     asked = fit_json(capsys, folder / "bits.csv", "--target", "y", "--model", "lsh")
     assert (asked["kind"], asked["why"]) == ("lsh", "model lsh was asked for")
+    assert "The effects are" not in run(capsys, "fit", folder / "bits.csv", "--target", "y", "--model", "lsh")[1]
     assert [c["name"] for c in asked["contenders"]] == ["hash tables (LSH)", "degree 1 (linear)"]
 
 

@@ -32,8 +32,8 @@ CHOSEN_TERMS = (
     "that intervals of weak ones are a little too narrow."
 )
 POSTERIOR_TERMS = (
-    "The effects are posterior means, with 95 % posterior intervals for the fitted kernel; those of weak effects lean "
-    "on its prior, which expects them to be small."
+    "The effects are posterior means, with 95 % posterior intervals; those of weak effects lean on the prior, which "
+    "expects them to be small."
 )
 TERMS_SHOWN = 8
 FEW_ROWS = 200
@@ -294,7 +294,8 @@ class FitResult:
         if self.network is not None:
             lines += [self.network.size, *self.network.lines(TERMS_SHOWN)]
         if self.learned and len(self.targets) == 1:
-            lines += [line for line in [self.choices.terms_of] if line] + self.targets[0].lines(TERMS_SHOWN)
+            terms = self.targets[0].lines(TERMS_SHOWN)
+            lines += [line for line in [self.choices.terms_of] if line and terms] + terms
         lines.append(f"{duration(found['seconds'])}, peak memory {size(found['peak_memory_bytes'])}")
         lines += [f"{what}: {found[what]}" for what in ("report", "model") if found[what] is not None]
         return "\n  ".join(lines)
