@@ -79,7 +79,7 @@ def test_each_pass_reads_each_row_once(tmp_path, monkeypatch, rows_read, case, e
 @pytest.mark.slow
 def test_hash_tables_beyond_the_sample_read_the_table_three_times(tmp_path, rows_read):
     result = sa.fit_table(write(tmp_path / "t.parquet", 140_000), "bent", columns=NUMBERS, folds=3)
-    assert (result.choices.lsh, rows_read[0]) == (True, 3 * 140_000)
+    assert (result.choices.kind, rows_read[0]) == ("lsh", 3 * 140_000)
     assert result.model.n_samples_seen_ == 140_000
 
 
