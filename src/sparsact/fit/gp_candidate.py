@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from sparsact.datasets import Encoding, Table
-from sparsact.fit.explain import CONFIDENCE, Term
+from sparsact.fit.explain import CONFIDENCE, Term, intervals
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
@@ -24,9 +22,8 @@ def fitted_gp(table: Table, options: FitOptions, sample: RowSample, stages: Stag
 
     Those of the folds learn their hyperparameters from rows outside of the fold.
     """
-    places = sample.smallest(MOST_ROWS)
-    X, y, folds = sample.rows()
-    X, y, folds = X[places].astype(bool), y[places], folds[places]  # bits, even where all are 1
+    X, y, folds = sample.at_most(MOST_ROWS)
+    X = X.astype(bool)  # bits, even where all are 1
     models = []
     with stages.stage("fitting Gaussian processes", (options.folds + 1) * len(X)) as on_rows:
         for fold in (None, *range(options.folds)):
@@ -44,24 +41,15 @@ def gp_terms(model: Any, encoding: Encoding, n_terms: int = TERMS) -> tuple[Term
     """
     strongest = [pair for pair in model.spectrum_.top(n_terms, min_degree=1) if pair[1]]
     subsets = [subset for subset, _ in strongest]
-    deviations = model.standard_errors(subsets) if subsets else np.zeros(0)
-    each, all_together = (
-        _reach(level, deviations) for level in (CONFIDENCE, 1 - (1 - CONFIDENCE) / max(1, len(subsets)))
-    )
+    bounds = intervals(model, 0, subsets)
+    bounds_of_all = intervals(model, 0, subsets, 1 - (1 - CONFIDENCE) / max(1, len(subsets)))
     return tuple(
         Term(
             tuple(encoding.feature_names[i] for i in subset),
             mean,
-            mean - float(reach),
-            mean + float(reach),
-            significant=bool(abs(mean) > widest),
+            *ends,
+            significant=widest[0] is not None and widest[1] is not None and not widest[0] <= 0 <= widest[1],
             n_bits=len(subset),
         )
-        for (subset, mean), reach, widest in zip(strongest, each, all_together, strict=True)
+        for (subset, mean), ends, widest in zip(strongest, bounds, bounds_of_all, strict=True)
     )
-
-
-def _reach(confidence: float, deviations: Any) -> Any:
-    from scipy.special import ndtri
-
-    return ndtri((1 + confidence) / 2) * deviations

@@ -87,7 +87,7 @@ def first_look(table: Table, options: FitOptions, sample: RowSample, enough: flo
     ``enough`` is the R2 there that makes networks worth their time. Where trees of gates exceed it, descents are not
     tried, and where nothing does, fewer active units are not. None if networks are fitted in any case.
     """
-    X, y, folds = _rows(sample)
+    X, y, folds = sample.at_most(MOST_ROWS)
     seen, fold = _rows_of_look(table, y, folds), folds == 0
     found: list[FirstLook] = []
     for k in ACTIVE:
@@ -109,7 +109,7 @@ def missing_class(table: Table, sample: RowSample) -> str:
     """Why networks cannot learn every class outside of each fold, empty where they can."""
     target = table.encoding.targets[0]
     if isinstance(target, Classes):
-        _, y, folds = _rows(sample)
+        _, y, folds = sample.at_most(MOST_ROWS)
         for number, name in enumerate(target.values):
             if len(np.unique(folds[y == number])) < 2:
                 return f"networks learn every class outside of each fold, and class {name!r} is in one fold only"
@@ -120,7 +120,7 @@ def fitted_networks(
     table: Table, options: FitOptions, sample: RowSample, look: FirstLook, stages: Stages
 ) -> tuple[Any, HeldOutScores]:
     """A network of every row, or of a sample of many, and how networks predict the rows of folds left out."""
-    X, y, folds = _rows(sample)
+    X, y, folds = sample.at_most(MOST_ROWS)
     labels, models = _labels(table, y), []
     with stages.stage("fitting networks", (options.folds + 1) * len(X)) as on_rows:
         for fold in (None, *range(options.folds)):
@@ -147,12 +147,6 @@ def network_info(model: Any, names: Sequence[str], X: NDArray[Any] | None = None
     )
     n_rows = sum(certificate.distribution)
     return NetworkInfo(network.s, int(model.max_active), certificate.max_active, n_rows, largest.origin_, units)
-
-
-def _rows(sample: RowSample) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp]]:
-    places = sample.smallest(MOST_ROWS)
-    X, y, folds = sample.rows()
-    return X[places], y[places], folds[places]
 
 
 def _rows_of_look(table: Table, y: NDArray[np.float64], folds: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -170,9 +170,8 @@ class FitSteps:
         """The polynomial that cross-validation has chosen, held-out rows, and findings."""
         table, options = self.table, self.options
         models = sums.models(selected.degree, selected.alpha, domain_of(table, options))
-        model, kept = models.whole, sums.sample.smallest(MAX_HELD_OUT)
-        X, y, folds = sums.sample.rows()
-        X, y, folds = X[kept], y[kept], folds[kept]
+        model = models.whole
+        X, y, folds = sums.sample.at_most(MAX_HELD_OUT)
         predicts = options.held_out_rows or self._is_classes or len(table.encoding.targets) > 1
         held_out = Prediction(y.reshape(len(y), -1), models.held_out(X, folds) if predicts else None)
         r2, linear = self._r2(selected.of_degree(selected.degree)), self._r2(selected.of_degree(1))

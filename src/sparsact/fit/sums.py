@@ -74,6 +74,12 @@ class RowSample:
         hashes = self._parts[0][-1]
         return np.sort(hashes.argsort(kind="stable")[:most])
 
+    def at_most(self, most: int) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp]]:
+        """X, y and folds of those rows."""
+        places = self.smallest(most)
+        X, y, folds = self.rows()
+        return X[places], y[places], folds[places]
+
     def merge(self, other: RowSample) -> None:
         """Add what another has drawn from other rows of the table."""
         self.n_passed += other.n_passed

@@ -115,7 +115,7 @@ EXPERIMENT = Experiment(
     title="Units, active units and inputs with samples in proportion",
     summary="Sums of k gated networks rotated in space, from m = 6 k s n samples with noise of 0.3 standard "
     "deviations. One size at a time varies about s = 8, k = 1, n = 24. The search for the least training error in the "
-    "class is told s and k; dense networks choose width and penalty on held-out rows. Errors are against the function "
+    "class is given s and k; dense networks choose width and penalty on held-out rows. Errors are against the function "
     "at 4,000 new points. Sensitivities are those of the same networks on the cube, with W = 1, at 2,000 points.",
     parameters=parameters,
     measure=measure,
