@@ -249,56 +249,6 @@ def test_draws_have_the_moments_of_the_posterior():
     np.testing.assert_allclose(inside.mean(axis=0), 0.9, atol=0.01)
 
 
-def simulated(seed, n=7, m=60, noise=0.2):
-    """Targets of a function drawn from a prior, its coefficients, and the prior."""
-    rng = np.random.default_rng(seed)
-    kernel = CubeKernel.product(1.5, rng.uniform(0.2, 0.98, n))
-    w = rng.standard_normal(2**n) * np.sqrt(kernel.spectrum)
-    numbers = np.arange(2**n)
-    signs = 1 - 2.0 * (np.bitwise_count(numbers[:, None] & numbers) % 2)
-    rows = rng.integers(0, 2**n, m)
-    return kernel, w, points(n)[rows], signs[rows] @ w + np.sqrt(noise) * rng.normal(size=m), signs
-
-
-def coverage(model_of, n_functions):
-    """Shares of coefficients, values and new measurements within their 95 % intervals."""
-    shares = []
-    for seed in range(n_functions):
-        kernel, w, X, y, signs = simulated(seed)
-        model = model_of(kernel).fit(X, y)
-        low, high = model.confidence_intervals().T
-        mean, deviation = model.predict(points(7), return_std=True)
-        fresh = signs @ w + np.sqrt(0.2) * np.random.default_rng(10_000 + seed).normal(size=128)
-        bottom, top = model.prediction_intervals(points(7)).T
-        shares.append(
-            [
-                ((low <= w) & (w <= high)).mean(),
-                (abs(signs @ w - mean) <= 1.96 * deviation).mean(),
-                ((bottom <= fresh) & (fresh <= top)).mean(),
-            ]
-        )
-    return np.mean(shares, axis=0)
-
-
-def test_intervals_hold_for_functions_of_the_prior():
-    """Kernel and noise known: .95 but for the mean of y, which is taken as known.
-
-    Over 200 functions the shares have standard errors of at most .005, as their spread between functions shows: outside
-    of .93 to .97 with a probability below 1e-3.
-    """
-    assert (abs(coverage(fixed_noise, 200) - 0.95) < 0.02).all()
-
-
-def fixed_noise(kernel):
-    return fixed(kernel, 0.2)
-
-
-@pytest.mark.slow
-def test_intervals_hold_when_kernel_and_noise_are_learned():
-    """60 rows leave kernel and noise uncertain, which the intervals ignore; over 200 functions, as above."""
-    assert (abs(coverage(lambda kernel: CubeGPRegressor("product", random_state=0), 200) - 0.95) < 0.02).all()
-
-
 @pytest.mark.parametrize("kernel", ["auto", "product", "degree", "degree_site_pair", "degree_site + product"])
 def test_kernels_by_name_learn(kernel):
     rng = np.random.default_rng(9)
