@@ -85,6 +85,14 @@ def test_held_out_rows_are_predicted_by_processes_without_their_fold(chosen):
     assert target.r2.mean < 1 - 0.001
 
 
+def test_weights_of_a_whole_cube_are_those_of_the_spectrum(chosen):
+    assert chosen.targets[0].weights == ()
+    result = sa.fit_table(landscape(0)[0], "y", model="gp", folds=2)
+    coefficients = dict(result.model.spectrum_.items())
+    expected = [sum(c**2 for S, c in coefficients.items() if len(S) == size) for size in range(1, N + 1)]
+    assert result.targets[0].weights == pytest.approx(expected)
+
+
 def test_many_rows_are_sampled(monkeypatch):
     monkeypatch.setattr(gp_candidate, "MOST_ROWS", 100)
     result = sa.fit_table(landscape(1)[0], "y", model="gp", folds=2)

@@ -277,10 +277,15 @@ def explained(
     """The targets with terms, those of a polynomial if none are given; of columns of bits also with influences."""
     of_bits = found_terms is not None or model.domain_ != "real"
     by_column = influences(model, points) if of_bits else None
-    whole_cube, names = found_terms is None and covers_cube(model), encoding.feature_names
+    names = encoding.feature_names
+    whole_cube = covers_cube(model) if found_terms is None else len(points) == len(model.X_train_) == 2 ** len(names)
     found = []
     for i, target in enumerate(targets):
-        weights = tuple(shares(model, i, len(names))[0].tolist()) if whole_cube else ()
+        weights: tuple[float, ...] = ()
+        if whole_cube:
+            of_terms = found_terms is None
+            by_degree = shares(model, i, len(names))[0] if of_terms else model.spectrum_.weight_by_degree()[1:]
+            weights = tuple(by_degree.tolist())
         of_columns = () if by_column is None else tuple(zip(names, by_column[i].tolist(), strict=True))
         of_target = found_terms
         if of_target is None:
