@@ -10,11 +10,6 @@ import sympy
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import bits_to_signs
 
-with warnings.catch_warnings():  # it warns that numba is absent
-    warnings.simplefilter("ignore")
-    import boofun
-
-
 RNG = np.random.default_rng(2024)
 NUMBERS = np.arange(32)
 # Truth tables as bits, bit 1 is true; most are asymmetric, so that a wrong bit order shows.
@@ -34,6 +29,9 @@ BOOLEAN_EXAMPLES = {
 class TestBoofun:
     @pytest.fixture
     def theirs(self, bits):
+        with warnings.catch_warnings():  # it warns that numba is absent
+            warnings.simplefilter("ignore")
+            import boofun  # seconds, which collection need not take
         return boofun.create(bits.tolist())
 
     @pytest.fixture

@@ -15,8 +15,6 @@ BAD = {
     "array": ({"inputs": torch.zeros(2, 24).numpy()}, TypeError, "torch.as_tensor"),
     "list of lists": ({"inputs": [[torch.zeros(2, 24)]]}, TypeError, "a batch must be a tensor"),
     "no block": ({"blocks": []}, ValueError, "one at least"),
-    "blocks of another": ({"blocks": find_blocks(gated(), torch.zeros(1, 22))}, ValueError, "must be of this model"),
-    "other sizes": ({"blocks": find_blocks(jump(), torch.zeros(1, 23))}, ValueError, "a threshold for each unit"),
     "options": ({"recall": 0.9}, ValueError, "takes no recall: it computes"),
 }
 
@@ -28,6 +26,15 @@ def test_what_is_wrong_is_refused(name, method):
     model = plain()
     with pytest.raises(kind, match=message):
         sparsify(model, method, **{"inputs": rows(4, model)} | given)
+    assert type(model.down) is nn.Linear
+
+
+@pytest.mark.parametrize(("other", "width", "message"), [(gated, 22, "of this model"), (jump, 23, "for each unit")])
+@pytest.mark.parametrize("method", ["auto", "exact"])
+def test_blocks_of_another_model_are_refused(other, width, message, method):
+    model = plain()
+    with pytest.raises(ValueError, match=message):
+        sparsify(model, method, rows(4, model), blocks=find_blocks(other(), torch.zeros(1, width)))
     assert type(model.down) is nn.Linear
 
 

@@ -48,7 +48,7 @@ def low_degree(solver, n_jobs):
 
 
 def others(n_jobs):
-    choice = LowDegreeRegressorCV(n_jobs=n_jobs).fit(SIGNS, Y)
+    choice = LowDegreeRegressorCV(range(1, 5), n_jobs=n_jobs).fit(SIGNS, Y)
     classes = LowDegreeClassifier(3, n_jobs=n_jobs).fit(SIGNS, Y > 0)
     tables = LSHClassifier(3, random_state=0, n_jobs=n_jobs).fit(COLUMNS[:300], Y[:300] > 0)
     return [choice.cv_results_["fold_mse"], classes.predict_proba(SIGNS), tables.predict_proba(COLUMNS)]
