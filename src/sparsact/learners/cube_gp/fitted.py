@@ -74,10 +74,16 @@ class FittedCubeGP:
             return np.asarray(self._scale * np.sqrt(self._posterior.variances(bits)))
 
     def prediction_intervals(self, X: ArrayLike, confidence: float = 0.95) -> Array:
-        """Intervals (m, 2) in which new measurements of weight 1 lie with probability ``confidence``."""
+        """Intervals (m, 2) in which new measurements of weight 1 lie with probability ``confidence``.
+
+        Where errors of measured rows, each predicted from the others, have heavier tails than a normal distribution,
+        intervals are as wide as that share of them needs.
+        """
         bits = self._bits(X)
+        reach = self._posterior.reach(checked_probability(confidence, "`confidence`"))
         mean, deviation = self.y_mean_ + self._scale * self._posterior.best.values(bits), self._deviations(bits)
-        return _around(mean, np.hypot(deviation, self._scale * np.sqrt(self._posterior.noise_variance)), confidence)
+        half = reach * np.hypot(deviation, self._scale * np.sqrt(self._posterior.noise_variance))
+        return np.stack([mean - half, mean + half], axis=-1)
 
     def sample_y(
         self, X: ArrayLike, n_samples: int = 1, random_state: int | np.random.RandomState | None = 0

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil
+from statistics import NormalDist
 from typing import Any, cast
 
 import numpy as np
@@ -21,7 +23,8 @@ from sparsact.hypercube import Subset
 from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.cube_gp.hyperparameters import HyperparameterPosterior
 from sparsact.learners.cube_gp.kernel import codes_of
-from sparsact.learners.cube_gp.posterior import CubePosterior, Posterior, RowPosterior
+from sparsact.learners.cube_gp.likelihood import Cholesky, covariance_matrix
+from sparsact.learners.cube_gp.posterior import DIRECT_ROWS, CubePosterior, Posterior, RowPosterior
 from sparsact.validation.parameters import checked_probability
 
 PARTS = 20  # draws of kernel and noise
@@ -70,6 +73,33 @@ class MarginalPosterior:
     def noise_variance(self) -> float:
         """Mean noise variance of a row of weight 1."""
         return float(np.exp(self.parameters[:, -1]).mean()) if len(self.parameters) else self.best.noise_variance
+
+    @cached_property
+    def leave_one_out_errors(self) -> Array:
+        r"""Sorted errors of measured rows over their deviations, each predicted from the others: at most 1,024 of them.
+
+        With A the covariance matrix of the rows, that of row i is :math:`(A^{-1} y)_i / \sqrt{(A^{-1})_{ii}}` [1]_.
+
+        References
+        ----------
+        .. [1] C. E. Rasmussen, C. K. I. Williams, "Gaussian Processes for Machine Learning", 2006, Section 5.4.2.
+        """
+        rows = self.best.rows
+        if len(rows) > DIRECT_ROWS:
+            rows = rows.take(np.random.default_rng([*self.seed, 3]).permutation(len(rows))[:DIRECT_ROWS])
+        factor = Cholesky.of(covariance_matrix(self.best.kernel, self.best.noise_variance, rows))
+        return np.sort(np.abs(factor.solve(rows.y)) / np.sqrt(factor.lower_inverse().diagonal()))
+
+    def reach(self, confidence: float) -> float:
+        """Deviations on either side of a prediction within which a new measurement lies with this probability.
+
+        Those of a normal distribution or, where kernel and noise were learned and errors of measured rows reach
+        further, of these errors.
+        """
+        normal = NormalDist().inv_cdf((1 + confidence) / 2)
+        errors = self.leave_one_out_errors if len(self.parameters) else np.empty(0)
+        rank = ceil((len(errors) + 1) * confidence)
+        return normal if rank > len(errors) else max(normal, float(errors[rank - 1]))
 
     def variances(self, bits: Array) -> Array:
         """Variances at points of bits (m', n): exact up to 1,024 distinct rows, else from draws."""
