@@ -59,6 +59,7 @@ BENCHMARKS = {
         ("packed", ()),
         ("sparse_fourier", ()),
         ("cube_gp", ()),
+        ("landscapes", ("lightgbm", "xgboost")),
         ("pac", ()),
         ("units", ()),
         ("monte_carlo", ()),

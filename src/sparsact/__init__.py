@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sparsact.fit.result import FitResult
     from sparsact.inference import densify, measure, plan_of, sparsify
     from sparsact.learners import (
+        CubeEnsemble,
         CubeGPRegressor,
         CubeKernel,
         DSMRegressor,
@@ -70,6 +71,7 @@ _SUBMODULES = (
 )
 _NAMES = {
     "Certificate": "sparsact.certificate",
+    "CubeEnsemble": "sparsact.learners",
     "CubeGPRegressor": "sparsact.learners",
     "CubeKernel": "sparsact.learners",
     "FitResult": "sparsact.fit.result",
@@ -103,6 +105,7 @@ _NAMES = {
 
 __all__ = [
     "Certificate",
+    "CubeEnsemble",
     "CubeGPRegressor",
     "CubeKernel",
     "DSMRegressor",

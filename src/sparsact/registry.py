@@ -14,6 +14,7 @@ CERTIFY_STACK = "sparsact.certificate:certify_stack"
 NETWORK_SPECTRUM = "sparsact.fourier.networks:spectrum_of_network"
 STACK_SPECTRUM = "sparsact.fourier.networks:spectrum_of_stack"
 MODELS = {  # what a model file may hold: a class, whose `_from_file` makes one of what was read
+    "CubeEnsemble": "sparsact.learners:CubeEnsemble",
     "CubeGPRegressor": "sparsact.learners:CubeGPRegressor",
     "DSMRegressor": "sparsact.learners:DSMRegressor",
     "LSHClassifier": "sparsact.learners:LSHClassifier",

@@ -16,7 +16,15 @@ from sparsact.cli.terminal import command_line, say
 
 ModelOption = StrEnum(
     "ModelOption",
-    {"auto": "auto", "low_degree": "low-degree", "sparse": "sparse", "gp": "gp", "lsh": "lsh", "network": "network"},
+    {
+        "auto": "auto",
+        "low_degree": "low-degree",
+        "sparse": "sparse",
+        "gp": "gp",
+        "lsh": "lsh",
+        "network": "network",
+        "ensemble": "ensemble",
+    },
 )
 DomainOption = StrEnum("DomainOption", "auto cube real")
 TaskOption = StrEnum("TaskOption", "auto regression classification")
@@ -33,9 +41,10 @@ def fit(
         typer.Option(
             help="'low-degree': a polynomial of all products of few columns; 'sparse': of the significant ones; "
             "'gp': a Gaussian process with interactions of all sizes; 'lsh': local polynomials in the buckets of hash "
-            "tables; 'network': a ReLU network of which each row switches on few units; 'auto': whichever does best on "
-            "held-out rows (sparse polynomials for bits only, Gaussian processes for up to 16 of them, hash tables for "
-            "numbers only, networks for 1,000 to 100,000 rows, after a quick look).",
+            "tables; 'network': a ReLU network of which each row switches on few units; 'ensemble': a weighted mean of "
+            "these and of boosted trees; 'auto': whichever does best on held-out rows (sparse polynomials for bits "
+            "only, Gaussian processes and ensembles for up to 16 of them, hash tables for numbers only, networks for "
+            "1,000 to 100,000 rows, after a quick look).",
         ),
     ] = ModelOption.auto,
     degree: Annotated[

@@ -47,10 +47,10 @@ def inspect_model(
 ) -> None:
     """Show what a model consists of.
 
-    Of a Gaussian process: its strongest effects, posterior means with 95 % posterior intervals. Of a learned
-    polynomial: its strongest effects with 95 % intervals, its weight by degree and its influences. An
-    effect is what switching the columns on together changes, beyond what fewer of them change, averaged over all
-    settings of the others.
+    Of a Gaussian process, or of an ensemble and its weights: its strongest effects with 95 % posterior intervals. Of a
+    learned polynomial: its strongest effects with 95 % intervals, its weight by degree and its influences. An effect is
+    what switching the columns on together changes, beyond what fewer of them change, averaged over all settings of the
+    others.
 
     Of hash tables (LSH): how they are made, how full their buckets are, and which columns matter: by the slope of the
     linear trend, for columns as the model sees them (numbers standardised, bits as signs), and by the share of each
@@ -81,8 +81,8 @@ def inspect_model(
     if report is not None:
         raise ValueError("a report of a learned model needs its table: use sparsact fit TABLE --report FILE.")
     encoding = encoding_of(learned, model)
-    if hasattr(learned, "kernel_"):
-        _show_process(learned, encoding, top, as_json)
+    if hasattr(learned, "kernel_") or hasattr(learned, "weights_"):
+        _show_function(learned, encoding, top, as_json)
         return
     if not hasattr(learned, "n_samples_seen_"):
         _show_units(learned, encoding, top, as_json)
@@ -103,20 +103,24 @@ def inspect_model(
         _print_model(content)
 
 
-def _show_process(model: Any, encoding: Any, top: int, as_json: bool) -> None:
-    """The strongest effects under a Gaussian process, with posterior intervals."""
+def _show_function(model: Any, encoding: Any, top: int, as_json: bool) -> None:
+    """The strongest effects under a Gaussian process or an ensemble, with posterior intervals."""
     from sparsact.fit.gp_candidate import gp_terms
 
-    target = {"name": encoding.target_names[0], "terms": [term.to_dict() for term in gp_terms(model, encoding, top)]}
-    found = {"noise_variance": model.noise_variance_, "rows": len(model.X_train_), "targets": [target]}
+    terms = [term.to_dict() for term in gp_terms(model, encoding, top)]
+    target, columns = {"name": encoding.target_names[0], "terms": terms}, list(encoding.feature_names)
+    found: dict[str, Any]
+    if hasattr(model, "weights_"):
+        found = {"weights": model.weights_}
+        described = ", ".join(f"{name} {weight:.3g}" for name, weight in model.weights_.items() if weight)
+    else:
+        found = {"noise_variance": model.noise_variance_, "rows": len(model.X_train_)}
+        described = f"{len(model.X_train_):,} distinct rows, noise of deviation {model.noise_variance_**0.5:.4g}"
     if as_json:
-        names = {"columns": list(encoding.feature_names), "notes": list(encoding.notes)}
-        typer.echo(json.dumps({"kind": type(model).__name__, **names, **found}, allow_nan=False))
+        found = {"columns": columns, "notes": list(encoding.notes), **found, "targets": [target]}
+        typer.echo(json.dumps({"kind": type(model).__name__, **found}, allow_nan=False))
         return
-    terminal().print(
-        f"{type(model).__name__} of {len(encoding.feature_names)} columns and {len(model.X_train_):,} distinct rows, "
-        f"noise of deviation {model.noise_variance_**0.5:.4g}"
-    )
+    terminal().print(shown(f"{type(model).__name__} of {len(columns)} columns: {described}"))
     _print_terms(target)
 
 

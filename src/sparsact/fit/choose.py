@@ -14,7 +14,7 @@ from sparsact.datasets.columns import Real
 from sparsact.fit.explain import function_names
 from sparsact.fit.gp_candidate import MOST_COLUMNS
 from sparsact.fit.options import FitOptions
-from sparsact.fit.result import NAMES, Choices
+from sparsact.fit.result import NAMES, TREES, Choices
 from sparsact.fit.scores import CandidateModel, CVCandidate, FoldScores
 from sparsact.hypercube import n_subsets
 from sparsact.learners import LowDegreeRegressorCV
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from sparsact.fit.held_out import HeldOutScores
 
 MAX_LISTED = 5_000_000
+SINGLE = tuple(kind for kind in NAMES if kind != "ensemble")  # kinds that no polynomial is compared with, if asked for
+HANDICAPS = {"ensemble": 1.01, "gp": 1.03}  # factors of errors: polynomials explain more; a kernel is the best of four
+DOUBTED = 10  # rows
 ROWS_FOR_NETWORKS = range(1_000, 100_001)  # unless they are asked for
 
 
@@ -74,7 +77,7 @@ class Selected:
 def search_for(table: Table, options: FitOptions) -> LowDegreeRegressorCV:
     """Cross-validation that sums up what every candidate needs, of which there may be fewer once rows are counted."""
     degrees: Any = options.degree
-    if options.model in NAMES:
+    if options.model in SINGLE:
         degrees = (1,)
     elif degrees != "auto":
         degrees = degrees_to_try(options, len(table.feature_names), table.n_rows or 0, domain_of(table, options))
@@ -89,7 +92,7 @@ def search_for(table: Table, options: FitOptions) -> LowDegreeRegressorCV:
 
 def select_polynomial(search: LowDegreeRegressorCV, options: FitOptions) -> Selected:
     """Cross-validate every candidate degree from 1 and penalty, by the sums of the folds."""
-    if options.model not in NAMES:
+    if options.model not in SINGLE:
         n, n_rows = search.n_features_in_, search.n_samples_seen_
         search.degrees = degrees_to_try(options, n, n_rows, search.domain)
     results, r2_of_targets = search.cv_results_, search._choice.r2_of_targets
@@ -111,38 +114,40 @@ def _by_fold(scores: NDArray[np.float64]) -> FoldScores:
 def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple[str, ...], str]:
     """Kinds of model besides polynomials, by the options and the columns, and why no others."""
     one_function = len(function_names(table.encoding)) == 1
-    if options.model in ("network", "sparse", "gp") and len(table.encoding.targets) > 1:
+    if options.model in ("network", "sparse", "gp", "ensemble") and len(table.encoding.targets) > 1:
         raise ValueError(
             f"{NAMES[options.model]} has one target, and {len(table.encoding.targets)} are named; name one of them, "
             "or choose model low-degree."
         )
     on_cube, of_numbers = domain_of(table, options) == "cube", isinstance(table.encoding.targets[0], Real)
     narrow = len(table.feature_names) <= MOST_COLUMNS
-    if options.model in ("sparse", "gp") and not (on_cube and one_function):
+    if options.model in ("sparse", "gp", "ensemble") and not (on_cube and one_function):
         fact = "columns of numbers" if one_function else "more than two classes"
         raise ValueError(
             f"{NAMES[options.model]} is one function of columns of bits, and there are {fact}; choose model low-degree."
         )
-    if options.model == "gp" and not (of_numbers and narrow):
+    if options.model in ("gp", "ensemble") and not (of_numbers and narrow):
         need = f"numbers to predict and at most {MOST_COLUMNS} columns of bits"
         fact = f"there are {len(table.feature_names)}" if of_numbers else "these are classes"
-        raise ValueError(f"{NAMES['gp']} needs {need}, and {fact}; choose model sparse.")
+        raise ValueError(f"{NAMES[options.model]} needs {need}, and {fact}; choose model sparse.")
+    if options.model == "ensemble":
+        return ("sparse", "gp", "ensemble", "trees"), "model ensemble was asked for"
     if options.model != "auto":
         return tuple(kind for kind in NAMES if kind == options.model), f"model {options.model} was asked for"
     if given := options.given:
         return (), f"{' and '.join(given)} {'were' if len(given) > 1 else 'was'} given"
     kinds: tuple[str, ...] = ("lsh",) if table.encoding.real else ()
     if one_function and on_cube:
-        kinds += ("sparse", "gp") if of_numbers and narrow else ("sparse",)
+        kinds += ("sparse", "gp", "ensemble") if of_numbers and narrow else ("sparse",)
     if n_rows in ROWS_FOR_NETWORKS and one_function:
         kinds += ("network",)
     several = "several functions of bits are learned, of which low-degree polynomials are made; model lsh tries another"
-    return kinds, "" if kinds else several
+    return (*kinds, "trees"), "" if kinds else several
 
 
 def best_of_fold(selected: Selected, scores: Mapping[str, HeldOutScores], fold: int) -> float:
     """The best held-out R2 of a fold."""
-    others = [of_kind.mean_r2 for of_kind in scores.values()]
+    others = [of_kind.mean_r2 for kind, of_kind in scores.items() if kind != "trees"]
     return max(r2.folds[fold] for r2 in (selected.of_degree(selected.degree).r2, *others))
 
 
@@ -158,14 +163,29 @@ def select_model(selected: Selected, scores: Mapping[str, HeldOutScores], reason
     found = {"low-degree": CandidateModel(name, best.r2, best.rmse)}
     for kind, held_out in scores.items():
         rmse = held_out.rmse()
-        found[kind] = CandidateModel(NAMES[kind], held_out.mean_r2, rmse[0] if len(rmse) == 1 else None)
-    kind = asked if asked in found else max(found, key=lambda kind: found[kind].r2.mean)
+        described = CandidateModel(NAMES.get(kind, TREES), held_out.mean_r2, rmse[0] if len(rmse) == 1 else None)
+        if kind == "trees":
+            others.append(described)
+        else:
+            found[kind] = described
+    handicaps = HANDICAPS.copy()
+    if "ensemble" in scores:  # of few rows, held-out errors say little, and a mean of models is the safer choice
+        handicaps["ensemble"] = max(0.1, handicaps["ensemble"] - DOUBTED / len(scores["ensemble"].folds))
+    kind = asked if asked in found else min(found, key=lambda kind: _error(found[kind]) * handicaps.get(kind, 1.0))
     winner = found.pop(kind)
     if asked == "auto" and found:
-        rival = max(found.values(), key=lambda model: model.r2.mean)
+        rival = min(found.values(), key=_error)
         reason = f"; {reason}" * bool(reason)
-        reason = (
-            f"held-out R² {winner.r2.mean:.3f} against {rival.r2.mean:.3f} of {rival.name}, "
-            f"on the same {len(best.r2.folds)} folds{reason}"
-        )
+        compared = f"held-out R² {winner.r2.mean:.3f} against {rival.r2.mean:.3f}"
+        if winner.rmse and rival.rmse and winner.r2.mean < rival.r2.mean:  # folds differ much in their variance
+            compared = f"held-out RMSE {winner.rmse.mean:.4g} against {rival.rmse.mean:.4g}"
+        reason = f"{compared} of {rival.name}, on the same {len(best.r2.folds)} folds{reason}"
     return Choices(reason, (replace(winner, chosen=True), *found.values(), *others), selected.candidates, kind)
+
+
+def _error(model: CandidateModel) -> float:
+    """Mean squared error on held-out rows, of several functions 1 - R2.
+
+    R2 of single folds would give folds of little variance the most weight.
+    """
+    return 1 - model.r2.mean if model.rmse is None else float(np.mean(np.square(model.rmse.folds)))

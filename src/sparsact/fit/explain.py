@@ -232,6 +232,12 @@ def covers_cube(model: Any) -> bool:
     return bool(len(weights) == 2**n and (weights == weights[0]).all())
 
 
+def _is_cube(points: NDArray[Any]) -> bool:
+    """Whether rows of bits are all points of the cube, once each."""
+    n_rows, n = points.shape
+    return bool(n_rows == 2**n) and len(np.unique(np.packbits(points, axis=1), axis=0)) == n_rows
+
+
 def influences(model: Any, points: NDArray[Any]) -> NDArray[np.float64]:
     r"""Mean square, over rows of the table, of the part of each function that holds a column, (functions, columns).
 
@@ -278,7 +284,7 @@ def explained(
     of_bits = found_terms is not None or model.domain_ != "real"
     by_column = influences(model, points) if of_bits else None
     names = encoding.feature_names
-    whole_cube = covers_cube(model) if found_terms is None else len(points) == len(model.X_train_) == 2 ** len(names)
+    whole_cube = covers_cube(model) if found_terms is None else _is_cube(points)
     found = []
     for i, target in enumerate(targets):
         weights: tuple[float, ...] = ()

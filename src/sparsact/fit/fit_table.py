@@ -24,7 +24,7 @@ def fit_table(
     data: Data,
     target: str | Sequence[str],
     *,
-    model: Literal["auto", "low-degree", "sparse", "gp", "lsh", "network"] = "auto",
+    model: Literal["auto", "low-degree", "sparse", "gp", "lsh", "network", "ensemble"] = "auto",
     degree: int | Literal["auto"] = "auto",
     alpha: float | Literal["auto"] = "auto",
     columns: str | Sequence[str] | None = None,
@@ -57,13 +57,15 @@ def fit_table(
         Arrow stream, such as a relation of DuckDB or a ``pyarrow.RecordBatchReader``, which is read into memory.
     target : str or sequence of str
         Column to learn, or several columns of numbers. In an NPZ file the name of a matrix stands for all its columns.
-    model : {"auto", "low-degree", "sparse", "gp", "lsh", "network"}
+    model : {"auto", "low-degree", "sparse", "gp", "lsh", "network", "ensemble"}
         ``"low-degree"``: a polynomial of all products of few columns. ``"sparse"``: of the significant ones among
         them, columns of bits only. ``"gp"``: a Gaussian process with interactions of all sizes, of up to 16 columns of
         bits and a target of numbers. ``"lsh"``: local polynomials in the buckets of hash tables. ``"network"``: a ReLU
-        network of which each row switches on 1 or 4 units at most. ``"auto"``: a polynomial of all products where
-        ``degree`` or ``alpha`` is given, else the one that predicts held-out rows best; hash tables are tried if some
-        column is numbers, and networks of 1,000 to 100,000 rows, if a quick look promises enough.
+        network of which each row switches on 1 or 4 units at most. ``"ensemble"``: where ``"gp"`` is possible, a
+        weighted mean of those models, of Gaussian processes with several kernels, and of boosted trees. ``"auto"``: a
+        polynomial of all products where ``degree`` or ``alpha`` is given, else the one that predicts held-out rows
+        best; hash tables are tried if some column is numbers, and networks of 1,000 to 100,000 rows, if a quick look
+        promises enough.
     degree : int or "auto"
         Of a polynomial: largest number of columns in a product. ``"auto"`` chooses by cross-validation.
     alpha : float or "auto"

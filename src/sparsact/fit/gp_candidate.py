@@ -1,7 +1,8 @@
-"""Gaussian processes on the cube as models of a table: of all rows and by fold, and the strongest effects."""
+"""Gaussian processes on the cube as models of a table: one for each of some kernels, of all rows and by fold."""
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 from sparsact.datasets import Encoding, Table
@@ -14,28 +15,44 @@ from sparsact.learners import CubeGPRegressor
 
 MOST_COLUMNS = 16  # a transform of 2**16 numbers takes a millisecond
 MOST_ROWS = 30_000
+KERNELS_OF_FEW = ("degree", "product", "degree_site")  # with more parameters, few rows mislead
+KERNELS = ("product", "product + product", "degree_site + product", "degree_site_pair")
+FEW_ROWS = 100
+HYPERPARAMETER_ROWS = 800
 TERMS = 40  # whose variances are computed
 
+Fitted = tuple[Any, HeldOutScores]
 
-def fitted_gp(table: Table, options: FitOptions, sample: RowSample, stages: Stages) -> tuple[Any, HeldOutScores]:
-    """A Gaussian process of every row, or of a sample of many, and how such processes predict the folds left out.
 
-    Those of the folds learn their hyperparameters from rows outside of the fold.
+def fitted_processes(table: Table, options: FitOptions, sample: RowSample, stages: Stages) -> dict[str, Fitted]:
+    """By kernel a Gaussian process of every row, or of a sample of many, and how such processes predict left-out folds.
+
+    Those of the folds learn their hyperparameters from rows outside of the fold; the search begins at those of all.
     """
     X, y, folds = sample.at_most(MOST_ROWS)
     X = X.astype(bool)  # bits, even where all are 1
-    models = []
-    with stages.stage("fitting Gaussian processes", (options.folds + 1) * len(X)) as on_rows:
-        for fold in (None, *range(options.folds)):
-            rows = slice(None) if fold is None else folds != fold
-            model = CubeGPRegressor(domain="cube", random_state=options.random_state)
-            models.append(model.fit(X[rows], y[rows]))
+    kernels = KERNELS if len(X) >= FEW_ROWS else KERNELS_OF_FEW
+    found: dict[str, Fitted] = {}
+    with stages.stage("fitting Gaussian processes", len(kernels) * (options.folds + 1) * len(X)) as on_rows:
+        for kernel in kernels:
+            process = CubeGPRegressor(
+                kernel,
+                n_hyperparameter_rows=HYPERPARAMETER_ROWS,
+                warm_start=True,
+                domain="cube",
+                random_state=options.random_state,
+            ).fit(X, y)
             on_rows(len(X))
-    return models[0], HeldOutScores.of(models[1:], table.encoding.targets[0], X, y, folds)
+            models = []
+            for fold in range(options.folds):
+                models.append(copy(process).fit(X[folds != fold], y[folds != fold]))
+                on_rows(len(X))
+            found[kernel] = process, HeldOutScores.of(models, table.encoding.targets[0], X, y, folds)
+    return found
 
 
 def gp_terms(model: Any, encoding: Encoding, n_terms: int = TERMS) -> tuple[Term, ...]:
-    """The largest posterior means of coefficients, with their posterior intervals.
+    """The largest coefficients of a model with a spectrum, with their posterior intervals.
 
     Significant are those whose intervals for all terms together (Bonferroni) exclude 0.
     """

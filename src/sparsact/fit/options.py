@@ -12,7 +12,7 @@ import numpy as np
 from sparsact.validation.parameters import checked_size
 
 OPTIONS = {
-    "model": ("auto", "low-degree", "sparse", "gp", "lsh", "network"),
+    "model": ("auto", "low-degree", "sparse", "gp", "lsh", "network", "ensemble"),
     "domain": ("auto", "cube", "real"),
     "task": ("auto", "regression", "classification"),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,16 +27,23 @@ NAMES = {  # kinds besides "low-degree"
     "gp": "a Gaussian process",
     "lsh": "hash tables (LSH)",
     "network": "a sparsely activated network",
+    "ensemble": "an ensemble of models",
 }
+TREES = "boosted trees, for comparison"  # never the choice
 CHOSEN_TERMS = (
     "These rows have chosen the terms, each significant among all products that were searched (5 %, Bonferroni), so "
     "that intervals of weak ones are a little too narrow."
+)
+MEAN_TERMS = (
+    "The effects are those of the weighted mean of the models, exactly. Their 95 % intervals are the posterior ones of "
+    "its best Gaussian process, widened by the distance of its effects from the mean's."
 )
 POSTERIOR_TERMS = (
     "The effects are posterior means, with 95 % posterior intervals; those of weak effects lean on the prior, which "
     "expects them to be small."
 )
 TERMS_SHOWN = 8
+LEAST_WEIGHT = 0.005  # that is told
 FEW_ROWS = 200
 
 
@@ -57,7 +65,8 @@ class Choices:
 
     ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
     ``candidates`` are the degrees and penalties of polynomials. ``kind`` is ``"low-degree"``, ``"sparse"``,
-    ``"gp"``, ``"lsh"`` or ``"network"``; ``low_degree`` is that of a polynomial, else None.
+    ``"gp"``, ``"lsh"``, ``"network"`` or ``"ensemble"``; ``low_degree`` is that of a polynomial, else None, and
+    ``weights`` are those of the models of an ensemble.
     """
 
     reason: str
@@ -65,6 +74,7 @@ class Choices:
     candidates: tuple[CVCandidate, ...]
     kind: str = "low-degree"
     low_degree: LowDegreeInfo | None = None
+    weights: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -77,12 +87,18 @@ class Choices:
         """Whose the terms of the targets are, in a sentence."""
         if self.kind == "sparse":
             return CHOSEN_TERMS
-        if self.kind == "gp":
-            return POSTERIOR_TERMS
+        if self.kind in ("gp", "ensemble"):
+            return POSTERIOR_TERMS if self.kind == "gp" else MEAN_TERMS
         if self.low_degree is not None:
             return ""
         polynomial = next(model for model in self.models if model.name.startswith("degree"))
         return f"The effects are those of the polynomial of {polynomial.name}, whose held-out R² is {polynomial.r2}."
+
+    @property
+    def shares(self) -> str:
+        """The models of an ensemble with their weights, the largest first."""
+        ranked = sorted(self.weights.items(), key=lambda pair: -pair[1])
+        return ", ".join(f"{100 * weight:.0f} % {name}" for name, weight in ranked if weight >= LEAST_WEIGHT)
 
     @property
     def highest_tried(self) -> int:
@@ -115,7 +131,8 @@ class FitResult:
 
     Attributes
     ----------
-    model : LowDegreeRegressor, LSHRegressor or SparselyActivatedRegressor, or the classifier of the kind
+    model : LowDegreeRegressor, CubeGPRegressor, LSHRegressor, SparselyActivatedRegressor, or the classifier of the kind
+        A :class:`CubeEnsemble` of several.
         Fitted to every row of the encoded table; :meth:`predict` encodes other rows for it.
     table : str
         Name of the table.
@@ -213,9 +230,15 @@ class FitResult:
                 "frequencies give 0"
             )
         scores = [
-            f"R² {target.r2}{self._of(target)} (linear model {target.linear_r2.mean:.3f})" for target in self.targets
+            f"R² {target.r2}{self._of(target)} (linear model {target.linear_r2.mean:.3f}{self._trees()})"
+            for target in self.targets
         ]
         return "held-out " + "; ".join(scores) + ", where predicting the mean gives 0"
+
+    def _trees(self) -> str:
+        """What trees reach, of one target."""
+        trees = next((model for model in self.choices.models if model.name == TREES), None)
+        return f", boosted trees {trees.r2.mean:.3f}" if trees and len(self.targets) == 1 else ""
 
     def _of(self, target: TargetResult) -> str:
         return f" for {target.name}" if len(self.targets) > 1 else ""
@@ -265,6 +288,7 @@ class FitResult:
             "monomials": polynomial and polynomial.n_monomials,
             "solver": polynomial and polynomial.solver,
             "solver_reason": polynomial and polynomial.solver_reason,
+            "weights": dict(choices.weights),
             "lsh": self.layout and self.layout.to_dict(),
             "network": self.network and asdict(self.network),
             "targets": [target.to_dict(TERMS_SHOWN) for target in self.targets],
@@ -291,6 +315,8 @@ class FitResult:
             lines.append(f"solver {found['solver']}: {found['solver_reason']}")
         if self.layout is not None:
             lines += [self.layout.layout, self.layout.fill]
+        if self.choices.weights:
+            lines.append(f"weights: {self.choices.shares}")
         if self.network is not None:
             lines += [self.network.size, *self.network.lines(TERMS_SHOWN)]
         if self.learned and len(self.targets) == 1:

@@ -20,8 +20,10 @@ from sparsact.fit.choose import (
     select_model,
     select_polynomial,
 )
+from sparsact.fit.ensemble import fitted_ensemble, with_deviations
 from sparsact.fit.explain import TargetResult, confusion, explained, function_names, scored_targets
-from sparsact.fit.gp_candidate import fitted_gp, gp_terms
+from sparsact.fit.gp_candidate import MOST_ROWS as MOST_OF_PROCESSES
+from sparsact.fit.gp_candidate import Fitted, fitted_processes, gp_terms
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.layout import LayoutInfo, layout_info, standardised_weights
 from sparsact.fit.lsh_candidate import MAX_NUMBERS, MAX_SAMPLE, TableScores, fitted_tables
@@ -40,7 +42,8 @@ from sparsact.fit.reading import check_targets, warnings
 from sparsact.fit.result import FitResult, LowDegreeInfo, Resources
 from sparsact.fit.scores import CVCandidate, FoldScores
 from sparsact.fit.sparse_candidate import fitted_sparse
-from sparsact.fit.sums import MAX_HELD_OUT, FoldSums, Prediction, RowSample
+from sparsact.fit.sums import MAX_HELD_OUT, FoldSums, Prediction, RowSample, as_numbers
+from sparsact.fit.tree_candidate import fitted_trees
 from sparsact.memory import peak_memory
 
 
@@ -74,8 +77,10 @@ class FitSteps:
                 X, y, _ = sums.sample.rows()
                 if options.explain and isinstance(held_out, TableScores):
                     layout = layout_info(model, standardised_weights(model, table, X, y), len(X), held_out)
-                elif options.explain and choices.kind in ("sparse", "gp"):
-                    found = gp_terms(model, encoding) if choices.kind == "gp" else None
+                elif options.explain and choices.kind in ("sparse", "gp", "ensemble"):
+                    if choices.kind == "ensemble":
+                        model = with_deviations(model, models["gp"])
+                    found = None if choices.kind == "sparse" else gp_terms(model, encoding)
                     targets = explained(targets, model, encoding, X, found)
                 elif options.explain:
                     network = network_info(model, encoding.feature_names, X)
@@ -93,7 +98,7 @@ class FitSteps:
             encoding=encoding,
             task="classification" if self._is_classes else "regression",
             domain=domain_of(table, options),
-            choices=choices,
+            choices=replace(choices, weights=getattr(model, "weights_", {})),
             targets=targets,
             resources=Resources(tuple(self.stages.seconds.items()), peak_memory()),
             versions=versions(),
@@ -113,8 +118,15 @@ class FitSteps:
             models["lsh"], scores["lsh"] = fitted_tables(table, options, sample, self.stages, self.checkpoint)
         if "sparse" in kinds:
             models["sparse"], scores["sparse"] = fitted_sparse(table, options, sample, self.stages)
+        members: dict[str, Fitted] = {}
         if "gp" in kinds:
-            models["gp"], scores["gp"] = fitted_gp(table, options, sample, self.stages)
+            processes = fitted_processes(table, options, sample, self.stages)
+            models["gp"], scores["gp"] = max(processes.values(), key=_r2)
+            members |= processes
+        if "trees" in kinds:
+            trees = fitted_trees(table, options, sample, self.stages)
+            scores["trees"] = max(trees.values(), key=_r2)[1]
+            members |= trees
         if "network" in kinds and (missing := missing_class(table, sample)):
             if options.model == "network":
                 raise ValueError(f"{missing}: leave them out, or choose model low-degree.")
@@ -133,7 +145,20 @@ class FitSteps:
                     f"a quick look at a sparsely activated network had R² {look.r2:.3f} on the first fold, where the "
                     f"best other model has {best:.3f}"
                 )
+        if "ensemble" in kinds:
+            members |= {kind: (models[kind], scores[kind]) for kind in ("sparse", "network") if kind in models}
+            members["low-degree"] = self._polynomial(sums, selected)
+            with self.stages.stage("weighting models"):
+                found = fitted_ensemble(members, sample, len(table.feature_names))
+            models["ensemble"], scores["ensemble"] = found
         return models, scores, reason
+
+    def _polynomial(self, sums: FoldSums, selected: Selected) -> Fitted:
+        """The polynomial that cross-validation has chosen, and its held-out scores, of a sample of many rows."""
+        X, y, folds = sums.sample.at_most(MOST_OF_PROCESSES)
+        polynomials = sums.models(selected.degree, selected.alpha, domain_of(self.table, self.options))
+        actual = as_numbers(self.table.encoding.targets[0], y).reshape(len(y), -1)
+        return polynomials.whole, HeldOutScores(actual, polynomials.held_out(X, folds), folds)
 
     def _sums(self, on_rows: OnRows) -> FoldSums:
         """The sums of every row, by fold, and a sample of the rows, to which models of other kinds are fitted."""
@@ -199,6 +224,11 @@ class FitSteps:
     @property
     def _is_classes(self) -> bool:
         return isinstance(self.table.encoding.targets[0], Classes)
+
+
+def _r2(fitted: Fitted) -> float:
+    """Mean held-out R2."""
+    return fitted[1].mean_r2.mean
 
 
 def _info(model: Any, options: FitOptions) -> LowDegreeInfo:

@@ -225,7 +225,7 @@ def values(model: Any, X: NDArray[Any]) -> NDArray[np.float64]:
 def _n_functions(model: Any) -> int:
     if hasattr(model, "intercept_"):
         return len(np.atleast_1d(model.intercept_))
-    if not hasattr(model, "table_"):  # networks, one for each of several classes, and Gaussian processes
+    if not hasattr(model, "table_"):  # networks, one for each of several classes, Gaussian processes, and ensembles
         return len(getattr(model, "estimators_", [model]))
     n_targets = int(model.table_.layout.n_targets)
     return 1 if hasattr(model, "classes_") and n_targets == 2 else n_targets

@@ -1,5 +1,6 @@
 """Learners: pure functions, an additive statistic where there is one, and a thin scikit-learn estimator each."""
 
+from sparsact.learners.cube_ensemble import CubeEnsemble
 from sparsact.learners.cube_gp import CubeGPRegressor, CubeKernel, PosteriorDraws, VarianceDecomposition
 from sparsact.learners.dsm import DSMRegressor
 from sparsact.learners.low_degree import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
@@ -20,6 +21,7 @@ from sparsact.learners.sparsely_activated import (
 )
 
 __all__ = [
+    "CubeEnsemble",
     "CubeGPRegressor",
     "CubeKernel",
     "DSMRegressor",

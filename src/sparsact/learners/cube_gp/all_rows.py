@@ -36,9 +36,20 @@ def refined(
 ) -> HyperparameterPosterior:
     """Posterior of kernel and noise given all rows, from that given some of them; n up to 20.
 
-    Each of at most ten steps solves nine systems. More likelihood is not always less error, as where rows have
-    outliers: the parameters of all rows are kept only if they predict better in five-fold cross-validation.
+    More likelihood is not always less error, as where rows have outliers: the parameters of all rows are kept only if
+    they predict better in five-fold cross-validation.
     """
+    moved = more_probable(found, rows, rng=rng, report=report)
+    fold = rng.permutation(len(rows)) % _FOLDS
+    errors = [out_of_fold_error(each.best, rows, fold) for each in (found, moved)]
+    report(f"squared error out of fold: {errors[0]:.4g} by some rows, {errors[1]:.4g} by all")
+    return moved if errors[1] < errors[0] else found
+
+
+def more_probable(
+    found: HyperparameterPosterior, rows: DistinctRows, *, rng: np.random.Generator, report: Callable[[str], None]
+) -> HyperparameterPosterior:
+    """Parameters moved towards the most probable ones given all rows; each of at most ten steps solves nine systems."""
     probes = rng.choice([-1.0, 1.0], (_PROBES, len(rows)))
     moved, longest, before = found, _LONGEST_STEP, np.inf
     for count in range(_MOST_STEPS):
@@ -55,10 +66,7 @@ def refined(
         report(f"all rows, step {count + 1}: gains {gain:.3g} of log-likelihood")
         if gain < _SMALL_GAIN:
             break
-    fold = rng.permutation(len(rows)) % _FOLDS
-    errors = [out_of_fold_error(each.best, rows, fold) for each in (found, moved)]
-    report(f"squared error out of fold: {errors[0]:.4g} by some rows, {errors[1]:.4g} by all")
-    return moved if errors[1] < errors[0] else found
+    return moved
 
 
 def out_of_fold_error(tried: Hyperparameters, rows: DistinctRows, fold: NDArray[np.intp]) -> float:

@@ -165,10 +165,11 @@ def most_probable(
     noise_variance: float | None,
     *,
     n_restarts: int = 0,
+    start: Array | None = None,
     rng: np.random.Generator,
     report: Callable[[str], None],
 ) -> HyperparameterPosterior:
-    """Parameters of greatest posterior density, by L-BFGS from the prior mean and from draws of the prior.
+    """Parameters of greatest posterior density, by L-BFGS from a start and from draws of the prior.
 
     Parameters
     ----------
@@ -179,7 +180,9 @@ def most_probable(
     noise_variance : float or None
         The noise variance if it is known.
     n_restarts : int
-        Starts besides the prior mean.
+        Further starts.
+    start : ndarray of shape (k + 1,), optional
+        The first start, by default the prior mean.
     rng : numpy.random.Generator
         Of the other starts.
     report : callable
@@ -187,10 +190,10 @@ def most_probable(
     """
     objective = partial(_objective, prior, rows, noise_variance)
     found = []
-    for start in [prior.mean, *(prior.sample(rng) for _ in range(n_restarts))]:
-        # 1e-7 of the objective and a gradient of .01 are far below what the rows determine
-        options: Any = {"maxiter": _MOST_STEPS, "maxcor": 20, "ftol": 1e-7, "gtol": 1e-2}
-        best = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+    for begin in [prior.mean if start is None else start, *(prior.sample(rng) for _ in range(n_restarts))]:
+        # 1e-5 of the objective and a gradient of .01 are far below what the rows determine
+        options: Any = {"maxiter": _MOST_STEPS, "maxcor": 20, "ftol": 1e-5, "gtol": 1e-2}
+        best = minimize(objective, begin, jac=True, method="L-BFGS-B", options=options)
         found.append((float(best.fun), best.x))
         report(f"log posterior density {-best.fun:.4f} after {best.nit} steps")
     return HyperparameterPosterior(prior, rows, noise_variance, min(found, key=lambda each: each[0])[1])

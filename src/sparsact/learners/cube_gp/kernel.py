@@ -105,6 +105,11 @@ class CubeKernel:
             raise ValueError(f"the kernels have {self.n} and {other.n} coordinates; they must have the same.")
         return CubeKernel(self.components + other.components)
 
+    def is_like(self, other: CubeKernel) -> bool:
+        """Whether both have components of the same kinds, so that each can have the other's ``theta``."""
+        kinds = [[(c.n, c.by_degree.size, c.by_site.size, c.by_pair.size) for c in k.components] for k in (self, other)]
+        return kinds[0] == kinds[1]
+
     @property
     def n(self) -> int:
         """Coordinates of the cube."""

@@ -1,0 +1,299 @@
+"""What the default fit of a measured table leaves unexplained, beside what its users would fit otherwise.
+
+Each task draws training rows of a table; errors are on all others. Landscapes, at 1, 5, 20 and 80 % of the rows: share
+of the variance left, 1 - R2. Configurations, at the sizes that DeepPerf was published with: mean relative error, beside
+the figures of that publication; all sides learn the logarithm. Peers are tuned as their users tune them, by their own
+cross-validation on the training rows: boosted trees by leaves and early stopping, forests by features and leaves, Lasso
+on all products of three columns by its penalty, networks of two layers by width and penalty. The Gaussian process has a
+correlation for each column (ARD over Hamming distance), learned by likelihood, and at most 4,500 rows.
+
+    python -m benchmarks.landscapes [--quick] [--only TABLE ...] [--sizes SIZE ...] [--sides SIDE ...] [--rows FILE]
+
+``--rows`` keeps each error in a file: a run that was stopped goes on from it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LassoCV
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from threadpoolctl import threadpool_limits
+
+from benchmarks.figures import TIMES, Figure, options, report
+from benchmarks.harness import append_row, machine
+from sparsact import CubeGPRegressor, fit_table
+from sparsact.datasets import landscapes
+
+Array = NDArray[Any]
+Predict = Callable[[Array], Array]
+
+OURS = "sparsact"
+SHARES = {0.01: 1.0, 0.05: 0.97, 0.2: 0.97, 0.8: 0.93}  # bars of the geometric mean of ours over the best peer
+WORST = 1.12
+DEEPPERF = {  # rows: mean relative error in per cent (Ha and Zhang, ICSE 2019, Table III)
+    "LLVM": {11: 5.09, 22: 3.87, 33: 2.54, 44: 2.27, 55: 1.99},
+    "x264": {16: 10.4, 32: 3.61, 48: 2.13, 64: 1.49, 80: 0.87},
+    "BDBC": {18: 138.0, 36: 16.8, 54: 13.1, 72: 6.95, 90: 5.82},
+}
+POELWIJK = "landscapes/poelwijk2019_eqfp611_2e13.csv.gz"
+
+
+@dataclass(frozen=True)
+class Task:
+    """Training rows of a table: a share of them or, for configurations, a number; and the seed that draws them."""
+
+    table: str
+    rows: float
+    seed: int
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether the mean relative error is judged."""
+        return self.rows > 1
+
+    @property
+    def work(self) -> str:
+        """The task in words."""
+        return f"{self.table}, {f'{self.rows:g} rows' if self.is_relative else f'{self.rows:.0%}'}"
+
+    def split(self) -> tuple[Array, Array, Array, Array]:
+        """Rows and targets to learn from, and all others."""
+        X, y = table(self.table)
+        order = np.random.default_rng([self.seed, len(X)]).permutation(len(X))
+        m = round(self.rows if self.is_relative else self.rows * len(X))
+        return X[order[:m]], y[order[:m]], X[order[m:]], y[order[m:]]
+
+    def error(self, predicted: Array, y: Array) -> float:
+        """Mean relative error in per cent, or the share of the variance left."""
+        if self.is_relative:
+            return float(100 * np.mean(np.abs(predicted - y) / np.abs(y)))
+        return float(np.mean((predicted - y) ** 2) / y.var())
+
+
+@cache
+def table(name: str) -> tuple[Array, Array]:
+    """Bits (m, n) and targets (m,) of a measured table."""
+    if name == "S309":
+        landscape = landscapes.moulana_s309()
+        return landscape.X, landscape.y
+    if name.startswith("CR6261"):
+        landscape = landscapes.phillips_cr6261()
+        return landscape.X, landscape.y[:, landscape.target_names.index(name.split()[1])]
+    if name.startswith("eqFP611"):
+        text = pyarrow.csv.ConvertOptions(column_types={"genotype": pa.string()})
+        read = pyarrow.csv.read_csv(landscapes.data_file(POELWIJK), convert_options=text)
+        X = np.array([list(genotype) for genotype in read["genotype"].to_pylist()]).astype(np.uint8)
+        return X, read[f"brightness_{name.split()[1]}"].to_numpy()
+    landscape = landscapes.config_performance(name)
+    return landscape.X, landscape.y
+
+
+TABLES = ("S309", "eqFP611 red", "eqFP611 blue", "eqFP611 combined", "CR6261 h1", "CR6261 h9", "LLVM", "x264", "BDBC")
+
+
+def ours(X: Array, y: Array) -> Predict:
+    """The default fit of a table."""
+    names = [f"x{i}" for i in range(X.shape[1])]
+    result = fit_table(pa.table([*X.T, y], [*names, "y"]), "y", explain=False)
+    return lambda new: result.predict(pa.table(list(new.T), names))
+
+
+def _folds(X: Array) -> KFold:
+    return KFold(min(5, len(X)), shuffle=True, random_state=0)
+
+
+def lightgbm(X: Array, y: Array) -> Predict:
+    """Leaves and rows of a leaf by cross-validation, and trees by its early stopping."""
+    import lightgbm as lgb
+
+    best: tuple[float, int, dict[str, Any]] = (np.inf, 1, {})
+    for leaves in (4, 8, 16, 31, 63):
+        for least in (2, 5, 20):
+            if least * 4 > len(X) and least > 2:
+                continue
+            settings = {
+                "num_leaves": leaves,
+                "min_data_in_leaf": least,
+                "learning_rate": 0.05 if len(X) < 5_000 else 0.1,
+                "objective": "l2",
+                "min_data_in_bin": 1,
+                "num_threads": 1,
+                "seed": 0,
+                "verbose": -1,
+            }
+            stop: list[Any] = [lgb.early_stopping(50, verbose=False)]
+            scores: Any = lgb.cv(settings, lgb.Dataset(X, y), 4_000, folds=_folds(X), stratified=False, callbacks=stop)[
+                "valid l2-mean"
+            ]
+            best = min(best, (scores[-1], len(scores), settings), key=lambda each: each[0])
+    booster = lgb.train(best[2], lgb.Dataset(X, y), best[1])
+    return lambda new: np.asarray(booster.predict(new))
+
+
+def xgboost(X: Array, y: Array) -> Predict:
+    """Depth and weight of a leaf by cross-validation, and trees by its early stopping."""
+    import xgboost as xgb
+
+    best: tuple[float, int, dict[str, Any]] = (np.inf, 1, {})
+    for depth in (2, 3, 4, 6, 8):
+        for least in (1, 5):
+            settings = {
+                "max_depth": depth,
+                "min_child_weight": least,
+                "learning_rate": 0.05 if len(X) < 5_000 else 0.1,
+                "nthread": 1,
+                "seed": 0,
+            }
+            folds = list(_folds(X).split(X))
+            scores = xgb.cv(settings, xgb.DMatrix(X, y), 4_000, folds=folds, early_stopping_rounds=50)
+            errors: Any = scores["test-rmse-mean"]
+            best = min(best, (float(errors.iloc[-1]), len(errors), settings), key=lambda each: each[0])
+    booster = xgb.train(best[2], xgb.DMatrix(X, y), best[1])
+    return lambda new: booster.predict(xgb.DMatrix(new))
+
+
+def forest(X: Array, y: Array) -> Predict:
+    """A random forest, features of a split and rows of a leaf by cross-validation."""
+    grid = {"max_features": [0.33, 0.66, 1.0], "min_samples_leaf": [1, 3]}
+    search = GridSearchCV(RandomForestRegressor(200, random_state=0), grid, cv=_folds(X), scoring=MSE)
+    return search.fit(X, y).predict
+
+
+def lasso(X: Array, y: Array) -> Predict:
+    """Lasso on all products of up to three columns, its penalty by cross-validation."""
+    products = PolynomialFeatures(3, interaction_only=True, include_bias=False)
+    model = make_pipeline(products, StandardScaler(), LassoCV(cv=_folds(X), max_iter=3_000))
+    model.fit(1.0 - 2.0 * X, y)
+    return lambda new: model.predict(1.0 - 2.0 * new)
+
+
+def gaussian_process(X: Array, y: Array) -> Predict:
+    """ARD over Hamming distance, all parameters by marginal likelihood, of at most 4,500 rows."""
+    model = CubeGPRegressor("product", random_state=0).fit(X[:4_500].astype(bool), y[:4_500])
+    return lambda new: model.predict(new.astype(bool))
+
+
+def network(X: Array, y: Array) -> Predict:
+    """Two hidden layers, width and penalty by cross-validation, with early stopping from 500 rows on."""
+    mlp = MLPRegressor(early_stopping=len(X) >= 500, max_iter=300, random_state=0)
+    grid = {"mlpregressor__hidden_layer_sizes": [(64, 64), (256, 256)], "mlpregressor__alpha": [1e-4, 1e-1]}
+    centre, scale = y.mean(), y.std() or 1.0
+    folds = KFold(min(3, len(X)), shuffle=True, random_state=0)
+    search = GridSearchCV(make_pipeline(StandardScaler(), mlp), grid, cv=folds, scoring=MSE)
+    model = search.fit(X, (y - centre) / scale)
+    return lambda new: centre + scale * model.predict(new)
+
+
+MSE = "neg_mean_squared_error"
+PEERS = {
+    "LightGBM": lightgbm,
+    "XGBoost": xgboost,
+    "random forest": forest,
+    "Lasso of degree 3": lasso,
+    "Gaussian process, ARD": gaussian_process,
+    "network": network,
+}
+SIDES = {OURS: ours, **PEERS}
+
+
+def tasks(quick: bool, repeats: int) -> list[Task]:
+    """All of them, the cheap ones first."""
+    if quick:
+        return [Task("LLVM", 0.05, 0), Task("x264", 16, 0)]
+    shares = [Task(name, share, seed) for share in SHARES for seed in range(repeats) for name in TABLES]
+    return [Task(name, m, seed) for name in DEEPPERF for m in DEEPPERF[name] for seed in range(repeats)] + shares
+
+
+def measured(task: Task, side: str) -> dict[str, Any]:
+    """Error and seconds of the processor of one side."""
+    X, y, new, actual = task.split()
+    start = time.process_time()
+    predicted = SIDES[side](X, np.log(y) if task.is_relative else y)(new)
+    took = time.process_time() - start
+    error = task.error(np.exp(predicted) if task.is_relative else predicted, actual)
+    return {**asdict(task), "side": side, "error": error, "seconds": took}
+
+
+def measure(tasks: Sequence[Task], sides: Sequence[str], kept: Path | None) -> Iterator[dict[str, Any]]:
+    """A row for each task and side; those that the file has are read from it."""
+    known = list(map(json.loads, kept.read_text().splitlines())) if kept and kept.exists() else []
+    for task in tasks:
+        for side in sides:
+            name = {**asdict(task), "side": side}
+            row = next((row for row in known if row | name == row), None)
+            if row is None:
+                row = measured(task, side)
+                print(f"{task.work}, seed {task.seed}, {side}: {row['error']:.4g}, {row['seconds']:.1f} s", flush=True)
+                if kept:
+                    append_row(kept, {**row, **machine()})
+            yield row
+
+
+def figures(rows: Sequence[dict[str, Any]]) -> Iterator[Figure]:
+    """Errors of every task, means over its seeds, and the bars."""
+    errors: dict[Task, dict[str, float]] = {}
+    for row in rows:
+        errors.setdefault(Task(row["table"], row["rows"], row["seed"]), {})[row["side"]] = row["error"]
+    ratios: dict[float, list[float]] = {}
+    for work in dict.fromkeys(task.work for task in errors):
+        drawn = {task: of_side for task, of_side in errors.items() if task.work == work}
+        first = next(iter(drawn))
+        sides = list(drawn[first])
+        means = {side: [of_side[side] for of_side in drawn.values() if side in of_side] for side in sides}
+        published = DEEPPERF.get(first.table, {}).get(int(first.rows)) if first.is_relative else None
+        for side in sides:
+            bar = published if side == OURS else None
+            yield Figure.of(work, side, means[side], "%" if first.is_relative else "", most=bar)
+        if published is not None:
+            yield Figure(work, "DeepPerf, as published", published, "%")
+        found = [
+            of_side[OURS] / min(error for side, error in of_side.items() if side != OURS)
+            for of_side in drawn.values()
+            if OURS in of_side and len(of_side) > 1
+        ]
+        if found:
+            yield Figure.of(work, "ours over the best peer", found, TIMES, most=None if first.is_relative else WORST)
+            ratios.setdefault(0.0 if first.is_relative else first.rows, []).extend(found)
+    for share, found in ratios.items():
+        work, bar = (f"all, {share:.0%}", SHARES[share]) if share else ("configurations", 1.0)
+        mean = float(np.exp(np.mean(np.log(found))))
+        yield Figure(work, "ours over the best peer, geometric mean", mean, TIMES, most=bar)
+
+
+def main() -> int:
+    """Measure, print the table, keep the rows."""
+    parser = options(__doc__, repeats=2)
+    parser.add_argument("--only", nargs="+", help="tables to measure")
+    parser.add_argument("--sizes", nargs="+", type=float, help="shares, or numbers, of rows")
+    parser.add_argument("--sides", nargs="+", choices=SIDES, help="sides to measure, by default all")
+    parser.add_argument("--rows", type=Path, help="file that keeps each error")
+    arguments = parser.parse_args()
+    wanted = [
+        task
+        for task in tasks(arguments.quick, arguments.repeats)
+        if task.table in (arguments.only or [task.table]) and task.rows in (arguments.sizes or [task.rows])
+    ]
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rows = list(measure(wanted, arguments.sides or list(SIDES), arguments.rows))
+    return report("landscapes", list(figures(rows)), arguments.out)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,76 @@
+"""Ensembles of the models of a table of bits: their weighted mean, by the rows that each has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.fit.held_out import HeldOutScores
+from sparsact.fit.sums import RowSample, values
+from sparsact.hypercube import points, signs_to_bits
+from sparsact.learners.cube_ensemble import CubeEnsemble, stacking_weights
+
+Array = NDArray[np.float64]
+
+PRIOR = {"trees": 0.5, "low-degree": 0.0, "sparse": 0.0}  # of a Gaussian process 1
+FEW_ROWS = 100  # below, models of no prior weight are left out
+
+
+def fitted_ensemble(
+    members: Mapping[str, tuple[Any, HeldOutScores]], sample: RowSample, n_columns: int
+) -> tuple[CubeEnsemble, HeldOutScores]:
+    """The weighted mean of fitted models, and its held-out scores.
+
+    Predictions are clipped to the range of the targets. The weights of all rows are learned from the predictions of
+    rows left out; those that a fold is scored with, from the other folds.
+
+    Parameters
+    ----------
+    members : mapping
+        By name a model and its held-out scores; names begin with a kind of model.
+    sample : RowSample
+        The rows of the scores.
+    n_columns : int
+        Bits of a row.
+    """
+    prior = {name: PRIOR.get(name.split()[0], 1.0) for name in members}
+    n_rows = min(len(scores.folds) for _, scores in members.values())
+    if n_rows < FEW_ROWS:
+        members = {name: member for name, member in members.items() if prior[name]}
+    held_out = [_rows_of(scores, sample, n_rows) for _, scores in members.values()]
+    first = held_out[0]
+    y, folds = first.actual[:, 0], first.folds
+    predicted = np.column_stack([scores.predicted[:, 0] for scores in held_out])
+    weights_0 = np.array([prior[name] for name in members])
+    weights_0 /= weights_0.sum()
+    stacked = np.empty(len(y))
+    for fold in np.unique(folds):
+        seen, left = folds != fold, folds == fold
+        low, high = y[seen].min(), y[seen].max()
+        predicted[left] = predicted[left].clip(low, high)
+        stacked[left] = predicted[left] @ stacking_weights(predicted[seen].clip(low, high), y[seen], weights_0)
+    weights = stacking_weights(predicted, y, weights_0)
+    cube = signs_to_bits(points(n_columns))
+    whole = [values(model, cube)[:, 0].clip(y.min(), y.max()) for model, _ in members.values()]
+    of_all = np.asarray(weights @ np.array(whole))
+    ensemble = CubeEnsemble(of_all, dict(zip(members, weights.tolist(), strict=True)), np.abs(stacked - y))
+    return ensemble, replace(first, predicted=stacked[:, None])
+
+
+def _rows_of(scores: HeldOutScores, sample: RowSample, n_rows: int) -> HeldOutScores:
+    """The scores of a sample of so many rows."""
+    places = np.searchsorted(sample.smallest(len(scores.folds)), sample.smallest(n_rows))
+    return HeldOutScores(scores.actual[places], scores.predicted[places], scores.folds[places])
+
+
+def with_deviations(ensemble: CubeEnsemble, process: Any) -> CubeEnsemble:
+    """An ensemble whose coefficients have the posterior deviations of one of its Gaussian processes.
+
+    The distance between both functions' coefficients is added, as the root of the sum of squares.
+    """
+    away = ensemble.spectrum_.coefficients - process.spectrum_.coefficients
+    return ensemble.with_deviations(np.hypot(process.standard_errors(), away))

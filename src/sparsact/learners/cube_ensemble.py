@@ -1,0 +1,205 @@
+"""CubeEnsemble: a weighted mean of fitted models of bits, kept as its values at all points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from statistics import NormalDist
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import nnls
+
+from sparsact.fourier import Spectrum, walsh_hadamard
+from sparsact.hypercube import masks_of
+from sparsact.learners.points import Encoding, pack
+from sparsact.saving import modelfile, schema
+from sparsact.saving.schema import ArrayField, Arrays, State
+from sparsact.validation.arrays import checked_reals, checked_subset
+from sparsact.validation.parameters import checked_probability
+
+Array = NDArray[np.float64]
+
+LARGEST_CUBE = 20  # coordinates
+RIDGE = 5.0  # c of the weights
+NEAR_ZERO = 1e-12
+_MOST_RESIDUALS = 4_096  # that are kept, evenly spaced among the sorted ones
+_ARRAYS = {
+    "values": ArrayField("N", finite=True),
+    "weights": ArrayField("k", finite=True, nonnegative=True),
+    "residuals": ArrayField("r", finite=True, nonnegative=True),
+    "deviations": ArrayField("N", finite=True, nonnegative=True, optional=True),
+}
+
+
+class CubeEnsemble:
+    r"""A weighted mean of fitted models of up to 20 columns of bits, as its :math:`2^n` values.
+
+    Whatever the models are, trees among them, their mean is a function on the cube: its Walsh spectrum is exact, and
+    its file holds numbers only.
+
+    Parameters
+    ----------
+    values : array-like of shape (2**n,)
+        Values at all points; bit i of a point is bit i of its number.
+    weights : mapping of str to float
+        Weights of the models, by their names.
+    residuals : array-like of shape (r,)
+        Absolute errors at rows that the models had not seen.
+    deviations : array-like of shape (2**n,), optional
+        Posterior standard deviations of the coefficients, in the order of the points.
+
+    Attributes
+    ----------
+    weights_ : dict
+        The weights.
+    spectrum_ : Spectrum
+        Exact Fourier spectrum.
+    n_features_in_ : int
+        n.
+    encoding_ : str
+        ``"bits"``: rows to predict hold 0 and 1, or booleans.
+
+    Examples
+    --------
+    >>> from sparsact.learners import CubeEnsemble
+    >>> model = CubeEnsemble([0.0, 1.0, 1.0, 2.0], {"a": 0.7, "b": 0.3}, residuals=[0.1, 0.2, 0.1, 0.3])
+    >>> model.predict([[0, 1], [1, 1]]).tolist()
+    [1.0, 2.0]
+    >>> dict(model.spectrum_.items())
+    {(): 1.0, (0,): -0.5, (1,): -0.5}
+    >>> model.prediction_intervals([[0, 1]], confidence=0.5).tolist()
+    [[0.8, 1.2]]
+    """
+
+    encoding_: Encoding = "bits"
+    table_encoding_: str
+
+    def __init__(
+        self,
+        values: ArrayLike,
+        weights: Mapping[str, float],
+        residuals: ArrayLike,
+        deviations: ArrayLike | None = None,
+    ) -> None:
+        self._values = checked_reals(values, "`values`")
+        n = self._values.size.bit_length() - 1
+        if self._values.shape != (1 << n,) or not 1 <= n <= LARGEST_CUBE:
+            raise ValueError(
+                f"`values` holds 2**n numbers, for n from 1 to {LARGEST_CUBE}; got shape {self._values.shape}."
+            )
+        self.weights_ = {name: float(weight) for name, weight in weights.items()}
+        self._residuals = np.sort(checked_reals(residuals, "`residuals`"))
+        if self._residuals.ndim != 1 or not self._residuals.size or self._residuals[0] < 0:
+            raise ValueError("`residuals` holds at least one number, none of them negative.")
+        if len(self._residuals) > _MOST_RESIDUALS:
+            places = np.linspace(0, len(self._residuals) - 1, _MOST_RESIDUALS).round().astype(np.intp)
+            self._residuals = self._residuals[places]
+        self._deviations = None if deviations is None else checked_reals(deviations, "`deviations`")
+        if self._deviations is not None and self._deviations.shape != self._values.shape:
+            raise ValueError(f"`deviations` has shape {self._deviations.shape}, and `values` {self._values.shape}.")
+        self.n_features_in_ = n
+
+    def predict(self, X: ArrayLike) -> Array:
+        """Values at rows of bits X (m, n), (m,)."""
+        rows = np.asarray(X)
+        if rows.ndim != 2 or rows.shape[1] != self.n_features_in_:
+            raise ValueError(f"`X` must have {self.n_features_in_} columns; got shape {rows.shape}.")
+        codes = pack(rows, "bits").codes()
+        return self._values[codes[:, 0].astype(np.intp)]
+
+    def prediction_intervals(self, X: ArrayLike, confidence: float = 0.95) -> Array:
+        r"""Intervals (m, 2) around :meth:`predict` as wide as the held-out errors ask for.
+
+        The half width is the :math:`\lceil c\,(r + 1) \rceil`-th smallest of the r absolute errors, the same for all
+        rows: of exchangeable rows, a share c lies inside, whatever the noise. Infinite where r is too small for c.
+        """
+        rank = int(np.ceil(checked_probability(confidence, "`confidence`") * (len(self._residuals) + 1)))
+        reach = self._residuals[rank - 1] if rank <= len(self._residuals) else np.inf
+        return np.asarray(self.predict(X)[:, None] + np.array([-reach, reach]))
+
+    def with_deviations(self, deviations: ArrayLike) -> Self:
+        """The same with other deviations."""
+        return type(self)(self._values, self.weights_, self._residuals, deviations)
+
+    @property
+    def spectrum_(self) -> Spectrum:
+        """Exact Fourier spectrum over the signs, +1 where a bit is 0."""
+        return Spectrum.from_coefficients(np.asarray(walsh_hadamard(self._values)))
+
+    def standard_errors(self, subsets: Iterable[Iterable[int]]) -> Array:
+        """Posterior standard deviations of the coefficients of ``subsets``, (N,); NaN where none were given."""
+        numbers = self._numbers(subsets)
+        return np.full(len(numbers), np.nan) if self._deviations is None else self._deviations[numbers]
+
+    def confidence_intervals(self, subsets: Iterable[Iterable[int]], confidence: float = 0.95) -> Array:
+        """Central posterior intervals of the coefficients of ``subsets``, (N, 2)."""
+        named = [checked_subset(subset) for subset in subsets]
+        reach = NormalDist().inv_cdf((1 + checked_probability(confidence, "`confidence`")) / 2)
+        coefficients = self.spectrum_.coefficients[self._numbers(named)]
+        return np.asarray(coefficients[:, None] + self.standard_errors(named)[:, None] * np.array([-reach, reach]))
+
+    def _numbers(self, subsets: Iterable[Iterable[int]]) -> NDArray[np.intp]:
+        """Numbers of subsets in table order."""
+        named = [checked_subset(subset) for subset in subsets]
+        masks_of(named, self.n_features_in_)  # validates the coordinates
+        return np.array([sum(1 << i for i in subset) for subset in named], dtype=np.intp)
+
+    def save(self, path: str | Path) -> None:
+        """Write the ensemble to one file, which :func:`sparsact.load` reads back."""
+        state: State = {"names": list(self.weights_)}
+        if hasattr(self, "table_encoding_"):
+            state["table_encoding_"] = self.table_encoding_
+        arrays = {
+            "values": self._values,
+            "weights": np.array(list(self.weights_.values())),
+            "residuals": self._residuals,
+        }
+        if self._deviations is not None:
+            arrays["deviations"] = self._deviations
+        modelfile.write(path, type(self).__name__, state, arrays)
+
+    @classmethod
+    def _from_file(cls, state: State, arrays: Arrays) -> Self:
+        """The ensemble that :meth:`save` wrote."""
+        names = schema.as_strs(state["names"], "names")
+        read = schema.read_arrays(_ARRAYS, arrays, k=len(names))
+        ensemble = cls(
+            read["values"],
+            dict(zip(names, read["weights"].tolist(), strict=True)),
+            read["residuals"],
+            read.get("deviations"),
+        )
+        if "table_encoding_" in state:
+            ensemble.table_encoding_ = schema.as_str(state["table_encoding_"], "table_encoding_")
+        return ensemble
+
+    def __repr__(self) -> str:
+        named = ", ".join(f"{name} {weight:.2f}" for name, weight in self.weights_.items() if weight >= 0.005)
+        return f"<CubeEnsemble on {self.n_features_in_} coordinates: {named}>"
+
+
+def stacking_weights(predicted: Array, y: Array, prior: Array) -> Array:
+    r"""Weights of models by their out-of-fold predictions (m, k) of targets y (m,).
+
+    They minimise, over all w that are not negative and sum to 1,
+
+    .. math:: \frac1m \|P w - y\|^2 + \frac{c}{m}\, e\, \|w - w_0\|^2,
+
+    with the prior weights :math:`w_0`, c = 5 and e the least mean squared error among the models: few rows leave the
+    prior as it is, many overrule it.
+
+    References
+    ----------
+    .. [1] L. Breiman, "Stacked regressions", Machine Learning 24, 1996.
+    """
+    errors = predicted - y[:, None]
+    products = errors.T @ errors / len(y)  # w' E'E w / m is the error of the mean, as the weights sum to 1
+    least, largest = float(products.diagonal().min()), float(products.diagonal().max())
+    pull = RIDGE / len(y) * max(least, NEAR_ZERO * largest, np.finfo(float).tiny)
+    root = np.linalg.cholesky(products / pull + np.eye(len(prior))).T
+    sum_to_one = np.full((1, len(prior)), 1e3 * np.sqrt(largest / pull + 1))
+    targets = np.append(np.linalg.solve(root.T, prior), sum_to_one[0, 0])
+    weights = nnls(np.concatenate([root, sum_to_one]), targets)[0]
+    return np.asarray(weights / weights.sum())
