@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 from sparsact.datasets import Encoding, Table
 from sparsact.fit.explain import CONFIDENCE, Term, intervals
@@ -18,37 +24,85 @@ MOST_ROWS = 30_000
 KERNELS_OF_FEW = ("degree", "product", "degree_site")  # with more parameters, few rows mislead
 KERNELS = ("product", "product + product", "degree_site + product", "degree_site_pair")
 FEW_ROWS = 100
+LEAST_ROWS_TO_WARP = 80
 HYPERPARAMETER_ROWS = 800
 TERMS = 40  # whose variances are computed
 
+Array = NDArray[np.float64]
 Fitted = tuple[Any, HeldOutScores]
 
 
-def fitted_processes(table: Table, options: FitOptions, sample: RowSample, stages: Stages) -> dict[str, Fitted]:
+@dataclass(frozen=True)
+class WarpedProcess:
+    """A Gaussian process of a monotone function of the target, and an isotonic regression back."""
+
+    process: CubeGPRegressor
+    back: Any
+
+    def predict(self, X: NDArray[Any]) -> Array:
+        """Values (m,)."""
+        return np.asarray(self.back.predict(self.process.predict(X)))
+
+
+def fitted_processes(
+    table: Table, options: FitOptions, sample: RowSample, stages: Stages, *, warped: bool
+) -> dict[str, Fitted]:
     """By kernel a Gaussian process of every row, or of a sample of many, and how such processes predict left-out folds.
 
     Those of the folds learn their hyperparameters from rows outside of the fold; the search begins at those of all.
+    With ``warped``, and not too few rows, some are of a monotone function of the target (:class:`WarpedProcess`).
     """
     X, y, folds = sample.at_most(MOST_ROWS)
-    X = X.astype(bool)  # bits, even where all are 1
+    X, target = X.astype(bool), table.encoding.targets[0]  # bits, even where all are 1
     kernels = KERNELS if len(X) >= FEW_ROWS else KERNELS_OF_FEW
+    tasks = {kernel: (kernel, y) for kernel in kernels}
+    if warped and len(X) >= LEAST_ROWS_TO_WARP:
+        tasks |= {f"product of {name}": ("product", warp(y)) for name, warp in WARPS.items()}
     found: dict[str, Fitted] = {}
-    with stages.stage("fitting Gaussian processes", len(kernels) * (options.folds + 1) * len(X)) as on_rows:
-        for kernel in kernels:
+    with stages.stage("fitting Gaussian processes", len(tasks) * (options.folds + 1) * len(X)) as on_rows:
+        for name, (kernel, values) in tasks.items():
             process = CubeGPRegressor(
                 kernel,
                 n_hyperparameter_rows=HYPERPARAMETER_ROWS,
                 warm_start=True,
                 domain="cube",
                 random_state=options.random_state,
-            ).fit(X, y)
+            ).fit(X, values)
             on_rows(len(X))
             models = []
             for fold in range(options.folds):
-                models.append(copy(process).fit(X[folds != fold], y[folds != fold]))
+                models.append(copy(process).fit(X[folds != fold], values[folds != fold]))
                 on_rows(len(X))
-            found[kernel] = process, HeldOutScores.of(models, table.encoding.targets[0], X, y, folds)
+            scores = HeldOutScores.of(models, target, X, values, folds)
+            found[name] = (process, scores) if values is y else _unwarped(process, scores, y)
     return found
+
+
+def _unwarped(process: CubeGPRegressor, scores: HeldOutScores, y: Array) -> Fitted:
+    """In units of the target: isotonic regression on predictions of rows left out, of a fold on those of the others."""
+    from sklearn.isotonic import IsotonicRegression
+
+    def back(rows: Any) -> Any:
+        return IsotonicRegression(out_of_bounds="clip").fit(scores.predicted[rows, 0], y[rows])
+
+    predicted = np.empty_like(scores.predicted)
+    for fold in np.unique(scores.folds):
+        left = scores.folds == fold
+        predicted[left, 0] = back(~left).predict(scores.predicted[left, 0])
+    return WarpedProcess(process, back(slice(None))), HeldOutScores(y[:, None], predicted, scores.folds)
+
+
+def normal_scores(y: Array) -> Array:
+    """Quantiles of the normal distribution at the ranks."""
+    return np.asarray(ndtri((rankdata(y) - 0.5) / len(y)))
+
+
+def inverse_sines(y: Array) -> Array:
+    """Logarithms of large distances from the median, in both directions."""
+    return np.arcsinh((y - np.median(y)) / (0.3 * y.std() or 1.0))
+
+
+WARPS = {"normal scores": normal_scores, "inverse sines": inverse_sines}
 
 
 def gp_terms(model: Any, encoding: Encoding, n_terms: int = TERMS) -> tuple[Term, ...]:
