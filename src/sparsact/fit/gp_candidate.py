@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -17,13 +19,15 @@ from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample
+from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners import CubeGPRegressor
 
 MOST_COLUMNS = 16  # a transform of 2**16 numbers takes a millisecond
 MOST_ROWS = 30_000
 KERNELS_OF_FEW = ("degree", "product", "degree_site")  # with more parameters, few rows mislead
 KERNELS = ("product", "product + product", "degree_site + product", "degree_site_pair")
-FEW_ROWS = 100
+KERNELS_OF_MANY = ("degree_site + product", "degree_site_pair")  # which hold the others as special cases
+FEW_ROWS, MANY_ROWS = 100, 10_000
 LEAST_ROWS_TO_WARP = 80
 HYPERPARAMETER_ROWS = 800
 TERMS = 40  # whose variances are computed
@@ -54,28 +58,39 @@ def fitted_processes(
     """
     X, y, folds = sample.at_most(MOST_ROWS)
     X, target = X.astype(bool), table.encoding.targets[0]  # bits, even where all are 1
-    kernels = KERNELS if len(X) >= FEW_ROWS else KERNELS_OF_FEW
-    tasks = {kernel: (kernel, y) for kernel in kernels}
-    if warped and len(X) >= LEAST_ROWS_TO_WARP:
+    tasks = {kernel: (kernel, y) for kernel in kernels_for(len(X))}
+    if warped and LEAST_ROWS_TO_WARP <= len(X) < MANY_ROWS:
         tasks |= {f"product of {name}": ("product", warp(y)) for name, warp in WARPS.items()}
+
+    def fitted(task: tuple[str, Array]) -> Fitted:
+        kernel, values = task
+        process = CubeGPRegressor(
+            kernel,
+            n_hyperparameter_rows=HYPERPARAMETER_ROWS,
+            warm_start=True,
+            domain="cube",
+            random_state=options.random_state,
+        ).fit(X, values)
+        models = [copy(process).fit(X[folds != fold], values[folds != fold]) for fold in range(options.folds)]
+        scores = HeldOutScores.of(models, target, X, values, folds)
+        return (process, scores) if values is y else _unwarped(process, scores, y)
+
     found: dict[str, Fitted] = {}
-    with stages.stage("fitting Gaussian processes", len(tasks) * (options.folds + 1) * len(X)) as on_rows:
-        for name, (kernel, values) in tasks.items():
-            process = CubeGPRegressor(
-                kernel,
-                n_hyperparameter_rows=HYPERPARAMETER_ROWS,
-                warm_start=True,
-                domain="cube",
-                random_state=options.random_state,
-            ).fit(X, values)
-            on_rows(len(X))
-            models = []
-            for fold in range(options.folds):
-                models.append(copy(process).fit(X[folds != fold], values[folds != fold]))
-                on_rows(len(X))
-            scores = HeldOutScores.of(models, target, X, values, folds)
-            found[name] = (process, scores) if values is y else _unwarped(process, scores, y)
+    n_rows = (options.folds + 1) * len(X)
+    with (
+        stages.stage("fitting Gaussian processes", len(tasks) * n_rows) as on_rows,
+        blas_threads(0),  # a thread for each process instead
+        ThreadPoolExecutor(min(len(tasks), os.cpu_count() or 1)) as threads,
+    ):
+        for name, result in zip(tasks, threads.map(fitted, tasks.values()), strict=True):
+            found[name] = result
+            on_rows(n_rows)
     return found
+
+
+def kernels_for(n_rows: int) -> tuple[str, ...]:
+    """Kernels that are worth their time."""
+    return KERNELS_OF_FEW if n_rows < FEW_ROWS else KERNELS if n_rows < MANY_ROWS else KERNELS_OF_MANY
 
 
 def _unwarped(process: CubeGPRegressor, scores: HeldOutScores, y: Array) -> Fitted:
