@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +17,7 @@ from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample
-from sparsact.kernels.dispatch import blas_threads
+from sparsact.fit.threads import in_threads
 from sparsact.learners import CubeGPRegressor
 
 MOST_COLUMNS = 16  # a transform of 2**16 numbers takes a millisecond
@@ -77,12 +75,8 @@ def fitted_processes(
 
     found: dict[str, Fitted] = {}
     n_rows = (options.folds + 1) * len(X)
-    with (
-        stages.stage("fitting Gaussian processes", len(tasks) * n_rows) as on_rows,
-        blas_threads(0),  # a thread for each process instead
-        ThreadPoolExecutor(min(len(tasks), os.cpu_count() or 1)) as threads,
-    ):
-        for name, result in zip(tasks, threads.map(fitted, tasks.values()), strict=True):
+    with stages.stage("fitting Gaussian processes", len(tasks) * n_rows) as on_rows:
+        for name, result in zip(tasks, in_threads(fitted, tasks.values()), strict=True):
             found[name] = result
             on_rows(n_rows)
     return found

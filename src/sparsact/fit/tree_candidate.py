@@ -15,12 +15,14 @@ from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample, as_numbers
+from sparsact.fit.threads import in_threads
 
 MOST_ROWS = 30_000
 MOST_NUMBERS = 1 << 22  # rows times columns times functions
 LEAVES = (8, 16)  # of a tree: the sizes that are compared
 TREES, LEARNING_RATE, LEAST_ROWS = 150, 0.1, 2
 MANY_ROWS = 5_000  # from there on, twice the trees
+MOST_FOR_TWO = 10_000  # rows: beyond, only the larger trees are tried
 
 
 @dataclass(frozen=True)
@@ -48,17 +50,26 @@ def fitted_trees(
     target, n_functions = table.encoding.targets[0], len(function_names(table.encoding))
     X, y, folds = sample.at_most(min(MOST_ROWS, MOST_NUMBERS // (len(table.feature_names) * n_functions)))
     functions = as_numbers(target, y).reshape(len(y), -1)
-    found = {}
-    with stages.stage("fitting trees", len(LEAVES) * (options.folds + 1) * len(X)) as on_rows:
-        for leaves in LEAVES:
-            fits = []
-            for fold in (None, *range(options.folds)):
-                rows = slice(None) if fold is None else folds != fold
-                fits.append(_boosted(X[rows], functions[rows], leaves, options.random_state))
-                on_rows(len(X))
-            scores = HeldOutScores.of([BoostedTrees([fit]) for fit in fits[1:]], target, X, y, folds)
-            found[f"trees of {leaves} leaves"] = BoostedTrees(fits), scores
-    return found
+    sizes = LEAVES if len(X) < MOST_FOR_TWO else LEAVES[-1:]
+    tasks = [(leaves, fold) for leaves in sizes for fold in (None, *range(options.folds))]
+
+    def fitted(task: tuple[int, int | None]) -> list[Any]:
+        leaves, fold = task
+        rows = slice(None) if fold is None else folds != fold
+        return _boosted(X[rows], functions[rows], leaves, options.random_state)
+
+    fits: dict[int, list[list[Any]]] = {leaves: [] for leaves in sizes}
+    with stages.stage("fitting trees", len(tasks) * len(X)) as on_rows:
+        for (leaves, _), fit in zip(tasks, in_threads(fitted, tasks), strict=True):
+            fits[leaves].append(fit)
+            on_rows(len(X))
+    return {
+        f"trees of {leaves} leaves": (
+            BoostedTrees(found),
+            HeldOutScores.of([BoostedTrees([fit]) for fit in found[1:]], target, X, y, folds),
+        )
+        for leaves, found in fits.items()
+    }
 
 
 def _boosted(X: NDArray[Any], y: NDArray[np.float64], leaves: int, seed: int) -> list[Any]:
