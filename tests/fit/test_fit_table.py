@@ -13,7 +13,9 @@ from commands import fit_json, run
 import sparsact as sa
 from sparsact.datasets import encoded_table
 from sparsact.environment import Interrupted
+from sparsact.fit.gp_candidate import KERNELS, WARPS
 from sparsact.fit.sparse_candidate import degrees_to_scan
+from sparsact.fit.tree_candidate import LEAVES
 
 M = 211
 MEASURED = {"seconds", "peak_memory_bytes"}
@@ -191,10 +193,17 @@ def test_progress_counts_the_rows_of_every_stage(folder):
     seen = []
     result = sa.fit_table(folder / "t.csv", "y", columns=BITS, progress=lambda now: seen.append(vars(now) | {}))
     last = {now["stage"]: now for now in seen}
-    stages = ["reading", "choosing", "searching monomials", "fitting Gaussian processes", "summing up"]
-    assert list(last) == stages == list(dict(result.resources.stages))
-    n_searches = 1 + 5 * len(degrees_to_scan(len(BITS), M))
-    assert [now["n_rows"] for now in last.values()] == [M, M, n_searches * M, 6 * M, 0]
+    rows_of = {
+        "reading": M,
+        "choosing": M,
+        "searching monomials": (1 + 5 * len(degrees_to_scan(len(BITS), M))) * M,
+        "fitting Gaussian processes": (len(KERNELS) + len(WARPS)) * 6 * M,
+        "fitting trees": len(LEAVES) * 6 * M,
+        "weighting models": 0,
+        "summing up": 0,
+    }
+    assert list(last) == list(rows_of) == list(dict(result.resources.stages))
+    assert [now["n_rows"] for now in last.values()] == list(rows_of.values())
     assert [now["seconds"] for now in last.values()] == list(dict(result.resources.stages).values())
 
 

@@ -29,10 +29,10 @@ def landscape(seed):
 @pytest.fixture(scope="module")
 def chosen():
     table, _ = landscape(0)
-    return sa.fit_table(table.sample(frac=0.4, random_state=0), "y")
+    return sa.fit_table(table.sample(frac=0.4, random_state=0), "y", model="gp")
 
 
-def test_a_smooth_landscape_is_a_process(chosen):
+def test_a_smooth_landscape_is_predicted_by_a_process(chosen):
     assert chosen.choices.kind == "gp"
     process, polynomial = chosen.choices.models[:2]
     assert process.r2.mean > polynomial.r2.mean

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 MAX_LISTED = 5_000_000
 SINGLE = tuple(kind for kind in NAMES if kind != "ensemble")  # kinds that no polynomial is compared with, if asked for
-HANDICAPS = {"ensemble": 1.01, "gp": 1.03}  # factors of errors: polynomials explain more; a kernel is the best of four
+HANDICAPS = {"ensemble": 1.01, "gp": 1.1}  # factors of errors: polynomials explain more; a kernel is the best of four
 DOUBTED = 10  # rows
+NEAR_ZERO = 1e-12  # of the largest error: models this exact are equals
 ROWS_FOR_NETWORKS = range(1_000, 100_001)  # unless they are asked for
 
 
@@ -171,7 +172,9 @@ def select_model(selected: Selected, scores: Mapping[str, HeldOutScores], reason
     handicaps = HANDICAPS.copy()
     if "ensemble" in scores:  # of few rows, held-out errors say little, and a mean of models is the safer choice
         handicaps["ensemble"] = max(0.1, handicaps["ensemble"] - DOUBTED / len(scores["ensemble"].folds))
-    kind = asked if asked in found else min(found, key=lambda kind: _error(found[kind]) * handicaps.get(kind, 1.0))
+    errors = {kind: _error(model) * handicaps.get(kind, 1.0) for kind, model in found.items()}
+    rounding = NEAR_ZERO * max(errors.values())
+    kind = asked if asked in found else min(errors, key=lambda kind: max(errors[kind], rounding))
     winner = found.pop(kind)
     if asked == "auto" and found:
         rival = min(found.values(), key=_error)

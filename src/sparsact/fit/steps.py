@@ -44,6 +44,7 @@ from sparsact.fit.scores import CVCandidate, FoldScores
 from sparsact.fit.sparse_candidate import fitted_sparse
 from sparsact.fit.sums import MAX_HELD_OUT, FoldSums, Prediction, RowSample, as_numbers
 from sparsact.fit.tree_candidate import fitted_trees
+from sparsact.learners import CubeGPRegressor
 from sparsact.memory import peak_memory
 
 
@@ -120,8 +121,9 @@ class FitSteps:
             models["sparse"], scores["sparse"] = fitted_sparse(table, options, sample, self.stages)
         members: dict[str, Fitted] = {}
         if "gp" in kinds:
-            processes = fitted_processes(table, options, sample, self.stages)
-            models["gp"], scores["gp"] = max(processes.values(), key=_r2)
+            processes = fitted_processes(table, options, sample, self.stages, warped="ensemble" in kinds)
+            unwarped = [fitted for fitted in processes.values() if isinstance(fitted[0], CubeGPRegressor)]
+            models["gp"], scores["gp"] = max(unwarped, key=_r2)
             members |= processes
         if "trees" in kinds:
             trees = fitted_trees(table, options, sample, self.stages)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from sparsact.datasets import Table
 from sparsact.fit.explain import function_names
@@ -14,55 +15,72 @@ from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample, as_numbers
+from sparsact.fit.threads import in_threads
 
 MOST_ROWS = 30_000
 MOST_NUMBERS = 1 << 22  # rows times columns times functions
 LEAVES = (8, 16)  # of a tree: the sizes that are compared
 TREES, LEARNING_RATE, LEAST_ROWS = 150, 0.1, 2
+MANY_ROWS = 5_000  # from there on, twice the trees
+MOST_FOR_TWO = 10_000  # rows: beyond, only the larger trees are tried
 
 
 @dataclass(frozen=True)
 class BoostedTrees:
-    """Trees of each function of a target, fitted by least squares."""
+    """Boosted trees of each function of a target, by least squares: a mean of several fits, whose spread it lessens.
 
-    trees: list[Any]
+    ``fits`` has for each fit the trees of each function; the first counts as much as the others together.
+    """
+
+    fits: list[list[Any]]
 
     def predict(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Values (m, functions)."""
-        return np.stack([each.predict(X) for each in self.trees], axis=1)
+        values = [np.stack([trees.predict(X) for trees in fit], axis=1) for fit in self.fits]
+        return np.asarray((values[0] + np.mean(values[1:] or values, axis=0)) / 2)
 
 
 def fitted_trees(
     table: Table, options: FitOptions, sample: RowSample, stages: Stages
 ) -> dict[str, tuple[BoostedTrees, HeldOutScores]]:
-    """By leaves of a tree, boosted trees of every row, or of a sample of many, and their held-out scores."""
+    """By leaves of a tree, boosted trees of a table, or of a sample of many rows, and their held-out scores.
+
+    Half of their mean is the fit to all rows, half the fits without a fold.
+    """
     target, n_functions = table.encoding.targets[0], len(function_names(table.encoding))
     X, y, folds = sample.at_most(min(MOST_ROWS, MOST_NUMBERS // (len(table.feature_names) * n_functions)))
     functions = as_numbers(target, y).reshape(len(y), -1)
-    found = {}
-    with stages.stage("fitting trees", len(LEAVES) * (options.folds + 1) * len(X)) as on_rows:
-        for leaves in LEAVES:
-            models = []
-            for fold in (None, *range(options.folds)):
-                rows = slice(None) if fold is None else folds != fold
-                models.append(_boosted(X[rows], functions[rows], leaves, options.random_state))
-                on_rows(len(X))
-            scores = HeldOutScores.of(models[1:], target, X, y, folds)
-            found[f"trees of {leaves} leaves"] = models[0], scores
-    return found
+    sizes = LEAVES if len(X) < MOST_FOR_TWO else LEAVES[-1:]
+    tasks = [(leaves, fold) for leaves in sizes for fold in (None, *range(options.folds))]
+
+    def fitted(task: tuple[int, int | None]) -> list[Any]:
+        leaves, fold = task
+        rows = slice(None) if fold is None else folds != fold
+        return _boosted(X[rows], functions[rows], leaves, options.random_state)
+
+    fits: dict[int, list[list[Any]]] = {leaves: [] for leaves in sizes}
+    with stages.stage("fitting trees", len(tasks) * len(X)) as on_rows:
+        for (leaves, _), fit in zip(tasks, in_threads(fitted, tasks), strict=True):
+            fits[leaves].append(fit)
+            on_rows(len(X))
+    return {
+        f"trees of {leaves} leaves": (
+            BoostedTrees(found),
+            HeldOutScores.of([BoostedTrees([fit]) for fit in found[1:]], target, X, y, folds),
+        )
+        for leaves, found in fits.items()
+    }
 
 
-def _boosted(X: NDArray[Any], y: NDArray[np.float64], leaves: int, seed: int) -> BoostedTrees:
+def _boosted(X: NDArray[Any], y: NDArray[np.float64], leaves: int, seed: int) -> list[Any]:
     from sklearn.ensemble import HistGradientBoostingRegressor  # loads slowly
 
-    def trees(of_function: NDArray[np.float64]) -> Any:
-        return HistGradientBoostingRegressor(
-            learning_rate=LEARNING_RATE,
-            max_iter=TREES,
-            max_leaf_nodes=leaves,
-            min_samples_leaf=LEAST_ROWS,
-            early_stopping=False,
-            random_state=seed,
-        ).fit(X, of_function)
-
-    return BoostedTrees([trees(of_function) for of_function in y.T])
+    trees = HistGradientBoostingRegressor(
+        learning_rate=LEARNING_RATE,
+        max_iter=TREES if len(X) < MANY_ROWS else 2 * TREES,
+        max_leaf_nodes=leaves,
+        min_samples_leaf=LEAST_ROWS,
+        early_stopping=False,
+        random_state=seed,
+    )
+    return [clone(trees).fit(X, of_function) for of_function in y.T]

@@ -22,8 +22,8 @@ from sparsact.validation.parameters import checked_probability
 Array = NDArray[np.float64]
 
 LARGEST_CUBE = 20  # coordinates
-RIDGE = 5.0  # c of the weights
-NEAR_ZERO = 1e-12
+RIDGE = 60.0  # c of the weights
+NEAR_ZERO = 1e-9  # of the largest error
 _MOST_RESIDUALS = 4_096  # that are kept, evenly spaced among the sorted ones
 _ARRAYS = {
     "values": ArrayField("N", finite=True),
@@ -185,10 +185,10 @@ def stacking_weights(predicted: Array, y: Array, prior: Array) -> Array:
 
     They minimise, over all w that are not negative and sum to 1,
 
-    .. math:: \frac1m \|P w - y\|^2 + \frac{c}{m}\, e\, \|w - w_0\|^2,
+    .. math:: \frac1m \|P w - y\|^2 + \frac{c}{m}\, \min_j e_j\, \|w - w_0\|^2,
 
-    with the prior weights :math:`w_0`, c = 5 and e the least mean squared error among the models: few rows leave the
-    prior as it is, many overrule it.
+    with the mean squared errors e of the models, c = 60, and :math:`w_0` in proportion to the prior weights over
+    :math:`e^2`: few rows tell how good each model is before they tell how their errors go together.
 
     References
     ----------
@@ -196,10 +196,13 @@ def stacking_weights(predicted: Array, y: Array, prior: Array) -> Array:
     """
     errors = predicted - y[:, None]
     products = errors.T @ errors / len(y)  # w' E'E w / m is the error of the mean, as the weights sum to 1
-    least, largest = float(products.diagonal().min()), float(products.diagonal().max())
-    pull = RIDGE / len(y) * max(least, NEAR_ZERO * largest, np.finfo(float).tiny)
+    largest = float(products.diagonal().max()) or 1.0
+    sizes = np.maximum(products.diagonal() / largest, NEAR_ZERO)
+    centre = prior / sizes**2
+    centre /= centre.sum()
+    pull = RIDGE / len(y) * float(sizes.min()) * largest
     root = np.linalg.cholesky(products / pull + np.eye(len(prior))).T
     sum_to_one = np.full((1, len(prior)), 1e3 * np.sqrt(largest / pull + 1))
-    targets = np.append(np.linalg.solve(root.T, prior), sum_to_one[0, 0])
+    targets = np.append(np.linalg.solve(root.T, centre), sum_to_one[0, 0])
     weights = nnls(np.concatenate([root, sum_to_one]), targets)[0]
     return np.asarray(weights / weights.sum())

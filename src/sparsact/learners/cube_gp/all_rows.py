@@ -26,6 +26,7 @@ from sparsact.learners.cube_gp.rows import DistinctRows
 _PROBES = 8
 _TOLERANCE = 1e-3
 _MOST_STEPS, _LONGEST_STEP = 10, 2.0  # of a logarithm
+WARM_STEPS = 3  # from the optimum of slightly other rows
 _SMALL_GAIN = 0.05  # of log-likelihood, half the Newton decrement
 _SUBSETS_AT_ONCE = 1 << 14
 _FOLDS = 5
@@ -47,12 +48,17 @@ def refined(
 
 
 def more_probable(
-    found: HyperparameterPosterior, rows: DistinctRows, *, rng: np.random.Generator, report: Callable[[str], None]
+    found: HyperparameterPosterior,
+    rows: DistinctRows,
+    *,
+    most_steps: int = _MOST_STEPS,
+    rng: np.random.Generator,
+    report: Callable[[str], None],
 ) -> HyperparameterPosterior:
-    """Parameters moved towards the most probable ones given all rows; each of at most ten steps solves nine systems."""
+    """Parameters moved towards the most probable ones given all rows; each step solves nine systems."""
     probes = rng.choice([-1.0, 1.0], (_PROBES, len(rows)))
     moved, longest, before = found, _LONGEST_STEP, np.inf
-    for count in range(_MOST_STEPS):
+    for count in range(most_steps):
         gradient, information = _derivatives(moved, rows, probes)
         gradient += moved.prior.log_density(moved.mode)[1]
         precision = information + moved.prior.precision

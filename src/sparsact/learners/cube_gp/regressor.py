@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparsact.kernels.dispatch import blas_threads
-from sparsact.learners.cube_gp.all_rows import more_probable, refined
+from sparsact.learners.cube_gp.all_rows import WARM_STEPS, more_probable, refined
 from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.cube_gp.fitted import FittedCubeGP
 from sparsact.learners.cube_gp.hyperparameters import (
@@ -188,7 +188,7 @@ class CubeGPRegressor(RegressorMixin, FittedCubeGP, BaseEstimator):  # type: ign
             before = self._before(prior)
             refine = self.refine and self.optimizer is not None and len(chosen) < len(rows) and prior.kernel.has_table
             if refine and before is not None and before.known_precision is not None:  # of all rows already
-                found = more_probable(before, rows, rng=rng, report=self._report)
+                found = more_probable(before, rows, most_steps=WARM_STEPS, rng=rng, report=self._report)
             else:
                 found = self._hyperparameters(prior, chosen, None if before is None else before.mode, rng)
                 found = refined(found, rows, rng=rng, report=self._report) if refine else found

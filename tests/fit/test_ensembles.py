@@ -1,0 +1,186 @@
+"""Ensembles as models of a table, and the trees beside every default fit."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import run
+from fit.test_gaussian_processes import N, landscape
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.metrics import mean_squared_error, r2_score
+
+import sparsact as sa
+from sparsact.fit import ensemble, tree_candidate
+from sparsact.fit.held_out import HeldOutScores
+from sparsact.fit.result import TREES
+from sparsact.fit.sums import RowSample
+from sparsact.hypercube import points, signs_to_bits
+from sparsact.learners.cube_ensemble import stacking_weights
+
+
+@pytest.fixture(scope="module")
+def chosen():
+    table, _ = landscape(0)
+    return sa.fit_table(table.sample(frac=0.4, random_state=0), "y")
+
+
+def model_named(result, name):
+    return next(model for model in result.choices.models if model.name == name)
+
+
+def test_the_default_is_an_ensemble_where_no_model_is_simple(chosen):
+    assert chosen.choices.kind == "ensemble"
+    assert isinstance(chosen.model, sa.CubeEnsemble)
+    table, f = landscape(0)
+    others = table.drop(table.sample(frac=0.4, random_state=0).index)
+    truth = f(1 - 2 * others.drop(columns="y").to_numpy())
+    assert r2_score(truth, chosen.predict(others)) > 0.75
+    assert chosen.verdict.startswith("An ensemble of models predicts rows that it has not seen")
+    assert sum(chosen.choices.weights.values()) == pytest.approx(1)
+    assert set(chosen.choices.weights) == {
+        "product",
+        "product + product",
+        "degree_site + product",
+        "degree_site_pair",
+        "product of normal scores",
+        "product of inverse sines",
+        "trees of 8 leaves",
+        "trees of 16 leaves",
+        "sparse",
+        "low-degree",
+    }
+
+
+def test_a_polynomial_is_taken_where_it_does_as_well():
+    rng = np.random.default_rng(1)
+    bits = rng.integers(0, 2, (400, 8))
+    table = pd.DataFrame(bits).add_prefix("c").assign(y=bits[:, 0] - 2.0 * (bits[:, 1] ^ bits[:, 2]))
+    result = sa.fit_table(table, "y")
+    assert result.choices.kind in ("low-degree", "sparse")
+    assert model_named(result, "an ensemble of models").r2.mean > 0.99
+
+
+def test_intervals_hold_the_coefficients():
+    """Forty terms of each of eight landscapes, 320 intervals of 95 %: fewer than 283 hold by chance below 1e-4."""
+    held = 0
+    for seed in range(8):
+        table, f = landscape(seed)
+        result = sa.fit_table(table.sample(frac=0.5, random_state=0), "y", model="ensemble")
+        for term in result.targets[0].terms:
+            subset = tuple(int(name[1:]) for name in term.subset)
+            assert term.coefficient == pytest.approx(result.model.spectrum_[subset])
+            held += term.low <= f[subset] <= term.high
+    assert held >= 283
+
+
+def test_weights_of_a_fold_are_learned_from_the_others():
+    """A member that is right on one fold only, by accident, earns no weight there."""
+    rng = np.random.default_rng(2)
+    n, m = 7, 600
+    bits = rng.integers(0, 2, (m, n)).astype(np.uint8)
+    y = rng.normal(size=m)
+    sample = RowSample(m, 3, 0)
+    sample.add(bits, y, 0)
+    bits, y, folds = sample.rows()
+    lucky = np.where(folds == 0, y, 3 * rng.normal(size=m))
+    members = {
+        name: (tree_candidate.BoostedTrees([[Constant()]]), HeldOutScores(y[:, None], predicted[:, None], folds))
+        for name, predicted in (("lucky", lucky), ("mean", np.zeros(m)))
+    }
+    model, scores = ensemble.fitted_ensemble(members, sample, n)
+    seen, left = folds != 0, folds == 0
+    clipped = np.column_stack([lucky, np.zeros(m)])[seen].clip(y[seen].min(), y[seen].max())
+    weights = stacking_weights(clipped, y[seen], np.ones(2))
+    assert weights[0] < 0.2
+    expected = weights[0] * lucky[left].clip(y[seen].min(), y[seen].max())
+    assert scores.predicted[left, 0] == pytest.approx(expected)
+    assert model.weights_["lucky"] > weights[0]
+
+
+class Constant:
+    """A model of the value 0."""
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+def test_the_model_the_page_and_the_commands(chosen, tmp_path, capsys):
+    chosen.save(tmp_path / "model.sparsact")
+    chosen.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "An ensemble of models predicts" in page
+    assert "boosted trees, for comparison" in page
+    assert chosen.choices.shares in page
+    assert f"weights: {chosen.choices.shares}" in str(chosen)
+    fresh = landscape(0)[0].head(30)
+    fresh.drop(columns="y").to_csv(tmp_path / "fresh.csv", index=False)
+    code, said, _ = run(capsys, "predict", tmp_path / "model.sparsact", tmp_path / "fresh.csv")
+    assert code == 0
+    assert [float(line) for line in said.splitlines()[1:]] == pytest.approx(chosen.predict(fresh), rel=1e-12)
+    told = json.loads(run(capsys, "inspect", tmp_path / "model.sparsact", "--json", "--top", 4)[1])
+    terms = told["targets"][0]["terms"]
+    assert [term["low"] for term in terms] == pytest.approx([term.low for term in chosen.targets[0].terms[:4]])
+    assert told["weights"] == pytest.approx(chosen.choices.weights)
+    code, said, _ = run(capsys, "inspect", tmp_path / "model.sparsact", "--top", 4)
+    assert code == 0
+    assert f"CubeEnsemble of {N} columns" in " ".join(said.split())
+    assert json.loads(json.dumps(chosen.to_dict(), allow_nan=False))["kind"] == "ensemble"
+
+
+def test_held_out_scores_do_not_flatter():
+    """Over four landscapes, errors on new rows of a model of all rows are below those of models of four fifths."""
+    held_out, new = [], []
+    for seed in range(4):
+        table, _ = landscape(seed)
+        rows = table.sample(frac=0.6, random_state=seed)
+        result = sa.fit_table(rows, "y", model="ensemble", explain=False)
+        others = table.drop(rows.index)
+        held_out.append(np.mean(np.square(model_named(result, "an ensemble of models").rmse.folds)))
+        new.append(mean_squared_error(others["y"], result.predict(others)))
+    assert np.mean(new) < np.mean(held_out) < 2 * np.mean(new)
+
+
+def test_trees_stand_beside_numbers_and_classes():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(300, 3))
+    table = pd.DataFrame(X, columns=list("abc"))
+    numbers = sa.fit_table(table.assign(y=np.abs(X[:, 0]) + 0.1 * rng.normal(size=300)), "y")
+    trees = model_named(numbers, TREES)
+    assert not trees.chosen
+    assert trees.r2.mean > 0.9
+    assert f"boosted trees {trees.r2.mean:.3f}" in numbers.verdict
+    classes = sa.fit_table(table.assign(y=np.array(["low", "middle", "high"])[np.digitize(X[:, 1], [-0.5, 0.5])]), "y")
+    assert model_named(classes, TREES).r2.mean > 0.9
+
+
+def test_trees_are_scikit_learns_on_the_same_folds():
+    table, _ = landscape(0)
+    result = sa.fit_table(table, "y", held_out_rows=True)
+    sample = RowSample(1_000, 5, 0)
+    sample.add(signs_to_bits(points(N)), table["y"].to_numpy(), 0)
+    X, y, folds = sample.rows()
+    best = max(
+        np.mean(
+            [
+                r2_score(y[folds == k], boosted(leaves, X[folds != k], y[folds != k]).predict(X[folds == k]))
+                for k in range(5)
+            ]
+        )
+        for leaves in tree_candidate.LEAVES
+    )
+    assert model_named(result, TREES).r2.mean == pytest.approx(best)
+
+
+def boosted(leaves, X, y):
+    return HistGradientBoostingRegressor(
+        max_iter=150, learning_rate=0.1, max_leaf_nodes=leaves, min_samples_leaf=2, early_stopping=False, random_state=0
+    ).fit(X, y)
+
+
+def test_what_ensembles_refuse():
+    table = landscape(2)[0].head(64).assign(z=0.5, kind=["a", "b"] * 32)
+    with pytest.raises(ValueError, match=r"an ensemble of models needs numbers to predict .*, and these are classes"):
+        sa.fit_table(table, "kind", ignore=["y", "z"], model="ensemble")
+    with pytest.raises(ValueError, match="degree 2 is of low-degree models, and model ensemble chooses its own"):
+        sa.fit_table(table, "y", ignore=["kind", "z"], model="ensemble", degree=2)
