@@ -2,13 +2,13 @@ import pytest
 from summaries import classes, summary, tables
 
 from sparsact.fit.scores import FoldScores
+from sparsact.reports.effect_figures import interactions_chart, pairs_chart
 from sparsact.reports.figure import n_rows
 from sparsact.reports.fit_figures import (
     confusion_chart,
     error_chart,
     gains_chart,
     influences_chart,
-    interactions_chart,
     residuals_chart,
     scores_chart,
     weights_chart,
@@ -22,6 +22,7 @@ CHARTS = [
     (gains_chart, lambda: summary().choices.gains),
     (interactions_chart, lambda: summary().targets[0]),
     (influences_chart, lambda: summary().targets[0]),
+    (pairs_chart, lambda: summary().targets[0]),
     (residuals_chart, lambda: summary().targets[0]),
     (confusion_chart, lambda: classes().confusion),
     (load_chart, tables),

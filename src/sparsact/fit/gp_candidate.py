@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from scipy.special import ndtr
+
 from sparsact.datasets import Encoding, Table
-from sparsact.fit.explain import CONFIDENCE, Term, intervals
+from sparsact.fit.explain import intervals
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample
+from sparsact.fit.term import CONFIDENCE, Term
 from sparsact.learners import CubeGPRegressor
 
 MOST_COLUMNS = 16  # a transform of 2**16 numbers takes a millisecond
@@ -24,32 +29,42 @@ def fitted_gp(table: Table, options: FitOptions, sample: RowSample, stages: Stag
     """
     X, y, folds = sample.at_most(MOST_ROWS)
     X = X.astype(bool)  # bits, even where all are 1
+    weights = sample.weights[sample.smallest(MOST_ROWS)] if options.weighted else None
     models = []
     with stages.stage("fitting Gaussian processes", (options.folds + 1) * len(X)) as on_rows:
         for fold in (None, *range(options.folds)):
             rows = slice(None) if fold is None else folds != fold
             model = CubeGPRegressor(domain="cube", random_state=options.random_state)
-            models.append(model.fit(X[rows], y[rows]))
+            models.append(model.fit(X[rows], y[rows], None if weights is None else weights[rows]))
             on_rows(len(X))
-    return models[0], HeldOutScores.of(models[1:], table.encoding.targets[0], X, y, folds)
+    scores = HeldOutScores.of(models[1:], table.encoding.targets[0], X, y, folds)
+    return models[0], replace(scores, weights=weights)
 
 
 def gp_terms(model: Any, encoding: Encoding, n_terms: int = TERMS) -> tuple[Term, ...]:
-    """The largest posterior means of coefficients, with their posterior intervals.
+    """The largest posterior means of coefficients, with their posterior intervals, each by itself and all at once.
 
-    Significant are those whose intervals for all terms together (Bonferroni) exclude 0.
+    A sign is wrong with the probability that the posterior has beyond 0; the q-value of an effect is the mean of these
+    over the effects that are at least as sure (Stephens, "False discovery rates: a new deal", 2017).
     """
     strongest = [pair for pair in model.spectrum_.top(n_terms, min_degree=1) if pair[1]]
     subsets = [subset for subset, _ in strongest]
     bounds = intervals(model, 0, subsets)
-    bounds_of_all = intervals(model, 0, subsets, 1 - (1 - CONFIDENCE) / max(1, len(subsets)))
+    joint = intervals(model, 0, subsets, 1 - (1 - CONFIDENCE) / max(1, len(subsets)))
+    means = np.array([mean for _, mean in strongest])
+    wrong = ndtr(-np.abs(means) / model.standard_errors(subsets)) if subsets else means
+    order = wrong.argsort(kind="stable")
+    q_values = np.empty(len(wrong))
+    q_values[order] = np.cumsum(wrong[order]) / np.arange(1, len(wrong) + 1)
     return tuple(
         Term(
             tuple(encoding.feature_names[i] for i in subset),
             mean,
             *ends,
-            significant=widest[0] is not None and widest[1] is not None and not widest[0] <= 0 <= widest[1],
+            q_value=q_value,
+            joint_low=of_all[0],
+            joint_high=of_all[1],
             n_bits=len(subset),
         )
-        for (subset, mean), ends, widest in zip(strongest, bounds, bounds_of_all, strict=True)
+        for (subset, mean), ends, of_all, q_value in zip(strongest, bounds, joint, q_values.tolist(), strict=True)
     )
