@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from summaries import classes, summary, tables
 
@@ -11,6 +13,7 @@ from sparsact.reports.fit_figures import (
     influences_chart,
     residuals_chart,
     scores_chart,
+    shares_chart,
     weights_chart,
 )
 from sparsact.reports.lsh_figures import columns_chart, coverage_chart, layouts_chart, load_chart
@@ -19,6 +22,7 @@ CHARTS = [
     (scores_chart, lambda: {"chosen": FoldScores((0.8, 0.9)), "linear": FoldScores((0.1, 0.2))}),
     (error_chart, lambda: summary().choices.candidates),
     (weights_chart, lambda: summary().targets[0]),
+    (shares_chart, lambda: replace(summary().targets[0], posterior_shares=((0.7, 0.6, 0.8), (0.3, 0.2, 0.4)))),
     (gains_chart, lambda: summary().choices.gains),
     (interactions_chart, lambda: summary().targets[0]),
     (influences_chart, lambda: summary().targets[0]),

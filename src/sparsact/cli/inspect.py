@@ -208,10 +208,13 @@ def _print_tables(content: dict[str, Any], top: int) -> None:
 
 
 def _print_terms(target: dict[str, Any]) -> None:
-    table = grid(["columns"], ("effect", "low (95 %)", "high (95 %)"), title=target["name"])
+    table = grid(["columns"], ("effect", "low (95 %)", "high (95 %)", "q"), title=target["name"])
     for term in target["terms"]:
-        numbers = (term["effect"], term["effect_low"], term["effect_high"])
-        table.add_row(shown(" × ".join(term["columns"])), *("–" if x is None else f"{x:+.5g}" for x in numbers))
+        numbers = [term[name] for name in ("effect", "effect_low", "effect_high")]
+        q_value = "–" if term["q_value"] is None else f"{term['q_value']:.2g}"
+        table.add_row(
+            shown(" × ".join(term["columns"])), *("–" if x is None else f"{x:+.5g}" for x in numbers), q_value
+        )
     terminal().print(table)
 
 

@@ -19,6 +19,8 @@ from sparsact.hypercube import Subset
 TERMS_KEPT = 200
 TERMS_EXPLAINED = 20  # whose aliases are looked for
 LARGEST_CUBE = 24
+DRAWS, ROWS_DRAWN = 200, 5_000  # of functions from a posterior, and the most rows for which they are quick
+LEAST_SHARE = 0.001  # of a degree that is listed
 ROWS_FLIPPED = 200_000  # predictions for the influences
 
 
@@ -31,7 +33,8 @@ class TargetResult:
     square over the rows of the part of the polynomial that holds it (empty where some column is a real number);
     ``actual`` and ``predicted`` are held-out rows, or a sample; ``predicted`` is None where none was made.
     ``relative_error`` is the mean size of predicted / actual - 1 over these, of a target whose logarithm is learned;
-    ``ceiling`` is the R2 that rows of equal columns leave possible, where they are enough.
+    ``ceiling`` is the R2 that rows of equal columns leave possible, where they are enough. ``posterior_shares`` are, of
+    a Gaussian process, the share of each degree from 1 in the variance over the cube, and its 95 % interval.
     """
 
     name: str
@@ -45,6 +48,7 @@ class TargetResult:
     influences: tuple[tuple[str, float], ...] = ()
     relative_error: float | None = None
     ceiling: NoiseCeiling | None = None
+    posterior_shares: tuple[tuple[float, float, float], ...] = ()
 
     @property
     def learned(self) -> bool:
@@ -69,6 +73,9 @@ class TargetResult:
             "terms": [term.to_dict() for term in self.terms[:n_terms]],
             "not_identified": {t.label: list(t.aliases) for t in self.terms[:n_terms] if not t.identified},
             "weight_by_degree": list(self.weights),
+            "posterior_shares": [
+                dict(zip(("share", "low", "high"), one, strict=True)) for one in self.posterior_shares
+            ],
             "influences": dict(self.influences),
         }
 
@@ -265,8 +272,21 @@ def explained(
         of_target = found_terms
         if of_target is None:
             of_target = terms(model, i, encoding, n_explained=TERMS_EXPLAINED)
-        found.append(replace(target, weights=weights, terms=of_target, influences=of_columns))
+        target = replace(target, weights=weights, terms=of_target, influences=of_columns)
+        found.append(replace(target, posterior_shares=posterior_shares(model)))
     return tuple(found)
+
+
+def posterior_shares(model: Any) -> tuple[tuple[float, float, float], ...]:
+    """Shares of the degrees in the variance with 95 % intervals, of a Gaussian process of not too many rows."""
+    if not hasattr(model, "variance_decomposition") or len(model.X_train_) > ROWS_DRAWN:
+        return ()
+    shares = model.variance_decomposition(DRAWS).shares
+    means, ends = shares.mean(), shares.interval()
+    n_shown = int(np.flatnonzero(ends[:, 1] >= LEAST_SHARE).max(initial=0)) + 1
+    return tuple((float(mean), float(low), float(high)) for mean, (low, high) in zip(means, ends, strict=True))[
+        :n_shown
+    ]
 
 
 def function_names(encoding: Encoding) -> tuple[str, ...]:

@@ -44,18 +44,15 @@ def fitted_gp(table: Table, options: FitOptions, sample: RowSample, stages: Stag
 def gp_terms(model: Any, encoding: Encoding, n_terms: int = TERMS) -> tuple[Term, ...]:
     """The largest posterior means of coefficients, with their posterior intervals, each by itself and all at once.
 
-    A sign is wrong with the probability that the posterior has beyond 0; the q-value of an effect is the mean of these
-    over the effects that are at least as sure (Stephens, "False discovery rates: a new deal", 2017).
+    The q-value is twice the posterior probability that the sign is wrong: the prior, learned from all effects, has
+    shrunk those that are many already.
     """
     strongest = [pair for pair in model.spectrum_.top(n_terms, min_degree=1) if pair[1]]
     subsets = [subset for subset, _ in strongest]
     bounds = intervals(model, 0, subsets)
     joint = intervals(model, 0, subsets, 1 - (1 - CONFIDENCE) / max(1, len(subsets)))
     means = np.array([mean for _, mean in strongest])
-    wrong = ndtr(-np.abs(means) / model.standard_errors(subsets)) if subsets else means
-    order = wrong.argsort(kind="stable")
-    q_values = np.empty(len(wrong))
-    q_values[order] = np.cumsum(wrong[order]) / np.arange(1, len(wrong) + 1)
+    q_values = 2 * ndtr(-np.abs(means) / model.standard_errors(subsets)) if subsets else means
     return tuple(
         Term(
             tuple(encoding.feature_names[i] for i in subset),

@@ -15,7 +15,7 @@ from sparsact.datasets.columns import Bit, BitString
 from sparsact.datasets.extrapolation import bit_values
 from sparsact.datasets.parts import resolve
 from sparsact.fourier import Spectrum, interactions
-from sparsact.hypercube import n_subsets
+from sparsact.hypercube import bits_to_signs, n_subsets
 
 Reference = str | Path | Mapping[str, Any]
 
@@ -29,7 +29,7 @@ def reference_signs(encoding: Encoding, reference: Reference) -> NDArray[np.int8
         X = next(iter(encoded_table(reference, encoding, batch_rows=1).points()), None)
         if X is None or not len(X):
             raise ValueError(f"{reference} has no row; its first row is the reference.")
-        return (1 - 2 * X[0].astype(np.int8)).astype(np.int8)
+        return bits_to_signs(X[0])
     if isinstance(reference, str):
         pairs = [piece.partition("=")[::2] for piece in reference.split(",")]
         reference = {name.strip(): value.strip() for name, value in pairs}
@@ -38,7 +38,7 @@ def reference_signs(encoding: Encoding, reference: Reference) -> NDArray[np.int8
     for column in encoding.columns:
         zero = column.values[0] if isinstance(column, Bit) else "0" * len(column.features)
         bits.append(column.encode(pa.array([named.get(column.name, zero)]), 0)[0])
-    return (1 - 2 * np.concatenate(bits).astype(np.int8)).astype(np.int8)
+    return bits_to_signs(np.concatenate(bits))
 
 
 def reference_effects(

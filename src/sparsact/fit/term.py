@@ -28,8 +28,8 @@ class Term:
     ``joint_low`` and ``joint_high`` are ends of the interval that holds for all effects of the polynomial at once
     (Bonferroni), so that it may be read off effects that were picked for their size. ``q_value`` is that of Benjamini
     and Hochberg over all of them: of the effects with at most this q-value about so large a share is expected to be
-    null. Of a Gaussian process it is the expected share of wrong signs among the effects listed that are at least as
-    sure. An effect is ``significant`` if its q-value is at most 0.05.
+    null. Of a Gaussian process it is twice the posterior probability that the sign is wrong. An effect is
+    ``significant`` if its q-value is at most 0.05.
     """
 
     subset: tuple[str, ...]

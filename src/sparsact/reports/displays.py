@@ -102,13 +102,13 @@ class SpectrumDisplay(_Drawn):
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw; the first is on top."""
         axes = self._axes(ax, (6.4, 0.9 + 0.27 * max(len(self.labels), 2)))
-        joint = zip(self.joint_low, self.joint_high, strict=True)
-        rows = zip(self.values.tolist(), self.low, self.high, joint, self.significant, strict=True)
-        for place, (value, low, high, widest, significant) in enumerate(rows):
+        ends = (self.low, self.high, self.joint_low, self.joint_high)
+        rows = zip(self.values.tolist(), *ends, self.significant, strict=True)
+        for place, (value, low, high, joint_low, joint_high, significant) in enumerate(rows):
             colour, marker = (BLUE, "o") if value > 0 else (VERMILION, "s")
             colour = colour if significant else GREY
-            if None not in widest:
-                axes.plot(widest, [place, place], color=colour, lw=0.8)
+            if joint_low is not None and joint_high is not None:
+                axes.plot([joint_low, joint_high], [place, place], color=colour, lw=0.8)
             if low is not None and high is not None:
                 axes.plot([low, high], [place, place], color=colour, lw=2.2, alpha=0.55, solid_capstyle="butt")
             axes.plot(value, place, marker=marker, ms=5.5, color=colour, mfc="white" if low is None else colour)

@@ -68,7 +68,9 @@ MOST_CELLS = 40  # columns of a heat map
 
 def pairs_frame(target: TargetResult) -> Frame:
     """Effects of single columns and of pairs, each once."""
+    order = {name: place for place, (name, _) in enumerate(target.influences)}
     terms = [term for term in target.terms if len(term.subset) <= 2]
+    terms.sort(key=lambda term: (len(term.subset), [order.get(name, 0) for name in term.subset]))
     return {
         "column": [term.subset[0] for term in terms],
         "with": [term.subset[-1] for term in terms],
@@ -84,7 +86,7 @@ def pairs_frame(target: TargetResult) -> Frame:
 )
 def pairs_chart(frame: Frame) -> Axes:
     """A heat map of the columns that occur."""
-    names = sorted({*frame["column"], *frame["with"]})[:MOST_CELLS]
+    names = list(dict.fromkeys([*frame["column"], *frame["with"]]))[:MOST_CELLS]
     place = {name: i for i, name in enumerate(names)}
     values = np.full((len(names), len(names)), np.nan)
     for first, second, effect in rows(frame):

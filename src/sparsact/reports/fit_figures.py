@@ -236,6 +236,25 @@ def weights_chart(frame: Frame) -> Axes:
     return axes
 
 
+def shares_frame(target: TargetResult) -> Frame:
+    """Posterior mean of the share of each degree, and its interval."""
+    means, low, high = zip(*target.posterior_shares, strict=True)
+    return {"degree": list(range(1, len(means) + 1)), "share": means, "low (95 %)": low, "high (95 %)": high}
+
+
+@chart(
+    "shares",
+    "Variance by degree",
+    shares_frame,
+    "Posterior means and 95 % intervals, of the variance over all combinations of bits, equally often.",
+)
+def shares_chart(frame: Frame) -> Axes:
+    """A bar and its interval for each degree, and the running sum."""
+    axes = panel(4.6, 3.4, x="degree and its share", y="share of the variance", grid="y")
+    VarianceDisplay(shares=frame["share"], low=frame["low (95 %)"], high=frame["high (95 %)"]).plot(ax=axes)
+    return axes
+
+
 def gains_frame(found: Sequence[Gain]) -> Frame:
     """R² added by each degree to the lower ones, with its 95 % interval."""
     return {

@@ -22,6 +22,7 @@ from sparsact.reports.fit_figures import (
     influences_chart,
     residuals_chart,
     scores_chart,
+    shares_chart,
     weights_chart,
 )
 from sparsact.reports.lsh_figures import lsh_figures
@@ -43,7 +44,7 @@ NUMBERS = (
     "that numbers are scaled, the unit is their standard deviation and 0 is their mean."
 )
 BY_TESTS = ": among the effects in colour about 5 % at most are expected to be chance (Benjamini and Hochberg)."
-BY_POSTERIOR = ": among the effects in colour about 5 % at most are expected to have the wrong sign."
+BY_POSTERIOR = " (twice the posterior probability that the sign is wrong)."
 SIGNIFICANT = (
     "Bars: 95 % interval of each effect by itself; thin lines: intervals that hold for all effects at once "
     "(Bonferroni). Grey: not significant, as its q-value is above 5 %"
@@ -142,7 +143,9 @@ def _section(result: FitResult, target: TargetResult, prefix: str) -> Section:
         structure.append(pairs_chart.display(target, prefix=prefix))
     if target.influences:
         shares = (
-            weights_chart.display(target, prefix=prefix)
+            shares_chart.display(target, prefix=prefix)
+            if target.posterior_shares
+            else weights_chart.display(target, prefix=prefix)
             if target.weights
             else gains_chart.display(result.choices.gains, prefix=prefix)
         )
