@@ -28,7 +28,7 @@ def dots(axes):
 
 
 def test_a_spectrum_shows_its_largest_coefficients(axes):
-    found = SPECTRUM.plot(k=2, feature_names=NAMES, ax=axes)
+    found = SPECTRUM.plot(n_terms=2, feature_names=NAMES, ax=axes)
     assert isinstance(found, sa.SpectrumDisplay)
     assert (found.ax_, found.figure_) == (axes, axes.figure)
     assert dots(axes) == [-2.0, 0.5]

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_BITS = 1_024  # whose pairs are kept
+MOST_BITS = 512  # whose pairs are kept
 MOST_ERRORS = 400  # of a target
 
 

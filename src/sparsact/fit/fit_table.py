@@ -111,8 +111,8 @@ def fit_table(
     random_state : int
         Seed of folds and hash functions.
     held_out_rows : bool
-        Keep predictions of single held-out rows in any case, which :meth:`FitResult.report` draws. Classes and hash
-        tables always have some.
+        Keep predictions of single held-out rows, which :meth:`FitResult.report` draws and intervals of new rows are
+        made of, with ``explain=False`` too.
     explain : bool
         Find terms, intervals, influences and the layout of hash tables; False fits and scores only.
     cluster : str or dask.distributed.Client, optional

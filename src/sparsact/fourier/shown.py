@@ -25,12 +25,12 @@ class Shown:
         """The largest values, strongest first."""
         raise NotImplementedError
 
-    def to_frame(self, k: int | None = None, feature_names: Sequence[str] | None = None) -> Any:
-        """The k largest values, by default all that are stored, as a ``pandas.DataFrame``; wants pandas.
+    def to_frame(self, n_terms: int | None = None, feature_names: Sequence[str] | None = None) -> Any:
+        """The largest values, by default all that are stored, as a ``pandas.DataFrame``; wants pandas.
 
         Columns are ``subset`` (a tuple of coordinates, or of their names), ``size``, and the values.
         """
-        found = self.top(len(self.subsets) if k is None else k)
+        found = self.top(len(self.subsets) if n_terms is None else n_terms)
         rows = [
             {
                 "subset": subset if feature_names is None else tuple(feature_names[i] for i in subset),

@@ -32,6 +32,10 @@ class _Drawn:
         self.ax_, self.figure_ = ax, ax.figure
         return ax
 
+    def _label(self, x: str, y: str = "") -> None:
+        """Labels of axes that have none."""
+        self.ax_.set(xlabel=self.ax_.get_xlabel() or x, ylabel=self.ax_.get_ylabel() or y)
+
 
 class SpectrumDisplay(_Drawn):
     """The strongest coefficients or effects, with intervals: a dot and a bar each.
@@ -74,10 +78,10 @@ class SpectrumDisplay(_Drawn):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, k: int = 20, feature_names: Sequence[str] | None = None, ax: Axes | None = None
+        cls, estimator: Any, *, n_terms: int = 20, feature_names: Sequence[str] | None = None, ax: Axes | None = None
     ) -> Self:
-        """Plot the k largest coefficients of a fitted learner of one target, with 95 % intervals if it has them."""
-        top = estimator.spectrum_.top(k, min_degree=1)
+        """Plot the largest coefficients of a fitted learner of one target, with 95 % intervals if it has them."""
+        top = estimator.spectrum_.top(n_terms, min_degree=1)
         subsets, bounds = [subset for subset, _ in top], None
         if hasattr(estimator, "confidence_intervals"):
             try:
@@ -92,10 +96,10 @@ class SpectrumDisplay(_Drawn):
 
     @classmethod
     def from_spectrum(
-        cls, spectrum: Any, *, k: int = 20, feature_names: Sequence[str] | None = None, ax: Axes | None = None
+        cls, spectrum: Any, *, n_terms: int = 20, feature_names: Sequence[str] | None = None, ax: Axes | None = None
     ) -> Self:
-        """Plot the k largest coefficients of a spectrum, but for the mean."""
-        subsets, values = zip(*spectrum.top(k, min_degree=1), strict=True)
+        """Plot the largest coefficients of a spectrum, but for the mean."""
+        subsets, values = zip(*spectrum.top(n_terms, min_degree=1), strict=True)
         return cls(labels=_labels(subsets, feature_names), values=values).plot(ax=ax)
 
     @styled
@@ -113,8 +117,7 @@ class SpectrumDisplay(_Drawn):
                 axes.plot([low, high], [place, place], color=colour, lw=2.2, alpha=0.55, solid_capstyle="butt")
             axes.plot(value, place, marker=marker, ms=5.5, color=colour, mfc="white" if low is None else colour)
         axes.axvline(0, color=GREY, lw=1)
-        if ax is None:
-            axes.set_xlabel("coefficient" + " (bar: 95 % interval)" * (None not in self.low))
+        self._label("coefficient" + " (bar: 95 % interval)" * (None not in self.low))
         list_axis(axes, self.labels)
         return self
 
@@ -245,8 +248,7 @@ class VarianceDisplay(_Drawn):
         axes.set_xlim(0.4, len(degree) + 0.6)
         axes.set_ylim(0, 1.3 * max(*total, *top.tolist(), 1e-9))
         axes.legend(loc="upper left", ncols=2, fontsize=8.5)
-        if ax is None:
-            axes.set(xlabel="degree and its share", ylabel="share of the variance")
+        self._label("degree and its share", "share of the variance")
         return self
 
 
