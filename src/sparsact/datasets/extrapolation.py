@@ -102,14 +102,12 @@ def unseen_pairs(encoding: Encoding, design: TableDesign) -> list[str]:
     return [f"{values[i][a]} with {values[j][b]}" for i, j, a, b in np.argwhere(design.unseen.transpose(2, 3, 0, 1))]
 
 
-def outside(encoding: Encoding, X: Points) -> list[str]:
+def outside(encoding: Encoding, design: TableDesign, X: Points) -> list[str]:
     """Of each encoded row why it lies outside of the rows that were learned from; empty where it does not.
 
     The first number beyond its range, or the first pair of values that never occurred together, and how many more.
     """
-    design, found = encoding.design, [""] * len(X)
-    if design is None or not len(X):
-        return found
+    found = [""] * len(X)
     counts = np.zeros(len(X), dtype=np.intp)
     if design.unseen is not None:
         B, values = bits_of(encoding, X), bit_values(encoding)

@@ -39,8 +39,8 @@ def predict_table(model: Any, data: Data, *, id_column: str | None = None, confi
     table : pyarrow.Table
         The column that names the rows, a column for each target, for targets of numbers ``<target>_low`` and
         ``<target>_high``, and ``outside``: why a row lies outside of the rows that were learned from, as two values
-        never occurred together there, or a number is beyond its range; empty for other rows. ``to_pandas()`` makes it
-        a frame.
+        never occurred together there, or a number is beyond its range; empty for other rows, and null of a model of
+        an earlier version, which does not know. ``to_pandas()`` makes it a frame.
 
     Raises
     ------
@@ -115,7 +115,8 @@ def _predicted(model: Any, encoding: Encoding, X: NDArray[Any], confidence: floa
             bounds = np.exp(bounds) if isinstance(target, LogReal) else bounds
             for end, bound in zip(("low", "high"), bounds.T, strict=True):
                 columns[f"{name}_{end}"] = pa.array(bound, pa.float64(), mask=~np.isfinite(bound))
-    return columns | {OUTSIDE: pa.array(outside(encoding, X), pa.string())}
+    doubts = [None] * len(X) if encoding.design is None else outside(encoding, encoding.design, X)
+    return columns | {OUTSIDE: pa.array(doubts, pa.string())}
 
 
 def _interval(model: Any, encoding: Encoding, target: int, X: NDArray[Any], confidence: float) -> NDArray[np.float64]:

@@ -57,6 +57,12 @@ class SpectrumDisplay(_Drawn):
     ----------
     ax_, figure_ : matplotlib Axes and Figure
         Of the last plot.
+
+    Examples
+    --------
+    >>> from sparsact.fourier import Spectrum
+    >>> Spectrum.of({(0,): 1.0, (1, 2): -3.0}, n=3).plot(feature_names=["a", "b", "c"]).labels
+    ['b × c', 'a']
     """
 
     def __init__(
@@ -136,6 +142,13 @@ class InteractionsDisplay(_Drawn):
     ----------
     ax_, figure_ : matplotlib Axes and Figure
         Of the last plot.
+
+    Examples
+    --------
+    >>> from sparsact.fourier import interactions
+    >>> interactions([0.0, 1.0, 1.0, 0.0]).plot(kind="network").values
+    array([[ 1., -2.],
+           [-2.,  1.]])
     """
 
     def __init__(self, *, values: ArrayLike, feature_names: Sequence[str] | None = None) -> None:
@@ -210,6 +223,12 @@ class VarianceDisplay(_Drawn):
     ----------
     ax_, figure_ : matplotlib Axes and Figure
         Of the last plot.
+
+    Examples
+    --------
+    >>> from sparsact.fourier import Spectrum
+    >>> VarianceDisplay.from_spectrum(Spectrum.of({(0,): 1.0, (1, 2): -3.0}, n=3)).shares
+    array([0.1, 0.9])
     """
 
     def __init__(self, *, shares: ArrayLike, low: ArrayLike | None = None, high: ArrayLike | None = None) -> None:
