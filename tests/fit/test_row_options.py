@@ -216,6 +216,10 @@ def test_a_test_table_is_scored_as_scikit_learn_scores_it(tmp_path, capsys):
     assert found["table"] == "new.csv"
     assert found["targets"][0]["r2"] == pytest.approx(target.r2.value, rel=1e-9)
     assert f"on new.csv (150 rows): R² {target.r2}, root mean squared error" in run(capsys, "fit", *words)[1]
+    result.report(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert f"The 150 rows of the table, a table of its own: R² {target.r2}." in page
+    assert page.count("Predicted, actual and residual</h3>") == 2
 
 
 def test_the_interval_of_r2_is_that_of_the_bootstrap_and_covers():

@@ -35,6 +35,7 @@ from sparsact.reports.figure import (
 
 if TYPE_CHECKING:
     from sparsact.fit.explain import TargetResult
+    from sparsact.fit.scored_table import ScoredTarget
     from sparsact.fit.scores import Confusion, CVCandidate, FoldScores, Gain
 
 
@@ -120,7 +121,7 @@ def scores_chart(frame: Frame) -> Axes:
 FEW_ROWS = 600  # below it each row is a dot
 
 
-def residuals_frame(target: TargetResult) -> Frame:
+def residuals_frame(target: TargetResult | ScoredTarget) -> Frame:
     """Held-out rows; none where they were not predicted."""
     if target.predicted is None:
         return {"actual": [], "predicted": [], "residual": []}

@@ -136,6 +136,10 @@ def _section(result: FitResult, target: TargetResult, prefix: str) -> Section:
         if target.predicted is not None:
             note = f"{len(target.actual)} rows, each predicted by a model that had not seen it."
             prediction.append(residuals_chart.display(target, prefix=prefix, note=note))
+        if result.test is not None:
+            tested = next(one for one in result.test.targets if one.name == target.name)
+            note = f"The {result.test.n_rows:,} rows of {result.test.name}, a table of its own: R² {tested.r2}."
+            prediction.append(residuals_chart.display(tested, prefix=f"{prefix}test-", note=note))
     if result.layout is not None or not target.terms:
         return Section(target, tuple(prediction), ())
     structure = [interactions_chart.display(target, prefix=prefix, note=_interval_note(result, target))]
