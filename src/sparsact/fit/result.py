@@ -15,6 +15,7 @@ from sparsact.fit.progress import Resources
 from sparsact.fit.scores import CandidateModel, Confusion, CVCandidate, Gain, LowDegreeInfo, Scores, gains
 from sparsact.notebook import html_table, to_pandas
 from sparsact.reports.amounts import duration, size
+from sparsact.validation.parameters import checked_option
 
 if TYPE_CHECKING:
     from sparsact.datasets import Encoding
@@ -231,9 +232,11 @@ class FitResult:
         found = [answers(self.model, self.encoding, X) for X in encoded_table(data, self.encoding).points()]
         return np.concatenate([answers(self.model, self.encoding, empty), *found])
 
-    def to_frame(self) -> Any:
-        """The terms of all targets as a ``pandas.DataFrame``, as :meth:`to_dict` has them; wants pandas."""
+    def to_frame(self, what: str = "terms") -> Any:
+        """The ``"terms"`` of all targets or the ``"candidates"`` of degree and penalty as a ``pandas.DataFrame``."""
         rows = [{"target": target.name} | term.to_dict() for target in self.targets for term in target.terms]
+        if checked_option(what, "`what`", ("terms", "candidates")) == "candidates":
+            rows = [candidate.to_dict() for candidate in self.choices.candidates]
         return to_pandas(rows, list(rows[0]) if rows else ("target",))
 
     def effects_from(self, reference: Any, order: int = 2) -> list[dict[str, Any]]:
