@@ -6,10 +6,12 @@ import numpy as np
 
 from sparsact.datasets import Encoding
 from sparsact.datasets.columns import Bit, Classes, Real
-from sparsact.fit.explain import TargetResult, Term
+from sparsact.fit.explain import TargetResult
 from sparsact.fit.layout import ColumnWeight, LayoutInfo, TriedLayout
-from sparsact.fit.result import Choices, FitResult, LowDegreeInfo, Resources
-from sparsact.fit.scores import CandidateModel, Confusion, CVCandidate, FoldScores
+from sparsact.fit.progress import Resources
+from sparsact.fit.result import Choices, FitResult
+from sparsact.fit.scores import CandidateModel, Confusion, CVCandidate, FoldScores, LowDegreeInfo
+from sparsact.fit.term import Term
 
 
 def target(name="brightness", names=("a", "b", "c"), r2=(0.81, 0.84, 0.8, 0.83, 0.85), n_held_out=700):

@@ -61,7 +61,7 @@ MAY_IMPORT = {
     "saving": {"_version", "files", "registry", "validation"},
     "network": GROUND | {"exact_sign", "registry"},
     "stack": GROUND | {"exact_sign", "registry", "network"},
-    "fourier": GROUND | {"network", "stack"},
+    "fourier": GROUND | {"network", "stack", "registry"},
     "certificate": NETWORKS,
     "constructions": GROUND | {"exact_sign", "network"},
     "bounds": GROUND | {"network", "stack", "fourier"},
@@ -74,7 +74,7 @@ MAY_IMPORT = {
     "datasets": GROUND | {"fourier"},
     "distributed": GROUND | {"learners", "datasets"},
     "reports": {"files", "network"},  # of results of fits and measurements they read attributes
-    "fit": GROUND | {"environment", "learners", "datasets", "distributed", "reports"},
+    "fit": GROUND | {"environment", "fourier", "learners", "datasets", "distributed", "reports"},
     "cli": NETWORKS
     | {"environment", "certificate", "constructions", "bounds", "learners", "inference", "datasets", "reports", "fit"},
     "__main__": {"cli"},
@@ -207,7 +207,10 @@ def test_no_modules_stand_in_a_circle():
     TopologicalSorter(graph).prepare()
 
 
-DOORS_UPWARD = (registry.CERTIFY, registry.CERTIFY_STACK, registry.NETWORK_SPECTRUM, registry.STACK_SPECTRUM)
+DOORS_UPWARD = (
+    *(registry.CERTIFY, registry.CERTIFY_STACK, registry.NETWORK_SPECTRUM, registry.STACK_SPECTRUM),
+    *registry.DISPLAYS.values(),
+)
 
 
 @pytest.mark.parametrize("place", [*DOORS_UPWARD, *registry.MODELS.values()])
@@ -279,7 +282,7 @@ def test_no_two_classes_share_a_name():
 
 # Lines and files of each package, and the share of imports in the library's code. Lower them when you make it smaller;
 # who needs more says in a decision record what for.
-BUDGETS = {"src/sparsact": (49_750, 303), "papers/src": (14_550, 83), "benchmarks": (5_000, 43)}
+BUDGETS = {"src/sparsact": (51_400, 315), "papers/src": (14_550, 83), "benchmarks": (5_000, 43)}
 IMPORTS = 0.12
 
 

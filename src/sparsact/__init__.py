@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from sparsact.certificate import Certificate, certify
     from sparsact.fit.fit_table import fit_table
+    from sparsact.fit.predict import predict_table
     from sparsact.fit.result import FitResult
     from sparsact.inference import densify, measure, plan_of, sparsify
     from sparsact.learners import (
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from sparsact.learners.pac import PACHypothesis, pac_learn
     from sparsact.lift import Lift
     from sparsact.network import SparselyActivatedNetwork
+    from sparsact.reports.displays import InteractionsDisplay, SpectrumDisplay, VarianceDisplay
     from sparsact.saving.modelfile import load
     from sparsact.stack import Stack, StackLayer
 
@@ -75,6 +77,7 @@ _NAMES = {
     "CubeGPRegressor": "sparsact.learners",
     "CubeKernel": "sparsact.learners",
     "FitResult": "sparsact.fit.result",
+    "InteractionsDisplay": "sparsact.reports.displays",
     "LSHClassifier": "sparsact.learners",
     "LSHRegressor": "sparsact.learners",
     "DSMRegressor": "sparsact.learners",
@@ -88,10 +91,12 @@ _NAMES = {
     "SparselyActivatedNetwork": "sparsact.network",
     "SparselyActivatedClassifier": "sparsact.learners",
     "SparselyActivatedRegressor": "sparsact.learners",
+    "SpectrumDisplay": "sparsact.reports.displays",
     "Stack": "sparsact.stack",
     "StackLayer": "sparsact.stack",
     "StackRegressor": "sparsact.learners",
     "TablePlan": "sparsact.learners",
+    "VarianceDisplay": "sparsact.reports.displays",
     "certify": "sparsact.certificate",
     "densify": "sparsact.inference",
     "fit_table": "sparsact.fit.fit_table",
@@ -100,6 +105,7 @@ _NAMES = {
     "pac_learn": "sparsact.learners.pac",
     "plan_of": "sparsact.inference",
     "plan_table": "sparsact.learners",
+    "predict_table": "sparsact.fit.predict",
     "sparsify": "sparsact.inference",
 }
 
@@ -110,6 +116,7 @@ __all__ = [
     "CubeKernel",
     "DSMRegressor",
     "FitResult",
+    "InteractionsDisplay",
     "LSHClassifier",
     "LSHRegressor",
     "Lift",
@@ -122,10 +129,12 @@ __all__ = [
     "SparselyActivatedClassifier",
     "SparselyActivatedNetwork",
     "SparselyActivatedRegressor",
+    "SpectrumDisplay",
     "Stack",
     "StackLayer",
     "StackRegressor",
     "TablePlan",
+    "VarianceDisplay",
     "__version__",
     "bounds",
     "certificate",
@@ -147,6 +156,7 @@ __all__ = [
     "pac_learn",
     "plan_of",
     "plan_table",
+    "predict_table",
     "rademacher",
     "routing",
     "sparsify",

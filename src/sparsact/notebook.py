@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from typing import Any
+
+
+def to_pandas(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Any:
+    """Rows as a ``pandas.DataFrame``, which wants pandas."""
+    try:
+        from pandas import DataFrame
+    except ImportError as error:
+        raise ImportError("`to_frame` needs the package pandas: pip install pandas.") from error
+    return DataFrame(list(rows), columns=list(columns))
 
 
 def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

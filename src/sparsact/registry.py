@@ -13,6 +13,10 @@ CERTIFY = "sparsact.certificate:certify"
 CERTIFY_STACK = "sparsact.certificate:certify_stack"
 NETWORK_SPECTRUM = "sparsact.fourier.networks:spectrum_of_network"
 STACK_SPECTRUM = "sparsact.fourier.networks:spectrum_of_stack"
+DISPLAYS = {  # pictures, each made by ``from_<kind>``
+    "interactions": "sparsact.reports.displays:InteractionsDisplay",
+    "spectrum": "sparsact.reports.displays:SpectrumDisplay",
+}
 MODELS = {  # what a model file may hold: a class, whose `_from_file` makes one of what was read
     "CubeEnsemble": "sparsact.learners:CubeEnsemble",
     "CubeGPRegressor": "sparsact.learners:CubeGPRegressor",

@@ -4,6 +4,7 @@ from commands import run
 
 from sparsact.datasets import open_table
 from sparsact.datasets.columns import Real
+from sparsact.datasets.extrapolation import DesignSums
 from sparsact.fit.choose import degrees_to_try
 from sparsact.fit.options import FitOptions
 from sparsact.fit.sums import FoldSums, RowSample
@@ -31,10 +32,11 @@ def test_folds_are_disjoint_and_their_union_is_one_fit(tmp_path):
     X, y = rng.integers(0, 2, (203, 5)), rng.normal(size=203)
     np.savez(tmp_path / "t.npz", X=X, y=y)
     table = open_table(tmp_path / "t.npz", "y", batch_rows=31)
-    sums = FoldSums(Real("y"), LowDegreeRegressorCV(cv=4, random_state=1), RowSample(500, 4, 1))
+    search, sample = LowDegreeRegressorCV(cv=4, random_state=1), RowSample(500, 4, 1)
+    sums = FoldSums(Real("y"), search, sample, DesignSums(table.encoding))
     first = 0
     for batch in table.batches():
-        sums.add(*batch, first)
+        sums.add(*batch, None, None, first)
         first += len(batch[0])
     assert [each.n_rows for each in sums.search.accumulator_.statistics] == [50, 51, 51, 51]
     models = sums.models(2, 0.3, "cube")

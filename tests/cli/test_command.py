@@ -140,7 +140,9 @@ def test_several_targets_share_a_degree(capsys, folder, tmp_path):
     assert y["r2"] > 0.99
     assert z["r2"] == pytest.approx(y["r2"])
     assert z["terms"][0]["effect"] == pytest.approx(-3 * y["terms"][0]["effect"])
-    assert run(capsys, "predict", tmp_path / "m.sparsact", folder / "two.csv")[1].startswith('"y","z"')
+    assert run(capsys, "predict", tmp_path / "m.sparsact", folder / "two.csv")[1].startswith(
+        '"y","y_low","y_high","z",'
+    )
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "How well it predicts: z" in page
 
@@ -313,7 +315,7 @@ def test_predictions_are_written_whole_or_not_at_all(capsys, folder, tmp_path):
     assert (tmp_path / "p.csv").read_text() == "earlier"
     assert not list(tmp_path.glob(".*"))
     table.write_text(header)  # no rows: a header, and no rows
-    assert run(capsys, "predict", model, table) == (0, '"y"\n', "")
+    assert run(capsys, "predict", model, table) == (0, '"y","y_low","y_high","outside"\n', "")
     assert run(capsys, "predict", model, table, "--out", tmp_path / "p.parquet")[0] == 0
     assert pa.parquet.read_table(tmp_path / "p.parquet").num_rows == 0
 

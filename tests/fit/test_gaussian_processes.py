@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from commands import run
 from sklearn.metrics import r2_score
@@ -69,7 +70,9 @@ def test_the_model_the_page_and_the_commands(chosen, tmp_path, capsys):
     fresh.drop(columns="y").to_csv(tmp_path / "fresh.csv", index=False)
     code, said, _ = run(capsys, "predict", tmp_path / "model.sparsact", tmp_path / "fresh.csv")
     assert code == 0
-    assert [float(line) for line in said.splitlines()[1:]] == pytest.approx(chosen.predict(fresh), rel=1e-12)
+    assert [float(line.split(",")[0]) for line in said.splitlines()[1:]] == pytest.approx(
+        chosen.predict(fresh), rel=1e-12
+    )
     told = json.loads(run(capsys, "inspect", tmp_path / "model.sparsact", "--json", "--top", 4)[1])
     terms = told["targets"][0]["terms"]
     assert [tuple(term["columns"]) for term in terms] == [term.subset for term in chosen.targets[0].terms[:4]]
@@ -112,3 +115,16 @@ def test_what_processes_refuse():
     wide = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (50, 17))).add_prefix("c").assign(y=np.arange(50.0))
     with pytest.raises(ValueError, match="at most 16 columns of bits, and there are 17"):
         sa.fit_table(wide, "y", model="gp")
+
+
+def test_the_posterior_shares_of_degrees_are_those_of_the_process():
+    rng = np.random.default_rng(3)
+    bits = rng.integers(0, 2, (60, 5))
+    table = pa.table({name: bits[:, i] for i, name in enumerate("abcde")} | {"y": bits[:, 0] + rng.normal(size=60)})
+    result = sa.fit_table(table, "y", model="gp")
+    shares = result.model.variance_decomposition(200).shares
+    found = np.array(result.targets[0].posterior_shares)
+    np.testing.assert_array_equal(found[:, 0], shares.mean()[: len(found)])
+    np.testing.assert_array_equal(found[:, 1:], shares.interval()[: len(found)])
+    assert (shares.interval()[len(found) :, 1] < 0.001).all()
+    assert result.to_dict()["targets"][0]["posterior_shares"][0]["low"] == found[0, 1]

@@ -71,7 +71,9 @@ def test_the_model_and_the_page_of_a_network(chosen, tmp_path, capsys):
     fresh.drop(columns="y").to_csv(tmp_path / "fresh.csv", index=False)
     code, said, _ = run(capsys, "predict", tmp_path / "model.sparsact", tmp_path / "fresh.csv")
     assert code == 0
-    assert [float(line) for line in said.splitlines()[1:]] == pytest.approx(chosen.predict(fresh), rel=1e-12)
+    assert [float(line.split(",")[0]) for line in said.splitlines()[1:]] == pytest.approx(
+        chosen.predict(fresh), rel=1e-12
+    )
     code, said, _ = run(capsys, "inspect", tmp_path / "model.sparsact", "--json")
     units = json.loads(said)["network"]["units"]
     assert {(unit["output"], *unit["columns"]) for unit in units} == {

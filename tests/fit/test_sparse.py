@@ -63,7 +63,9 @@ def test_the_model_the_page_and_the_commands(chosen, tmp_path, capsys):
     fresh.drop(columns=["y", "side"]).to_csv(tmp_path / "fresh.csv", index=False)
     code, said, _ = run(capsys, "predict", tmp_path / "model.sparsact", tmp_path / "fresh.csv")
     assert code == 0
-    assert [float(line) for line in said.splitlines()[1:]] == pytest.approx(chosen.predict(fresh), rel=1e-12)
+    assert [float(line.split(",")[0]) for line in said.splitlines()[1:]] == pytest.approx(
+        chosen.predict(fresh), rel=1e-12
+    )
     found = json.loads(run(capsys, "inspect", tmp_path / "model.sparsact", "--json")[1])
     assert {tuple(term["columns"]) for term in found["targets"][0]["terms"]} == {
         tuple(f"b{i}" for i in S) for S in PLANTED

@@ -1,16 +1,19 @@
+from dataclasses import replace
+
 import pytest
 from summaries import classes, summary, tables
 
 from sparsact.fit.scores import FoldScores
+from sparsact.reports.effect_figures import interactions_chart, pairs_chart
 from sparsact.reports.figure import n_rows
 from sparsact.reports.fit_figures import (
     confusion_chart,
     error_chart,
     gains_chart,
     influences_chart,
-    interactions_chart,
     residuals_chart,
     scores_chart,
+    shares_chart,
     weights_chart,
 )
 from sparsact.reports.lsh_figures import columns_chart, coverage_chart, layouts_chart, load_chart
@@ -19,9 +22,11 @@ CHARTS = [
     (scores_chart, lambda: {"chosen": FoldScores((0.8, 0.9)), "linear": FoldScores((0.1, 0.2))}),
     (error_chart, lambda: summary().choices.candidates),
     (weights_chart, lambda: summary().targets[0]),
+    (shares_chart, lambda: replace(summary().targets[0], posterior_shares=((0.7, 0.6, 0.8), (0.3, 0.2, 0.4)))),
     (gains_chart, lambda: summary().choices.gains),
     (interactions_chart, lambda: summary().targets[0]),
     (influences_chart, lambda: summary().targets[0]),
+    (pairs_chart, lambda: summary().targets[0]),
     (residuals_chart, lambda: summary().targets[0]),
     (confusion_chart, lambda: classes().confusion),
     (load_chart, tables),

@@ -80,6 +80,26 @@ def fit(
             "numbers) and columns that repeat others.",
         ),
     ] = False,
+    groups: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Keep rows of equal value here, such as a plate, in one fold."),
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Precision of each row: weight 2 has half of the variance.")
+    ] = None,
+    sigma: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="In place of --weights: standard deviation of each row."),
+    ] = None,
+    drop_missing: Annotated[
+        bool, typer.Option("--drop-missing", help="Leave out rows in which a value is missing, with a note.")
+    ] = False,
+    log_target: Annotated[
+        bool, typer.Option("--log-target", help="Learn the logarithm of the target; predictions are brought back.")
+    ] = False,
+    test: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Score the model on this table too, which no choice has seen.")
+    ] = None,
     folds: Annotated[int, typer.Option(metavar="N", help="Folds of cross-validation.")] = 5,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML report to this file.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the model to this file.")] = None,
@@ -133,7 +153,7 @@ def fit(
     check_report(report)
     check_writable(out)
     check_writable(resume)
-    check_apart({"--out": out, "--report": report, "--resume": resume}, paths)
+    check_apart({"--out": out, "--report": report, "--resume": resume}, [*paths, *([test] if test else ())])
     shown = False if quiet or (as_json and progress is None) else progress
     words = context.obj or ["fit"]
 
@@ -152,6 +172,12 @@ def fit(
         "alpha": alpha,
         "domain": domain.value,
         "task": task.value,
+        "groups": groups,
+        "weights": weights,
+        "sigma": sigma,
+        "drop_missing": drop_missing,
+        "log_target": log_target,
+        "test": test,
     }
     with checkpoint.listening():
         with bars(shown) as show:

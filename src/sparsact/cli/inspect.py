@@ -39,6 +39,15 @@ def inspect_model(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write an HTML report here (networks only).", show_default=False)
     ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            metavar="'A=1,B=0'|TABLE",
+            help="Also show what changes from this row do, such as a wild type: columns that are not named are 0. Or "
+            "from the first row of a table.",
+            show_default=False,
+        ),
+    ] = None,
     time_limit: Annotated[
         float, typer.Option(min=0, metavar="SECONDS", help="Time for the certificate of a network.")
     ] = 20.0,
@@ -81,8 +90,13 @@ def inspect_model(
     if report is not None:
         raise ValueError("a report of a learned model needs its table: use sparsact fit TABLE --report FILE.")
     encoding = encoding_of(learned, model)
+    from_reference: dict[str, Any] = {}
+    if reference is not None:
+        from sparsact.fit.reference import reference_effects
+
+        from_reference["reference_effects"] = reference_effects(learned, encoding, reference, top=top)
     if hasattr(learned, "kernel_") or hasattr(learned, "weights_"):
-        _show_function(learned, encoding, top, as_json)
+        _show_function(learned, encoding, top, as_json, from_reference)
         return
     if not hasattr(learned, "n_samples_seen_"):
         _show_units(learned, encoding, top, as_json)
@@ -94,6 +108,7 @@ def inspect_model(
         "columns": list(encoding.feature_names),
         "notes": list(encoding.notes),
         **(description_of_tables(learned, encoding) if of_tables else description(learned, encoding, top)),
+        **from_reference,
     }
     if as_json:
         typer.echo(json.dumps(content, allow_nan=False))
@@ -101,9 +116,10 @@ def inspect_model(
         _print_tables(content, top)
     else:
         _print_model(content)
+        _print_from_reference(from_reference)
 
 
-def _show_function(model: Any, encoding: Any, top: int, as_json: bool) -> None:
+def _show_function(model: Any, encoding: Any, top: int, as_json: bool, from_reference: dict[str, Any]) -> None:
     """The strongest effects under a Gaussian process or an ensemble, with posterior intervals."""
     from sparsact.fit.gp_candidate import gp_terms
 
@@ -117,11 +133,12 @@ def _show_function(model: Any, encoding: Any, top: int, as_json: bool) -> None:
         found = {"noise_variance": model.noise_variance_, "rows": len(model.X_train_)}
         described = f"{len(model.X_train_):,} distinct rows, noise of deviation {model.noise_variance_**0.5:.4g}"
     if as_json:
-        found = {"columns": columns, "notes": list(encoding.notes), **found, "targets": [target]}
+        found = {"columns": columns, "notes": list(encoding.notes), **found, "targets": [target], **from_reference}
         typer.echo(json.dumps({"kind": type(model).__name__, **found}, allow_nan=False))
         return
     terminal().print(shown(f"{type(model).__name__} of {len(columns)} columns: {described}"))
     _print_terms(target)
+    _print_from_reference(from_reference)
 
 
 def _show_units(model: Any, encoding: Any, top: int, as_json: bool) -> None:
@@ -190,11 +207,24 @@ def _print_tables(content: dict[str, Any], top: int) -> None:
 
 
 def _print_terms(target: dict[str, Any]) -> None:
-    table = grid(["columns"], ("effect", "low (95 %)", "high (95 %)"), title=target["name"])
+    table = grid(["columns"], ("effect", "low (95 %)", "high (95 %)", "q"), title=target["name"])
     for term in target["terms"]:
-        numbers = (term["effect"], term["effect_low"], term["effect_high"])
-        table.add_row(shown(" × ".join(term["columns"])), *("–" if x is None else f"{x:+.5g}" for x in numbers))
+        numbers = [term[name] for name in ("effect", "effect_low", "effect_high")]
+        q_value = "–" if term["q_value"] is None else f"{term['q_value']:.2g}"
+        table.add_row(
+            shown(" × ".join(term["columns"])), *("–" if x is None else f"{x:+.5g}" for x in numbers), q_value
+        )
     terminal().print(table)
+
+
+def _print_from_reference(found: dict[str, Any]) -> None:
+    for name in dict.fromkeys(row["target"] for row in found.get("reference_effects", ())):
+        table = grid(["changes from the reference"], ("at the reference", "averaged"), title=name)
+        for row in found["reference_effects"]:
+            if row["target"] == name:
+                numbers = (f"{row[what]:+.5g}" for what in ("at_reference", "averaged"))
+                table.add_row(shown(" × ".join(row["columns"])), *numbers)
+        terminal().print(table)
 
 
 def _print_model(content: dict[str, Any]) -> None:

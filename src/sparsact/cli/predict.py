@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +14,6 @@ from sparsact.cli.options import ShowProgress, Tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
 
 def predict(
@@ -23,6 +22,18 @@ def predict(
         Path, typer.Argument(metavar="MODEL", help="A model that sparsact fit has written.", show_default=False)
     ],
     tables: Tables,
+    id_column: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            metavar="COLUMN",
+            help="Column that names the rows; by default the first that the model does not use.",
+            show_default=False,
+        ),
+    ] = None,
+    confidence: Annotated[
+        float, typer.Option(metavar="P", help="Probability with which a new measurement lies in its interval.")
+    ] = 0.95,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -33,21 +44,21 @@ def predict(
 ) -> None:
     """Predict the target for every row of a table, in the order of the rows.
 
-    Columns are found by name and become bits or numbers exactly as they did in the table that was learned from; other
-    columns, the target among them, are not looked at.
+    Columns are found by name and become bits or numbers exactly as they did in the table that was learned from. Each
+    row keeps its name, and a target of numbers has an interval: of a Gaussian process its posterior's, else as wide
+    as errors on held-out rows were. Column 'outside' says why a row lies outside of the rows that were learned from:
+    two values never occurred together there, or a number is beyond its range.
 
     CSV holds names of classes as they were learned: import them into a spreadsheet as text, where "=" begins a formula.
 
     Example: sparsact predict model.sparsact new.csv --out predicted.csv
     """
-    import numpy as np
-
     from sparsact.cli.io import PIPE, read_model, readable
     from sparsact.cli.progress import bars
     from sparsact.datasets import encoded_table
     from sparsact.datasets.parts import files
+    from sparsact.fit.predict import predicted_pieces
     from sparsact.fit.progress import Stages
-    from sparsact.fit.sums import answers
 
     out = None if out == Path(PIPE) else out
     check_writable(out, (".csv", ".parquet", ".feather", ".arrow"))
@@ -57,18 +68,9 @@ def predict(
     opened = encoded_table(tables, encoding)
     shown = False if out is None else progress
     with bars(shown) as show, Stages(show).stage("predicting", opened.n_rows) as on_rows, _writer(out) as write:
-        header = np.empty((0, len(encoding.feature_names)), dtype=np.uint8)
-        write(columns(answers(learned, encoding, header), encoding.target_names))
-        for X in opened.points():
-            write(columns(answers(learned, encoding, X), encoding.target_names))
-            on_rows(len(X))
-
-
-def columns(predicted: NDArray[Any], names: Sequence[str]) -> pa.Table:
-    """Predictions as columns of a table."""
-    import pyarrow as pa
-
-    return pa.table(dict(zip(names, predicted.T if predicted.ndim == 2 else [predicted], strict=True)))
+        for piece in predicted_pieces(learned, opened, id_column, confidence):
+            write(piece)
+            on_rows(len(piece))
 
 
 @contextmanager

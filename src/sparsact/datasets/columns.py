@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sparsact.datasets.design import TableDesign
 from sparsact.datasets.values import (
     as_number,
     codes,
@@ -123,6 +124,22 @@ class Real(_OneFeature):
 
 
 @dataclass(frozen=True)
+class LogReal(Real):
+    """A target of positive numbers, of which the natural logarithm is learned."""
+
+    kind: ClassVar[str] = "log"
+
+    def encode(self, array: pa.Array, first_row: int) -> NDArray[np.float64]:
+        """Logarithms of a piece of the column, shape (m, 1)."""
+        values = super().encode(array, first_row)
+        if not (values > 0).all():
+            row = int(np.argmin(values > 0))
+            fact = f"column {self.name!r}, row {first_row + row + 1}: {values[row, 0]:g} has no logarithm"
+            raise ValueError(f"{fact}; leave log_target out, or correct the row.")
+        return np.asarray(np.log(values))
+
+
+@dataclass(frozen=True)
 class Classes(_OneFeature):
     """A target of categories: the number of each row's class in ``values``, which are in the order of ``labels``."""
 
@@ -144,7 +161,7 @@ class Classes(_OneFeature):
 
 
 Column = Bit | BitString | OneHot | Real | Classes
-KINDS: dict[str, Any] = {kind.kind: kind for kind in (Bit, BitString, OneHot, Real, Classes)}
+KINDS: dict[str, Any] = {kind.kind: kind for kind in (Bit, BitString, OneHot, Real, LogReal, Classes)}
 
 
 def column_of(description: dict[str, Any]) -> Column:
@@ -202,12 +219,14 @@ def listed(names: Sequence[str]) -> str:
 class Encoding:
     """Columns that are features, columns that are targets, and what the reader was asked to do with them.
 
-    Features come in the order of the file. ``notes`` are sentences for people.
+    Features come in the order of the file. ``notes`` are sentences for people; ``design`` is what is kept of the rows
+    that a model was learned from.
     """
 
     columns: tuple[Column, ...]
     targets: tuple[Real | Classes, ...]
     notes: tuple[str, ...] = ()
+    design: TableDesign | None = None
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -244,11 +263,13 @@ class Encoding:
 
     def to_json(self) -> str:
         """Text from which :meth:`from_json` makes an equal encoding."""
-        described = {
+        described: dict[str, Any] = {
             "columns": [{"kind": column.kind, **asdict(column)} for column in self.columns],
             "targets": [{"kind": target.kind, **asdict(target)} for target in self.targets],
             "notes": list(self.notes),
         }
+        if self.design is not None:
+            described["design"] = self.design.to_dict()
         return json.dumps(described, ensure_ascii=False)
 
     @classmethod
@@ -259,9 +280,16 @@ class Encoding:
             columns = tuple(column_of(column) for column in described["columns"])
             targets = tuple(column_of(target) for target in described["targets"])
             notes = tuple(str(note) for note in described["notes"])
-        except (LookupError, TypeError, AttributeError, RecursionError) as error:
+            design = TableDesign.from_dict(described["design"]) if "design" in described else None
+        except (LookupError, TypeError, AttributeError, RecursionError, OverflowError) as error:
             raise ValueError(f"an encoding lacks something: {error}") from error
         one = [target for target in targets if isinstance(target, Real | Classes)]
         if not one or len(one) < len(targets) or (len(one) > 1 and not all(isinstance(t, Real) for t in one)):
             raise ValueError("an encoding has targets that are no targets")
-        return cls(columns, tuple(one), notes)
+        encoding = cls(columns, tuple(one), notes, design)
+        if design is not None:
+            reals = sum(isinstance(column, Real) for column in columns)
+            sizes = design.n_bits + reals, len(design.low), len(design.high)
+            if sizes != (len(encoding.feature_names), reals, reals) or len(design.errors) not in (0, len(one)):
+                raise ValueError("an encoding has a design of other columns")
+        return encoding

@@ -50,6 +50,8 @@ class Parts:
     @classmethod
     def open(cls, data: Data) -> Parts:
         """Files, or patterns of files (see :func:`files`), with the columns of the first; or a table in memory."""
+        if isinstance(data, Parts):
+            return data
         if not is_paths(data):
             frame = open_frame(data)
             return cls((frame,), (None,), [frame.n_rows])
@@ -102,7 +104,7 @@ class Parts:
             while (batch := _next(batches, source, row, stamp)) is not None:
                 if before + row >= first_row:
                     file = f"{source.path.name}: " if len(self.sources) > 1 else ""
-                    yield batch, Place(file, source.first_row + row, before + row)
+                    yield batch, Place(source.counted + file, source.first_row + row, before + row)
                 row += batch.num_rows
             _check_unchanged(source.path, stamp)
             self.lengths[part] = row

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +43,7 @@ class Source(ABC):
     columns: dict[str, Any]
     n_rows: int | None
     first_row: int = 0
+    counted: ClassVar[str] = ""  # what the numbers of rows in messages count, if not all
 
     @property
     def names(self) -> tuple[str, ...]:

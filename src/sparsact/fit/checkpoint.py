@@ -49,7 +49,7 @@ def _difference(then: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
     if then["version"] != now["version"]:
         return f"its sums are those of sparsact {then['version']}, and here they are those of {now['version']}"
     for name, value in now["options"].items():
-        had = then["options"].get(name)
+        had = then["options"].get(name, None if value else value)  # options that came later were not given
         if had != value:
             return f"{FORMER_OPTIONS.get(name, name)} was {_spelled(had)}, now it is {_spelled(value)}"
     for before, after in zip(then["files"], now["files"], strict=False):

@@ -13,6 +13,7 @@ from sparsact.datasets import Table
 from sparsact.datasets.columns import Real
 from sparsact.fit.explain import function_names
 from sparsact.fit.gp_candidate import MOST_COLUMNS
+from sparsact.fit.lsh_candidate import MAX_SAMPLE
 from sparsact.fit.options import FitOptions
 from sparsact.fit.result import NAMES, TREES, Choices
 from sparsact.fit.scores import CandidateModel, CVCandidate, FoldScores
@@ -131,17 +132,24 @@ def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple
         need = f"numbers to predict and at most {MOST_COLUMNS} columns of bits"
         fact = f"there are {len(table.feature_names)}" if of_numbers else "these are classes"
         raise ValueError(f"{NAMES[options.model]} needs {need}, and {fact}; choose model sparse.")
+    several_passes = options.groups is not None and n_rows > MAX_SAMPLE
+    if options.model == "lsh" and several_passes:
+        raise ValueError(
+            f"{NAMES['lsh']} of more than {MAX_SAMPLE:,} rows have folds of rows, not of groups; leave them out."
+        )
     if options.model == "ensemble":
         return ("sparse", "gp", "ensemble", "trees"), "model ensemble was asked for"
     if options.model != "auto":
         return tuple(kind for kind in NAMES if kind == options.model), f"model {options.model} was asked for"
     if given := options.given:
         return (), f"{' and '.join(given)} {'were' if len(given) > 1 else 'was'} given"
-    kinds: tuple[str, ...] = ("lsh",) if table.encoding.real else ()
+    kinds: tuple[str, ...] = ("lsh",) if table.encoding.real and not several_passes else ()
     if one_function and on_cube:
         kinds += ("sparse", "gp", "ensemble") if of_numbers and narrow else ("sparse",)
     if n_rows in ROWS_FOR_NETWORKS and one_function:
         kinds += ("network",)
+    if options.weighted:
+        return tuple(kind for kind in kinds if kind == "gp"), "other kinds of model take no weights of rows"
     several = "several functions of bits are learned, of which low-degree polynomials are made; model lsh tries another"
     return (*kinds, "trees"), "" if kinds else several
 

@@ -3,98 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding
-from sparsact.datasets.columns import Classes, Real
-from sparsact.fit.scores import Confusion, FoldScores
+from sparsact.datasets.columns import Classes, LogReal, Real
+from sparsact.fit.scores import Confusion, FoldScores, NoiseCeiling
 from sparsact.fit.sums import Prediction, as_numbers, class_numbers, values
+from sparsact.fit.term import CONFIDENCE, Term
 from sparsact.hypercube import Subset
 
 TERMS_KEPT = 200
 TERMS_EXPLAINED = 20  # whose aliases are looked for
 LARGEST_CUBE = 24
+DRAWS, ROWS_DRAWN = 200, 5_000  # of functions from a posterior, and the most rows for which they are quick
+LEAST_SHARE = 0.001  # of a degree that is listed
 ROWS_FLIPPED = 200_000  # predictions for the influences
-CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True)
-class Term:
-    r"""The effect of a set of columns on the target, with its 95 % interval where one is known.
-
-    The ``effect`` is in the table's own coding: what switching all bits of the set S from 0 to 1 changes in the fitted
-    polynomial f beyond what the smaller sets change, averaged over all settings of the other bits, equally often,
-
-    .. math:: \mathbb{E}_{x} \sum_{U \subseteq S} (-1)^{|S \setminus U|} f(x_{U \to 1,\, S \setminus U \to 0})
-        = (-2)^{\text{bits in } S}\, \hat f(S).
-
-    A column of numbers of the set goes up by one unit instead; other columns of numbers stay at 0. The ``coefficient``
-    :math:`\hat f(S)`, from ``low`` to ``high``, belongs to the product of the columns in which a bit is a sign, +1
-    where it is 0 and -1 where it is 1.
-
-    A coefficient that the rows do not identify has no interval: other products, among them the ``aliases``, which equal
-    its product up to sign on every row, can take its place. An effect is ``significant`` if its interval for all
-    effects of the polynomial together (confidence 1 - 0.05 / number of effects, Bonferroni's rule) excludes 0.
-    """
-
-    subset: tuple[str, ...]
-    coefficient: float
-    low: float | None = None
-    high: float | None = None
-    identified: bool = True
-    aliases: tuple[str, ...] = ()
-    significant: bool = False
-    n_bits: int = field(kw_only=True)
-
-    @property
-    def effect(self) -> float:
-        """What the columns change together, beyond what smaller sets of them change."""
-        return self.coefficient * self._factor
-
-    @property
-    def effect_low(self) -> float | None:
-        """Lower end of the effect's 95 % interval."""
-        return self._scaled(self.high if self.n_bits % 2 else self.low)
-
-    @property
-    def effect_high(self) -> float | None:
-        """Upper end of the effect's 95 % interval."""
-        return self._scaled(self.low if self.n_bits % 2 else self.high)
-
-    def _scaled(self, end: float | None) -> float | None:
-        return None if end is None else end * self._factor
-
-    @property
-    def _factor(self) -> int:
-        factor: int = (-2) ** self.n_bits
-        return factor
-
-    @property
-    def label(self) -> str:
-        """Columns of the product, for people."""
-        return " × ".join(self.subset)
-
-    @property
-    def bounds(self) -> str:
-        """The interval, or why there is none; of the aliases three."""
-        if self.identified:
-            if self.low is None:
-                return ""
-            mark = "" if self.significant else "   not significant"
-            return f"   [{self.effect_low:+.4g}, {self.effect_high:+.4g}]{mark}"
-        more = f" and {len(self.aliases) - 3} more" if len(self.aliases) > 3 else ""
-        same = f": same as {', '.join(self.aliases[:3])}{more}" if self.aliases else ""
-        return f"   not identified by these rows{same}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Columns, coefficient and effect with their intervals, as JSON holds them."""
-        of_coefficient = {"coefficient": self.coefficient, "low": self.low, "high": self.high}
-        of_effect = {"effect": self.effect, "effect_low": self.effect_low, "effect_high": self.effect_high}
-        return {"columns": list(self.subset)} | of_coefficient | of_effect | {"significant": self.significant}
 
 
 @dataclass(frozen=True)
@@ -105,6 +32,9 @@ class TargetResult:
     empty, as squares of coefficients are then no shares of a variance. ``influences`` are, column by column, the mean
     square over the rows of the part of the polynomial that holds it (empty where some column is a real number);
     ``actual`` and ``predicted`` are held-out rows, or a sample; ``predicted`` is None where none was made.
+    ``relative_error`` is the mean size of predicted / actual - 1 over these, of a target whose logarithm is learned;
+    ``ceiling`` is the R2 that rows of equal columns leave possible, where they are enough. ``posterior_shares`` are, of
+    a Gaussian process, the share of each degree from 1 in the variance over the cube, and its 95 % interval.
     """
 
     name: str
@@ -116,20 +46,36 @@ class TargetResult:
     weights: tuple[float, ...] = ()
     terms: tuple[Term, ...] = ()
     influences: tuple[tuple[str, float], ...] = ()
+    relative_error: float | None = None
+    ceiling: NoiseCeiling | None = None
+    posterior_shares: tuple[tuple[float, float, float], ...] = ()
 
     @property
     def learned(self) -> bool:
         """Whether the held-out R2 is above 0, the R2 of the mean, by more than its spread."""
         return self.r2.mean > self.r2.deviation
 
+    @property
+    def more_scores(self) -> list[str]:
+        """The noise ceiling and the relative error on held-out rows, for a person."""
+        found = [] if self.ceiling is None else [f"noise ceiling: {self.ceiling}"]
+        return found + (
+            [] if self.relative_error is None else [f"mean relative error on held-out rows: {self.relative_error:.2%}"]
+        )
+
     def to_dict(self, n_terms: int) -> dict[str, Any]:
         """As JSON holds it, with the largest terms only."""
         return {
             "name": self.name,
             **self.r2.to_dict(),
+            "relative_error": self.relative_error,
+            "noise_ceiling": self.ceiling and asdict(self.ceiling),
             "terms": [term.to_dict() for term in self.terms[:n_terms]],
             "not_identified": {t.label: list(t.aliases) for t in self.terms[:n_terms] if not t.identified},
             "weight_by_degree": list(self.weights),
+            "posterior_shares": [
+                dict(zip(("share", "low", "high"), one, strict=True)) for one in self.posterior_shares
+            ],
             "influences": dict(self.influences),
         }
 
@@ -155,9 +101,10 @@ def terms(
     signs = sign_features(model, encoding)
     largest = np.argsort(-np.abs(coef), kind="stable")[:n_terms]
     chosen = [subsets[i] for i in largest]
-    bounds_of_all = intervals(model, target, chosen, 1 - (1 - CONFIDENCE) / max(1, len(subsets)))
+    of_tests, n_tested = q_values(model, target, largest)
+    joint = intervals(model, target, chosen, 1 - (1 - CONFIDENCE) / max(1, n_tested))
     found = zip(
-        chosen, largest, intervals(model, target, chosen), bounds_of_all, identification(model, chosen), strict=True
+        chosen, largest, intervals(model, target, chosen), of_tests, joint, identification(model, chosen), strict=True
     )
 
     def label(subset: Subset) -> tuple[str, ...]:
@@ -167,16 +114,47 @@ def terms(
         Term(
             label(subset),
             float(coef[place]),
-            *bounds,
-            bool(known),
-            tuple(" × ".join(label(other)) or "a constant" for other in model.aliases(subset))
+            low=bounds[0],
+            high=bounds[1],
+            identified=bool(known),
+            aliases=tuple(" × ".join(label(other)) or "a constant" for other in model.aliases(subset))
             if rank < n_explained and not known
             else (),
-            widest[0] is not None and widest[1] is not None and not widest[0] <= 0 <= widest[1],
+            q_value=q_value,
+            joint_low=of_all[0],
+            joint_high=of_all[1],
             n_bits=sum(signs[i] for i in subset),
         )
-        for rank, (subset, place, bounds, widest, known) in enumerate(found)
+        for rank, (subset, place, bounds, q_value, of_all, known) in enumerate(found)
     )
+
+
+def q_values(model: Any, target: int, listed: NDArray[np.intp]) -> tuple[list[float | None], int]:
+    """q-values of some coefficients by Benjamini and Hochberg's rule over all of them, and how many can be tested.
+
+    Where only those listed have standard errors, p-values of the others count as 1.
+    """
+    from scipy.stats import false_discovery_control, t  # loads slowly
+
+    coef, subsets = coefficients(model, target), model.subsets_
+    error, everything = np.full(len(coef), np.nan), np.arange(len(coef))
+    for places in (everything, listed):
+        try:
+            found = np.asarray(model.standard_errors([subsets[i] for i in places]))
+        except ValueError:  # no freedom is left, or too many are asked for
+            continue
+        error[places] = found if found.ndim == 1 else found[target]
+        break
+    tested = np.isfinite(error)
+    if not tested.any():
+        return [None] * len(listed), len(coef)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.nan_to_num(np.abs(coef / error), nan=0.0, posinf=np.inf)  # 0 / 0 is no evidence
+    p = np.where(tested, 2 * t.sf(ratio, max(model._fitted.residual_degrees_of_freedom, 1.0)), 1.0)
+    family = tested if places is everything else everything
+    q = np.full(len(coef), np.nan)
+    q[family] = false_discovery_control(p[family])
+    return [float(q[i]) if tested[i] else None for i in listed], len(p[family])
 
 
 def sign_features(model: Any, encoding: Encoding) -> list[bool]:
@@ -260,6 +238,9 @@ def scored_targets(
 ) -> tuple[TargetResult, ...]:
     """Every target (or class) with its scores and its held-out rows."""
     actual = as_numbers(encoding.targets[0], held_out.actual).reshape(len(held_out.actual), -1)
+    relative = None
+    if isinstance(encoding.targets[0], LogReal) and held_out.predicted is not None:
+        relative = np.abs(np.expm1(held_out.predicted - actual)).mean(axis=0).tolist()
     return tuple(
         TargetResult(
             name=name,
@@ -268,6 +249,7 @@ def scored_targets(
             variance=float(actual[:, i].var()) or 1.0,
             actual=actual[:, i],
             predicted=None if held_out.predicted is None else held_out.predicted[:, i],
+            relative_error=relative and relative[i],
         )
         for i, name in enumerate(function_names(encoding))
     )
@@ -296,8 +278,21 @@ def explained(
         of_target = found_terms
         if of_target is None:
             of_target = terms(model, i, encoding, n_explained=TERMS_EXPLAINED)
-        found.append(replace(target, weights=weights, terms=of_target, influences=of_columns))
+        target = replace(target, weights=weights, terms=of_target, influences=of_columns)
+        found.append(replace(target, posterior_shares=posterior_shares(model)))
     return tuple(found)
+
+
+def posterior_shares(model: Any) -> tuple[tuple[float, float, float], ...]:
+    """Shares of the degrees in the variance with 95 % intervals, of a Gaussian process of not too many rows."""
+    if not hasattr(model, "variance_decomposition") or len(model.X_train_) > ROWS_DRAWN:
+        return ()
+    shares = model.variance_decomposition(DRAWS).shares
+    means, ends = shares.mean(), shares.interval()
+    n_shown = int(np.flatnonzero(ends[:, 1] >= LEAST_SHARE).max(initial=0)) + 1
+    return tuple((float(mean), float(low), float(high)) for mean, (low, high) in zip(means, ends, strict=True))[
+        :n_shown
+    ]
 
 
 def function_names(encoding: Encoding) -> tuple[str, ...]:

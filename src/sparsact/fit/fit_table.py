@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Literal
 
 from sparsact.datasets import Encoding, Table
+from sparsact.datasets.complete import complete_rows
 from sparsact.datasets.parts import Data, Parts, is_paths
 from sparsact.fit.checkpoint import Checkpoint
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import OnProgress, Stages
-from sparsact.fit.reading import survey_of, survey_table
+from sparsact.fit.reading import survey_of, survey_table, with_options
+from sparsact.fit.row_columns import RowColumns
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -32,6 +35,12 @@ def fit_table(
     domain: Literal["auto", "cube", "real"] = "auto",
     task: Literal["auto", "regression", "classification"] = "auto",
     strict: bool = False,
+    groups: str | None = None,
+    weights: str | None = None,
+    sigma: str | None = None,
+    drop_missing: bool = False,
+    log_target: bool = False,
+    test: Data | None = None,
     encoding: Encoding | None = None,
     folds: int = 5,
     random_state: int = 0,
@@ -81,6 +90,21 @@ def fit_table(
         ``"auto"``: classes where the target is text or true/false.
     strict : bool
         Refuse the table where columns would be left out.
+    groups : str, optional
+        Column of groups, such as plates or families: rows of a group are in one fold, for every model that is compared.
+        It is not learned from, and neither are the next two.
+    weights : str, optional
+        Column of precisions: a row of weight 2 has half of the variance. Only their ratios count. Polynomials of all
+        products and Gaussian processes take weights; other models are then left out.
+    sigma : str, optional
+        Column of standard deviations of the measurements, in place of ``weights``: these are ``1 / sigma**2``.
+    drop_missing : bool
+        Leave out rows that lack a value of any column that is looked at, with a note, rather than refuse the table.
+    log_target : bool
+        Learn the natural logarithm of the targets, which must be positive; predictions are brought back, so that they
+        are medians. Suits targets whose errors are relative, such as run times.
+    test : path, sequence of paths, DataFrame or pyarrow.Table, optional
+        A table of its own for a score, with an interval: no choice has seen it.
     encoding : Encoding, optional
         How columns become bits or numbers, as an earlier ``result.encoding`` or
         :func:`sparsact.datasets.open_table` found, in place of a survey of the columns.
@@ -89,8 +113,8 @@ def fit_table(
     random_state : int
         Seed of folds and hash functions.
     held_out_rows : bool
-        Keep predictions of single held-out rows in any case, which :meth:`FitResult.report` draws. Classes and hash
-        tables always have some.
+        Keep predictions of single held-out rows, which :meth:`FitResult.report` draws and intervals of new rows are
+        made of, with ``explain=False`` too.
     explain : bool
         Find terms, intervals, influences and the layout of hash tables; False fits and scores only.
     cluster : str or dask.distributed.Client, optional
@@ -156,6 +180,11 @@ def fit_table(
         domain=domain,
         task=task,
         strict=strict,
+        groups=groups,
+        weights=weights,
+        sigma=sigma,
+        drop_missing=drop_missing,
+        log_target=log_target,
         encoding=None if encoding is None else encoding.to_json(),
         folds=folds,
         random_state=random_state,
@@ -165,7 +194,12 @@ def fit_table(
     parts = Parts.open(data)
     if cluster is not None:
         parts.files("`cluster`")
-    survey = survey_of(parts, options, encoding)
+    survey, note = survey_of(parts, options, encoding), ""
+    if drop_missing:
+        features = () if encoding is None else encoding.source_columns
+        names = dict.fromkeys([*(one.name for one in survey.everything), *features, *options.row_columns])
+        parts, note = complete_rows(parts, list(names))
+        survey = replace(survey, parts=parts)
     checkpoint = resume if isinstance(resume, Checkpoint) else Checkpoint.at(resume, keep_every)
     stages = Stages(progress)
     with ExitStack() as stack:
@@ -181,9 +215,16 @@ def fit_table(
         else:
             with stages.stage("reading", parts.n_rows) as on_rows:
                 table = survey_table(survey, on_rows, checkpoint)
-        from sparsact.fit.steps import FitSteps  # loads slowly; what was wrong so far is reported
+        table = with_options(table, options, note)
+        from sparsact.fit.scored_table import open_test, score_table  # load slowly; what was wrong so far is reported
+        from sparsact.fit.steps import FitSteps
 
-        result = FitSteps(table, options, stages, checkpoint).result(parts.name, options.call(_named(data)))
+        tested = None if test is None else open_test(test, table.encoding, drop_missing=drop_missing)
+
+        call = options.call(_named(data), None if test is None else _named(test))
+        result = FitSteps(table, options, stages, checkpoint, RowColumns.of(parts, options)).result(parts.name, call)
+    if tested is not None:
+        result = replace(result, test=score_table(result.model, tested))
     if checkpoint is not resume:
         checkpoint.remove()
     return result

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 from sparsact.datasets import Encoding, Table
-from sparsact.fit.explain import CONFIDENCE, Term, intervals
+from sparsact.fit.explain import intervals
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample
+from sparsact.fit.term import CONFIDENCE, Term
 from sparsact.fit.threads import in_threads
 from sparsact.learners import CubeGPRegressor
 
@@ -60,6 +61,8 @@ def fitted_processes(
     if warped and LEAST_ROWS_TO_WARP <= len(X) < MANY_ROWS:
         tasks |= {f"product of {name}": ("product", warp(y)) for name, warp in WARPS.items()}
 
+    weights = sample.weights[sample.smallest(MOST_ROWS)] if options.weighted else None
+
     def fitted(task: tuple[str, Array]) -> Fitted:
         kernel, values = task
         process = CubeGPRegressor(
@@ -68,9 +71,12 @@ def fitted_processes(
             warm_start=True,
             domain="cube",
             random_state=options.random_state,
-        ).fit(X, values)
-        models = [copy(process).fit(X[folds != fold], values[folds != fold]) for fold in range(options.folds)]
-        scores = HeldOutScores.of(models, target, X, values, folds)
+        ).fit(X, values, weights)
+        models = []
+        for fold in range(options.folds):
+            rows = folds != fold
+            models.append(copy(process).fit(X[rows], values[rows], None if weights is None else weights[rows]))
+        scores = replace(HeldOutScores.of(models, target, X, values, folds), weights=weights)
         return (process, scores) if values is y else _unwarped(process, scores, y)
 
     found: dict[str, Fitted] = {}
@@ -115,21 +121,26 @@ WARPS = {"normal scores": normal_scores, "inverse sines": inverse_sines}
 
 
 def gp_terms(model: Any, encoding: Encoding, n_terms: int = TERMS) -> tuple[Term, ...]:
-    """The largest coefficients of a model with a spectrum, with their posterior intervals.
+    """The largest coefficients of a model with a spectrum, with posterior intervals, each by itself and all at once.
 
-    Significant are those whose intervals for all terms together (Bonferroni) exclude 0.
+    The q-value is twice the posterior probability that the sign is wrong: the prior, learned from all effects, has
+    shrunk those that are many already.
     """
     strongest = [pair for pair in model.spectrum_.top(n_terms, min_degree=1) if pair[1]]
     subsets = [subset for subset, _ in strongest]
     bounds = intervals(model, 0, subsets)
-    bounds_of_all = intervals(model, 0, subsets, 1 - (1 - CONFIDENCE) / max(1, len(subsets)))
+    joint = intervals(model, 0, subsets, 1 - (1 - CONFIDENCE) / max(1, len(subsets)))
+    means = np.array([mean for _, mean in strongest])
+    q_values = 2 * ndtr(-np.abs(means) / model.standard_errors(subsets)) if subsets else means
     return tuple(
         Term(
             tuple(encoding.feature_names[i] for i in subset),
             mean,
             *ends,
-            significant=widest[0] is not None and widest[1] is not None and not widest[0] <= 0 <= widest[1],
+            q_value=q_value,
+            joint_low=of_all[0],
+            joint_high=of_all[1],
             n_bits=len(subset),
         )
-        for (subset, mean), ends, widest in zip(strongest, bounds, bounds_of_all, strict=True)
+        for (subset, mean), ends, of_all, q_value in zip(strongest, bounds, joint, q_values.tolist(), strict=True)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
 
@@ -17,11 +17,12 @@ from sparsact.fit.sums import as_numbers, values
 
 @dataclass(frozen=True)
 class HeldOutScores:
-    """Targets and predictions, (rows, functions), of rows that each model has not seen, and the folds of the rows."""
+    """Targets and predictions, (rows, functions), of rows that each model has not seen; folds, and weights if any."""
 
     actual: NDArray[np.float64]
     predicted: NDArray[np.float64]
     folds: NDArray[np.intp]
+    weights: NDArray[np.float64] | None = field(default=None, kw_only=True)
 
     @classmethod
     def of(
@@ -37,11 +38,13 @@ class HeldOutScores:
     @cached_property
     def _by_fold(self) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
         """Mean squared errors and variances of each fold's rows, (functions,)."""
-        found = []
+        found: list[Any] = []
         for fold in np.unique(self.folds):
             rows = self.folds == fold
-            error = self.actual[rows] - self.predicted[rows]
-            found.append(((error**2).mean(axis=0), self.actual[rows].var(axis=0)))
+            weights = None if self.weights is None else self.weights[rows]
+            error, actual = self.actual[rows] - self.predicted[rows], self.actual[rows]
+            about = actual - np.average(actual, axis=0, weights=weights)
+            found.append(tuple(np.average(each**2, axis=0, weights=weights) for each in (error, about)))
         return found
 
     def r2(self) -> tuple[FoldScores, ...]:

@@ -31,6 +31,11 @@ class FitOptions:
     domain: str = "auto"
     task: str = "auto"
     strict: bool = False
+    groups: str | None = None
+    weights: str | None = None
+    sigma: str | None = None
+    drop_missing: bool = False
+    log_target: bool = False
     encoding: str | None = None  # as JSON
     folds: int = 5
     random_state: int = 0
@@ -64,6 +69,16 @@ class FitOptions:
                 f"{name} {getattr(self, name):g} is of low-degree models, and model {self.model} chooses its own; "
                 "leave one of the two out."
             )
+        if about := set(self.row_columns) & set(self.target):
+            raise ValueError(f"column {about.pop()!r} is a target; groups, weights and sigma are other columns.")
+        if self.weights is not None and self.sigma is not None:
+            raise ValueError("weights and sigma both say how precise rows are; give one of them.")
+        if self.weighted and self.model not in ("auto", "low-degree", "gp"):
+            raise ValueError(
+                f"model {self.model} takes no weights of rows; choose low-degree or gp, or leave them out."
+            )
+        if self.task == "classification" and (self.weighted or self.log_target):
+            raise ValueError("weights, sigma and log_target are for targets of numbers; leave them out for classes.")
         decided = [name for name in ("columns", "ignore", "strict", "task") if name in self.changed]
         if self.encoding is not None and decided:
             raise ValueError(f"an encoding is given, which decides about {' and '.join(decided)}; leave one out.")
@@ -72,6 +87,16 @@ class FitOptions:
     def given(self) -> tuple[str, ...]:
         """What cross-validation need not choose."""
         return tuple(name for name in ("degree", "alpha") if getattr(self, name) != "auto")
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows differ in precision."""
+        return self.weights is not None or self.sigma is not None
+
+    @property
+    def row_columns(self) -> tuple[str, ...]:
+        """Columns that are about rows, and no features."""
+        return tuple(name for name in (self.groups, self.weights, self.sigma) if name is not None)
 
     @property
     def changed(self) -> dict[str, Any]:
@@ -83,16 +108,18 @@ class FitOptions:
         named: dict[str, Any] = {name: None if value == "auto" else value for name, value in asdict(self).items()}
         named |= {name: getattr(self, name) for name in OPTIONS}
         named |= {name: list(named[name] or ()) for name in ("target", "columns", "ignore")}
+        named |= {name: named[name] or [] for name in ("groups", "weights", "sigma")}
         named |= {"seed": named.pop("random_state"), "report": named.pop("held_out_rows")}
         del named["explain"]
-        return {f"--{name}": value for name, value in named.items()}
+        return {f"--{name.replace('_', '-')}": value for name, value in named.items()}
 
-    def call(self, data: str) -> str:
-        """Python code that fits the table again."""
+    def call(self, data: str, test: str | None = None) -> str:
+        """Python code that fits the table again, and scores the test table."""
         target = self.target[0] if len(self.target) == 1 else list(self.target)
         options = {name: list(value) if isinstance(value, tuple) else value for name, value in self.changed.items()}
         words = [data, repr(target)]
         words += [f"{name}={value!r}" for name, value in options.items() if name not in ("target", "encoding")]
+        words += [] if test is None else [f"test={test}"]
         return f"sa.fit_table({', '.join(words + ['encoding=encoding'] * (self.encoding is not None))})"
 
 

@@ -65,3 +65,16 @@ class Stages:
         yield rows
         self.seconds[name] = perf_counter() - start
         rows.report(self.seconds[name])
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Seconds of each stage, and the most memory that the process held."""
+
+    stages: tuple[tuple[str, float], ...]
+    peak_bytes: int
+
+    @property
+    def seconds(self) -> float:
+        """All stages together."""
+        return sum(seconds for _, seconds in self.stages)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding, Table, tables
-from sparsact.datasets.columns import Classes
+from sparsact.datasets.columns import Classes, LogReal
 from sparsact.datasets.parts import Parts
 from sparsact.datasets.related_columns import FirstRows, suspicions
 from sparsact.datasets.survey import TargetSurvey
@@ -18,13 +19,19 @@ from sparsact.fit.checkpoint import Checkpoint, Pass
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import OnRows
 
+LOGARITHMS = (
+    "the natural logarithm of the target is learned: R², effects and their intervals are of it (an effect of 0.1 "
+    "multiplies the target by 1.105); predictions are brought back."
+)
+
 
 def survey_of(parts: Parts, options: FitOptions, encoding: Encoding | None) -> TableSurvey:
     """A survey that has seen no row: of every column, or where the encoding is given of the targets."""
     if encoding is not None and encoding.real and options.domain == "cube":
         raise ValueError("domain 'cube' takes bits, and the encoding has columns of numbers; leave one of them out.")
-    columns, wanted = options.columns, {name: getattr(options, name) for name in ("ignore", "domain", "task", "strict")}
-    return TableSurvey.of(parts, options.target, columns, tables.BATCH_ROWS, **wanted, encoding=encoding)
+    columns, wanted = options.columns, {name: getattr(options, name) for name in ("domain", "task", "strict")}
+    ignore = (*options.ignore, *options.row_columns)
+    return TableSurvey.of(parts, options.target, columns, tables.BATCH_ROWS, ignore=ignore, **wanted, encoding=encoding)
 
 
 def survey_table(survey: TableSurvey, on_rows: OnRows, checkpoint: Checkpoint) -> Table:
@@ -33,6 +40,20 @@ def survey_table(survey: TableSurvey, on_rows: OnRows, checkpoint: Checkpoint) -
     encoding = survey.encoding()
     _check_squares(survey.answers)
     return Table(survey.parts, encoding, survey.n_rows, survey.batch_rows)
+
+
+def with_options(table: Table, options: FitOptions, note: str) -> Table:
+    """The table with logarithms of its targets where they are asked for, and notes of what was done to its rows."""
+    encoding, notes = table.encoding, [note] if note else []
+    if (options.weighted or options.log_target) and isinstance(encoding.targets[0], Classes):
+        name = encoding.target_names[0]
+        raise ValueError(f"target {name!r} is of classes; weights, sigma and log_target are for targets of numbers.")
+    if options.log_target:
+        encoding = replace(encoding, targets=tuple(LogReal(name) for name in encoding.target_names))
+        notes.append(LOGARITHMS)
+    if options.sigma is not None:
+        notes.append(f"weights of rows: 1 / {options.sigma}², over their mean.")
+    return replace(table, encoding=replace(encoding, notes=(*notes, *encoding.notes)))
 
 
 def check_targets(encoding: Encoding, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:

@@ -12,15 +12,18 @@ from numpy.typing import NDArray
 
 from sparsact import files
 from sparsact.extras import EXTRAS, missing
-from sparsact.fit.scores import CandidateModel, Confusion, CVCandidate, Gain, Scores, gains
-from sparsact.notebook import html_table
+from sparsact.fit.progress import Resources
+from sparsact.fit.scores import CandidateModel, Confusion, CVCandidate, Gain, LowDegreeInfo, Scores, gains
+from sparsact.notebook import html_table, to_pandas
 from sparsact.reports.amounts import duration, size
+from sparsact.validation.parameters import checked_option
 
 if TYPE_CHECKING:
     from sparsact.datasets import Encoding
     from sparsact.fit.explain import TargetResult
     from sparsact.fit.layout import LayoutInfo
     from sparsact.fit.network_candidate import NetworkInfo
+    from sparsact.fit.scored_table import ScoredTable
 
 NAMES = {  # kinds besides "low-degree"
     "sparse": "a sparse polynomial",
@@ -45,18 +48,6 @@ POSTERIOR_TERMS = (
 TERMS_SHOWN = 8
 LEAST_WEIGHT = 0.005  # that is told
 FEW_ROWS = 200
-
-
-@dataclass(frozen=True)
-class LowDegreeInfo:
-    """A polynomial: its degree and penalty, chosen by cross-validation unless they are among ``given``, its solver."""
-
-    degree: int
-    alpha: float
-    n_monomials: int
-    solver: str
-    solver_reason: str
-    given: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -113,19 +104,6 @@ class Choices:
 
 
 @dataclass(frozen=True)
-class Resources:
-    """Seconds of each stage, and the most memory that the process held."""
-
-    stages: tuple[tuple[str, float], ...]
-    peak_bytes: int
-
-    @property
-    def seconds(self) -> float:
-        """All stages together."""
-        return sum(seconds for _, seconds in self.stages)
-
-
-@dataclass(frozen=True)
 class FitResult:
     """A fitted model and what was found on the way; :func:`sparsact.fit_table` returns one.
 
@@ -160,6 +138,8 @@ class FitResult:
         The hash tables, where they were chosen.
     network : NetworkInfo or None
         The units, where a network was chosen.
+    test : ScoredTable or None
+        Scores on a table of its own.
     written : dict
         Files that :meth:`report` and :meth:`save` have written.
     """
@@ -178,6 +158,7 @@ class FitResult:
     confusion: Confusion | None = None
     layout: LayoutInfo | None = None
     network: NetworkInfo | None = None
+    test: ScoredTable | None = None
     written: dict[str, str] = field(default_factory=dict, compare=False)
 
     @property
@@ -240,6 +221,12 @@ class FitResult:
         trees = next((model for model in self.choices.models if model.name == TREES), None)
         return f", boosted trees {trees.r2.mean:.3f}" if trees and len(self.targets) == 1 else ""
 
+    @property
+    def more_scores(self) -> list[str]:
+        """Noise ceilings, relative errors on held-out rows, and scores on a table of its own, for a person."""
+        found = [f"{score}{self._of(one)}" for one in self.targets for score in one.more_scores]
+        return found + ([] if self.test is None else self.test.lines)
+
     def _of(self, target: TargetResult) -> str:
         return f" for {target.name}" if len(self.targets) > 1 else ""
 
@@ -268,6 +255,19 @@ class FitResult:
         found = [answers(self.model, self.encoding, X) for X in encoded_table(data, self.encoding).points()]
         return np.concatenate([answers(self.model, self.encoding, empty), *found])
 
+    def to_frame(self, what: str = "terms") -> Any:
+        """The ``"terms"`` of all targets or the ``"candidates"`` of degree and penalty as a ``pandas.DataFrame``."""
+        rows = [{"target": target.name} | term.to_dict() for target in self.targets for term in target.terms]
+        if checked_option(what, "`what`", ("terms", "candidates")) == "candidates":
+            rows = [candidate.to_dict() for candidate in self.choices.candidates]
+        return to_pandas(rows, list(rows[0]) if rows else ("target",))
+
+    def effects_from(self, reference: Any, order: int = 2) -> list[dict[str, Any]]:
+        """Effects from a reference such as a wild type; see :func:`sparsact.fit.reference.reference_effects`."""
+        from sparsact.fit.reference import reference_effects
+
+        return reference_effects(self.model, self.encoding, reference, order=order)
+
     def to_dict(self) -> dict[str, Any]:
         """All findings but the held-out rows, of numbers and texts: what ``sparsact fit --json`` prints."""
         choices, polynomial = self.choices, self.choices.low_degree
@@ -291,6 +291,7 @@ class FitResult:
             "weights": dict(choices.weights),
             "lsh": self.layout and self.layout.to_dict(),
             "network": self.network and asdict(self.network),
+            "test": self.test and self.test.to_dict(),
             "targets": [target.to_dict(TERMS_SHOWN) for target in self.targets],
             "r2_by_degree": [asdict(gain) for gain in choices.gains] if polynomial else [],
             "candidates": [candidate.to_dict() for candidate in choices.candidates],
@@ -308,6 +309,7 @@ class FitResult:
         found = self.to_dict()
         of_bits = " of bits" if self.domain == "cube" else ""
         lines = [found["verdict"], f"{self.n_rows:,} rows, {len(found['columns'])} columns{of_bits}"]
+        lines += self.more_scores
         lines += [f"note: {note}" for note in found["notes"]]
         lines.append(f"chosen: {self.choices.name}, because {found['why']}")
         if found["degree"] is not None:

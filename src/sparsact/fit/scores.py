@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, sqrt
 from statistics import fmean, stdev
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,18 @@ class FoldScores:
 
 
 @dataclass(frozen=True)
+class Score:
+    """A score and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+@dataclass(frozen=True)
 class CVCandidate:
     """One degree and ridge penalty that cross-validation tried, and its held-out R2 (mean over the targets).
 
@@ -51,6 +64,18 @@ class CVCandidate:
     def to_dict(self) -> dict[str, float]:
         """As JSON holds it."""
         return {"degree": self.degree, "alpha": self.alpha, **self.r2.to_dict()}
+
+
+@dataclass(frozen=True)
+class LowDegreeInfo:
+    """A polynomial: its degree and penalty, chosen by cross-validation unless they are among ``given``, its solver."""
+
+    degree: int
+    alpha: float
+    n_monomials: int
+    solver: str
+    solver_reason: str
+    given: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,6 +121,43 @@ def gains(candidates: Sequence[CVCandidate], degree: int) -> tuple[Gain, ...]:
         found.append(Gain(d, added.mean, added.mean - reach, added.mean + reach))
         before = folds
     return tuple(found)
+
+
+FEWEST_REPLICATES = 10
+
+
+@dataclass(frozen=True)
+class NoiseCeiling:
+    """The R2 of the true function of the columns, by rows that agree in all of them; intervals for normal noise."""
+
+    r2: Score
+    degrees_of_freedom: int
+
+    def __str__(self) -> str:
+        return f"R² {self.r2} at most, by {self.degrees_of_freedom:,} replicates"
+
+
+def noise_ceiling(X: NDArray[Any], y: NDArray[np.float64], weights: NDArray[np.float64]) -> NoiseCeiling | None:
+    r"""The share of the variance that is not noise, :math:`1 - s^2 / V`, or None of too few replicates.
+
+    :math:`s^2` is the variance of rows about the mean of their point, pooled over points, with as many degrees of
+    freedom as there are rows beyond one of each point; its interval is that of :math:`\chi^2`. V is the variance of
+    all rows. Replicates whose targets are all equal, as copies of rows are, say nothing.
+    """
+    from scipy.stats import chi2  # loads slowly
+
+    rows = np.packbits(X.astype(bool), axis=1) if X.dtype.kind in "bu" else X
+    place = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+    freedom = len(y) - int(place.max()) - 1
+    if freedom < FEWEST_REPLICATES:
+        return None
+    mean = np.bincount(place, weights * y) / np.bincount(place, weights)
+    scatter = float((weights * (y - mean[place]) ** 2).sum())
+    variance = float(np.average((y - np.average(y, weights=weights)) ** 2, weights=weights))
+    if not scatter:
+        return None
+    ends = [freedom, chi2.ppf(0.025, freedom), chi2.ppf(0.975, freedom)]
+    return NoiseCeiling(Score(*(float(1 - scatter / end / variance) for end in ends)), freedom)
 
 
 @dataclass(frozen=True)

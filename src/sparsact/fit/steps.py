@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
+from sparsact.datasets.extrapolation import DesignSums, design_notes
 from sparsact.environment import versions
 from sparsact.fit.checkpoint import Checkpoint, Pass
 from sparsact.fit.choose import (
@@ -37,10 +39,11 @@ from sparsact.fit.network_candidate import (
     promising_r2,
 )
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import OnRows, Stages
+from sparsact.fit.progress import OnRows, Resources, Stages
 from sparsact.fit.reading import check_targets, warnings
-from sparsact.fit.result import FitResult, LowDegreeInfo, Resources
-from sparsact.fit.scores import CVCandidate, FoldScores
+from sparsact.fit.result import FitResult
+from sparsact.fit.row_columns import FitRows, RowColumns
+from sparsact.fit.scores import CVCandidate, FoldScores, LowDegreeInfo, noise_ceiling
 from sparsact.fit.sparse_candidate import fitted_sparse
 from sparsact.fit.sums import MAX_HELD_OUT, FoldSums, Prediction, RowSample, as_numbers
 from sparsact.fit.tree_candidate import fitted_trees
@@ -56,6 +59,7 @@ class FitSteps:
     options: FitOptions
     stages: Stages
     checkpoint: Checkpoint
+    row_columns: RowColumns
 
     def result(self, name: str, call: str) -> FitResult:
         """All of it."""
@@ -69,13 +73,15 @@ class FitSteps:
         models, scores, reason = self._others(sums, selected)
         choices = select_model(selected, scores, reason, options.model)
         with self.stages.stage("summing up"):
+            X, y, _ = sums.sample.rows()
             if options.encoding is None:
-                notes = warnings(encoding, *sums.sample.rows()[:2])
+                everything = X if sums.sample.is_complete else None
+                design = sums.design.design(np.empty((0, 0)))
+                notes = warnings(encoding, X, y) + design_notes(encoding, design, everything)
                 encoding = replace(encoding, notes=(*notes, *encoding.notes))
             if choices.kind in models:
                 model, held_out = models[choices.kind], scores[choices.kind]
                 rows, targets = self._of_rows(sums.sample, held_out, selected)
-                X, y, _ = sums.sample.rows()
                 if options.explain and isinstance(held_out, TableScores):
                     layout = layout_info(model, standardised_weights(model, table, X, y), len(X), held_out)
                 elif options.explain and choices.kind in ("sparse", "gp", "ensemble"):
@@ -91,6 +97,12 @@ class FitSteps:
             else:
                 model, rows, targets = self._low_degree(sums, selected)
                 choices = replace(choices, low_degree=_info(model, options))
+            if options.explain and not self._is_classes:
+                targets = tuple(
+                    replace(target, ceiling=noise_ceiling(X, of_target, sums.sample.weights))
+                    for target, of_target in zip(targets, y.reshape(len(y), -1).T, strict=True)
+                )
+            encoding = replace(encoding, design=sums.design.design(self._errors(sums.sample, rows)))
         model.table_encoding_ = encoding.to_json()
         return FitResult(
             model=model,
@@ -170,8 +182,10 @@ class FitSteps:
             most = MOST_ROWS if options.model == "network" else MAX_SAMPLE
             most = max(options.folds, min(most, MAX_NUMBERS // len(table.feature_names)))
         sample = RowSample(most, options.folds, options.random_state)
-        sums = FoldSums(table.encoding.targets[0], search_for(table, options), sample)
-        sums = self.checkpoint.run(Pass("choosing", table, sums), on_rows)
+        design = DesignSums(table.encoding)
+        sums = FoldSums(table.encoding.targets[0], search_for(table, options), sample, design)
+        source = FitRows(table.parts, table.encoding, table.batch_rows, self.row_columns)
+        sums = self.checkpoint.run(Pass("choosing", source, sums), on_rows)
         if not sums.n_rows:
             raise ValueError(f"{table.parts.name} has no rows below its header; a table needs at least one.")
         check_targets(table.encoding, sums.low, sums.high)
@@ -193,13 +207,20 @@ class FitSteps:
         rows = Prediction(y.reshape(len(y), -1), held_out.predicted[places])
         return rows, scored_targets(self.table.encoding, rows, r2, linear)
 
+    def _errors(self, sample: RowSample, rows: Prediction) -> NDArray[np.float64]:
+        """Errors of held-out rows (rows, targets) as rows of mean weight have them; of classes none."""
+        if self._is_classes or rows.predicted is None:
+            return np.empty((0, 0))
+        kept = sample.smallest(len(rows.actual))
+        return (rows.actual - rows.predicted) * np.sqrt(sample.weights[kept])[:, None]
+
     def _low_degree(self, sums: FoldSums, selected: Selected) -> tuple[Any, Prediction, tuple[TargetResult, ...]]:
         """The polynomial that cross-validation has chosen, held-out rows, and findings."""
         table, options = self.table, self.options
         models = sums.models(selected.degree, selected.alpha, domain_of(table, options))
         model = models.whole
         X, y, folds = sums.sample.at_most(MAX_HELD_OUT)
-        predicts = options.held_out_rows or self._is_classes or len(table.encoding.targets) > 1
+        predicts = options.held_out_rows or options.explain or self._is_classes or len(table.encoding.targets) > 1
         held_out = Prediction(y.reshape(len(y), -1), models.held_out(X, folds) if predicts else None)
         r2, linear = self._r2(selected.of_degree(selected.degree)), self._r2(selected.of_degree(1))
         targets = scored_targets(table.encoding, held_out, r2, linear)

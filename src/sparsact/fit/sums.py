@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from sparsact.datasets.columns import Classes, Encoding, Real
+from sparsact.datasets.columns import Classes, Encoding, LogReal, Real
+from sparsact.datasets.extrapolation import DesignSums
 from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor
 from sparsact.learners.low_degree.accumulator import Accumulator
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
@@ -28,7 +29,7 @@ class RowSample:
 
     def __init__(self, most: int, n_folds: int, seed: int) -> None:
         self.most, self.n_folds, self.seed, self.n_passed = most, n_folds, seed, 0
-        self._parts: list[tuple[NDArray[Any], ...]] = []  # X, y, fold, number, hash
+        self._parts: list[tuple[NDArray[Any], ...]] = []  # X, y, fold, number, weight, hash
         self._below = np.iinfo(np.uint64).max  # hashes of other rows are no longer among the smallest
 
     def empty(self) -> RowSample:
@@ -40,14 +41,23 @@ class RowSample:
         """Whether no row was left out."""
         return self.n_passed <= self.most
 
-    def add(self, X: NDArray[Any], y: NDArray[np.float64], first: int) -> None:
-        """The rows of the table from number ``first`` on."""
+    def add(
+        self,
+        X: NDArray[Any],
+        y: NDArray[np.float64],
+        first: int,
+        folds: NDArray[np.intp] | None = None,
+        weights: NDArray[np.float64] | None = None,
+    ) -> None:
+        """The rows of the table from number ``first`` on; folds follow from the numbers unless they are given."""
         self.n_passed += len(X)
         numbers = np.arange(first, first + len(X), dtype=np.uint64)
         hashes = mixed(numbers, self.seed + _OTHER_SEED)
         kept = hashes <= self._below
-        folds = assign_folds(first, len(X), self.n_folds, self.seed)
-        self._append(X[kept], y[kept], folds[kept], numbers[kept], hashes[kept])
+        if folds is None:
+            folds = assign_folds(first, len(X), self.n_folds, self.seed)
+        weights = np.ones(len(X)) if weights is None else weights
+        self._append(X[kept], y[kept], folds[kept], numbers[kept], weights[kept], hashes[kept])
 
     def _append(self, *part: NDArray[Any]) -> None:
         self._parts.append(part)
@@ -67,6 +77,12 @@ class RowSample:
         self._parts = [self._smallest()]
         X, y, folds, *_ = self._parts[0]
         return X, y, folds
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Weights of :meth:`rows`."""
+        self._parts = [self._smallest()]
+        return self._parts[0][4]
 
     def smallest(self, most: int) -> NDArray[np.intp]:
         """Places in :meth:`rows` of at most so many of them, in their order: a sample of the sample."""
@@ -99,16 +115,17 @@ class RowSample:
         self._parts = [tuple(arrays[f"sample.{name}"] for name in _NAMES)] if "sample.X" in arrays else []
 
 
-_NAMES = ("X", "y", "folds", "numbers", "hashes")
+_NAMES = ("X", "y", "folds", "numbers", "weights", "hashes")
 
 
 @dataclass
 class FoldSums:
-    """A low-degree statistic for each fold, a sample of the rows, and the range of each target."""
+    """A low-degree statistic for each fold, a sample of the rows, their design, and the range of each target."""
 
     target: Real | Classes
     search: Any  # a LowDegreeRegressorCV
     sample: RowSample
+    design: DesignSums
     low: NDArray[np.float64] = field(default_factory=lambda: np.array(np.inf))
     high: NDArray[np.float64] = field(default_factory=lambda: np.array(-np.inf))
 
@@ -119,13 +136,21 @@ class FoldSums:
 
     def empty(self) -> FoldSums:
         """The same without rows."""
-        return FoldSums(self.target, clone(self.search), self.sample.empty())
+        return FoldSums(self.target, clone(self.search), self.sample.empty(), self.design.empty())
 
-    def add(self, X: NDArray[Any], y: NDArray[np.float64], first: int) -> None:
+    def add(
+        self,
+        X: NDArray[Any],
+        y: NDArray[np.float64],
+        folds: NDArray[np.intp] | None,
+        weights: NDArray[np.float64] | None,
+        first: int,
+    ) -> None:
         """The rows of the table from number ``first`` on."""
-        self.search.rows_dealt_ = first
-        self.search.partial_fit(X, as_numbers(self.target, y))
-        self.sample.add(X, y, first)
+        self.search.rows_dealt_, self.search._next_folds = first, folds
+        self.search.partial_fit(X, as_numbers(self.target, y), weights)
+        self.sample.add(X, y, first, folds, weights)
+        self.design.add(X)
         self.low, self.high = np.minimum(self.low, y.min(axis=0)), np.maximum(self.high, y.max(axis=0))
 
     def merge(self, other: FoldSums) -> None:
@@ -134,18 +159,21 @@ class FoldSums:
             self.search.merge(other.search)
             self.low, self.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         self.sample.merge(other.sample)
+        self.design.merge(other.design)
 
     def state(self, arrays: Arrays) -> State:
         """All of it, as JSON spells it; arrays are put among the others."""
         of_search: Arrays = {}
         state = {"search": self.search._state(of_search), "sample": self.sample.state(arrays)}
         arrays |= add_prefix("search", of_search) | {"low": np.atleast_1d(self.low), "high": np.atleast_1d(self.high)}
+        arrays |= self.design.arrays()
         return state
 
     def restore(self, state: State, arrays: Arrays) -> None:
         """Have summed what another had."""
         self.search._restore(state["search"], strip_prefix("search", arrays))
         self.sample.restore(state["sample"], arrays)
+        self.design.restore(arrays)
         self.low, self.high = arrays["low"], arrays["high"]
 
     def models(self, degree: int, alpha: float, domain: str) -> FoldModels:
@@ -233,11 +261,18 @@ def _n_functions(model: Any) -> int:
 
 def answers(model: Any, encoding: Encoding, X: NDArray[Any]) -> NDArray[Any]:
     """Predictions for encoded rows: numbers, (m,) or (m, targets), or names of classes."""
-    found = values(model, X)
+    found = brought_back(encoding, values(model, X))
     target = encoding.targets[0]
     if isinstance(target, Classes):
         return np.array(target.values)[class_numbers(found)]
     return found[:, 0] if len(encoding.targets) == 1 else found
+
+
+def brought_back(encoding: Encoding, found: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Targets (m, targets) of which logarithms were learned as the table has them; others as they are."""
+    logs = [isinstance(target, LogReal) for target in encoding.targets]
+    with np.errstate(over="ignore"):
+        return np.where(logs, np.exp(found), found) if any(logs) else found
 
 
 def class_numbers(function_values: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact.fourier.coefficients import DenseCoefficients, SparseCoefficients, subset_sizes
+from sparsact.fourier.shown import Shown
 from sparsact.fourier.spectrum import Spectrum
 from sparsact.hypercube import Masks, Subset, masks_of, sizes, subsets_of
 from sparsact.validation.arrays import checked_signs, checked_subset
@@ -44,7 +45,7 @@ UNIFORM = "uniform"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Interactions:
+class Interactions(Shown):
     """Values of an interaction index, set by set, as :func:`interactions` computes them.
 
     Attributes
@@ -72,6 +73,7 @@ class Interactions:
     order: int
     point: NDArray[np.int8]
     reference: NDArray[np.int8] | None
+    _kind, _value = "interactions", "value"
 
     @property
     def n(self) -> int:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact.fourier.coefficients import DenseCoefficients, SparseCoefficients
+from sparsact.fourier.shown import Shown
 from sparsact.fourier.subset_order import formula
 from sparsact.fourier.transform import walsh_hadamard
 from sparsact.hypercube import Masks, Subset, masks_of, subsets_of
@@ -39,7 +40,7 @@ LARGEST_TABLE = 26  # coordinates; 2**26 float64 are half a gigabyte
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Spectrum:
+class Spectrum(Shown):
     r"""Fourier coefficients of a real-valued function on :math:`\{-1, 1\}^n`.
 
     Immutable; two are equal when they are the same function. Make one with :meth:`of` or :meth:`from_coefficients`. It
@@ -61,6 +62,7 @@ class Spectrum:
     """
 
     storage: DenseCoefficients | SparseCoefficients
+    _kind, _value = "spectrum", "coefficient"
 
     @classmethod
     def of(cls, thing: Any, n: int | None = None) -> Spectrum:

@@ -13,6 +13,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
+from sparsact.reports.displays import VarianceDisplay
 from sparsact.reports.figure import (
     BLUE,
     GREEN,
@@ -34,6 +35,7 @@ from sparsact.reports.figure import (
 
 if TYPE_CHECKING:
     from sparsact.fit.explain import TargetResult
+    from sparsact.fit.scored_table import ScoredTarget
     from sparsact.fit.scores import Confusion, CVCandidate, FoldScores, Gain
 
 
@@ -119,7 +121,7 @@ def scores_chart(frame: Frame) -> Axes:
 FEW_ROWS = 600  # below it each row is a dot
 
 
-def residuals_frame(target: TargetResult) -> Frame:
+def residuals_frame(target: TargetResult | ScoredTarget) -> Frame:
     """Held-out rows; none where they were not predicted."""
     if target.predicted is None:
         return {"actual": [], "predicted": [], "residual": []}
@@ -231,13 +233,26 @@ def weights_frame(target: TargetResult) -> Frame:
 def weights_chart(frame: Frame) -> Axes:
     """A bar a degree, and the running sum."""
     axes = panel(4.6, 3.4, x="degree and its share", y="share of the target's variance", grid="y")
-    degree, share, total = frame["degree"], frame["share of variance"], frame["cumulative share"]
-    axes.bar(degree, share, width=0.6, color=BLUE, label="this degree")
-    axes.plot(degree, total, color=VERMILION, marker="D", ms=5, lw=1.6, label="up to this degree")
-    axes.set_xticks(degree, [f"{d}\n{s:.1%}" for d, s in zip(degree, share, strict=True)])
-    axes.set_xlim(0.4, max(degree) + 0.6)
-    axes.set_ylim(0, 1.3 * max(*total, 1e-9))
-    axes.legend(loc="upper left", ncols=2, fontsize=8.5)
+    VarianceDisplay(shares=frame["share of variance"]).plot(ax=axes)
+    return axes
+
+
+def shares_frame(target: TargetResult) -> Frame:
+    """Posterior mean of the share of each degree, and its interval."""
+    means, low, high = zip(*target.posterior_shares, strict=True)
+    return {"degree": list(range(1, len(means) + 1)), "share": means, "low (95 %)": low, "high (95 %)": high}
+
+
+@chart(
+    "shares",
+    "Variance by degree",
+    shares_frame,
+    "Posterior means and 95 % intervals, of the variance over all combinations of bits, equally often.",
+)
+def shares_chart(frame: Frame) -> Axes:
+    """A bar and its interval for each degree, and the running sum."""
+    axes = panel(4.6, 3.4, x="degree and its share", y="share of the variance", grid="y")
+    VarianceDisplay(shares=frame["share"], low=frame["low (95 %)"], high=frame["high (95 %)"]).plot(ax=axes)
     return axes
 
 
@@ -300,49 +315,4 @@ def influences_chart(frame: Frame) -> Axes:
     axes.bar_label(bars, fmt="%.3g", padding=4, fontsize=9)
     axes.margins(x=0.1)
     list_axis(axes, names)
-    return axes
-
-
-TERMS_SHOWN = 20
-
-
-def interactions_frame(target: TargetResult) -> Frame:
-    """Effects, those of the largest coefficients first."""
-    terms = sorted(target.terms, key=lambda term: -abs(term.coefficient))
-    return {
-        "columns": [term.label for term in terms],
-        "degree": [len(term.subset) for term in terms],
-        "effect": [term.effect for term in terms],
-        "low (95 %)": [term.effect_low for term in terms],
-        "high (95 %)": [term.effect_high for term in terms],
-        "significant": [term.significant for term in terms],
-        "coefficient": [term.coefficient for term in terms],
-        "same on these rows": [", ".join(term.aliases) for term in terms],
-    }
-
-
-@chart(
-    "interactions",
-    "Strongest effects",
-    interactions_frame,
-    "Effects in units of the target, those that explain most of its variance first.",
-)
-def interactions_chart(frame: Frame) -> Axes:
-    """A dot and its interval for each; blue raises the target, vermilion lowers it, grey is not significant."""
-    shown = list(rows(frame))[:TERMS_SHOWN]
-    labels = [label for label, *_ in shown]
-    axes = panel(width_for(labels), 0.9 + 0.27 * max(len(shown), 2), x="effect (bar: 95 % interval)")
-    for place, (_, _, effect, low, high, significant, *_) in enumerate(shown):
-        colour, marker = (BLUE, "o") if effect > 0 else (VERMILION, "s")
-        colour = colour if significant else GREY
-        if low is not None and high is not None:
-            axes.plot([low, high], [place, place], color=colour, lw=2.2, alpha=0.55, solid_capstyle="butt")
-        axes.plot(effect, place, marker=marker, ms=5.5, color=colour, mfc="white" if low is None else colour)
-    axes.axvline(0, color=GREY, lw=1)
-    list_axis(axes, labels)
-    axes.plot([], [], "o", color=BLUE, label="raises the target")
-    axes.plot([], [], "s", color=VERMILION, label="lowers the target")
-    if not all(significant for *_, significant, _, _ in shown):
-        axes.plot([], [], "d", color=GREY, label="not significant")
-    axes.figure.legend(loc="outside upper right", ncols=3, fontsize=8.5)
     return axes

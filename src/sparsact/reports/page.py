@@ -12,6 +12,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Te
 from markupsafe import Markup
 
 from sparsact.reports.amounts import duration, number, size
+from sparsact.reports.effect_figures import interactions_chart, pairs_chart
 from sparsact.reports.figure import Display
 from sparsact.reports.fit_figures import (
     class_scores_chart,
@@ -19,9 +20,9 @@ from sparsact.reports.fit_figures import (
     error_chart,
     gains_chart,
     influences_chart,
-    interactions_chart,
     residuals_chart,
     scores_chart,
+    shares_chart,
     weights_chart,
 )
 from sparsact.reports.lsh_figures import lsh_figures
@@ -42,10 +43,13 @@ NUMBERS = (
     "A column of numbers goes up by one unit instead, and other columns of numbers stay at 0; where a note below says "
     "that numbers are scaled, the unit is their standard deviation and 0 is their mean."
 )
+BY_TESTS = ": among the effects in colour about 5 % at most are expected to be chance (Benjamini and Hochberg)."
+BY_POSTERIOR = " (twice the posterior probability that the sign is wrong)."
 SIGNIFICANT = (
-    "Bars: 95 % confidence interval of each effect by itself. Grey: not significant, as the interval at the confidence "
-    "1 − 5 % / number of effects in the polynomial, which holds for all of them together (Bonferroni), includes 0."
+    "Bars: 95 % interval of each effect by itself; thin lines: intervals that hold for all effects at once "
+    "(Bonferroni). Grey: not significant, as its q-value is above 5 %"
 )
+FEWEST_PAIRS = 3  # of a heat map
 BATCHES = (1, 4, 16, 64)
 METHODS = {
     "oracle": "every matrix: rows of active units alone, known for free",
@@ -132,12 +136,20 @@ def _section(result: FitResult, target: TargetResult, prefix: str) -> Section:
         if target.predicted is not None:
             note = f"{len(target.actual)} rows, each predicted by a model that had not seen it."
             prediction.append(residuals_chart.display(target, prefix=prefix, note=note))
+        if result.test is not None:
+            tested = next(one for one in result.test.targets if one.name == target.name)
+            note = f"The {result.test.n_rows:,} rows of {result.test.name}, a table of its own: R² {tested.r2}."
+            prediction.append(residuals_chart.display(tested, prefix=f"{prefix}test-", note=note))
     if result.layout is not None or not target.terms:
         return Section(target, tuple(prediction), ())
-    structure = [interactions_chart.display(target, prefix=prefix, note=_interval_note(target))]
+    structure = [interactions_chart.display(target, prefix=prefix, note=_interval_note(result, target))]
+    if sum(len(term.subset) == 2 for term in target.terms) >= FEWEST_PAIRS:
+        structure.append(pairs_chart.display(target, prefix=prefix))
     if target.influences:
         shares = (
-            weights_chart.display(target, prefix=prefix)
+            shares_chart.display(target, prefix=prefix)
+            if target.posterior_shares
+            else weights_chart.display(target, prefix=prefix)
             if target.weights
             else gains_chart.display(result.choices.gains, prefix=prefix)
         )
@@ -153,12 +165,13 @@ def _models(result: FitResult, target: TargetResult) -> dict[str, FoldScores]:
     return {f"chosen: {result.choices.name}": target.r2, "degree 1 (linear)": target.linear_r2}
 
 
-def _interval_note(target: TargetResult) -> str:
+def _interval_note(result: FitResult, target: TargetResult) -> str:
     if all(term.low is None for term in target.terms):
         return "Intervals are not known for this fit."
+    significant = SIGNIFICANT + (BY_POSTERIOR if result.choices.kind == "gp" else BY_TESTS)
     if any(not term.identified for term in target.terms):
         return (
-            f"{SIGNIFICANT} A hollow mark is an effect that these rows do not identify: other products can take its "
+            f"{significant} A hollow mark is an effect that these rows do not identify: other products can take its "
             "place, so it has no interval."
         )
-    return SIGNIFICANT
+    return significant

@@ -117,6 +117,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         self.verbose = verbose
 
     _split: NDArray[np.intp] | None = None  # folds of the rows being fitted, when `cv` lists them
+    _next_folds: NDArray[np.intp] | None = None  # of rows that come next, where they do not follow from their numbers
     _real_columns = False  # of the first rows, where degrees are to be found
 
     _needs_row_numbers = True  # the fold of a row follows from them
@@ -155,6 +156,8 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
             )
         first = getattr(self, "rows_dealt_", 0)
         self.rows_dealt_ = first + n_rows
+        if self._next_folds is not None:
+            return self._next_folds
         return assign_folds(first, n_rows, self._n_folds(), self.random_state)
 
     @transaction

@@ -1,0 +1,128 @@
+"""``predict_table``: a fitted model's answers for another table, with identifiers, intervals, and rows to doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sparsact.datasets import Encoding, encoded_table
+from sparsact.datasets.columns import Classes, LogReal
+from sparsact.datasets.extrapolation import outside
+from sparsact.datasets.parts import Data, Parts, resolve
+from sparsact.datasets.tables import BATCH_ROWS, Table
+from sparsact.fit.sums import answers, values
+from sparsact.validation.parameters import checked_probability
+
+OUTSIDE = "outside"
+
+
+def predict_table(model: Any, data: Data, *, id_column: str | None = None, confidence: float = 0.95) -> pa.Table:
+    """Predict every row of a table by a model that :func:`sparsact.fit_table` has fitted.
+
+    Parameters
+    ----------
+    model : FitResult or estimator
+        The result of :func:`sparsact.fit_table`, or a model of it that was saved and loaded.
+    data : what :func:`sparsact.fit_table` takes
+        Columns are found by name and encoded as those of the fit.
+    id_column : str, optional
+        Column that names the rows. By default the first that is neither learned from nor a target, if there is one.
+    confidence : float
+        Probability with which a new measurement lies in its interval.
+
+    Returns
+    -------
+    table : pyarrow.Table
+        The column that names the rows, a column for each target, for targets of numbers ``<target>_low`` and
+        ``<target>_high``, and ``outside``: why a row lies outside of the rows that were learned from, as two values
+        never occurred together there, or a number is beyond its range; empty for other rows, and null of a model of
+        an earlier version, which does not know. ``to_pandas()`` makes it a frame.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, or a value was not seen where only known values have a meaning.
+
+    Notes
+    -----
+    Intervals of a Gaussian process are those of its posterior. Those of other models are as wide as held-out errors
+    were, the same for every row: right on average over rows like those of the fit, too narrow for those ``outside``.
+    They are null where held-out rows are too few to tell.
+
+    Examples
+    --------
+    >>> import sparsact as sa
+    >>> table = {"name": ["w", "x", "y", "z"] * 9, "a": [0, 1, 0, 1] * 9, "b": [0, 0, 1, 1] * 9, "y": [0, 1, 1, 2] * 9}
+    >>> result = sa.fit_table(pa.table(table), "y", model="low-degree")
+    >>> found = sa.predict_table(result, pa.table({"name": ["new"], "a": [1], "b": [1]}))
+    >>> found.column_names
+    ['name', 'y', 'y_low', 'y_high', 'outside']
+    >>> found["name"].to_pylist(), found["outside"].to_pylist(), round(found["y"][0].as_py(), 6)
+    (['new'], [''], 2.0)
+    """
+    encoding = getattr(model, "encoding", None)
+    if not isinstance(encoding, Encoding):
+        encoding = Encoding.from_json(model.table_encoding_)
+    return pa.concat_tables(
+        predicted_pieces(getattr(model, "model", model), encoded_table(data, encoding), id_column, confidence)
+    )
+
+
+def predicted_pieces(model: Any, table: Table, id_column: str | None, confidence: float) -> Iterator[pa.Table]:
+    """An empty piece of the table of predictions, then the rows in batches."""
+    checked_probability(confidence, "`confidence`")
+    encoding, parts = table.encoding, table.parts
+    named = _row_names(encoding, parts, id_column)
+    nothing = np.empty((0, len(encoding.feature_names)), dtype=np.float64 if encoding.real else np.uint8)
+    head = _predicted(model, encoding, nothing, confidence)
+    begun = False
+    for batch, place in parts.batches([*encoding.source_columns, *named], BATCH_ROWS):
+        names = {name: batch.column(name) for name in named}
+        if not begun:
+            yield pa.table({name: column.slice(0, 0) for name, column in names.items()} | head)
+            begun = True
+        with place:
+            X = encoding.points(batch, place.row)
+        yield pa.table(names | _predicted(model, encoding, X, confidence))
+    if not begun:
+        yield pa.table({name: pa.array([], pa.string()) for name in named} | head)
+
+
+def _row_names(encoding: Encoding, parts: Parts, id_column: str | None) -> list[str]:
+    """The column that names the rows, if there is one."""
+    own = {*encoding.target_names, OUTSIDE}
+    own |= {f"{name}_{end}" for name in encoding.target_names for end in ("low", "high")}
+    if id_column is None:
+        return [name for name in parts.names if name not in own and name not in encoding.source_columns][:1]
+    found = resolve([id_column], parts.names, "column")
+    if own & set(found):
+        raise ValueError(f"column {id_column!r} cannot name the rows, since predictions are written under that name.")
+    return found
+
+
+def _predicted(model: Any, encoding: Encoding, X: NDArray[Any], confidence: float) -> dict[str, pa.Array]:
+    """Predictions, intervals and doubts as columns."""
+    found, columns = answers(model, encoding, X), {}
+    for i, (name, target) in enumerate(zip(encoding.target_names, encoding.targets, strict=True)):
+        own = found if found.ndim == 1 else found[:, i]
+        columns[name] = pa.array(own)
+        if not isinstance(target, Classes):
+            bounds = _interval(model, encoding, i, X, confidence)
+            bounds = np.exp(bounds) if isinstance(target, LogReal) else bounds
+            for end, bound in zip(("low", "high"), bounds.T, strict=True):
+                columns[f"{name}_{end}"] = pa.array(bound, pa.float64(), mask=~np.isfinite(bound))
+    doubts = [None] * len(X) if encoding.design is None else outside(encoding, encoding.design, X)
+    return columns | {OUTSIDE: pa.array(doubts, pa.string())}
+
+
+def _interval(model: Any, encoding: Encoding, target: int, X: NDArray[Any], confidence: float) -> NDArray[np.float64]:
+    """Ends of the intervals of one target, (m, 2); infinite where they are not known."""
+    if hasattr(model, "prediction_intervals"):
+        return np.asarray(model.prediction_intervals(X, confidence)) if len(X) else np.empty((0, 2))
+    design = encoding.design
+    reach = np.inf if design is None or not design.errors else design.reach(target, confidence)
+    return values(model, X)[:, [target]] + [-reach, reach]

@@ -1,0 +1,133 @@
+"""Columns that say of each row how precise it is and with which rows it belongs together: weights and grouped folds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import heapify, heapreplace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sparsact.datasets import Encoding
+from sparsact.datasets.parts import Parts, resolve
+from sparsact.datasets.values import numbers, refuse_missing, texts_of
+from sparsact.fit.options import FitOptions
+from sparsact.statistics.folds import mixed
+
+BATCH_ROWS = 1 << 16
+FitBatch = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp] | None, NDArray[np.float64] | None]
+
+
+@dataclass(frozen=True)
+class RowColumns:
+    """The column of groups and the column of weights or deviations, as one pass over all rows has found them.
+
+    Weights are precisions over their mean: a row of deviation sigma has 1 / sigma**2 over the mean of these.
+    """
+
+    groups: str | None = None
+    precision: str | None = None
+    is_sigma: bool = False
+    fold_of: dict[str, int] | None = None
+    mean: float = 1.0
+
+    @classmethod
+    def of(cls, parts: Parts, options: FitOptions) -> RowColumns:
+        """Read the columns that the options name, if any."""
+        groups, precision = (
+            None if name is None else resolve([name], parts.names, "column")[0]
+            for name in (options.groups, options.sigma or options.weights)
+        )
+        if groups is None and precision is None:
+            return cls()
+        counts: dict[str, int] = {}
+        total = n_rows = 0.0
+        of_rows = cls(None, precision, options.sigma is not None)
+        for batch, place in parts.batches([name for name in (groups, precision) if name], BATCH_ROWS):
+            with place:
+                if groups is not None:
+                    for text, count in zip(*_grouped(batch, groups, place.row)[::2], strict=True):
+                        counts[text] = counts.get(text, 0) + count
+                weights = of_rows.weights(batch, place.row)
+            total += 0.0 if weights is None else float(weights.sum())
+            n_rows += batch.num_rows
+        fold_of = None if groups is None else _dealt(groups, counts, options)
+        if precision is not None and not 0 < total < np.inf:
+            raise ValueError(f"column {precision!r} leaves no finite weight; write it in another unit.")
+        return cls(groups, precision, of_rows.is_sigma, fold_of, total / n_rows if precision else 1.0)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns."""
+        return [name for name in (self.groups, self.precision) if name is not None]
+
+    def folds(self, batch: pa.RecordBatch, first_row: int) -> NDArray[np.intp] | None:
+        """Folds of the rows; None where they follow from the numbers of rows."""
+        if self.groups is None or self.fold_of is None:
+            return None
+        texts, places, _ = _grouped(batch, self.groups, first_row)
+        return np.array([self.fold_of[text] for text in texts], dtype=np.intp)[places]
+
+    def weights(self, batch: pa.RecordBatch, first_row: int) -> NDArray[np.float64] | None:
+        """Weights of the rows, of mean 1 over all of them; None without such a column."""
+        if (name := self.precision) is None:
+            return None
+        values = numbers(batch.column(name), name, first_row)
+        if not (values > 0).all():
+            row = int(np.argmin(values > 0))
+            what = "standard deviations" if self.is_sigma else "weights"
+            fact = f"column {name!r}, row {first_row + row + 1}: {values[row]:g}, where {what} must be positive"
+            raise ValueError(f"{fact}; correct the row, or drop it.")
+        with np.errstate(over="ignore", divide="ignore", under="ignore"):
+            return (1 / values / values if self.is_sigma else values) / self.mean
+
+
+@dataclass(frozen=True)
+class FitRows:
+    """Rows of a table as a fit sums them: points, targets, and folds and weights where columns say them."""
+
+    parts: Parts
+    encoding: Encoding
+    batch_rows: int
+    columns: RowColumns
+
+    def batches(self, first_row: int = 0) -> Iterator[FitBatch]:
+        """In the order of the file; from a row on at which a batch begins."""
+        names = [*self.encoding.source_columns, *self.encoding.target_names, *self.columns.names]
+        for batch, place in self.parts.batches(names, self.batch_rows, first_row):
+            with place:
+                X, y = self.encoding.points(batch, place.row), self.encoding.answers(batch, place.row)
+                folds, weights = self.columns.folds(batch, place.row), self.columns.weights(batch, place.row)
+            yield X, y, folds, weights
+
+
+def _grouped(batch: pa.RecordBatch, name: str, first_row: int) -> tuple[list[str], NDArray[np.intp], list[int]]:
+    """Names of the groups of a batch, the place of each row among them, and how many rows each has."""
+    array = batch.column(name)
+    refuse_missing(array, name, first_row)
+    encoded = pc.dictionary_encode(array)
+    places = encoded.indices.to_numpy().astype(np.intp)
+    texts = list(texts_of(encoded.dictionary))
+    return texts, places, np.bincount(places, minlength=len(texts)).tolist()
+
+
+def _dealt(name: str, counts: dict[str, int], options: FitOptions) -> dict[str, int]:
+    """A fold for each group, the largest first, each to the fold with the fewest rows; of equal ones by the seed."""
+    n_folds = options.folds
+    if len(counts) < 2:
+        raise ValueError(f"column {name!r} holds one group; held-out groups need at least 2: leave groups out.")
+    if len(counts) < n_folds:
+        raise ValueError(f"column {name!r} holds {len(counts)} groups, fewer than {n_folds} folds; choose fewer folds.")
+    drawn = dict(zip(sorted(counts), mixed(np.arange(len(counts), dtype=np.uint64), options.random_state), strict=True))
+    folds = [(0, fold) for fold in range(n_folds)]
+    heapify(folds)
+    fold_of = {}
+    for text in sorted(counts, key=lambda text: (-counts[text], int(drawn[text]))):
+        rows, fold = folds[0]
+        fold_of[text] = fold
+        heapreplace(folds, (rows + counts[text], fold))
+    return fold_of

@@ -1,0 +1,126 @@
+"""Scores of a fitted model on a table of its own, with intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.datasets import Encoding, Table, encoded_table
+from sparsact.datasets.columns import Classes, LogReal
+from sparsact.datasets.complete import complete_rows
+from sparsact.datasets.parts import Data
+from sparsact.fit.scores import Score
+from sparsact.fit.sums import brought_back, class_numbers, values
+
+NORMAL = NormalDist().inv_cdf(0.975)
+
+
+@dataclass(frozen=True)
+class ScoredTarget:
+    """One target of numbers: R2 (of logarithms, where these were learned), and errors in the units of the table.
+
+    ``actual`` and ``predicted`` are those of R2. ``relative_error`` is the mean size of predicted / actual - 1, of a
+    target whose logarithm was learned.
+    """
+
+    name: str
+    r2: Score
+    rmse: float
+    relative_error: float | None
+    actual: NDArray[np.float64]
+    predicted: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ScoredTable:
+    """How well the rows of another table are predicted: targets of numbers, or the accuracy of classes."""
+
+    name: str
+    n_rows: int
+    targets: tuple[ScoredTarget, ...] = ()
+    accuracy: Score | None = None
+
+    @property
+    def lines(self) -> list[str]:
+        """The scores, for a person."""
+        if self.accuracy is not None:
+            return [f"on {self.name} ({self.n_rows:,} rows): accuracy {self.accuracy}"]
+        return [
+            f"on {self.name} ({self.n_rows:,} rows): R² {target.r2}{f' for {target.name}' * (len(self.targets) > 1)}, "
+            f"root mean squared error {target.rmse:.4g}"
+            + ("" if target.relative_error is None else f", mean relative error {target.relative_error:.2%}")
+            for target in self.targets
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it; intervals are of 95 %."""
+        found: dict[str, Any] = {"table": self.name, "rows": self.n_rows}
+        if self.accuracy is not None:
+            return found | {"accuracy": self.accuracy.value, "low": self.accuracy.low, "high": self.accuracy.high}
+        return found | {
+            "targets": [
+                {"name": one.name, "r2": one.r2.value, "r2_low": one.r2.low, "r2_high": one.r2.high}
+                | {"rmse": one.rmse, "relative_error": one.relative_error}
+                for one in self.targets
+            ]
+        }
+
+
+def open_test(data: Data, encoding: Encoding, *, drop_missing: bool) -> Table:
+    """A table of its own with the columns of the fit, targets included, of which some rows may be left out."""
+    table = encoded_table(data, encoding)
+    lacking = [name for name in encoding.target_names if name not in table.parts.names]
+    if lacking:
+        raise ValueError(f"{table.parts.name} has no column {lacking[0]!r}, the target, which its scores need.")
+    if drop_missing:
+        parts, _ = complete_rows(table.parts, [*encoding.source_columns, *encoding.target_names])
+        table = replace(table, parts=parts)
+    return table
+
+
+def score_table(model: Any, table: Table) -> ScoredTable:
+    """Score a model on a table in the encoding of the fit."""
+    encoding = table.encoding
+    pairs = [(y.reshape(len(y), -1), values(model, X)) for X, y in table.batches()]
+    if sum(len(y) for y, _ in pairs) < 2:
+        raise ValueError(f"{table.parts.name} has fewer than 2 rows; scores need more.")
+    actual, found = (np.concatenate(each) for each in zip(*pairs, strict=True))
+    name, n_rows = table.parts.name, len(actual)
+    if isinstance(encoding.targets[0], Classes):
+        right = float((class_numbers(found) == actual[:, 0]).mean())
+        return ScoredTable(name, n_rows, accuracy=Score(right, *wilson(right, n_rows)))
+    actual_then, found_then = brought_back(encoding, actual), brought_back(encoding, found)
+    targets = []
+    for i, target in enumerate(encoding.targets):
+        if not np.ptp(actual[:, i]):
+            raise ValueError(f"target {target.name!r} is constant in {name}, so that R² has no meaning there.")
+        relative = None
+        if isinstance(target, LogReal):
+            relative = float(np.abs(found_then[:, i] / actual_then[:, i] - 1).mean())
+        rmse = float(np.sqrt(((actual_then[:, i] - found_then[:, i]) ** 2).mean()))
+        r2 = r2_score(actual[:, i], found[:, i])
+        targets.append(ScoredTarget(target.name, r2, rmse, relative, actual[:, i], found[:, i]))
+    return ScoredTable(name, n_rows, tuple(targets))
+
+
+def r2_score(actual: NDArray[np.float64], predicted: NDArray[np.float64]) -> Score:
+    r"""R2 of independent rows with its interval: 1 - A / B, where A and B are means of squares.
+
+    By the delta method the error of A / B has the variance of :math:`(e^2 - (A / B)\, d^2) / B` over m, with e the
+    error and d the distance from the mean.
+    """
+    error, spread = (actual - predicted) ** 2, (actual - actual.mean()) ** 2
+    ratio = error.mean() / spread.mean()
+    reach = NORMAL * float(np.std(error - ratio * spread, ddof=1)) / spread.mean() / np.sqrt(len(actual))
+    return Score(float(1 - ratio), float(1 - ratio - reach), float(min(1.0, 1 - ratio + reach)))
+
+
+def wilson(share: float, n: int) -> tuple[float, float]:
+    """Interval of a share of n independent rows (Wilson 1927)."""
+    z2 = NORMAL**2 / n
+    centre, reach = share + z2 / 2, NORMAL * np.sqrt(share * (1 - share) / n + z2 / (4 * n))
+    return float((centre - reach) / (1 + z2)), float((centre + reach) / (1 + z2))

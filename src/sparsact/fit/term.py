@@ -1,0 +1,105 @@
+"""The effect of a set of columns, with its intervals and its q-value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Term:
+    r"""The effect of a set of columns on the target, with its 95 % interval where one is known.
+
+    The ``effect`` is in the table's own coding: what switching all bits of the set S from 0 to 1 changes in the fitted
+    polynomial f beyond what the smaller sets change, averaged over all settings of the other bits, equally often,
+
+    .. math:: \mathbb{E}_{x} \sum_{U \subseteq S} (-1)^{|S \setminus U|} f(x_{U \to 1,\, S \setminus U \to 0})
+        = (-2)^{\text{bits in } S}\, \hat f(S).
+
+    A column of numbers of the set goes up by one unit instead; other columns of numbers stay at 0. The ``coefficient``
+    :math:`\hat f(S)`, from ``low`` to ``high``, belongs to the product of the columns in which a bit is a sign, +1
+    where it is 0 and -1 where it is 1.
+
+    A coefficient that the rows do not identify has no interval: other products, among them the ``aliases``, which equal
+    its product up to sign on every row, can take its place.
+
+    ``joint_low`` and ``joint_high`` are ends of the interval that holds for all effects of the polynomial at once
+    (Bonferroni), so that it may be read off effects that were picked for their size. ``q_value`` is that of Benjamini
+    and Hochberg over all of them: of the effects with at most this q-value about so large a share is expected to be
+    null. Of a Gaussian process it is twice the posterior probability that the sign is wrong. An effect is
+    ``significant`` if its q-value is at most 0.05.
+    """
+
+    subset: tuple[str, ...]
+    coefficient: float
+    low: float | None = None
+    high: float | None = None
+    identified: bool = True
+    aliases: tuple[str, ...] = ()
+    q_value: float | None = None
+    joint_low: float | None = None
+    joint_high: float | None = None
+    n_bits: int = field(kw_only=True)
+
+    @property
+    def significant(self) -> bool:
+        """Whether the q-value is at most 0.05."""
+        return self.q_value is not None and self.q_value <= 1 - CONFIDENCE
+
+    @property
+    def effect(self) -> float:
+        """What the columns change together, beyond what smaller sets of them change."""
+        return self.coefficient * self._factor
+
+    @property
+    def effect_low(self) -> float | None:
+        """Lower end of the effect's 95 % interval."""
+        return self._ends(self.low, self.high)[0]
+
+    @property
+    def effect_high(self) -> float | None:
+        """Upper end of the effect's 95 % interval."""
+        return self._ends(self.low, self.high)[1]
+
+    @property
+    def joint(self) -> tuple[float, float] | tuple[None, None]:
+        """The effect's interval that holds for all effects at once."""
+        return self._ends(self.joint_low, self.joint_high)
+
+    def _ends(self, low: float | None, high: float | None) -> tuple[float, float] | tuple[None, None]:
+        if low is None or high is None:
+            return None, None
+        ends = low * self._factor, high * self._factor
+        return min(ends), max(ends)
+
+    @property
+    def _factor(self) -> int:
+        factor: int = (-2) ** self.n_bits
+        return factor
+
+    @property
+    def label(self) -> str:
+        """Columns of the product, for people."""
+        return " × ".join(self.subset)
+
+    @property
+    def bounds(self) -> str:
+        """The interval, or why there is none; of the aliases three."""
+        if self.identified:
+            if self.low is None:
+                return ""
+            q = "" if self.q_value is None else f" (q = {self.q_value:.2g})"
+            mark = "" if self.significant else f"   not significant{q}"
+            return f"   [{self.effect_low:+.4g}, {self.effect_high:+.4g}]{mark}"
+        more = f" and {len(self.aliases) - 3} more" if len(self.aliases) > 3 else ""
+        same = f": same as {', '.join(self.aliases[:3])}{more}" if self.aliases else ""
+        return f"   not identified by these rows{same}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Columns, coefficient and effect with their intervals, as JSON holds them."""
+        of_coefficient = {"coefficient": self.coefficient, "low": self.low, "high": self.high}
+        of_effect = {"effect": self.effect, "effect_low": self.effect_low, "effect_high": self.effect_high}
+        of_all = {"q_value": self.q_value, "joint_low": self.joint[0], "joint_high": self.joint[1]}
+        return {"columns": list(self.subset)} | of_coefficient | of_effect | of_all | {"significant": self.significant}

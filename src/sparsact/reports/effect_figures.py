@@ -1,0 +1,99 @@
+"""Figures of effects: the strongest with their intervals, and those of columns and pairs as a heat map."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from sparsact.reports.displays import InteractionsDisplay, SpectrumDisplay
+from sparsact.reports.figure import BLUE, GREY, VERMILION, Frame, chart, panel, rows, width_for
+
+if TYPE_CHECKING:
+    from sparsact.fit.explain import TargetResult
+
+TERMS_SHOWN = 20
+
+
+def interactions_frame(target: TargetResult) -> Frame:
+    """Effects, those of the largest coefficients first."""
+    terms = sorted(target.terms, key=lambda term: -abs(term.coefficient))
+    return {
+        "columns": [term.label for term in terms],
+        "degree": [len(term.subset) for term in terms],
+        "effect": [term.effect for term in terms],
+        "low (95 %)": [term.effect_low for term in terms],
+        "high (95 %)": [term.effect_high for term in terms],
+        "q-value": [term.q_value for term in terms],
+        "low (all at once)": [term.joint[0] for term in terms],
+        "high (all at once)": [term.joint[1] for term in terms],
+        "significant": [term.significant for term in terms],
+        "coefficient": [term.coefficient for term in terms],
+        "same on these rows": [", ".join(term.aliases) for term in terms],
+    }
+
+
+@chart(
+    "interactions",
+    "Strongest effects",
+    interactions_frame,
+    "Effects in units of the target, those that explain most of its variance first.",
+)
+def interactions_chart(frame: Frame) -> Axes:
+    """A dot and its interval for each; blue raises the target, vermilion lowers it, grey is not significant."""
+    shown = list(rows(frame))[:TERMS_SHOWN]
+    labels = [label for label, *_ in shown]
+    axes = panel(width_for(labels), 0.9 + 0.27 * max(len(shown), 2), x="effect (bar: 95 % interval)")
+    _, _, effects, low, high, _, joint_low, joint_high, significant, *_ = zip(*shown, strict=True)
+    SpectrumDisplay(
+        labels=labels,
+        values=effects,
+        low=low,
+        high=high,
+        joint_low=joint_low,
+        joint_high=joint_high,
+        significant=significant,
+    ).plot(ax=axes)
+    axes.plot([], [], "o", color=BLUE, label="raises the target")
+    axes.plot([], [], "s", color=VERMILION, label="lowers the target")
+    if not all(significant):
+        axes.plot([], [], "d", color=GREY, label="not significant")
+    axes.figure.legend(loc="outside upper right", ncols=3, fontsize=8.5)
+    return axes
+
+
+MOST_CELLS = 40  # columns of a heat map
+
+
+def pairs_frame(target: TargetResult) -> Frame:
+    """Effects of single columns and of pairs, each once."""
+    order = {name: place for place, (name, _) in enumerate(target.influences)}
+    terms = [term for term in target.terms if len(term.subset) <= 2]
+    terms.sort(key=lambda term: (len(term.subset), [order.get(name, 0) for name in term.subset]))
+    return {
+        "column": [term.subset[0] for term in terms],
+        "with": [term.subset[-1] for term in terms],
+        "effect": [term.effect for term in terms],
+    }
+
+
+@chart(
+    "pairs",
+    "Effects of columns and of pairs",
+    pairs_frame,
+    "On the diagonal the effect of a column by itself, beside it those of pairs. Grey: not among the largest terms.",
+)
+def pairs_chart(frame: Frame) -> Axes:
+    """A heat map of the columns that occur."""
+    names = list(dict.fromkeys([*frame["column"], *frame["with"]]))[:MOST_CELLS]
+    place = {name: i for i, name in enumerate(names)}
+    values = np.full((len(names), len(names)), np.nan)
+    for first, second, effect in rows(frame):
+        if first in place and second in place:
+            values[place[first], place[second]] = values[place[second], place[first]] = effect
+    side = 2.6 + 0.26 * len(names)
+    axes = panel(side + 0.8, side)
+    InteractionsDisplay(values=values, feature_names=names).plot(ax=axes)
+    axes.set(xlabel="column", ylabel="column")
+    return axes

@@ -1,0 +1,293 @@
+"""Groups, weights, deviations, missing values, logarithms and test tables of `fit_table`."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+import scipy.stats
+from commands import fit_json, run
+from sklearn.metrics import accuracy_score, mean_absolute_percentage_error, r2_score, root_mean_squared_error
+from sklearn.model_selection import cross_val_score
+from sklearn.preprocessing import PolynomialFeatures
+
+import sparsact as sa
+from sparsact.fit.options import FitOptions
+from sparsact.fit.row_columns import RowColumns
+from sparsact.fit.scored_table import r2_score as scored
+from sparsact.fit.scored_table import wilson
+from sparsact.learners import CubeGPRegressor, LowDegreeRegressor
+
+NAMES = tuple("abcdef")
+
+
+def bits(m=300, seed=1):
+    return np.random.default_rng(seed).integers(0, 2, (m, len(NAMES)))
+
+
+def signal(X):
+    s = 1 - 2 * X
+    return s[:, 0] + 2 * s[:, 1] * s[:, 2] - s[:, 3]
+
+
+def table(X, **columns):
+    return pa.table({name: X[:, i] for i, name in enumerate(NAMES)} | columns)
+
+
+class Folds:
+    """The split of a fit, for scikit-learn."""
+
+    def __init__(self, folds):
+        self.folds = folds
+
+    def split(self, X, y=None, groups=None):
+        for fold in np.unique(self.folds):
+            yield np.flatnonzero(self.folds != fold), np.flatnonzero(self.folds == fold)
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return len(np.unique(self.folds))
+
+
+def folds_of(data, **options):
+    found = RowColumns.of(sa.datasets.tables.Parts.open(data), FitOptions(("y",), **options))
+    return np.array([found.fold_of[str(name)] for name in data["plate"].to_pylist()]), found
+
+
+# ---- groups ----
+
+
+def test_groups_are_held_out_whole_by_every_model():
+    """Scores of the linear model and of the process are scikit-learn's on the same split of the groups."""
+    rng = np.random.default_rng(0)
+    X, plate = bits(), np.array([f"p{i}" for i in rng.integers(0, 13, 300)])
+    y = signal(X) + rng.normal(0, 1, 13)[np.unique(plate, return_inverse=True)[1]] + 0.1 * rng.normal(size=300)
+    data = table(X, plate=plate, y=y)
+    folds, _ = folds_of(data, groups="plate", folds=4)
+    for name in set(plate):
+        assert len(set(folds[plate == name])) == 1
+    sizes = np.bincount(folds)
+    assert len(sizes) == 4
+    assert np.ptp(sizes) <= np.bincount(np.unique(plate, return_inverse=True)[1]).max()
+    result = sa.fit_table(data, "y", groups="plate", folds=4)
+    assert "plate" not in result.encoding.feature_names
+    expected = cross_val_score(LowDegreeRegressor(1), X, y, cv=Folds(folds))
+    linear = next(c for c in result.choices.candidates if (c.degree, c.alpha) == (1, 0.0))
+    np.testing.assert_allclose(linear.r2.folds, expected, rtol=1e-9)
+    process = next(model for model in result.choices.models if "Gaussian" in model.name)
+    gp = CubeGPRegressor(domain="cube", random_state=0)
+    np.testing.assert_allclose(process.r2.folds, cross_val_score(gp, X.astype(bool), y, cv=Folds(folds)), rtol=1e-6)
+
+
+def test_groups_show_what_rows_alone_hide():
+    """A column that names the plate predicts rows of known plates, and says nothing of new ones."""
+    rng = np.random.default_rng(2)
+    plates = rng.integers(0, 2, (20, 6))
+    which = rng.integers(0, 20, 400)
+    y = rng.normal(size=20)[which] + 0.05 * rng.normal(size=400)
+    data = table(plates[which], plate=which, y=y)
+    by_row, by_plate = sa.fit_table(data, "y", ignore="plate"), sa.fit_table(data, "y", groups="plate")
+    assert by_row.scores.r2["y"].mean > 0.9
+    assert by_plate.scores.r2["y"].mean < 0.5
+
+
+def test_the_seed_deals_equal_groups():
+    data = table(bits(), plate=np.arange(300) // 10, y=signal(bits()))
+    dealt = [tuple(folds_of(data, groups="plate", random_state=seed)[0]) for seed in (0, 0, 1)]
+    assert dealt[0] == dealt[1] != dealt[2]
+
+
+# ---- weights ----
+
+
+@pytest.mark.parametrize("option", ["sigma", "weights"])
+def test_weights_are_those_of_weighted_least_squares(option):
+    """Coefficients, intervals and scores by fold, by scikit-learn and by formulas."""
+    rng = np.random.default_rng(3)
+    X, sigma = bits(), rng.uniform(0.2, 3, 300)
+    y = signal(X) + sigma * rng.normal(size=300)
+    data = table(X, own=sigma if option == "sigma" else 7 / sigma**2, y=y)
+    result = sa.fit_table(data, "y", degree=2, alpha=0.0, **{option: "own"})
+    design = PolynomialFeatures(2, interaction_only=True).fit_transform(1 - 2 * X)
+    w = 1 / sigma**2
+    gram = design.T @ (w[:, None] * design)
+    expected = np.linalg.solve(gram, design.T @ (w * y))
+    model = result.model
+    np.testing.assert_allclose(np.concatenate([[model.intercept_], model.coefficients_]), expected, rtol=1e-9)
+    error = np.sqrt(np.diag(np.linalg.inv(gram)) * (w * (y - design @ expected) ** 2).sum() / (300 - 22))
+    reach = scipy.stats.t.ppf(0.975, 300 - 22) * error[1]
+    term = next(term for term in result.targets[0].terms if term.subset == ("a",))
+    np.testing.assert_allclose([term.low, term.high], [expected[1] - reach, expected[1] + reach], rtol=1e-9)
+
+
+def test_weighted_models_are_compared_on_weighted_errors():
+    rng = np.random.default_rng(4)
+    X, sigma = bits(120), rng.uniform(0.2, 3, 120)
+    y = signal(X) + sigma * rng.normal(size=120)
+    data = table(X, se=sigma, plate=np.arange(120) // 4, y=y)
+    result = sa.fit_table(data, "y", sigma="se", groups="plate")
+    assert [model.name for model in result.choices.models if model.name.startswith("a ")] == ["a Gaussian process"]
+    assert "other kinds of model take no weights of rows" in result.choices.reason
+    folds, _ = folds_of(data, groups="plate")
+    w = sigma**-2 / np.mean(sigma**-2)
+    expected = []
+    for fold in range(5):
+        train, test = folds != fold, folds == fold
+        process = CubeGPRegressor(domain="cube", random_state=0).fit(X[train].astype(bool), y[train], w[train])
+        expected.append(r2_score(y[test], process.predict(X[test].astype(bool)), sample_weight=w[test]))
+    process = next(model for model in result.choices.models if "Gaussian" in model.name)
+    np.testing.assert_allclose(process.r2.folds, expected, rtol=1e-6)
+
+
+def test_equal_deviations_change_nothing():
+    X = bits(100)
+    y = signal(X) + np.random.default_rng(5).normal(size=100)
+    plain = sa.fit_table(table(X, y=y), "y", model="low-degree")
+    equal = sa.fit_table(table(X, y=y, se=np.full(100, 0.25)), "y", model="low-degree", sigma="se")
+    np.testing.assert_allclose(equal.model.coefficients_, plain.model.coefficients_, rtol=1e-12)
+    assert equal.choices.candidates[3].r2 == plain.choices.candidates[3].r2
+
+
+# ---- missing values ----
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_rows_that_lack_a_value_are_left_out(tmp_path, suffix):
+    """The model is that of the other rows; the note counts what was left out."""
+    rng = np.random.default_rng(6)
+    X, y = bits(200).astype(object), signal(bits(200)) + 0.1 * rng.normal(size=200)
+    gaps = rng.random((200, 3)) < 0.05
+    X[gaps[:, 0], 0], X[gaps[:, 1], 4] = None, None
+    y = np.where(gaps[:, 2], np.nan, y)
+    data = {name: pa.array(X[:, i].tolist(), pa.int64()) for i, name in enumerate(NAMES)} | {"y": y}
+    write = pyarrow.csv.write_csv if suffix == "csv" else pyarrow.parquet.write_table
+    path = tmp_path / f"t.{suffix}"
+    write(pa.table(data), path)
+    with pytest.raises(ValueError, match="the value is missing"):
+        sa.fit_table(path, "y")
+    there = ~gaps.any(axis=1)
+    result = sa.fit_table(path, "y", model="low-degree", drop_missing=True)
+    whole = sa.fit_table(table(bits(200)[there], y=y[there]), "y", model="low-degree")
+    assert result.n_rows == there.sum()
+    np.testing.assert_array_equal(result.model.coefficients_, whole.model.coefficients_)
+    counts = dict(zip("aey", gaps.sum(axis=0), strict=True))
+    first = max(counts, key=counts.get)
+    note = f"left out, since a value is missing: {200 - there.sum()} of 200 rows, which lack {first} ({counts[first]})"
+    assert result.encoding.notes[0].startswith(note)
+
+
+# ---- logarithms ----
+
+
+def test_logarithms_are_learned_and_brought_back(tmp_path):
+    rng = np.random.default_rng(7)
+    X = bits(200)
+    y = np.exp(3 + 0.5 * signal(X) + 0.1 * rng.normal(size=200))
+    result = sa.fit_table(table(X, y=y), "y", degree=2, alpha=0.0, log_target=True)
+    logs = sa.fit_table(table(X, y=np.log(y)), "y", degree=2, alpha=0.0)
+    np.testing.assert_array_equal(result.model.coefficients_, logs.model.coefficients_)
+    np.testing.assert_allclose(result.predict(table(X)), np.exp(logs.predict(table(X))), rtol=1e-12)
+    target = result.targets[0]
+    expected = mean_absolute_percentage_error(np.exp(target.actual), np.exp(target.predicted))
+    assert target.relative_error == pytest.approx(expected, rel=1e-12)
+    assert 0.05 < target.relative_error < 0.12
+    result.save(tmp_path / "m.sparsact")
+    found = sa.predict_table(sa.load(tmp_path / "m.sparsact"), table(X))
+    plain = sa.predict_table(logs, table(X))
+    for name in ("y", "y_low", "y_high"):
+        np.testing.assert_allclose(found[name], np.exp(plain[name]), rtol=1e-12)
+
+
+# ---- a table of its own ----
+
+
+def test_a_test_table_is_scored_as_scikit_learn_scores_it(tmp_path, capsys):
+    rng = np.random.default_rng(8)
+    X, new = bits(200), bits(150, seed=9)
+    data, other = table(X, y=signal(X) + rng.normal(size=200)), table(new, y=signal(new) + rng.normal(size=150))
+    result = sa.fit_table(data, "y", model="low-degree", test=other)
+    (target,) = result.test.targets
+    predicted = result.predict(other)
+    assert target.r2.value == pytest.approx(r2_score(other["y"], predicted), rel=1e-12)
+    assert target.rmse == pytest.approx(root_mean_squared_error(other["y"], predicted), rel=1e-12)
+    assert result.call.endswith("model='low-degree', test=data)")
+    pyarrow.csv.write_csv(data, tmp_path / "t.csv")
+    pyarrow.csv.write_csv(other, tmp_path / "new.csv")
+    words = (tmp_path / "t.csv", "--target", "y", "--model", "low-degree", "--test", tmp_path / "new.csv")
+    found = fit_json(capsys, *words)["test"]
+    assert found["table"] == "new.csv"
+    assert found["targets"][0]["r2"] == pytest.approx(target.r2.value, rel=1e-9)
+    assert f"on new.csv (150 rows): R² {target.r2}, root mean squared error" in run(capsys, "fit", *words)[1]
+    result.report(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert f"The 150 rows of the table, a table of its own: R² {target.r2}." in page
+    assert page.count("Predicted, actual and residual</h3>") == 2
+
+
+def test_the_interval_of_r2_is_that_of_the_bootstrap_and_covers():
+    rng = np.random.default_rng(10)
+    actual = rng.normal(size=400)
+    predicted = 0.8 * actual + 0.5 * rng.normal(size=400)
+    found = scored(actual, predicted)
+    many = scipy.stats.bootstrap(
+        (actual, predicted), lambda a, p: r2_score(a, p), paired=True, vectorized=False, n_resamples=2_000,
+        method="basic", rng=np.random.default_rng(0),
+    ).confidence_interval  # fmt: skip
+    np.testing.assert_allclose([found.low, found.high], [many.low, many.high], atol=0.02)
+    truth, inside = 1 - (0.2**2 + 0.5**2), 0
+    for _ in range(600):
+        actual = rng.normal(size=200)
+        found = scored(actual, 0.8 * actual + 0.5 * rng.normal(size=200))
+        inside += found.low <= truth <= found.high
+    assert 0.92 < inside / 600 < 0.98
+
+
+def test_accuracy_has_wilsons_interval():
+    X, new = bits(300), bits(90, seed=4)
+    kinds = [
+        np.where(signal(one) + np.random.default_rng(1).normal(size=len(one)) > 0, "on", "off") for one in (X, new)
+    ]
+    result = sa.fit_table(table(X, kind=kinds[0]), "kind", model="low-degree", test=table(new, kind=kinds[1]))
+    right = accuracy_score(kinds[1], result.predict(table(new)))
+    expected = scipy.stats.binomtest(round(right * 90), 90).proportion_ci(method="wilson")
+    assert (result.test.accuracy.value, *wilson(right, 90)) == pytest.approx((right, expected.low, expected.high))
+    assert f"accuracy {result.test.accuracy}" in str(result)
+
+
+def test_a_test_table_may_lack_values():
+    X = bits(100)
+    other = table(X[:60], y=[None, *signal(X[1:60]).tolist()])
+    result = sa.fit_table(table(X, y=signal(X)), "y", degree=2, test=other, drop_missing=True)
+    assert (result.test.n_rows, result.n_rows) == (59, 100)
+
+
+# ---- bad input ----
+
+X, Y = bits(40), signal(bits(40)).astype(float)
+REFUSED = {
+    "one group": ({"groups": "g"}, {"g": ["x"] * 40}, "column 'g' holds one group; held-out groups need at least 2"),
+    "few groups": ({"groups": "g"}, {"g": list("xyz") + ["x"] * 37}, "column 'g' holds 3 groups, fewer than 5 folds"),
+    "no such": ({"groups": "plat"}, {"plate": [1] * 40}, "no column 'plat' in the table; did you mean 'plate'?"),
+    "group lacks": ({"groups": "g"}, {"g": [None, *"xyzuv" * 7, *"xyzu"]}, "column 'g', row 1: the value is missing"),
+    "sigma 0": ({"sigma": "s"}, {"s": [1.0] * 20 + [0.0] + [1.0] * 19}, "column 's', row 21: 0, where standard dev"),
+    "sigma lacks": ({"sigma": "s"}, {"s": [1.0] * 9 + [np.nan] + [1.0] * 30}, "column 's', row 10: the value is miss"),
+    "weights < 0": ({"weights": "s"}, {"s": [-1.0] * 40}, "column 's', row 1: -1, where weights must be positive"),
+    "both": ({"weights": "s", "sigma": "s"}, {"s": [1.0] * 40}, "give one of them"),
+    "target": ({"sigma": "y"}, {}, "column 'y' is a target"),
+    "lsh": ({"sigma": "s", "model": "sparse"}, {"s": [1.0] * 40}, "model sparse takes no weights of rows"),
+    "log": ({"log_target": True}, {}, r"column 'y', row \d+: -?\d has no logarithm; leave log_target out"),
+    "test": ({"test": table(X)}, {}, "the table has no column 'y', the target, which its scores need"),
+    "test lacks": ({"test": pa.table({"y": Y})}, {}, "the table has no column 'a', which the model needs"),
+    "test constant": ({"test": table(X, y=[1.0] * 40)}, {}, "target 'y' is constant in the table"),
+    "all missing": (
+        {"drop_missing": True},
+        {"e2": [np.nan] * 40},
+        r"every row lacks a value of some column: e2 \(40\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_input_is_refused_in_one_line(case):
+    options, columns, message = REFUSED[case]
+    with pytest.raises(ValueError, match=message) as refused:
+        sa.fit_table(table(X, y=Y, **columns), "y", **options)
+    assert "\n" not in str(refused.value)
