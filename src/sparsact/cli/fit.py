@@ -16,7 +16,15 @@ from sparsact.cli.terminal import command_line, say
 
 ModelOption = StrEnum(
     "ModelOption",
-    {"auto": "auto", "low_degree": "low-degree", "sparse": "sparse", "gp": "gp", "lsh": "lsh", "network": "network"},
+    {
+        "auto": "auto",
+        "low_degree": "low-degree",
+        "sparse": "sparse",
+        "gp": "gp",
+        "letters": "letters",
+        "lsh": "lsh",
+        "network": "network",
+    },
 )
 DomainOption = StrEnum("DomainOption", "auto cube real")
 TaskOption = StrEnum("TaskOption", "auto regression classification")
@@ -32,7 +40,8 @@ def fit(
         ModelOption,
         typer.Option(
             help="'low-degree': a polynomial of all products of few columns; 'sparse': of the significant ones; "
-            "'gp': a Gaussian process with interactions of all sizes; 'lsh': local polynomials in the buckets of hash "
+            "'gp': a Gaussian process with interactions of all sizes; 'letters': Gaussian processes and networks on "
+            "sites with letters, such as amino acids, or categories; 'lsh': local polynomials in the buckets of hash "
             "tables; 'network': a ReLU network of which each row switches on few units; 'auto': whichever does best on "
             "held-out rows (sparse polynomials for bits only, Gaussian processes for up to 16 of them, hash tables for "
             "numbers only, networks for 1,000 to 100,000 rows, after a quick look).",
@@ -71,6 +80,13 @@ def fit(
             "numbers) and columns that repeat others.",
         ),
     ] = False,
+    wild_type: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SEQUENCE",
+            help="Letters of the wild type, with which a column of sequences or mutations (A12V:G45D) must agree.",
+        ),
+    ] = None,
     folds: Annotated[int, typer.Option(metavar="N", help="Folds of cross-validation.")] = 5,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML report to this file.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the model to this file.")] = None,
@@ -102,7 +118,8 @@ def fit(
 
     The table is read in batches, so it may be larger than memory. Bit strings such as 0010110 expand into
     their bits; columns of two values become a bit; texts of a few values become one bit each; other numbers are
-    standardised. Identifiers and columns that repeat others are left out, and a note says so. Another note warns of
+    standardised. Texts of one length such as ACDE are one site a letter, and so are lists of mutations such as
+    A12V:G45D. Identifiers and columns that repeat others are left out, and a note says so. Another note warns of
     columns that may be the target again.
 
     Ctrl-C (or SIGTERM) stops between two batches and leaves a statistic file: next to the model, or in the working
@@ -152,6 +169,7 @@ def fit(
                 columns=columns or None,
                 ignore=ignore or (),
                 strict=strict,
+                wild_type=wild_type,
                 folds=folds,
                 random_state=random_state,
                 held_out_rows=report is not None,

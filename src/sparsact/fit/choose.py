@@ -13,6 +13,7 @@ from sparsact.datasets import Table
 from sparsact.datasets.columns import Real
 from sparsact.fit.explain import function_names
 from sparsact.fit.gp_candidate import MOST_COLUMNS
+from sparsact.fit.letters_candidate import has_letters
 from sparsact.fit.options import FitOptions
 from sparsact.fit.result import NAMES, Choices
 from sparsact.fit.scores import CandidateModel, CVCandidate, FoldScores
@@ -111,7 +112,7 @@ def _by_fold(scores: NDArray[np.float64]) -> FoldScores:
 def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple[str, ...], str]:
     """Kinds of model besides polynomials, by the options and the columns, and why no others."""
     one_function = len(function_names(table.encoding)) == 1
-    if options.model in ("network", "sparse", "gp") and len(table.encoding.targets) > 1:
+    if options.model in ("network", "sparse", "gp", "letters") and len(table.encoding.targets) > 1:
         raise ValueError(
             f"{NAMES[options.model]} has one target, and {len(table.encoding.targets)} are named; name one of them, "
             "or choose model low-degree."
@@ -127,6 +128,11 @@ def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple
         need = f"numbers to predict and at most {MOST_COLUMNS} columns of bits"
         fact = f"there are {len(table.feature_names)}" if of_numbers else "these are classes"
         raise ValueError(f"{NAMES['gp']} needs {need}, and {fact}; choose model sparse.")
+    letters = of_numbers and has_letters(table.encoding)
+    if options.model == "letters" and not letters:
+        need = "numbers to predict and columns of letters or categories, one of them with three or more"
+        fact = "the target is classes" if not of_numbers else "there are columns of numbers, or of two values only"
+        raise ValueError(f"{NAMES['letters']} needs {need}, and {fact}; choose model auto.")
     if options.model != "auto":
         return tuple(kind for kind in NAMES if kind == options.model), f"model {options.model} was asked for"
     if given := options.given:
@@ -134,6 +140,7 @@ def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple
     kinds: tuple[str, ...] = ("lsh",) if table.encoding.real else ()
     if one_function and on_cube:
         kinds += ("sparse", "gp") if of_numbers and narrow else ("sparse",)
+        kinds += ("letters",) if letters else ()
     if n_rows in ROWS_FOR_NETWORKS and one_function:
         kinds += ("network",)
     several = "several functions of bits are learned, of which low-degree polynomials are made; model lsh tries another"

@@ -24,7 +24,7 @@ def fit_table(
     data: Data,
     target: str | Sequence[str],
     *,
-    model: Literal["auto", "low-degree", "sparse", "gp", "lsh", "network"] = "auto",
+    model: Literal["auto", "low-degree", "sparse", "gp", "letters", "lsh", "network"] = "auto",
     degree: int | Literal["auto"] = "auto",
     alpha: float | Literal["auto"] = "auto",
     columns: str | Sequence[str] | None = None,
@@ -32,6 +32,7 @@ def fit_table(
     domain: Literal["auto", "cube", "real"] = "auto",
     task: Literal["auto", "regression", "classification"] = "auto",
     strict: bool = False,
+    wild_type: str | None = None,
     encoding: Encoding | None = None,
     folds: int = 5,
     random_state: int = 0,
@@ -46,6 +47,7 @@ def fit_table(
 
     The table is read in batches, so it may be larger than memory. Bit strings such as ``0010110`` expand into their
     bits; columns of two values become a bit; texts of a few values become one bit each; other numbers are standardised.
+    Texts of one length such as ``ACDE`` are one site a letter, lists of mutations such as ``A12V:G45D`` one site each.
     Identifiers and columns that repeat others are left out. ``sparsact fit`` is this function for a shell.
 
     Parameters
@@ -57,13 +59,15 @@ def fit_table(
         Arrow stream, such as a relation of DuckDB or a ``pyarrow.RecordBatchReader``, which is read into memory.
     target : str or sequence of str
         Column to learn, or several columns of numbers. In an NPZ file the name of a matrix stands for all its columns.
-    model : {"auto", "low-degree", "sparse", "gp", "lsh", "network"}
+    model : {"auto", "low-degree", "sparse", "gp", "letters", "lsh", "network"}
         ``"low-degree"``: a polynomial of all products of few columns. ``"sparse"``: of the significant ones among
         them, columns of bits only. ``"gp"``: a Gaussian process with interactions of all sizes, of up to 16 columns of
-        bits and a target of numbers. ``"lsh"``: local polynomials in the buckets of hash tables. ``"network"``: a ReLU
-        network of which each row switches on 1 or 4 units at most. ``"auto"``: a polynomial of all products where
-        ``degree`` or ``alpha`` is given, else the one that predicts held-out rows best; hash tables are tried if some
-        column is numbers, and networks of 1,000 to 100,000 rows, if a quick look promises enough.
+        bits and a target of numbers. ``"letters"``: Gaussian processes and networks on sites with letters, such as
+        amino acids, or categories (:class:`~sparsact.LettersRegressor`). ``"lsh"``: local polynomials in the buckets of
+        hash tables. ``"network"``: a ReLU network of which each row switches on 1 or 4 units at most. ``"auto"``: a
+        polynomial of all products where ``degree`` or ``alpha`` is given, else the one that predicts held-out rows
+        best; hash tables are tried if some column is numbers, models of letters if some site has more than two, and
+        networks of 1,000 to 100,000 rows, if a quick look promises enough.
     degree : int or "auto"
         Of a polynomial: largest number of columns in a product. ``"auto"`` chooses by cross-validation.
     alpha : float or "auto"
@@ -79,6 +83,9 @@ def fit_table(
         ``"auto"``: classes where the target is text or true/false.
     strict : bool
         Refuse the table where columns would be left out.
+    wild_type : str, optional
+        Sequence of the wild type, with which a column of sequences, or of mutations such as ``A12V:G45D``, must agree;
+        sites count from 1.
     encoding : Encoding, optional
         How columns become bits or numbers, as an earlier ``result.encoding`` or
         :func:`sparsact.datasets.open_table` found, in place of a survey of the columns.
@@ -154,6 +161,7 @@ def fit_table(
         domain=domain,
         task=task,
         strict=strict,
+        wild_type=wild_type,
         encoding=None if encoding is None else encoding.to_json(),
         folds=folds,
         random_state=random_state,

@@ -12,7 +12,7 @@ import numpy as np
 from sparsact.validation.parameters import checked_size
 
 OPTIONS = {
-    "model": ("auto", "low-degree", "sparse", "gp", "lsh", "network"),
+    "model": ("auto", "low-degree", "sparse", "gp", "letters", "lsh", "network"),
     "domain": ("auto", "cube", "real"),
     "task": ("auto", "regression", "classification"),
 }
@@ -31,6 +31,7 @@ class FitOptions:
     domain: str = "auto"
     task: str = "auto"
     strict: bool = False
+    wild_type: str | None = None
     encoding: str | None = None  # as JSON
     folds: int = 5
     random_state: int = 0
@@ -64,7 +65,7 @@ class FitOptions:
                 f"{name} {getattr(self, name):g} is of low-degree models, and model {self.model} chooses its own; "
                 "leave one of the two out."
             )
-        decided = [name for name in ("columns", "ignore", "strict", "task") if name in self.changed]
+        decided = [name for name in ("columns", "ignore", "strict", "task", "wild_type") if name in self.changed]
         if self.encoding is not None and decided:
             raise ValueError(f"an encoding is given, which decides about {' and '.join(decided)}; leave one out.")
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 NAMES = {  # kinds besides "low-degree"
     "sparse": "a sparse polynomial",
     "gp": "a Gaussian process",
+    "letters": "a model of letters",
     "lsh": "hash tables (LSH)",
     "network": "a sparsely activated network",
 }
@@ -34,6 +35,10 @@ CHOSEN_TERMS = (
 POSTERIOR_TERMS = (
     "The effects are posterior means, with 95 % posterior intervals; those of weak effects lean on the prior, which "
     "expects them to be small."
+)
+LETTER_TERMS = (
+    "The effects are those of letters, and of pairs of letters beyond these, in the fitted function, averaged over the "
+    "other sites by the frequencies of their letters in the table. They have no intervals."
 )
 TERMS_SHOWN = 8
 FEW_ROWS = 200
@@ -57,7 +62,7 @@ class Choices:
 
     ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
     ``candidates`` are the degrees and penalties of polynomials. ``kind`` is ``"low-degree"``, ``"sparse"``,
-    ``"gp"``, ``"lsh"`` or ``"network"``; ``low_degree`` is that of a polynomial, else None.
+    ``"gp"``, ``"letters"``, ``"lsh"`` or ``"network"``; ``low_degree`` is that of a polynomial, else None.
     """
 
     reason: str
@@ -79,6 +84,8 @@ class Choices:
             return CHOSEN_TERMS
         if self.kind == "gp":
             return POSTERIOR_TERMS
+        if self.kind == "letters":
+            return LETTER_TERMS
         if self.low_degree is not None:
             return ""
         polynomial = next(model for model in self.models if model.name.startswith("degree"))

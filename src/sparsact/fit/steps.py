@@ -24,6 +24,7 @@ from sparsact.fit.explain import TargetResult, confusion, explained, function_na
 from sparsact.fit.gp_candidate import fitted_gp, gp_terms
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.layout import LayoutInfo, layout_info, standardised_weights
+from sparsact.fit.letters_candidate import explained_letters, fitted_letters
 from sparsact.fit.lsh_candidate import MAX_NUMBERS, MAX_SAMPLE, TableScores, fitted_tables
 from sparsact.fit.network_candidate import (
     MOST_ROWS,
@@ -77,6 +78,8 @@ class FitSteps:
                 elif options.explain and choices.kind in ("sparse", "gp"):
                     found = gp_terms(model, encoding) if choices.kind == "gp" else None
                     targets = explained(targets, model, encoding, X, found)
+                elif options.explain and choices.kind == "letters":
+                    targets = explained_letters(targets, model, encoding, X)
                 elif options.explain:
                     network = network_info(model, encoding.feature_names, X)
                     targets = self._with_terms(targets, sums, selected)
@@ -115,6 +118,8 @@ class FitSteps:
             models["sparse"], scores["sparse"] = fitted_sparse(table, options, sample, self.stages)
         if "gp" in kinds:
             models["gp"], scores["gp"] = fitted_gp(table, options, sample, self.stages)
+        if "letters" in kinds:
+            models["letters"], scores["letters"] = fitted_letters(table, options, sample, self.stages)
         if "network" in kinds and (missing := missing_class(table, sample)):
             if options.model == "network":
                 raise ValueError(f"{missing}: leave them out, or choose model low-degree.")

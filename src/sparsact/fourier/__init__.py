@@ -1,5 +1,6 @@
 """Fourier analysis on the cube: coefficients, influence and sensitivity, noise; exact or by Monte Carlo."""
 
+from sparsact.fourier.anova import Anova, anova
 from sparsact.fourier.estimate import Estimate, estimate_within
 from sparsact.fourier.folding import estimate_weight_by_degree, folding_matrix
 from sparsact.fourier.halfspaces import Halfspace, Neuron
@@ -15,11 +16,13 @@ from sparsact.fourier.spectrum import Spectrum
 from sparsact.fourier.transform import walsh_hadamard
 
 __all__ = [
+    "Anova",
     "Estimate",
     "Halfspace",
     "Interactions",
     "Neuron",
     "Spectrum",
+    "anova",
     "average_sensitivity",
     "estimate_average_sensitivity",
     "estimate_coefficient",
