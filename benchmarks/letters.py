@@ -23,6 +23,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -31,7 +32,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pyarrow import csv
 from scipy.special import expit
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 from threadpoolctl import threadpool_limits
 
@@ -221,20 +221,26 @@ def compared(name: str, share: float, kept: Kept, arguments: Any, peers: dict[st
 def main() -> int:
     """Measure, print the table, keep the rows."""
     parser = options(__doc__, repeats=3)
-    tasks = (*MEASURED, *PLANTED)
-    parser.add_argument("--only", nargs="+", choices=tasks, default=tasks, help="tasks to measure")
+    every = (*MEASURED, *PLANTED)
+    parser.add_argument("--only", nargs="+", choices=every, default=every, help="tasks to measure")
     parser.add_argument("--kept", help="file of measured cells: read, and added to")
     arguments = parser.parse_args()
     peers = dict(PEERS)
     if find_spec("lightgbm") is None:
         print("LightGBM is left out: pip install lightgbm")
         del peers["LightGBM"]
-    kept, figures = Kept(arguments.kept), []
+    kept = Kept(arguments.kept)
+    figures: list[Figure] = []
+    tasks = ("nucleotides",) if arguments.quick else arguments.only
+    shares = SHARES[1:2] if arguments.quick else SHARES
+    work = [(name, share) for name in tasks for share in shares]
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for name in ("nucleotides",) if arguments.quick else arguments.only:
-            for share in SHARES[1:2] if arguments.quick else SHARES:
-                figures += compared(name, share, kept, arguments, peers)
+        warnings.simplefilter("ignore")  # of peers: convergence, deprecation
+        for draw in range(arguments.repeats):  # all tasks once, before any twice
+            for (name, share), (side, fitted) in product(work, {OURS: ours, **peers}.items()):
+                kept.measured(name, share, draw, side, fitted)
+        for name, share in work:
+            figures += compared(name, share, kept, arguments, peers)
     return report("letters", figures, arguments.out)
 
 

@@ -15,6 +15,7 @@ from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample
+from sparsact.fourier import anova
 from sparsact.learners import LettersRegressor
 from sparsact.learners.letters.regressor import LARGEST_GRID
 
@@ -45,21 +46,23 @@ def explained_letters(
 
     All are under the product of the letters' frequencies in the table. Beyond the largest grid there are none.
     """
-    sizes = [len(letters) for letters in model.letters_]
+    sites = encoding.sites
+    sizes = [len(letters) for _, letters in sites]
     if np.prod(sizes, dtype=float) > LARGEST_GRID:
         return tuple(targets)
-    codes = model._alphabet.codes(encoding.letters(points))
-    counts = [np.bincount(column, minlength=q) for column, q in zip(codes.T, sizes, strict=True)]
-    found = model.anova(counts)
-    names = [name for name, _ in encoding.sites]
+    known = [np.array(letters) for _, letters in sites]
+    cells = np.stack([of_site[i.ravel()] for of_site, i in zip(known, np.indices(sizes), strict=True)], axis=1)
+    rows = encoding.letters(points)
+    counts = [(column[:, None] == of_site).sum(axis=0) for of_site, column in zip(known, rows.T, strict=True)]
+    found = anova(model.predict(cells).reshape(sizes), counts)
 
     def label(site: int, letter: int) -> str:
-        return f"{names[site]}={model.letters_[site][letter]}"
+        return f"{sites[site][0]}={sites[site][1][letter]}"
 
     terms = tuple(
         Term(tuple(label(*pair) for pair in zip(sites, letters, strict=True)), effect, n_bits=0)
         for sites, letters, effect in found.top_effects(TERMS)
     )
-    by_site = tuple(zip(names, found.variance_by_site().tolist(), strict=True))
+    by_site = tuple(zip((name for name, _ in sites), found.variance_by_site().tolist(), strict=True))
     weights = tuple(found.variance_by_degree().tolist())
     return tuple(replace(target, weights=weights, terms=terms, influences=by_site) for target in targets)
