@@ -15,7 +15,6 @@ from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample
-from sparsact.fourier import anova
 from sparsact.learners import LettersRegressor
 from sparsact.learners.letters.regressor import LARGEST_GRID
 
@@ -50,11 +49,10 @@ def explained_letters(
     sizes = [len(letters) for _, letters in sites]
     if np.prod(sizes, dtype=float) > LARGEST_GRID:
         return tuple(targets)
-    known = [np.array(letters) for _, letters in sites]
-    cells = np.stack([of_site[i.ravel()] for of_site, i in zip(known, np.indices(sizes), strict=True)], axis=1)
-    rows = encoding.letters(points)
-    counts = [(column[:, None] == of_site).sum(axis=0) for of_site, column in zip(known, rows.T, strict=True)]
-    found = anova(model.predict(cells).reshape(sizes), counts)
+    known = [letters for _, letters in sites]
+    rows = encoding.letters(points).T
+    counts = [(column[:, None] == np.array(letters)).sum(axis=0) for letters, column in zip(known, rows, strict=True)]
+    found = model.anova(counts, known)
 
     def label(site: int, letter: int) -> str:
         return f"{sites[site][0]}={sites[site][1][letter]}"

@@ -28,18 +28,14 @@ NAMES = {  # kinds besides "low-degree"
     "lsh": "hash tables (LSH)",
     "network": "a sparsely activated network",
 }
-CHOSEN_TERMS = (
-    "These rows have chosen the terms, each significant among all products that were searched (5 %, Bonferroni), so "
-    "that intervals of weak ones are a little too narrow."
-)
-POSTERIOR_TERMS = (
-    "The effects are posterior means, with 95 % posterior intervals; those of weak effects lean on the prior, which "
-    "expects them to be small."
-)
-LETTER_TERMS = (
-    "The effects are those of letters, and of pairs of letters beyond these, in the fitted function, averaged over the "
-    "other sites by the frequencies of their letters in the table. They have no intervals."
-)
+TERMS_OF = {  # whose effects are not those of a polynomial of all products
+    "sparse": "These rows have chosen the terms, each significant among all products that were searched (5 %, "
+    "Bonferroni), so that intervals of weak ones are a little too narrow.",
+    "gp": "The effects are posterior means, with 95 % posterior intervals; those of weak effects lean on the prior, "
+    "which expects them to be small.",
+    "letters": "The effects are those of letters, and of pairs of letters beyond these, in the fitted function, "
+    "averaged over the other sites by the frequencies of their letters in the table. They have no intervals.",
+}
 TERMS_SHOWN = 8
 FEW_ROWS = 200
 
@@ -80,12 +76,8 @@ class Choices:
     @property
     def terms_of(self) -> str:
         """Whose the terms of the targets are, in a sentence."""
-        if self.kind == "sparse":
-            return CHOSEN_TERMS
-        if self.kind == "gp":
-            return POSTERIOR_TERMS
-        if self.kind == "letters":
-            return LETTER_TERMS
+        if self.kind in TERMS_OF:
+            return TERMS_OF[self.kind]
         if self.low_degree is not None:
             return ""
         polynomial = next(model for model in self.models if model.name.startswith("degree"))

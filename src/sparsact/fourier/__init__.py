@@ -1,9 +1,9 @@
 """Fourier analysis on the cube: coefficients, influence and sensitivity, noise; exact or by Monte Carlo."""
 
-from sparsact.fourier.anova import Anova, anova
 from sparsact.fourier.estimate import Estimate, estimate_within
 from sparsact.fourier.folding import estimate_weight_by_degree, folding_matrix
 from sparsact.fourier.halfspaces import Halfspace, Neuron
+from sparsact.fourier.hoeffding import Anova, anova
 from sparsact.fourier.interactions import Interactions, interactions
 from sparsact.fourier.monte_carlo import (
     estimate_average_sensitivity,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sparsact.fourier.anova import Anova, anova
+from sparsact.fourier.hoeffding import Anova, anova
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.letters.alphabet import Alphabet, characters_of
 from sparsact.learners.letters.ensemble import MEMBERS, fitted_ensemble
@@ -179,13 +179,17 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         names = [f"{name}, isotonic" if curved else name for name, curved in MEMBERS]
         return dict(zip(names, self._ensemble.weights.tolist(), strict=True))
 
-    def anova(self, frequencies: list[ArrayLike] | None = None) -> Anova:
+    def anova(
+        self, frequencies: Sequence[ArrayLike] | None = None, letters: Sequence[Sequence[str]] | None = None
+    ) -> Anova:
         """Sum-to-zero components of the fitted function over all combinations of letters.
 
         Parameters
         ----------
-        frequencies : list of array-like of shape (q_i,), optional
-            Of the letters of each site, ``letters_``; by default all are equally frequent.
+        frequencies : sequence of array-like of shape (q_i,), optional
+            Of the letters of each site; by default all are equally frequent.
+        letters : sequence of sequences of str, optional
+            Letters of each site, in the order of the axes; by default ``letters_``.
 
         Returns
         -------
@@ -197,15 +201,15 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         ValueError
             If the combinations are more than 2**22.
         """
-        sizes = [len(letters) for letters in self.letters_]
+        sites = [np.array(one) for one in (letters or self.letters_)]
+        sizes = list(map(len, sites))
         if np.prod([float(q) for q in sizes]) > LARGEST_GRID:
             raise ValueError(
                 f"{len(sizes)} sites have {np.prod([float(q) for q in sizes]):.3g} combinations of letters, and at "
                 f"most {LARGEST_GRID:,} can be decomposed; fit fewer sites."
             )
-        with blas_threads(0):
-            values = self._ensemble.values(np.indices(sizes).reshape(len(sizes), -1).T)
-        return anova(values.reshape(sizes), frequencies)
+        cells = [one[places.ravel()] for one, places in zip(sites, np.indices(sizes), strict=True)]
+        return anova(self.predict(np.stack(cells, axis=1)).reshape(sizes), frequencies)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
