@@ -60,6 +60,7 @@ BENCHMARKS = {
         ("sparse_fourier", ()),
         ("cube_gp", ()),
         ("landscapes", ("lightgbm", "xgboost")),
+        ("letters", ()),
         ("pac", ()),
         ("units", ()),
         ("monte_carlo", ()),

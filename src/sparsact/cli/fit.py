@@ -21,6 +21,7 @@ ModelOption = StrEnum(
         "low_degree": "low-degree",
         "sparse": "sparse",
         "gp": "gp",
+        "letters": "letters",
         "lsh": "lsh",
         "network": "network",
         "ensemble": "ensemble",
@@ -40,11 +41,12 @@ def fit(
         ModelOption,
         typer.Option(
             help="'low-degree': a polynomial of all products of few columns; 'sparse': of the significant ones; "
-            "'gp': a Gaussian process with interactions of all sizes; 'lsh': local polynomials in the buckets of hash "
+            "'gp': a Gaussian process with interactions of all sizes; 'letters': Gaussian processes and networks on "
+            "sites with letters, such as amino acids, or categories; 'lsh': local polynomials in the buckets of hash "
             "tables; 'network': a ReLU network of which each row switches on few units; 'ensemble': a weighted mean of "
-            "these and of boosted trees; 'auto': whichever does best on held-out rows (sparse polynomials for bits "
-            "only, Gaussian processes and ensembles for up to 16 of them, hash tables for numbers only, networks for "
-            "1,000 to 100,000 rows, after a quick look).",
+            "models of bits and of boosted trees; 'auto': whichever does best on held-out rows (sparse polynomials for "
+            "bits only, Gaussian processes and ensembles for up to 16 of them, models of letters for sites of more "
+            "than two, hash tables for numbers only, networks for 1,000 to 100,000 rows, after a quick look).",
         ),
     ] = ModelOption.auto,
     degree: Annotated[
@@ -80,6 +82,13 @@ def fit(
             "numbers) and columns that repeat others.",
         ),
     ] = False,
+    wild_type: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SEQUENCE",
+            help="Letters of the wild type, with which a column of sequences or mutations (A12V:G45D) must agree.",
+        ),
+    ] = None,
     groups: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="Keep rows of equal value here, such as a plate, in one fold."),
@@ -131,7 +140,8 @@ def fit(
 
     The table is read in batches, so it may be larger than memory. Bit strings such as 0010110 expand into
     their bits; columns of two values become a bit; texts of a few values become one bit each; other numbers are
-    standardised. Identifiers and columns that repeat others are left out, and a note says so. Another note warns of
+    standardised. Texts of one length such as ACDE are one site a letter, and so are lists of mutations such as
+    A12V:G45D. Identifiers and columns that repeat others are left out, and a note says so. Another note warns of
     columns that may be the target again.
 
     Ctrl-C (or SIGTERM) stops between two batches and leaves a statistic file: next to the model, or in the working
@@ -187,6 +197,7 @@ def fit(
                 columns=columns or None,
                 ignore=ignore or (),
                 strict=strict,
+                wild_type=wild_type,
                 folds=folds,
                 random_state=random_state,
                 held_out_rows=report is not None,

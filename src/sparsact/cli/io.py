@@ -124,9 +124,9 @@ def encoding_of(model: Any, path: Path) -> Encoding:
         raise ValueError(
             f"{path.name} does not tell how its table was encoded ({error}); fit and save it again."
         ) from error
-    if len(encoding.feature_names) != model.n_features_in_:
+    columns = len(encoding.sites if hasattr(model, "letters_") else encoding.feature_names)
+    if columns != model.n_features_in_:
         raise ValueError(
-            f"{path.name} learned {model.n_features_in_} columns, and its table has {len(encoding.feature_names)}; "
-            "fit and save it again."
+            f"{path.name} learned {model.n_features_in_} columns, and its table has {columns}; fit and save it again."
         )
     return encoding

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sparsact.datasets.design import TableDesign
+from sparsact.datasets.letters import LetterString, Mutations
 from sparsact.datasets.values import (
     as_number,
     codes,
@@ -160,8 +161,10 @@ class Classes(_OneFeature):
         return np.array(self.values)
 
 
-Column = Bit | BitString | OneHot | Real | Classes
-KINDS: dict[str, Any] = {kind.kind: kind for kind in (Bit, BitString, OneHot, Real, LogReal, Classes)}
+Column = Bit | BitString | OneHot | LetterString | Mutations | Real | Classes
+KINDS: dict[str, Any] = {
+    kind.kind: kind for kind in (Bit, BitString, OneHot, LetterString, Mutations, Real, LogReal, Classes)
+}
 
 
 def column_of(description: dict[str, Any]) -> Column:
@@ -183,6 +186,7 @@ LONGEST_BIT_STRING = 2**20
 # What the fields of a column hold, in a description that may come from anyone.
 _FIELDS: dict[str, Callable[[Any], bool]] = {
     "name": _is_text,
+    "letters": lambda value: isinstance(value, tuple) and len(value) > 0 and all(_is_text(v) and v for v in value),
     "values": lambda value: isinstance(value, tuple) and len(value) > 0 and all(map(_is_text, value)),
     "length": lambda value: type(value) is int and 0 < value <= LONGEST_BIT_STRING,
     "centre": lambda value: type(value) in (int, float) and isfinite(value),
@@ -196,6 +200,10 @@ def column_note(column: Column) -> str | None:
         return f"{column.name}: strings of {column.length} bits, expanded into as many columns."
     if isinstance(column, OneHot):
         return f"{column.name}: {len(column.values)} categories, one bit each (one-hot)."
+    if isinstance(column, LetterString):
+        return f"{column.name}: strings of {len(column.letters)} letters, of which {len(column.sites)} sites vary."
+    if isinstance(column, Mutations):
+        return f"{column.name}: mutations of {len(column.sites)} sites."
     if isinstance(column, Bit) and set(column.values) != {"0", "1"}:
         return f"{column.name}: bit 1 stands for {column.values[1]}, bit 0 for {column.values[0]}."
     return None  # one note for all columns of numbers: see `numbers_note`
@@ -237,6 +245,36 @@ class Encoding:
     def target_names(self) -> tuple[str, ...]:
         """Name of every target."""
         return tuple(target.name for target in self.targets)
+
+    @property
+    def sites(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Name and letters, or other values, of every site: a column, or a place of a string; without those of numbers.
+
+        Of a site X has a bit for each letter, or for each but the first where there are two, or where that is the wild
+        type's.
+        """
+        found: list[tuple[str, tuple[str, ...]]] = []
+        for column in self.columns:
+            if isinstance(column, LetterString | Mutations):
+                found += [(name, tuple(letters)) for name, letters in column.sites]
+            elif isinstance(column, BitString):
+                found += [(name, ("0", "1")) for name in column.features]
+            elif isinstance(column, Bit | OneHot):
+                found.append((column.name, column.values))
+        return tuple(found)
+
+    def letters(self, X: Points) -> NDArray[np.str_]:
+        """Letters (m, sites) of points X of bits."""
+        mutated = {name for column in self.columns if isinstance(column, Mutations) for name, _ in column.sites}
+        found: list[NDArray[np.str_]] = []
+        first = 0
+        for name, letters in self.sites:
+            n_bits = len(letters) - (len(letters) == 2 or name in mutated)
+            bits = X[:, first : first + n_bits].astype(bool)
+            places = bits.argmax(axis=1) + (n_bits < len(letters))
+            found.append(np.array(letters)[np.where(bits.any(axis=1), places, 0)])
+            first += n_bits
+        return np.stack(found, axis=1)
 
     @property
     def real(self) -> bool:

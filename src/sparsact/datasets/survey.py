@@ -37,6 +37,7 @@ from sparsact.datasets.values import (
     texts_of,
     two_values,
 )
+from sparsact.datasets.words import WordSurvey
 
 MAX_CATEGORIES = 64
 NEARLY_ALL = 0.9  # of the rows have a text of their own where texts are identifiers
@@ -94,6 +95,8 @@ class ColumnSurvey:
     sums: NumberSums = field(default_factory=NumberSums)  # of numbers, once there is no room
     digest: int = 0  # of the column of numbers
     bit_digests: NDArray[np.uint64] | None = None  # of the rows that have each bit of a bit string
+    wild_type: str | None = None
+    words: WordSurvey = field(default_factory=WordSurvey)
 
     def update(self, array: pa.Array, first_row: int, file: str, overall: int, rows: RowNumbers) -> None:
         """Add the next piece of the column, before which are ``first_row`` rows in its file and ``overall`` in all."""
@@ -102,6 +105,8 @@ class ColumnSurvey:
         if pa.types.is_floating(array.type):
             numbers(array, self.name, first_row)  # refuses what is infinite
         self._see_bits(array, rows)
+        if is_text(array):
+            self.words.update(array, first_row, file)
         if not self.rows_until_full:
             self._see_texts(array, first_row, file, overall, rows)
         if self.rows_until_full and self.numeric:
@@ -163,13 +168,20 @@ class ColumnSurvey:
         plain = {name: getattr(self, name) for name in _PLAIN}
         seen = [[text, one.first, one.count, str(one.digest)] for text, one in self.seen.items()]
         bits = None if self.bit_digests is None else list(map(str, self.bit_digests.tolist()))
-        return plain | {"seen": seen, "sums": self.sums.state(), "digest": str(self.digest), "bits": bits}
+        return plain | {
+            "words": self.words.state(),
+            "seen": seen,
+            "sums": self.sums.state(),
+            "digest": str(self.digest),
+            "bits": bits,
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Have seen what another survey of the column had seen."""
         for name in _PLAIN:
             setattr(self, name, state[name])
         self.seen = {text: Seen(first, int(count), int(digest)) for text, first, count, digest in state["seen"]}
+        self.words.restore(state["words"])
         self.sums, self.digest = NumberSums.restored(state["sums"]), int(state["digest"])
         self.bit_digests = None if state["bits"] is None else np.array(list(map(int, state["bits"])), dtype=np.uint64)
 
@@ -208,6 +220,9 @@ class ColumnSurvey:
         n_distinct, among = (len(self.seen) + 1, self.rows_until_full) if self.full else (len(self.seen), n_rows)
         own = n_distinct >= NEARLY_ALL * among and n_distinct > FEW_TEXTS
         many = self.full or len(values) > MAX_CATEGORIES
+        sequences = self.words.column(self.name, len(values), wild_type=self.wild_type, many=own or many)
+        if sequences is not None:
+            return sequences
         self._refuse_odd_numbers(most=own or many)
         if own:
             raise IdentifierError(self.name, " holds a different text in nearly every row, as an identifier does")

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sparsact.datasets.columns import Bit, Classes, Column, Encoding, Points, Real, column_note, listed, numbers_note
+from sparsact.datasets.letters import LetterString, Mutations
 from sparsact.datasets.parts import Data, Parts, Place, did_you_mean, resolve
 from sparsact.datasets.related_columns import aliases
 from sparsact.datasets.sums import MODULUS, MOST_ROWS, RowNumbers
@@ -53,6 +54,7 @@ class TableSurvey:
         task: str = "auto",
         strict: bool = False,
         encoding: Encoding | None = None,
+        wild_type: str | None = None,
     ) -> TableSurvey:
         """A survey that has seen no row; see :func:`sparsact.datasets.open_table`.
 
@@ -77,7 +79,11 @@ class TableSurvey:
                 "no column is left to learn from; a table needs one besides its targets and the ignored columns."
             )
         most_texts = max(MAX_CATEGORIES, min(MOST_TEXTS, MOST_TEXTS_OF_ALL // len(features)))
-        surveys = [] if encoding is not None else [ColumnSurvey(name, domain, most_texts) for name in features]
+        surveys = (
+            []
+            if encoding is not None
+            else [ColumnSurvey(name, domain, most_texts, wild_type=wild_type) for name in features]
+        )
         answers = [TargetSurvey(name, task) for name in targets]
         most = min(batch_rows, max(1, min(MOST_ROWS, MOST_VALUES // (len(features) + len(targets)))))
         return cls(parts, surveys, answers, most, strict, columns is not None, given=encoding)
@@ -135,6 +141,10 @@ class TableSurvey:
         if len(targets) > 1 and any(isinstance(target, Classes) for target in targets):
             raise ValueError("several targets must all be numbers; learn classes one target at a time.")
         columns, left_out = self._columns()
+        if self.surveys[0].wild_type is not None and not any(
+            isinstance(one, LetterString | Mutations) for one in columns
+        ):
+            raise ValueError("a wild type is given, and no column holds sequences or mutations; leave it out.")
         repeated = aliases(columns, [survey for survey in self.surveys if survey.name not in left_out], self.digest)
         if repeated and self.strict:
             raise UnfitError(repeated[0].name, f" repeats {', '.join(repeated[0].repeats)}")
@@ -178,6 +188,8 @@ class TableSurvey:
     def _why_none(self, unfit: Sequence[UnfitError]) -> str:
         """Why no column is fit, by the first of them."""
         survey = next(survey for survey in self.surveys if survey.name == unfit[0].name)
+        if survey.words.odd:
+            return f"column {survey.name!r}, {survey.words.odd}; a sequence needs a letter at each site in every row."
         if not survey.letters or not isinstance(unfit[0], IdentifierError):
             return str(unfit[0])
         fact = f"column {survey.name!r}{unfit[0].fact}"

@@ -13,6 +13,7 @@ from sparsact.datasets import Table
 from sparsact.datasets.columns import Real
 from sparsact.fit.explain import function_names
 from sparsact.fit.gp_candidate import MOST_COLUMNS
+from sparsact.fit.letters_candidate import has_letters
 from sparsact.fit.lsh_candidate import MAX_SAMPLE
 from sparsact.fit.options import FitOptions
 from sparsact.fit.result import NAMES, TREES, Choices
@@ -116,7 +117,7 @@ def _by_fold(scores: NDArray[np.float64]) -> FoldScores:
 def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple[str, ...], str]:
     """Kinds of model besides polynomials, by the options and the columns, and why no others."""
     one_function = len(function_names(table.encoding)) == 1
-    if options.model in ("network", "sparse", "gp", "ensemble") and len(table.encoding.targets) > 1:
+    if options.model in ("network", "sparse", "gp", "ensemble", "letters") and len(table.encoding.targets) > 1:
         raise ValueError(
             f"{NAMES[options.model]} has one target, and {len(table.encoding.targets)} are named; name one of them, "
             "or choose model low-degree."
@@ -137,6 +138,13 @@ def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple
         raise ValueError(
             f"{NAMES['lsh']} of more than {MAX_SAMPLE:,} rows have folds of rows, not of groups; leave them out."
         )
+    letters = of_numbers and has_letters(table.encoding)
+    if options.model == "letters" and not letters:
+        need = "numbers to predict and columns of letters or categories, one of them with three or more"
+        fact = "the target is classes" if not of_numbers else "there are columns of numbers, or of two values only"
+        raise ValueError(f"{NAMES['letters']} needs {need}, and {fact}; choose model auto.")
+    if options.model == "letters" and options.groups is not None:
+        raise ValueError(f"{NAMES['letters']} has folds of rows, not of groups; leave the groups out.")
     if options.model == "ensemble":
         return ("sparse", "gp", "ensemble", "trees"), "model ensemble was asked for"
     if options.model != "auto":
@@ -146,6 +154,7 @@ def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple
     kinds: tuple[str, ...] = ("lsh",) if table.encoding.real and not several_passes else ()
     if one_function and on_cube:
         kinds += ("sparse", "gp", "ensemble") if of_numbers and narrow else ("sparse",)
+        kinds += ("letters",) if letters and options.groups is None else ()
     if n_rows in ROWS_FOR_NETWORKS and one_function:
         kinds += ("network",)
     if options.weighted:

@@ -81,7 +81,8 @@ class TargetResult:
 
     def lines(self, n_terms: int) -> list[str]:
         """The largest terms, for a person."""
-        found = ["    effect  columns   [95 % interval]"] if self.terms else []
+        known = "   [95 % interval]" if any(term.low is not None or not term.identified for term in self.terms) else ""
+        found = [f"    effect  columns{known}"] if self.terms else []
         found += [f"{term.effect:>+10.4g}  {term.label}{term.bounds}" for term in self.terms[:n_terms]]
         if any(not term.identified for term in self.terms[:n_terms]):
             found.append(

@@ -27,7 +27,7 @@ def fit_table(
     data: Data,
     target: str | Sequence[str],
     *,
-    model: Literal["auto", "low-degree", "sparse", "gp", "lsh", "network", "ensemble"] = "auto",
+    model: Literal["auto", "low-degree", "sparse", "gp", "letters", "lsh", "network", "ensemble"] = "auto",
     degree: int | Literal["auto"] = "auto",
     alpha: float | Literal["auto"] = "auto",
     columns: str | Sequence[str] | None = None,
@@ -35,6 +35,7 @@ def fit_table(
     domain: Literal["auto", "cube", "real"] = "auto",
     task: Literal["auto", "regression", "classification"] = "auto",
     strict: bool = False,
+    wild_type: str | None = None,
     groups: str | None = None,
     weights: str | None = None,
     sigma: str | None = None,
@@ -55,6 +56,7 @@ def fit_table(
 
     The table is read in batches, so it may be larger than memory. Bit strings such as ``0010110`` expand into their
     bits; columns of two values become a bit; texts of a few values become one bit each; other numbers are standardised.
+    Texts of one length such as ``ACDE`` are one site a letter, lists of mutations such as ``A12V:G45D`` one site each.
     Identifiers and columns that repeat others are left out. ``sparsact fit`` is this function for a shell.
 
     Parameters
@@ -66,15 +68,16 @@ def fit_table(
         Arrow stream, such as a relation of DuckDB or a ``pyarrow.RecordBatchReader``, which is read into memory.
     target : str or sequence of str
         Column to learn, or several columns of numbers. In an NPZ file the name of a matrix stands for all its columns.
-    model : {"auto", "low-degree", "sparse", "gp", "lsh", "network", "ensemble"}
+    model : {"auto", "low-degree", "sparse", "gp", "letters", "lsh", "network", "ensemble"}
         ``"low-degree"``: a polynomial of all products of few columns. ``"sparse"``: of the significant ones among
         them, columns of bits only. ``"gp"``: a Gaussian process with interactions of all sizes, of up to 16 columns of
-        bits and a target of numbers. ``"lsh"``: local polynomials in the buckets of hash tables. ``"network"``: a ReLU
-        network of which each row switches on 1 or 4 units at most. ``"ensemble"``: where ``"gp"`` is possible, a
-        weighted mean of those models, of Gaussian processes with several kernels, and of boosted trees. ``"auto"``: a
-        polynomial of all products where ``degree`` or ``alpha`` is given, else the one that predicts held-out rows
-        best; hash tables are tried if some column is numbers, and networks of 1,000 to 100,000 rows, if a quick look
-        promises enough.
+        bits and a target of numbers. ``"letters"``: Gaussian processes and networks on sites with letters, such as
+        amino acids, or categories (:class:`~sparsact.LettersRegressor`). ``"lsh"``: local polynomials in the buckets of
+        hash tables. ``"network"``: a ReLU network of which each row switches on 1 or 4 units at most. ``"ensemble"``:
+        where ``"gp"`` is possible, a weighted mean of models of bits, of Gaussian processes with several kernels, and
+        of boosted trees. ``"auto"``: a polynomial of all products where ``degree`` or ``alpha`` is given, else the one
+        that predicts held-out rows best; hash tables are tried if some column is numbers, models of letters if some
+        site has more than two, and networks of 1,000 to 100,000 rows, if a quick look promises enough.
     degree : int or "auto"
         Of a polynomial: largest number of columns in a product. ``"auto"`` chooses by cross-validation.
     alpha : float or "auto"
@@ -90,6 +93,9 @@ def fit_table(
         ``"auto"``: classes where the target is text or true/false.
     strict : bool
         Refuse the table where columns would be left out.
+    wild_type : str, optional
+        Sequence of the wild type, with which a column of sequences, or of mutations such as ``A12V:G45D``, must agree;
+        sites count from 1.
     groups : str, optional
         Column of groups, such as plates or families: rows of a group are in one fold, for every model that is compared.
         It is not learned from, and neither are the next two.
@@ -180,6 +186,7 @@ def fit_table(
         domain=domain,
         task=task,
         strict=strict,
+        wild_type=wild_type,
         groups=groups,
         weights=weights,
         sigma=sigma,

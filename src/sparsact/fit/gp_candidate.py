@@ -131,7 +131,8 @@ def gp_terms(model: Any, encoding: Encoding, n_terms: int = TERMS) -> tuple[Term
     bounds = intervals(model, 0, subsets)
     joint = intervals(model, 0, subsets, 1 - (1 - CONFIDENCE) / max(1, len(subsets)))
     means = np.array([mean for _, mean in strongest])
-    q_values = 2 * ndtr(-np.abs(means) / model.standard_errors(subsets)) if subsets else means
+    wrong = 2 * ndtr(-np.abs(means) / model.standard_errors(subsets)) if subsets else means
+    q_values = [None if np.isnan(probability) else probability for probability in wrong.tolist()]
     return tuple(
         Term(
             tuple(encoding.feature_names[i] for i in subset),
@@ -142,5 +143,5 @@ def gp_terms(model: Any, encoding: Encoding, n_terms: int = TERMS) -> tuple[Term
             joint_high=of_all[1],
             n_bits=len(subset),
         )
-        for (subset, mean), ends, of_all, q_value in zip(strongest, bounds, joint, q_values.tolist(), strict=True)
+        for (subset, mean), ends, of_all, q_value in zip(strongest, bounds, joint, q_values, strict=True)
     )

@@ -12,7 +12,7 @@ import numpy as np
 from sparsact.validation.parameters import checked_size
 
 OPTIONS = {
-    "model": ("auto", "low-degree", "sparse", "gp", "lsh", "network", "ensemble"),
+    "model": ("auto", "low-degree", "sparse", "gp", "letters", "lsh", "network", "ensemble"),
     "domain": ("auto", "cube", "real"),
     "task": ("auto", "regression", "classification"),
 }
@@ -31,6 +31,7 @@ class FitOptions:
     domain: str = "auto"
     task: str = "auto"
     strict: bool = False
+    wild_type: str | None = None
     groups: str | None = None
     weights: str | None = None
     sigma: str | None = None
@@ -79,7 +80,7 @@ class FitOptions:
             )
         if self.task == "classification" and (self.weighted or self.log_target):
             raise ValueError("weights, sigma and log_target are for targets of numbers; leave them out for classes.")
-        decided = [name for name in ("columns", "ignore", "strict", "task") if name in self.changed]
+        decided = [name for name in ("columns", "ignore", "strict", "task", "wild_type") if name in self.changed]
         if self.encoding is not None and decided:
             raise ValueError(f"an encoding is given, which decides about {' and '.join(decided)}; leave one out.")
 

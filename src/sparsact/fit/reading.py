@@ -29,7 +29,8 @@ def survey_of(parts: Parts, options: FitOptions, encoding: Encoding | None) -> T
     """A survey that has seen no row: of every column, or where the encoding is given of the targets."""
     if encoding is not None and encoding.real and options.domain == "cube":
         raise ValueError("domain 'cube' takes bits, and the encoding has columns of numbers; leave one of them out.")
-    columns, wanted = options.columns, {name: getattr(options, name) for name in ("domain", "task", "strict")}
+    names = ("domain", "task", "strict", "wild_type")
+    columns, wanted = options.columns, {name: getattr(options, name) for name in names}
     ignore = (*options.ignore, *options.row_columns)
     return TableSurvey.of(parts, options.target, columns, tables.BATCH_ROWS, ignore=ignore, **wanted, encoding=encoding)
 

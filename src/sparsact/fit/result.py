@@ -28,23 +28,22 @@ if TYPE_CHECKING:
 NAMES = {  # kinds besides "low-degree"
     "sparse": "a sparse polynomial",
     "gp": "a Gaussian process",
+    "letters": "a model of letters",
     "lsh": "hash tables (LSH)",
     "network": "a sparsely activated network",
     "ensemble": "an ensemble of models",
 }
 TREES = "boosted trees, for comparison"  # never the choice
-CHOSEN_TERMS = (
-    "These rows have chosen the terms, each significant among all products that were searched (5 %, Bonferroni), so "
-    "that intervals of weak ones are a little too narrow."
-)
-MEAN_TERMS = (
-    "The effects are those of the weighted mean of the models, exactly. Their 95 % intervals are the posterior ones of "
-    "its best Gaussian process, widened by the distance of its effects from the mean's."
-)
-POSTERIOR_TERMS = (
-    "The effects are posterior means, with 95 % posterior intervals; those of weak effects lean on the prior, which "
-    "expects them to be small."
-)
+TERMS_OF = {  # whose effects are not those of a polynomial of all products
+    "sparse": "These rows have chosen the terms, each significant among all products that were searched (5 %, "
+    "Bonferroni), so that intervals of weak ones are a little too narrow.",
+    "gp": "The effects are posterior means, with 95 % posterior intervals; those of weak effects lean on the prior, "
+    "which expects them to be small.",
+    "ensemble": "The effects are those of the weighted mean of the models, exactly. Their 95 % intervals are the "
+    "posterior ones of its best Gaussian process, widened by the distance of its effects from the mean's.",
+    "letters": "The effects are those of letters, and of pairs of letters beyond these, in the fitted function, "
+    "averaged over the other sites by the frequencies of their letters in the table. They have no intervals.",
+}
 TERMS_SHOWN = 8
 LEAST_WEIGHT = 0.005  # that is told
 FEW_ROWS = 200
@@ -56,8 +55,8 @@ class Choices:
 
     ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
     ``candidates`` are the degrees and penalties of polynomials. ``kind`` is ``"low-degree"``, ``"sparse"``,
-    ``"gp"``, ``"lsh"``, ``"network"`` or ``"ensemble"``; ``low_degree`` is that of a polynomial, else None, and
-    ``weights`` are those of the models of an ensemble.
+    ``"gp"``, ``"letters"``, ``"lsh"``, ``"network"`` or ``"ensemble"``; ``low_degree`` is that of a polynomial, else
+    None, and ``weights`` are those of the models of an ensemble.
     """
 
     reason: str
@@ -76,10 +75,8 @@ class Choices:
     @property
     def terms_of(self) -> str:
         """Whose the terms of the targets are, in a sentence."""
-        if self.kind == "sparse":
-            return CHOSEN_TERMS
-        if self.kind in ("gp", "ensemble"):
-            return POSTERIOR_TERMS if self.kind == "gp" else MEAN_TERMS
+        if self.kind in TERMS_OF:
+            return TERMS_OF[self.kind]
         if self.low_degree is not None:
             return ""
         polynomial = next(model for model in self.models if model.name.startswith("degree"))

@@ -28,6 +28,7 @@ from sparsact.fit.gp_candidate import MOST_ROWS as MOST_OF_PROCESSES
 from sparsact.fit.gp_candidate import Fitted, fitted_processes, gp_terms
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.layout import LayoutInfo, layout_info, standardised_weights
+from sparsact.fit.letters_candidate import explained_letters, fitted_letters
 from sparsact.fit.lsh_candidate import MAX_NUMBERS, MAX_SAMPLE, TableScores, fitted_tables
 from sparsact.fit.network_candidate import (
     MOST_ROWS,
@@ -89,6 +90,8 @@ class FitSteps:
                         model = with_deviations(model, models["gp"])
                     found = None if choices.kind == "sparse" else gp_terms(model, encoding)
                     targets = explained(targets, model, encoding, X, found)
+                elif options.explain and choices.kind == "letters":
+                    targets = explained_letters(targets, model, encoding, X)
                 elif options.explain:
                     network = network_info(model, encoding.feature_names, X)
                     targets = self._with_terms(targets, sums, selected)
@@ -137,6 +140,8 @@ class FitSteps:
             unwarped = [fitted for fitted in processes.values() if isinstance(fitted[0], CubeGPRegressor)]
             models["gp"], scores["gp"] = max(unwarped, key=_r2)
             members |= processes
+        if "letters" in kinds:
+            models["letters"], scores["letters"] = fitted_letters(table, options, sample, self.stages)
         if "trees" in kinds:
             trees = fitted_trees(table, options, sample, self.stages)
             scores["trees"] = max(trees.values(), key=_r2)[1]

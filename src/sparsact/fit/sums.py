@@ -261,7 +261,7 @@ def _n_functions(model: Any) -> int:
 
 def answers(model: Any, encoding: Encoding, X: NDArray[Any]) -> NDArray[Any]:
     """Predictions for encoded rows: numbers, (m,) or (m, targets), or names of classes."""
-    found = brought_back(encoding, values(model, X))
+    found = brought_back(encoding, values(model, encoding.letters(X) if hasattr(model, "letters_") else X))
     target = encoding.targets[0]
     if isinstance(target, Classes):
         return np.array(target.values)[class_numbers(found)]

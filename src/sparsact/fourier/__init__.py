@@ -3,6 +3,7 @@
 from sparsact.fourier.estimate import Estimate, estimate_within
 from sparsact.fourier.folding import estimate_weight_by_degree, folding_matrix
 from sparsact.fourier.halfspaces import Halfspace, Neuron
+from sparsact.fourier.hoeffding import Anova, anova
 from sparsact.fourier.interactions import Interactions, interactions
 from sparsact.fourier.monte_carlo import (
     estimate_average_sensitivity,
@@ -15,11 +16,13 @@ from sparsact.fourier.spectrum import Spectrum
 from sparsact.fourier.transform import walsh_hadamard
 
 __all__ = [
+    "Anova",
     "Estimate",
     "Halfspace",
     "Interactions",
     "Neuron",
     "Spectrum",
+    "anova",
     "average_sensitivity",
     "estimate_average_sensitivity",
     "estimate_coefficient",

@@ -3,6 +3,7 @@
 from sparsact.learners.cube_ensemble import CubeEnsemble
 from sparsact.learners.cube_gp import CubeGPRegressor, CubeKernel, PosteriorDraws, VarianceDecomposition
 from sparsact.learners.dsm import DSMRegressor
+from sparsact.learners.letters import LettersRegressor
 from sparsact.learners.low_degree import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.learners.lsh import (
     LSHClassifier,
@@ -27,6 +28,7 @@ __all__ = [
     "DSMRegressor",
     "LSHClassifier",
     "LSHRegressor",
+    "LettersRegressor",
     "LowDegreeClassifier",
     "LowDegreeRegressor",
     "LowDegreeRegressorCV",

@@ -1,0 +1,140 @@
+"""Columns of sequences: texts of one length, a letter a site, and lists of mutations such as ``A12V:G45D``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sparsact.datasets.values import refuse_missing, spelling
+
+WILD_TYPES = {"", "WT", "_WT", "WILDTYPE", "WILD TYPE", "WILD-TYPE"}
+_MUTATION = re.compile(r"([A-Z*])([1-9][0-9]*)([A-Z*-])")
+_BETWEEN = re.compile(r"[:;,/+ ]+")
+
+
+def mutations(text: str) -> list[tuple[int, str, str]] | None:
+    """Site, letter of the wild type and new letter of each mutation of a text; None if it is no list of mutations.
+
+    >>> mutations("A12V:G45D"), mutations("WT"), mutations("red")
+    ([(12, 'A', 'V'), (45, 'G', 'D')], [], None)
+    """
+    if text.upper() in WILD_TYPES:
+        return []
+    found = [_MUTATION.fullmatch(word) for word in _BETWEEN.split(text)]
+    read = [(int(one[2]), one[1], one[3]) for one in found if one]
+    return read if len(read) == len(found) == len({site for site, *_ in read}) else None
+
+
+def bits_of_letters(places: NDArray[np.intp], letters: Sequence[str]) -> NDArray[np.uint8]:
+    """Of two letters one bit, 1 for the second; of more one bit each."""
+    if len(letters) == 2:
+        return places[:, None].astype(np.uint8)
+    return np.equal(places[:, None], np.arange(len(letters))).astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class LetterString:
+    """A column of texts of one length: at each place that varies a site, whose letters become bits.
+
+    ``letters`` are those of every place, in alphabetical order; of one letter no bit is made.
+    """
+
+    kind: ClassVar[str] = "letters"
+    name: str
+    letters: tuple[str, ...]
+
+    @property
+    def sites(self) -> tuple[tuple[str, str], ...]:
+        """Name and letters of each site."""
+        return tuple((f"{self.name}[{i}]", letters) for i, letters in enumerate(self.letters) if len(letters) > 1)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the bits that the column gives."""
+        named = [(name, letters[1:] if len(letters) == 2 else letters) for name, letters in self.sites]
+        return tuple(f"{name}={letter}" for name, letters in named for letter in letters)
+
+    def encode(self, array: pa.Array, first_row: int) -> NDArray[np.uint8]:
+        """Bits of a piece of the column, shape (m, bits)."""
+        refuse_missing(array, self.name, first_row)
+        texts = list(map(spelling, array.to_pylist()))
+        for row, text in enumerate(texts):
+            if len(text) != len(self.letters):
+                raise ValueError(
+                    f"column {self.name!r}, row {first_row + row + 1}: {text!r} has {len(text)} letters, and the table "
+                    f"that was learned from has {len(self.letters)}."
+                )
+        characters = np.array(texts, dtype=f"U{len(self.letters)}").view("U1").reshape(len(texts), -1)
+        pieces = [np.empty((len(texts), 0), dtype=np.uint8)]
+        for i, letters in enumerate(self.letters):
+            same = characters[:, i, None] == np.array(list(letters))
+            unknown = ~same.any(axis=1)
+            if unknown.any():
+                row = int(np.argmax(unknown))
+                raise ValueError(
+                    f"column {self.name!r}, row {first_row + row + 1}: letter {str(characters[row, i])!r} of "
+                    f"{texts[row]!r} at place {i} is not among those of the table that was learned from ({letters})."
+                )
+            if len(letters) > 1:
+                pieces.append(bits_of_letters(same.argmax(axis=1), letters))
+        return np.concatenate(pieces, axis=1)
+
+
+@dataclass(frozen=True)
+class Mutations:
+    """A column of lists of mutations: a site for each that is mutated in some row, a bit for each of its new letters.
+
+    ``values`` holds for each site its number and its letters, the wild type's first, such as ``12AVG``.
+    """
+
+    kind: ClassVar[str] = "mutations"
+    name: str
+    values: tuple[str, ...]
+
+    @cached_property
+    def by_site(self) -> dict[int, str]:
+        """Letters by the number of the site."""
+        return {int(value.rstrip("*-ABCDEFGHIJKLMNOPQRSTUVWXYZ")): value.lstrip("0123456789") for value in self.values}
+
+    @property
+    def sites(self) -> tuple[tuple[str, str], ...]:
+        """Name and letters of each site."""
+        return tuple((f"{letters[0]}{site}", letters) for site, letters in self.by_site.items())
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the bits that the column gives."""
+        return tuple(f"{name}{letter}" for name, letters in self.sites for letter in letters[1:])
+
+    def encode(self, array: pa.Array, first_row: int) -> NDArray[np.uint8]:
+        """Bits of a piece of the column, shape (m, bits)."""
+        refuse_missing(array, self.name, first_row)
+        encoded = pc.dictionary_encode(array)
+        place = {site: i for i, site in enumerate(self.by_site)}
+        codes = np.zeros((len(encoded.dictionary), len(place)), dtype=np.intp)
+        indices = encoded.indices.to_numpy()
+        for group, text in enumerate(map(spelling, encoded.dictionary.to_pylist())):
+            found = mutations(text)
+            known = found is not None and all(
+                self.by_site.get(site, " ")[0] == wild and new in self.by_site[site] for site, wild, new in found
+            )
+            if not known or found is None:
+                row = first_row + int(np.argmax(indices == group)) + 1
+                fact = "is no list of mutations such as A12V:G45D" if found is None else "has a mutation that is not"
+                fact += "" if found is None else " among those of the table that was learned from"
+                raise ValueError(f"column {self.name!r}, row {row}: {text!r} {fact}.")
+            for site, _, new in found:
+                codes[group, place[site]] = self.by_site[site].index(new)
+        pieces = [
+            np.equal(column[:, None], np.arange(1, len(letters)))
+            for column, letters in zip(codes.T, self.by_site.values(), strict=True)
+        ]
+        return np.asarray(np.concatenate(pieces, axis=1).astype(np.uint8)[indices])

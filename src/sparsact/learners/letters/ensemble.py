@@ -1,0 +1,144 @@
+"""The ensemble of a :class:`~sparsact.LettersRegressor`: processes and networks, their curves and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.learners.letters.kernel import Array, Codes
+from sparsact.learners.letters.perceptrons import Perceptrons, fitted_perceptrons
+from sparsact.learners.letters.process import ProcessEnsemble, fitted_processes
+from sparsact.learners.letters.stacking import isotonic, stacking_weights
+
+MARGIN = 0.05  # of the range, beyond which the logit takes the range to end
+SKEW = 0.05  # of the standard deviation, where the inverse hyperbolic sine turns from linear to logarithmic
+FEW_ROWS = 3_000
+FOLDS = 5
+FOLDS_OF_MANY = 3  # of processes: a third of many rows is no loss
+
+Warp = Callable[[Array], Array]
+
+
+def as_given(y: Array) -> Array:
+    """Targets as they are."""
+    return y
+
+
+def asinh(y: Array) -> Array:
+    """Logarithms of the distances from the median, linear near it: for targets of which a few are far from the rest."""
+    return np.asarray(np.arcsinh((y - np.median(y)) / (SKEW * y.std() or 1.0)))
+
+
+def logit(y: Array) -> Array:
+    """Logits of places in the range: for targets that pile up at both of its ends."""
+    share = MARGIN + (1 - 2 * MARGIN) * (y - y.min()) / (np.ptp(y) or 1.0)
+    return np.asarray(np.log(share / (1 - share)))
+
+
+WARPS: dict[str, Warp] = {"process": as_given, "process of asinh": asinh, "process of logit": logit}
+NETWORKS = "networks"
+SCORES = (*WARPS, NETWORKS)
+MEMBERS = (  # what is weighted: scores in the units of y, and isotonic regressions on scores
+    ("process", False),
+    ("process", True),
+    ("process of asinh", True),
+    ("process of logit", True),
+    ("networks", False),
+    ("networks", True),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LetterEnsemble:
+    """Weighted members, each a score or an isotonic regression on one.
+
+    Parameters
+    ----------
+    scores : dict of ProcessEnsemble or Perceptrons
+        By the names in ``SCORES``.
+    curves : sequence of pairs of ndarray
+        Knots and values of each of ``MEMBERS``; empty where the score is taken as it is.
+    weights : ndarray
+        Of the members, none negative.
+    centre : float
+        Mean of y, from which the weights count.
+    codes : ndarray of shape (m, n)
+        Letters of the rows.
+    """
+
+    scores: dict[str, ProcessEnsemble | Perceptrons]
+    curves: tuple[tuple[Array, Array], ...]
+    weights: Array
+    centre: float
+    codes: Codes
+
+    @property
+    def frequent(self) -> Codes:
+        """The letter (n,) of each site that most of the rows have."""
+        return np.array([np.bincount(letters).argmax() for letters in self.codes.T])
+
+    def values(self, codes: Codes) -> Array:
+        """Predictions (m,) for rows of letters (m, n)."""
+        scores = {name: score.values(codes) for name, score in self.scores.items()}
+        members = [
+            np.interp(scores[name], *curve) if len(curve[0]) else scores[name]
+            for (name, _), curve in zip(MEMBERS, self.curves, strict=True)
+        ]
+        return np.asarray(self.centre + (np.stack(members, axis=1) - self.centre) @ self.weights)
+
+
+def dealt(n_rows: int, most: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Folds (m,) of rows, at random, of sizes that differ by one at most."""
+    return rng.permutation(n_rows) % min(most, n_rows)
+
+
+def fitted_ensemble(
+    features: Sequence[Array],
+    codes: Codes,
+    y: Array,
+    weights: Array,
+    rng: np.random.Generator,
+    report: Callable[[str], None],
+) -> tuple[LetterEnsemble, Array]:
+    """The ensemble of distinct rows in random order, and predictions (m,) of each row that have not seen its target.
+
+    For these a row's scores come from members without its fold, and curves and weights from the other folds' scores.
+    """
+    scores: dict[str, ProcessEnsemble | Perceptrons] = {}
+    left_out: dict[str, Array] = {}
+    folds = dealt(len(y), FOLDS, rng)
+    of_processes = folds if len(y) < FEW_ROWS else dealt(len(y), FOLDS_OF_MANY, rng)
+    for name, warp in WARPS.items():
+        report(name)
+        scores[name], left_out[name] = fitted_processes(features, codes, warp(y), weights, of_processes, rng)
+    report(NETWORKS)
+    scores[NETWORKS], left_out[NETWORKS] = fitted_perceptrons(features, codes, y, weights, folds, rng)
+    curves, columns = [], []
+    for name, curved in MEMBERS:
+        score = left_out[name]
+        curves.append(isotonic(score, y, weights, rng) if curved else (np.empty(0), np.empty(0)))
+        columns.append(_curved_without_fold(score, y, weights, folds, rng) if curved else score)
+    predicted = np.stack(columns, axis=1)
+    centre, predictions = float(np.average(y, weights=weights)), np.empty(len(y))
+    for fold in range(folds.max() + 1):
+        rows = folds == fold
+        mean = np.average(y[~rows], weights=weights[~rows])
+        predictions[rows] = mean + (predicted[rows] - mean) @ stacking_weights(
+            predicted[~rows], y[~rows], weights[~rows]
+        )
+    found = stacking_weights(predicted, y, weights)
+    return LetterEnsemble(scores, tuple(curves), found, centre, codes), predictions
+
+
+def _curved_without_fold(
+    score: Array, y: Array, weights: Array, folds: NDArray[np.intp], rng: np.random.Generator
+) -> Array:
+    """Isotonic regressions of each fold's rows that were learned from the others."""
+    found = np.empty(len(y))
+    for fold in range(folds.max() + 1):
+        rows = folds == fold
+        found[rows] = np.interp(score[rows], *isotonic(score[~rows], y[~rows], weights[~rows], rng))
+    return found

@@ -1,0 +1,139 @@
+r"""Product kernels over sites with letters: for each site a kernel between its letters, learned from features.
+
+Between letters a and b of one site,
+
+.. math:: k(a, b) = s + (1 - s) \big[ (1 - h) \, e^{-|z_a - z_b|^2 / 2} + h \, [a = b] \big], \qquad
+          z_a = \lambda \circ \phi_a + e_a,
+
+with features :math:`\phi_a` of the letter, learned scales :math:`\lambda`, small free deviations e, a share h that
+every letter has for itself, and a share s that does not depend on the site. The covariance of two rows is the variance
+of the function times the product over the sites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+# Normal priors of the parameters, by mean and precision; targets have variance 1.
+VARIANCE = (0.0, 0.25)  # logarithm of the variance
+NOISE = (-1.5, 0.25)  # logarithm of the noise variance
+SHARED = (0.0, 0.0)  # logit of s
+NUGGET = (-2.0, 0.5)  # logit of h
+SCALES = (np.log(0.35), 1.0)  # logarithm of lambda
+DEVIATION = 0.15  # standard deviation of e
+FIRST_NOISE = np.log(0.2)
+LEAST_NOISE = 1e-5
+
+
+class SiteKernel:
+    """The kernel between the letters of one site, (q, q), from features (q, F) and 2 + F + q F parameters."""
+
+    def __init__(self, features: Array, theta: Array) -> None:
+        q, n_features = features.shape
+        self.shared, self.nugget = expit(theta[0]), expit(theta[1])
+        self.scaled = features * np.exp(theta[2 : 2 + n_features])
+        self.places = self.scaled + theta[2 + n_features :].reshape(q, n_features)
+        squares = (self.places**2).sum(axis=1)
+        apart = np.maximum(squares[:, None] + squares - 2 * self.places @ self.places.T, 0.0)
+        np.fill_diagonal(apart, 0.0)
+        self.near = np.exp(-0.5 * apart)
+        self.own = (1 - self.nugget) * self.near + self.nugget * np.eye(q)
+        self.kernel = self.shared + (1 - self.shared) * self.own
+
+    def pullback(self, by_kernel: Array) -> Array:
+        """Derivatives by the parameters, from the symmetric derivatives by the kernel's entries."""
+        s, h = self.shared, self.nugget
+        by_shared = (by_kernel * (1 - self.own)).sum() * s * (1 - s)
+        by_own = (1 - s) * by_kernel
+        by_nugget = (np.trace(by_own) - (by_own * self.near).sum()) * h * (1 - h)
+        pull = (1 - h) * by_own * self.near
+        by_places = 2 * (pull @ self.places - pull.sum(axis=1)[:, None] * self.places)
+        by_scales = (by_places * self.scaled).sum(axis=0)
+        return np.concatenate([[by_shared, by_nugget], by_scales, by_places.ravel()])
+
+
+@dataclass(frozen=True, eq=False)
+class LetterKernel:
+    """A product kernel and the variance of the noise, as one vector of parameters.
+
+    Parameters
+    ----------
+    features : tuple of ndarray of shape (q_i, F_i)
+        Features of the letters of each site.
+    theta : ndarray of shape (k,)
+        Logarithms of the variance and of the noise variance; then for each site the logits of s and h, logarithms of
+        the scales, and the deviations.
+    """
+
+    features: tuple[Array, ...]
+    theta: Array
+
+    @classmethod
+    def start(cls, features: Sequence[Array]) -> Self:
+        """Where the search begins: the means of the prior, with less noise."""
+        theta = prior(features)[0]
+        theta[1] = FIRST_NOISE
+        return cls(tuple(features), theta)
+
+    def with_theta(self, theta: Array) -> Self:
+        """The same features with other parameters."""
+        return type(self)(self.features, theta)
+
+    def with_noise_times(self, factor: float) -> Self:
+        """The same kernel with less or more noise."""
+        theta = self.theta.copy()
+        theta[1] += np.log(factor)
+        return self.with_theta(theta)
+
+    @property
+    def variance(self) -> float:
+        """Prior variance of the function."""
+        return float(np.exp(self.theta[0]))
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance of the noise of a row of weight 1."""
+        return float(np.exp(self.theta[1])) + LEAST_NOISE
+
+    @cached_property
+    def site_kernels(self) -> tuple[SiteKernel, ...]:
+        """The kernel of each site."""
+        ends = np.cumsum([2] + [n_parameters(features) for features in self.features])
+        pieces = zip(self.features, ends, ends[1:], strict=False)
+        return tuple(SiteKernel(features, self.theta[start:end]) for features, start, end in pieces)
+
+    @property
+    def factors(self) -> list[Array]:
+        """Kernels (q_i, q_i) between the letters of each site, with ones on the diagonal."""
+        return [site.kernel for site in self.site_kernels]
+
+    def covariance(self, one: Codes, other: Codes, dtype: type = np.float64) -> NDArray[np.floating]:
+        """Covariances (m, m') of the function at rows of letters (m, n) and (m', n)."""
+        product: NDArray[np.floating] = np.full((len(one), len(other)), self.variance, dtype)
+        for factor, a, b in zip(self.factors, one.T, other.T, strict=True):
+            product *= factor.astype(dtype)[a].take(b, axis=1)
+        return product
+
+
+def n_parameters(features: Array) -> int:
+    """Parameters of the kernel of one site."""
+    return 2 + int(features.shape[1]) + int(features.size)
+
+
+def prior(features: Sequence[Array]) -> tuple[Array, Array]:
+    """Means and precisions (k,) of the normal prior of the parameters."""
+    pieces = [VARIANCE, NOISE]
+    for of_site in features:
+        pieces += [SHARED, NUGGET, *[SCALES] * of_site.shape[1], *[(0.0, DEVIATION**-2)] * of_site.size]
+    means, precisions = np.array(pieces).T
+    return means.copy(), precisions.copy()

@@ -1,0 +1,199 @@
+"""An ensemble of multilayer perceptrons on letters, trained side by side, each without a fold, on which it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.learners.letters.kernel import Array, Codes
+
+Weights = list[NDArray[np.float32]]
+
+UNITS = 128  # of each of two hidden layers
+DROPOUT = 0.1
+RATE = 2e-3
+DECAY = 1e-3  # of weights, at each step, times the rate
+MOMENTS = (0.9, 0.999)  # of Adam
+FEATURE_SCALE = 0.5  # of features next to indicators of letters
+UPDATES = 5_000  # about so many steps are made, in no more than 120 epochs and no fewer than 12
+EPOCHS = (12, 120)
+PATIENCE = 25  # epochs without a better fold before all stop
+AT_ONCE = 4_096  # rows of a prediction
+
+
+@dataclass(frozen=True, eq=False)
+class Perceptrons:
+    """Networks of two hidden ReLU layers: weights (k, D, H), (k, H, H), (k, H, 1) and biases (k, 1, .) of k networks.
+
+    They take indicators and features of the letters of every site.
+    """
+
+    features: tuple[Array, ...]
+    weights: Weights
+    centre: float
+    scale: float
+
+    def all_values(self, codes: Codes) -> Array:
+        """Values (k, m) of each network."""
+        pieces = [
+            forward(self.weights, inputs(codes[start : start + AT_ONCE], self.features))[-1]
+            for start in range(0, len(codes), AT_ONCE)
+        ]
+        empty = np.empty((len(self.weights[0]), 0), np.float32)
+        return self.centre + self.scale * np.concatenate([empty, *pieces], axis=1).astype(np.float64)
+
+    def values(self, codes: Codes) -> Array:
+        """Means (m,) of the networks' values."""
+        return np.asarray(self.all_values(codes).mean(axis=0))
+
+
+def inputs(codes: Codes, features: Sequence[Array]) -> NDArray[np.float32]:
+    """Inputs (m, D) of the networks: of each site an indicator of every letter, and features unless those are these."""
+    pieces = []
+    for letters, of_site in zip(codes.T, features, strict=True):
+        table = np.eye(len(of_site))
+        if of_site.shape[1] < len(of_site):
+            table = np.column_stack([table, FEATURE_SCALE * of_site])
+        pieces.append(table.astype(np.float32)[letters])
+    return np.concatenate(pieces, axis=1)
+
+
+def forward(
+    weights: Weights, points: NDArray[np.float32], masks: Sequence[NDArray[np.float32]] = ()
+) -> tuple[NDArray[np.float32], ...]:
+    """Both hidden layers (k, m, H), after dropout by masks, and the values (k, m)."""
+    first, second, last, *biases = weights
+    layers = []
+    below = points
+    for place, (matrix, bias) in enumerate(zip((first, second), biases, strict=False)):
+        below = np.matmul(below, matrix)
+        below += bias
+        np.maximum(below, 0.0, out=below)
+        if masks:
+            below *= masks[place]
+        layers.append(below)
+    return (*layers, (np.matmul(below, last) + biases[2])[..., 0])
+
+
+def gradients(
+    weights: Weights,
+    points: NDArray[np.float32],
+    layers: Sequence[NDArray[np.float32]],
+    slopes: NDArray[np.float32],
+    masks: Sequence[NDArray[np.float32]],
+) -> Weights:
+    """Derivatives by all weights and biases, from those (k, m) by the networks' values."""
+    _, second, last, *_ = weights
+    below, above = layers
+    by_value = slopes[..., None]
+    by_above = by_value * last.transpose(0, 2, 1)
+    by_above *= (above > 0) * masks[1]
+    by_below = np.matmul(by_above, second.transpose(0, 2, 1))
+    by_below *= (below > 0) * masks[0]
+    products = [
+        np.matmul(points.transpose(0, 2, 1), by_below),
+        np.matmul(below.transpose(0, 2, 1), by_above),
+        np.matmul(above.transpose(0, 2, 1), by_value),
+    ]
+    return products + [by.sum(axis=1, keepdims=True) for by in (by_below, by_above, by_value)]
+
+
+class Adam:
+    """Adam with decoupled decay of weight matrices, in place."""
+
+    def __init__(self, weights: Weights) -> None:
+        self.weights, self.steps = weights, 0
+        self.means = [np.zeros_like(one) for one in weights]
+        self.squares = [np.zeros_like(one) for one in weights]
+
+    def step(self, gradient: Weights, rate: float) -> None:
+        """One step down."""
+        self.steps += 1
+        first, second = (1 - moment**self.steps for moment in MOMENTS)
+        rest = np.sqrt(second)
+        for place, (one, by, mean, square) in enumerate(
+            zip(self.weights, gradient, self.means, self.squares, strict=True)
+        ):
+            mean *= MOMENTS[0]
+            mean += (1 - MOMENTS[0]) * by
+            square *= MOMENTS[1]
+            by *= by
+            by *= 1 - MOMENTS[1]
+            square += by
+            if place < 3:
+                one *= 1 - rate * DECAY
+            root = np.sqrt(square)
+            root += 1e-8 * rest
+            np.divide(mean, root, out=root)
+            root *= rate * rest / first
+            one -= root
+
+
+def fitted_perceptrons(
+    features: Sequence[Array], codes: Codes, y: Array, weights: Array, folds: NDArray[np.intp], rng: np.random.Generator
+) -> tuple[Perceptrons, Array]:
+    """Networks that have each not learned from a fold, and their values (m,) for the rows of it.
+
+    The rate falls along a cosine; each network keeps the weights of the epoch that predicts its fold best.
+    """
+    centre = float(np.average(y, weights=weights))
+    scale = float(np.sqrt(np.average((y - centre) ** 2, weights=weights))) or 1.0
+    points, z = inputs(codes, features), ((y - centre) / scale).astype(np.float32)
+    shares = (weights / weights.mean()).astype(np.float32)
+    k = int(folds.max()) + 1
+    others = [np.flatnonzero(folds != fold) for fold in range(k)]
+    left_out = [np.flatnonzero(folds == fold) for fold in range(k)]
+    current = _start(k, points.shape[1], codes.shape[1], rng)
+    current[0] *= np.atleast_1d(points.any(axis=0))[:, None]  # nothing comes from letters that no row has
+    best, least, since = [one.copy() for one in current], np.full(k, np.inf), np.zeros(k)
+    optimizer = Adam(current)
+    size = batch_size(len(y))
+    a_pass = max(1, min(map(len, others)) // size)
+    n_epochs = int(np.clip(UPDATES // a_pass, *EPOCHS))
+    for epoch in range(n_epochs):
+        for step, chosen in enumerate(_batches(others, size, rng)):
+            rate = RATE * (0.5 + 0.5 * np.cos(np.pi * (epoch + step / a_pass) / n_epochs) + 0.02)
+            shape = (k, chosen.shape[1], UNITS)
+            masks = [np.float32(1 / (1 - DROPOUT)) * (rng.random(shape, np.float32) >= DROPOUT) for _ in range(2)]
+            *layers, found = forward(current, points[chosen], masks)
+            slopes = 2 * shares[chosen] * (found - z[chosen]) / np.float32(chosen.shape[1])
+            optimizer.step(gradients(current, points[chosen], layers, slopes, masks), rate)
+        for fold, rows in enumerate(left_out):
+            found = forward([one[fold : fold + 1] for one in current], points[rows])[-1][0]
+            error = float(np.average((found - z[rows]) ** 2, weights=weights[rows]))
+            since[fold] += 1
+            if error < least[fold]:
+                least[fold], since[fold] = error, 0
+                for kept, one in zip(best, current, strict=True):
+                    kept[fold] = one[fold]
+        if since.min() > PATIENCE:
+            break
+    networks = Perceptrons(tuple(features), best, centre, scale)
+    return networks, networks.all_values(codes)[folds, np.arange(len(y))]
+
+
+def batch_size(n_rows: int) -> int:
+    """Rows of a step."""
+    return min(64 if n_rows < 3_000 else 128 if n_rows < 10_000 else 256, max(1, n_rows // 2))
+
+
+def _batches(others: Sequence[NDArray[np.intp]], size: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
+    """Rows (k, size) of each network for every step of an epoch."""
+    shortest = min(map(len, others))
+    orders = np.stack([rng.permutation(rows)[:shortest] for rows in others])
+    for start in range(0, max(1, shortest - size + 1), size):
+        yield orders[:, start : start + size]
+
+
+def _start(k: int, n_inputs: int, n_sites: int, rng: np.random.Generator) -> Weights:
+    """Normal weights: in the first layer two numbers a site are about 1, the others 0."""
+    shapes = (
+        (n_inputs, UNITS, 0.5 / np.sqrt(n_sites)),
+        (UNITS, UNITS, np.sqrt(2 / UNITS)),
+        (UNITS, 1, 0.3 * np.sqrt(2 / UNITS)),
+    )
+    matrices = [(scale * rng.standard_normal((k, a, b), np.float32)).astype(np.float32) for a, b, scale in shapes]
+    return matrices + [np.zeros((k, 1, b), np.float32) for _, b, _ in shapes]

@@ -1,0 +1,91 @@
+"""The arrays of an ensemble in a file, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sparsact.learners.letters.ensemble import MEMBERS, NETWORKS, WARPS, LetterEnsemble
+from sparsact.learners.letters.kernel import Array, Codes, LetterKernel, prior
+from sparsact.learners.letters.perceptrons import UNITS, Perceptrons, inputs
+from sparsact.learners.letters.process import LetterProcess, ProcessEnsemble
+from sparsact.saving import schema
+from sparsact.saving.schema import ArrayField, Arrays
+
+_ENSEMBLE = {
+    "codes": ArrayField("m n", np.uint8),
+    "weights": ArrayField("members", finite=True, nonnegative=True),
+    "centre": ArrayField("1", finite=True),
+}
+_PROCESSES = {
+    "theta": ArrayField("k parameters", finite=True),
+    "alpha": ArrayField("k rows", finite=True),
+    "units": ArrayField("2", finite=True),
+}
+_CURVE = {"knots": ArrayField("t", finite=True), "values": ArrayField("t", finite=True)}
+_LAYERS = ("first", "second", "last", "first_bias", "second_bias", "last_bias")
+
+
+def ensemble_arrays(ensemble: LetterEnsemble) -> Arrays:
+    """Rows, parameters and dual coefficients of the processes, networks, curves and weights."""
+    arrays: Arrays = {
+        "codes": ensemble.codes.astype(np.uint8),
+        "weights": ensemble.weights,
+        "centre": np.array([ensemble.centre]),
+    }
+    for place, score in enumerate(ensemble.scores.values()):
+        own: Arrays = {"units": np.array([score.centre, score.scale])}
+        if isinstance(score, Perceptrons):
+            own |= dict(zip(_LAYERS, score.weights, strict=True))
+        else:
+            own["theta"] = np.stack([member.kernel.theta for member in score.members])
+            own["alpha"] = np.stack([member.alpha for member in score.members])
+        arrays |= schema.add_prefix(f"score{place}", own)
+    for place, (knots, values) in enumerate(ensemble.curves):
+        arrays |= schema.add_prefix(f"curve{place}", {"knots": knots, "values": values})
+    return arrays
+
+
+def read_ensemble(features: Sequence[Array], arrays: Arrays) -> LetterEnsemble:
+    """The ensemble that :func:`ensemble_arrays` took apart."""
+    read = schema.read_arrays(_ENSEMBLE, arrays, n=len(features), members=len(MEMBERS))
+    codes = read["codes"].astype(np.intp)
+    if not len(codes) or (codes >= [len(of_site) for of_site in features]).any():
+        raise ValueError("rows of letters that the sites do not have")
+    scores: dict[str, ProcessEnsemble | Perceptrons] = {}
+    for place, name in enumerate((*WARPS, NETWORKS)):
+        own = schema.strip_prefix(f"score{place}", arrays)
+        scores[name] = _read_networks(features, own) if name == NETWORKS else _read_processes(features, codes, own)
+    curves = []
+    for place, (_, curved) in enumerate(MEMBERS):
+        curve = schema.read_arrays(_CURVE, schema.strip_prefix(f"curve{place}", arrays))
+        if curved != bool(len(curve["knots"])) or (np.diff(curve["knots"]) <= 0).any():
+            raise ValueError("a curve whose knots do not rise")
+        curves.append((curve["knots"], curve["values"]))
+    return LetterEnsemble(scores, tuple(curves), read["weights"], float(read["centre"][0]), codes)
+
+
+def _read_processes(features: Sequence[Array], codes: Codes, arrays: Arrays) -> ProcessEnsemble:
+    read = schema.read_arrays(_PROCESSES, arrays, parameters=len(prior(features)[0]))
+    if read["alpha"].shape[1] > len(codes):
+        raise ValueError("more dual coefficients than rows")
+    members = [
+        LetterProcess(LetterKernel(tuple(features), theta), codes[: len(alpha)], alpha)
+        for theta, alpha in zip(read["theta"], read["alpha"], strict=True)
+    ]
+    centre, scale = read["units"].tolist()
+    if not members:
+        raise ValueError("no process")
+    return ProcessEnsemble(tuple(members), centre, scale)
+
+
+def _read_networks(features: Sequence[Array], arrays: Arrays) -> Perceptrons:
+    n_inputs = inputs(np.zeros((1, len(features)), dtype=np.intp), features).shape[1]
+    shapes = (f"k {n_inputs} {UNITS}", f"k {UNITS} {UNITS}", f"k {UNITS} 1", f"k 1 {UNITS}", f"k 1 {UNITS}", "k 1 1")
+    fields = {name: ArrayField(shape, np.float32, finite=True) for name, shape in zip(_LAYERS, shapes, strict=True)}
+    read = schema.read_arrays(fields | {"units": ArrayField("2", finite=True)}, arrays)
+    centre, scale = read.pop("units").tolist()
+    if not len(read["first"]):
+        raise ValueError("no network")
+    return Perceptrons(tuple(features), list(read.values()), centre, scale)

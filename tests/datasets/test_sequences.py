@@ -1,0 +1,170 @@
+"""Columns of sequences and of mutations: recognised in one pass, encoded, and refused in one line."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from sparsact.datasets import Encoding, open_table
+from sparsact.datasets.letters import LetterString, Mutations, mutations
+from sparsact.datasets.parts import Parts
+from sparsact.datasets.tables import TableSurvey, encoded_table
+
+RNG = np.random.default_rng(0)
+WILD = "MKTAY"
+
+
+def write(path, **columns):
+    rows = zip(*columns.values(), strict=True)
+    path.write_text("\n".join([",".join(columns), *(",".join(map(str, row)) for row in rows)]) + "\n")
+    return path
+
+
+def sequences(m=90):
+    """Texts that vary at places 0 (two letters), 1 (three) and 3 (two), and their mutations."""
+    texts = ["".join(RNG.choice(list(letters)) for letters in ("LM", "DKW", "T", "AV", "Y")) for _ in range(m)]
+    lists = [":".join(f"{w}{i + 1}{c}" for i, (w, c) in enumerate(zip(WILD, t, strict=True)) if w != c) for t in texts]
+    return texts, [one or "WT" for one in lists]
+
+
+def letters_of(path, column="g"):
+    table = open_table(path, "y")
+    X = np.concatenate([X for X, _ in table.batches()])
+    return table, X, table.encoding.letters(X)
+
+
+def test_strings_are_one_site_a_letter(tmp_path):
+    texts = ["".join(RNG.choice(list("ACGT"), 3)) for _ in range(400)]
+    table, X, letters = letters_of(write(tmp_path / "t.csv", g=texts, y=range(400)))
+    (column,) = table.encoding.columns
+    assert isinstance(column, LetterString)
+    assert table.feature_names[:5] == ("g[0]=A", "g[0]=C", "g[0]=G", "g[0]=T", "g[1]=A")
+    assert X.dtype == np.uint8
+    assert ["".join(row) for row in letters] == texts
+    assert [name for name, _ in table.encoding.sites] == ["g[0]", "g[1]", "g[2]"]
+
+
+def test_places_that_do_not_vary_have_no_bits_and_two_letters_have_one(tmp_path):
+    texts, _ = sequences()
+    table, _, letters = letters_of(write(tmp_path / "t.csv", g=texts, y=range(len(texts))))
+    assert table.feature_names == ("g[0]=M", "g[1]=D", "g[1]=K", "g[1]=W", "g[3]=V")
+    assert ["".join(row) for row in letters] == [text[:2] + text[3] for text in texts]
+    assert "g: strings of 5 letters, of which 3 sites vary." in table.encoding.notes
+
+
+def test_mutations_have_a_bit_each(tmp_path):
+    texts, lists = sequences()
+    table, X, letters = letters_of(write(tmp_path / "t.csv", g=lists, y=range(len(texts))))
+    assert table.feature_names == ("M1L", "K2D", "K2W", "A4V")
+    assert ["".join(row) for row in letters] == [text[:2] + text[3] for text in texts]
+    expected = [[t[0] == "L", t[1] == "D", t[1] == "W", t[3] == "V"] for t in texts]
+    np.testing.assert_array_equal(X, expected)
+
+
+@pytest.mark.parametrize("column", [0, 1])
+def test_a_description_makes_the_column_again(tmp_path, column):
+    table, X, _ = letters_of(write(tmp_path / "t.csv", g=sequences()[column], y=range(90)))
+    again = Encoding.from_json(table.encoding.to_json())
+    assert again == table.encoding
+    np.testing.assert_array_equal(np.concatenate(list(encoded_table(tmp_path / "t.csv", again).points())), X)
+
+
+@pytest.mark.parametrize("batch_rows", [7, 1000])
+def test_batches_do_not_matter_and_a_state_goes_on(tmp_path, batch_rows):
+    texts, lists = sequences()
+    path = write(tmp_path / "t.csv", g=texts, h=lists, y=range(90))
+    expected = open_table(path, "y").encoding
+    assert {type(column) for column in expected.columns} <= {LetterString, Mutations}
+    survey = TableSurvey.of(Parts.open(path), "y", None, batch_rows)
+    batches = list(survey.batches())
+    for batch, place in batches[: len(batches) // 2]:
+        survey.add(batch, place)
+    other = TableSurvey.of(Parts.open(path), "y", None, batch_rows)
+    other.restore(survey.state({}), {})
+    for batch, place in batches[len(batches) // 2 :]:
+        other.add(batch, place)
+    assert other.encoding() == expected
+
+
+def test_few_texts_are_sequences_only_if_they_fill_their_grid(tmp_path):
+    grid = ["".join(one) for one in product("ACD", repeat=3)] * 3
+    table = open_table(write(tmp_path / "a.csv", g=grid, y=range(81)), "y")
+    assert isinstance(table.encoding.columns[0], LetterString)
+    countries = ["USA", "GBR", "FRA", "DEU", "ITA", "ESP", "JPN", "CHN", "IND", "BRA"] * 8
+    table = open_table(write(tmp_path / "b.csv", g=countries, y=range(80)), "y")
+    assert table.encoding.columns[0].kind == "one-hot"
+
+
+def test_lists_of_mutations():
+    assert mutations("A12V") == [(12, "A", "V")]
+    assert mutations("A12V,G45-; K7*") == [(12, "A", "V"), (45, "G", "-"), (7, "K", "*")]
+    assert mutations("wt") == mutations("") == []
+    assert mutations("A12V:A12D") is None  # two letters at one site
+    assert mutations("A012V") is mutations("12V") is mutations("P12345") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("MXTAY", r"row 2: letter 'X' of 'MXTAY' at place 1 is not among those .* \(DKW\)"),
+        ("MDTAYY", "row 2: 'MDTAYY' has 6 letters, and the table that was learned from has 5"),
+    ],
+)
+def test_other_strings_are_refused(tmp_path, text, message):
+    encoding = open_table(write(tmp_path / "t.csv", g=sequences()[0], y=range(90)), "y").encoding
+    new = write(tmp_path / "n.csv", g=["MDTAY", text])
+    with pytest.raises(ValueError, match=message):
+        list(encoded_table(new, encoding).points())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("K2F", "row 2: 'K2F' has a mutation that is not among those"),
+        ("D2W", "row 2: 'D2W' has a mutation that is not among those"),
+        ("K3D", "row 2: 'K3D' has a mutation that is not among those"),
+        ("twelve", "row 2: 'twelve' is no list of mutations such as A12V:G45D"),
+    ],
+)
+def test_other_mutations_are_refused(tmp_path, text, message):
+    encoding = open_table(write(tmp_path / "t.csv", g=sequences()[1], y=range(90)), "y").encoding
+    new = write(tmp_path / "n.csv", g=["WT", text])
+    with pytest.raises(ValueError, match=message):
+        list(encoded_table(new, encoding).points())
+
+
+@pytest.mark.parametrize(
+    ("column", "wild_type", "message"),
+    [
+        (0, "MKTA", "the wild type has 4 letters, and the rows have 5"),
+        (0, "MKTAF", "at place 4 the wild type has F, and every row has Y"),
+        (1, "MRTAY", "site 2 is K in mutation K2., and the wild type has R; check where its numbers begin"),
+        (1, "MKT", "site 4 is A in mutation A4V, and the wild type has no such site"),
+    ],
+)
+def test_a_wild_type_that_disagrees(tmp_path, column, wild_type, message):
+    path = write(tmp_path / "t.csv", g=sequences()[column], y=range(90))
+    with pytest.raises(ValueError, match=message):
+        surveyed(path, wild_type)
+    assert surveyed(path, WILD).columns[0].kind == ("letters", "mutations")[column]
+
+
+def test_a_wild_type_without_sequences(tmp_path):
+    with pytest.raises(ValueError, match="no column holds sequences or mutations; leave it out"):
+        surveyed(write(tmp_path / "t.csv", a=[0, 1] * 9, y=range(18)), WILD)
+
+
+def surveyed(path, wild_type):
+    survey = TableSurvey.of(Parts.open(path), "y", None, 100, wild_type=wild_type)
+    for batch, place in survey.batches():
+        survey.add(batch, place)
+    return survey.encoding()
+
+
+def test_two_lengths_and_two_wild_types_are_one_line(tmp_path):
+    texts = ["".join(RNG.choice(list("ACGT"), 3)) for _ in range(400)]
+    texts[6] = "ACGT"
+    with pytest.raises(ValueError, match=r"column 'g', row 7: 'ACGT' has 4 letters, and the rows before have 3"):
+        open_table(write(tmp_path / "t.csv", g=texts, y=range(400)), "y")
+    with pytest.raises(ValueError, match=r"site 12 of the wild type is A in some rows and G in 'G12V:A3D'; a site has"):
+        open_table(write(tmp_path / "m.csv", g=["A12V:K2D", "WT", "G12V:A3D"] * 9, y=range(27)), "y")

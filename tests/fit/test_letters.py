@@ -1,0 +1,115 @@
+"""Tables whose columns are letters: the model that competes, what it says, and what it refuses."""
+
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sparsact as sa
+from sparsact.cli import main
+
+RNG = np.random.default_rng(0)
+LETTERS = ("ACGT", "ACG", "GT", "ACGT")
+CELLS = ["".join(one) for one in product(*LETTERS)]
+EFFECT = dict(zip("ACGT", (0.0, 1.0, -1.0, 2.0), strict=True))
+
+
+def value(text):
+    """One letter's effect, and a pair's; site 2 does not matter."""
+    return EFFECT[text[0]] + 2.0 * (text[1] == "G" and text[3] == "T")
+
+
+@pytest.fixture(scope="module")
+def table():
+    seen = [CELLS[i] for i in RNG.permutation(len(CELLS))[:80]]
+    y = [value(text) + 0.05 * RNG.normal() for text in seen]
+    return pa.table({"g": seen, "y": y})
+
+
+@pytest.fixture(scope="module")
+def result(table):
+    return sa.fit_table(table, "y", model="letters", held_out_rows=True)
+
+
+def test_rows_that_were_not_seen_are_predicted(result):
+    predicted = result.predict(pa.table({"g": CELLS}))
+    expected = np.array([value(text) for text in CELLS])
+    assert np.mean((predicted - expected) ** 2) < 0.1 * expected.var()
+    assert result.scores.r2["y"].mean > 0.8
+    assert result.choices.kind == "letters"
+    assert len(result.scores.r2["y"].folds) == 5
+
+
+def test_what_it_consists_of(result, table):
+    """Close to the components of the planted function under the frequencies of the table's letters."""
+    (target,) = result.targets
+    counts = [
+        [sum(text[i] == letter for text in table["g"].to_pylist()) for letter in one] for i, one in enumerate(LETTERS)
+    ]
+    expected = sa.fourier.anova(np.array([value(text) for text in CELLS]).reshape(4, 3, 2, 4), counts)
+    whole = expected.variances.sum()
+    np.testing.assert_allclose(target.weights, expected.variance_by_degree(), atol=0.1 * whole)
+    names, influences = zip(*target.influences, strict=True)
+    assert names == ("g[0]", "g[1]", "g[2]", "g[3]")
+    np.testing.assert_allclose(influences, expected.variance_by_site(), atol=0.1 * whole)
+    sites, letters, effect = expected.top_effects(1)[0]
+    term = target.terms[0]
+    assert term.subset == tuple(f"g[{s}]={LETTERS[s][i]}" for s, i in zip(sites, letters, strict=True))
+    assert term.effect == pytest.approx(effect, abs=0.2)
+    assert "averaged over the other sites" in str(result)
+
+
+def test_the_file_and_the_command_predict_the_same(result, table, tmp_path, capsys):
+    result.save(tmp_path / "m.sparsact")
+    result.report(tmp_path / "r.html")
+    assert "a model of letters" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    (tmp_path / "n.csv").write_text("g\n" + "\n".join(CELLS) + "\n")
+    assert main(["predict", str(tmp_path / "m.sparsact"), str(tmp_path / "n.csv")]) == 0
+    lines = capsys.readouterr().out.splitlines()[1:]
+    expected = result.predict(pa.table({"g": CELLS}))
+    np.testing.assert_allclose([float(line) for line in lines], expected)
+    model = sa.load(tmp_path / "m.sparsact")
+    np.testing.assert_array_equal(model.predict(CELLS), expected)
+
+
+def test_it_competes_on_the_same_folds(table):
+    chosen = sa.fit_table(table, "y", explain=False)
+    models = {model.name: model.r2 for model in chosen.choices.models}
+    assert "a model of letters" in models
+    assert all(len(r2.folds) == 5 for r2 in models.values())
+    best = max(models.values(), key=lambda r2: r2.mean)
+    assert chosen.choices.models[0].r2 == best
+
+
+def test_columns_of_categories_and_mutations_are_sites_too(table):
+    texts = table["g"].to_pylist()
+    columns = {name: [text[i] for text in texts] for i, name in enumerate("abcd")}
+    lists = [":".join(f"A{i + 5}{c}" for i, c in enumerate(text) if c != "A") or "WT" for text in texts]
+    for other in (pa.table(columns | {"y": table["y"]}), pa.table({"mutant": lists, "y": table["y"]})):
+        found = sa.fit_table(other, "y", model="letters", explain=False)
+        assert found.scores.r2["y"].mean > 0.8
+        assert [name for name, _ in found.encoding.sites] in (list("abcd"), ["A5", "A6", "A7", "A8"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"a": [0, 1] * 20, "y": range(40)}, "there are columns of numbers, or of two values only; choose model auto"),
+        ({"a": list("XYZW") * 10, "b": np.arange(40) / 7, "y": range(40)}, "columns of numbers, or of two values"),
+        ({"a": list("XYZW") * 10, "y": ["yes", "no"] * 20}, "needs numbers to predict .* the target is classes"),
+        ({"a": list("XYZW") * 10, "y": range(40), "z": range(40)}, "has one target, and 2 are named"),
+    ],
+)
+def test_tables_that_it_cannot_take(columns, message):
+    targets = [name for name in columns if name in "yz"]
+    with pytest.raises(ValueError, match=message):
+        sa.fit_table(pa.table({name: list(column) for name, column in columns.items()}), targets, model="letters")
+
+
+def test_a_wild_type_is_an_option_of_the_command(tmp_path, table, capsys):
+    path = tmp_path / "t.csv"
+    rows = zip(table["g"].to_pylist(), table["y"].to_pylist(), strict=True)
+    path.write_text("g,y\n" + "\n".join(f"{g},{y}" for g, y in rows) + "\n")
+    assert main(["fit", str(path), "-t", "y", "--wild-type", "ACG"]) == 2
+    assert "the wild type has 3 letters, and the rows have 4" in capsys.readouterr().err

@@ -1,0 +1,157 @@
+"""LettersRegressor as a whole: what goes in, what is predicted, what is said about it, and its file."""
+
+import numpy as np
+import pytest
+
+import sparsact
+from sparsact import LettersRegressor
+from sparsact.learners.letters import process
+from sparsact.saving.modelfile import load
+
+SIZES = (2, 5, 3, 4)  # sites with different numbers of letters
+
+
+def planted(seed, m=150, sizes=SIZES, noise=0.05):
+    """Rows of letters, their targets, and all cells with the function: a letter, a pair, and a site without effect."""
+    rng = np.random.default_rng(seed)
+    cells = np.indices(sizes).reshape(len(sizes), -1).T
+    effects = rng.normal(size=sizes[1])
+    f = effects[cells[:, 1]] + 2.0 * ((cells[:, 0] == 1) & (cells[:, 3] == 2))
+    rows = rng.permutation(len(cells))[:m]
+    return letters(cells[rows]), f[rows] + noise * rng.normal(size=len(rows)), letters(cells), f
+
+
+def letters(codes):
+    return np.array(list("BJOUXZ"))[codes]  # of no amino acid
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y, cells, f = planted(0, m=80)
+    return LettersRegressor(random_state=0).fit(X, y), X, y, cells, f
+
+
+def test_the_planted_function_is_found(fitted):
+    model, X, y, cells, f = fitted
+    seen = {tuple(row) for row in X}
+    new = np.array([tuple(row) not in seen for row in cells])
+    assert np.mean((model.predict(cells)[new] - f[new]) ** 2) < 0.1 * f.var()
+    assert np.mean((model.out_of_fold_ - y) ** 2) < 0.2 * y.var()
+
+
+def test_the_variance_is_where_it_was_planted(fitted):
+    model, _, _, _, f = fitted
+    expected = sparsact.fourier.anova(f.reshape(SIZES))
+    shared = [len(site) for site in model.letters_]
+    frequencies = [[letter in "BJOUXZ"[:q] for letter in site] for site, q in zip(model.letters_, SIZES, strict=True)]
+    assert shared == [5] * 4
+    found = model.anova(frequencies)
+    np.testing.assert_allclose(found.variance_by_degree(), expected.variance_by_degree(), atol=0.08 * f.var())
+    assert found.variance_by_site()[2] < 0.01 * f.var()
+    assert np.triu(found.variance_by_pair(), 1).argmax() == 3  # sites 0 and 3
+
+
+def test_noise_is_not_learned():
+    """Out-of-fold predictions of pure noise are no better than the mean, but for luck."""
+    rng = np.random.default_rng(5)
+    X, y = rng.choice(list("BJOU"), (200, 4)), rng.normal(size=200)
+    model = LettersRegressor(random_state=0).fit(X, y)
+    assert np.mean((model.out_of_fold_ - y) ** 2) > 0.97 * y.var()
+    assert model.predict(X).std() < 0.7 * y.std()
+
+
+def test_arrays_strings_lists_and_numbers_are_the_same(fitted):
+    model, X, y, cells, _ = fitted
+    expected = model.predict(cells)
+    strings = ["".join(row) for row in X]
+    for given in (strings, np.array(strings, dtype=object), X.astype(object)):
+        again = LettersRegressor(random_state=0).fit(given, y)
+        np.testing.assert_array_equal(again.predict(["".join(row) for row in cells]), expected)
+    numbers = np.vectorize("BJOUXZ".index)
+    of_numbers = LettersRegressor(random_state=0).fit(numbers(X), y)
+    assert [len(site) for site in of_numbers.letters_] == list(SIZES)  # numbers are not shared between sites
+    assert of_numbers.letters_[2] == ("0", "1", "2")
+    np.testing.assert_array_equal(of_numbers.predict(numbers(cells).astype(float)), of_numbers.predict(numbers(cells)))
+
+
+def test_weights_are_numbers_of_rows():
+    X, y, _, _ = planted(1, m=40)
+    weights = np.random.default_rng(0).integers(0, 4, len(y))
+    weights[0] = 0
+    weighted = LettersRegressor(random_state=0).fit(X, y, sample_weight=weights)
+    repeated = LettersRegressor(random_state=0).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    np.testing.assert_allclose(weighted.predict(X[weights > 0]), repeated.predict(X[weights > 0]), rtol=1e-5)
+    assert np.isnan(weighted.out_of_fold_[weights == 0]).all()
+    np.testing.assert_allclose(np.repeat(weighted.out_of_fold_, weights), repeated.out_of_fold_, rtol=1e-4)
+
+
+def test_a_file_predicts_the_same(fitted, tmp_path):
+    model, _, _, cells, _ = fitted
+    model.save(tmp_path / "m.sparsact")
+    again = load(tmp_path / "m.sparsact")
+    np.testing.assert_array_equal(again.predict(cells), model.predict(cells))
+    assert (again.letters_, again.alphabet_, again.weights_) == (model.letters_, "plain", model.weights_)
+
+
+def test_processes_on_grids_and_with_too_many_combinations(monkeypatch):
+    """The same predictions from conjugate gradients as from a matrix; few rows of a process still predict."""
+    X, y, cells, f = planted(2, m=90)
+    expected = LettersRegressor(random_state=0).fit(X, y).predict(cells)
+    monkeypatch.setattr(process, "DENSE_ROWS", 10)
+    on_grid = LettersRegressor(random_state=0).fit(X, y).predict(cells)
+    np.testing.assert_allclose(on_grid, expected, atol=0.05 * f.std())
+    monkeypatch.setattr(process, "LARGEST_GRID", 10)
+    monkeypatch.setattr(process, "MOST_DENSE_ROWS", 60)
+    fewer = LettersRegressor(random_state=0).fit(X, y).predict(cells)
+    assert np.mean((fewer - f) ** 2) < 0.3 * f.var()
+
+
+def test_amino_acids_at_sites_where_no_row_has_them():
+    """A function of a property: the letter's features say what no row does."""
+    from sparsact.learners.letters.amino_acids import AMINO_ACIDS
+
+    rng = np.random.default_rng(4)
+    X = rng.choice(list(AMINO_ACIDS), (150, 2))
+    value = np.vectorize(lambda letter: AMINO_ACIDS[letter][0])
+    rows = X[:, 0] != "I"
+    model = LettersRegressor(random_state=0).fit(X[rows], value(X[rows])[:, 0])
+    assert model.alphabet_ == "amino acids"
+    assert model.predict(["IA"])[0] == pytest.approx(4.5, abs=1.5)  # where the mean is about -.5
+    assert LettersRegressor("plain", random_state=0).fit(X, value(X)[:, 0]).alphabet_ == "plain"
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (["AC", "ACD", "AC"], r"row 0, 'AC', has 2 letters, and row 1, 'ACD', has 3"),
+        (["", ""], "without letters"),
+        (["AC", "AC", "AC"], "all rows have the same letters"),
+        (np.arange(130).reshape(65, 2), "site 0 has 65 different letters, and at most 64"),
+    ],
+)
+def test_rows_that_are_refused(X, message):
+    with pytest.raises(ValueError, match=message):
+        LettersRegressor().fit(X, np.arange(len(X)))
+
+
+def test_letters_that_are_not_known(fitted):
+    model = fitted[0]
+    with pytest.raises(ValueError, match=r"row 1, site 2: letter 'Z' was not learned; the model knows B, J, O, U, X"):
+        model.predict(["BBBB", "BBZB"])
+    with pytest.raises(ValueError, match="expecting 4 features"):
+        model.predict(["BBB"])
+    with pytest.raises(ValueError, match=r"'B' is no amino acid, stop \(\*\) or gap \(-\); choose alphabet 'plain'"):
+        LettersRegressor("amino acids").fit(["AB", "CD"], [1, 2])
+    X, y = fitted[1:3]
+    lenient = LettersRegressor(handle_unknown="frequent", random_state=0).fit(X, y)
+    letters_, counts = np.unique(X[:, 2], return_counts=True)
+    frequent = letters_[counts.argmax()]
+    np.testing.assert_array_equal(lenient.predict(["BBZB"]), lenient.predict([f"BB{frequent}B"]))
+
+
+def test_a_constant_target_and_too_large_a_decomposition():
+    X = np.random.default_rng(6).choice(list("BJOU"), (30, 12))
+    model = LettersRegressor(random_state=0).fit(X, np.full(30, 7.0))
+    np.testing.assert_allclose(model.predict(X), 7.0, atol=0.2)
+    with pytest.raises(ValueError, match=r"1.68e\+07 combinations of letters, and at most 4,194,304"):
+        model.anova()

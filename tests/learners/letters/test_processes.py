@@ -1,0 +1,115 @@
+"""Kernels between letters, their likelihood, and solutions on grids, beside dense computations."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from sparsact.learners.letters import process
+from sparsact.learners.letters.amino_acids import AMINO_ACIDS, features_of
+from sparsact.learners.letters.grid import Grid
+from sparsact.learners.letters.kernel import LetterKernel, prior
+from sparsact.learners.letters.likelihood import log_likelihood_gradient
+from sparsact.learners.letters.process import LetterProcess, dual_coefficients
+
+SIZES = (5, 4, 7)
+
+
+def drawn(seed, m=37):
+    """A kernel of three sites, rows, targets and weights."""
+    rng = np.random.default_rng(seed)
+    features = [rng.normal(size=(q, 3)) for q in SIZES]
+    kernel = LetterKernel.start(features)
+    kernel = kernel.with_theta(kernel.theta + 0.3 * rng.normal(size=kernel.theta.size))
+    cells = rng.permutation(int(np.prod(SIZES)))[:m]
+    codes = np.stack(np.unravel_index(cells, SIZES), axis=1)
+    return kernel, codes, rng.normal(size=m), rng.uniform(0.5, 2, m)
+
+
+def covariance(kernel, one, other):
+    """The kernel by its formula, two rows at a time."""
+    found = np.empty((len(one), len(other)))
+    start = 2
+    found[:] = np.exp(kernel.theta[0])
+    for i, features in enumerate(kernel.features):
+        q, f = features.shape
+        own = kernel.theta[start : start + 2 + f + q * f]
+        start += len(own)
+        s, h = 1 / (1 + np.exp(-own[:2]))
+        z = features * np.exp(own[2 : 2 + f]) + own[2 + f :].reshape(q, f)
+        for r, a in enumerate(one[:, i]):
+            for c, b in enumerate(other[:, i]):
+                near = np.exp(-0.5 * np.sum((z[a] - z[b]) ** 2))
+                found[r, c] *= s + (1 - s) * ((1 - h) * near + h * (a == b))
+    return found
+
+
+def log_likelihood(kernel, codes, y, weights):
+    matrix = covariance(kernel, codes, codes) + np.diag(kernel.noise_variance / weights)
+    return multivariate_normal(np.zeros(len(y)), matrix).logpdf(y)
+
+
+def test_the_kernel_is_its_formula():
+    kernel, codes, _, _ = drawn(0)
+    np.testing.assert_allclose(kernel.covariance(codes[:9], codes), covariance(kernel, codes[:9], codes))
+
+
+def test_likelihood_and_its_gradient():
+    kernel, codes, y, weights = drawn(1)
+    value, gradient = log_likelihood_gradient(kernel, codes, y, weights)
+    assert value == pytest.approx(log_likelihood(kernel, codes, y, weights), rel=1e-5)
+    step = 1e-5 * np.eye(kernel.theta.size)
+    differences = [
+        log_likelihood(kernel.with_theta(kernel.theta + e), codes, y, weights)
+        - log_likelihood(kernel.with_theta(kernel.theta - e), codes, y, weights)
+        for e in step
+    ]
+    np.testing.assert_allclose(gradient, np.array(differences) / 2e-5, rtol=1e-3, atol=1e-3)
+
+
+def test_solutions_on_the_grid_are_those_of_the_matrix(monkeypatch):
+    """Also where a fold is left out, and at letters that no row has."""
+    kernel, codes, y, weights = drawn(2, m=61)
+    rows = codes[:, 2] != 3  # a letter that is never seen
+    codes, y, weights = codes[rows], y[rows], weights[rows]
+    new = np.stack(np.unravel_index(np.arange(np.prod(SIZES)), SIZES), axis=1)
+    kept = np.stack([np.ones(len(y), dtype=bool), np.arange(len(y)) % 3 > 0])
+    noise = kernel.noise_variance / weights
+    expected = []
+    for mask in kept:
+        matrix = covariance(kernel, codes[mask], codes[mask]) + np.diag(noise[mask])
+        expected.append(covariance(kernel, new, codes[mask]) @ np.linalg.solve(matrix, y[mask]))
+    for dense_rows in (1_000, 10):  # by Cholesky factors, then by conjugate gradients
+        monkeypatch.setattr(process, "DENSE_ROWS", dense_rows)
+        assert process.on_grid(codes) == (dense_rows == 10)
+        alphas = dual_coefficients(kernel, codes, y, weights, kept)
+        for alpha, mask, values in zip(alphas, kept, expected, strict=True):
+            assert not alpha[~mask].any()
+            np.testing.assert_allclose(LetterProcess(kernel, codes, alpha).values(new), values, atol=4e-3)
+
+
+def test_products_with_the_grid():
+    kernel, codes, y, _ = drawn(3)
+    grid = Grid(kernel, codes)
+    found = grid.values(y[None].astype(np.float32))[0, grid.cells_of(codes)]
+    np.testing.assert_allclose(found, covariance(kernel, codes, codes) @ y, rtol=2e-4, atol=2e-4)
+
+
+def test_features():
+    letters = "".join(AMINO_ACIDS)
+    found = features_of(letters + "*", amino_acids=True)
+    np.testing.assert_allclose(found[:20, :7].mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(found[:20, :7].std(axis=0), 1)
+    assert found.shape == (21, 8)  # a stop has the mean of the properties, and an indicator
+    assert not found[20, :7].any()
+    # leucine is nearer to isoleucine than to aspartic acid; plain letters are equally far apart
+    place = {letter: found[i] for i, letter in enumerate(letters)}
+    assert np.linalg.norm(place["L"] - place["I"]) < np.linalg.norm(place["L"] - place["D"])
+    plain = features_of("XYZ", amino_acids=False)
+    assert len({round(np.linalg.norm(a - b), 9) for i, a in enumerate(plain) for b in plain[:i]}) == 1
+
+
+def test_the_prior_has_a_place_for_every_parameter():
+    features = [np.ones((4, 2)), np.ones((3, 0))]
+    means, precisions = prior(features)
+    assert means.shape == precisions.shape == (2 + (2 + 2 + 8) + 2,)
+    assert LetterKernel.start(features).site_kernels[1].kernel.shape == (3, 3)
