@@ -2,6 +2,7 @@
 
 from sparsact.learners.cube_gp import CubeGPRegressor, CubeKernel, PosteriorDraws, VarianceDecomposition
 from sparsact.learners.dsm import DSMRegressor
+from sparsact.learners.latent import LatentRegressor
 from sparsact.learners.low_degree import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.learners.lsh import (
     LSHClassifier,
@@ -25,6 +26,7 @@ __all__ = [
     "DSMRegressor",
     "LSHClassifier",
     "LSHRegressor",
+    "LatentRegressor",
     "LowDegreeClassifier",
     "LowDegreeRegressor",
     "LowDegreeRegressorCV",

@@ -167,6 +167,7 @@ def most_probable(
     n_restarts: int = 0,
     rng: np.random.Generator,
     report: Callable[[str], None],
+    start: Array | None = None,
 ) -> HyperparameterPosterior:
     """Parameters of greatest posterior density, by L-BFGS from the prior mean and from draws of the prior.
 
@@ -184,13 +185,16 @@ def most_probable(
         Of the other starts.
     report : callable
         Called with a line for each start.
+    start : ndarray of shape (k + 1,), optional
+        Where the first search begins, in place of the prior mean.
     """
     objective = partial(_objective, prior, rows, noise_variance)
     found = []
-    for start in [prior.mean, *(prior.sample(rng) for _ in range(n_restarts))]:
+    first = prior.mean if start is None else start
+    for begin in [first, *(prior.sample(rng) for _ in range(n_restarts))]:
         # 1e-7 of the objective and a gradient of .01 are far below what the rows determine
         options: Any = {"maxiter": _MOST_STEPS, "maxcor": 20, "ftol": 1e-7, "gtol": 1e-2}
-        best = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+        best = minimize(objective, begin, jac=True, method="L-BFGS-B", options=options)
         found.append((float(best.fun), best.x))
         report(f"log posterior density {-best.fun:.4f} after {best.nit} steps")
     return HyperparameterPosterior(prior, rows, noise_variance, min(found, key=lambda each: each[0])[1])
