@@ -16,9 +16,18 @@ from sparsact.cli.terminal import command_line, say
 
 ModelOption = StrEnum(
     "ModelOption",
-    {"auto": "auto", "low_degree": "low-degree", "sparse": "sparse", "gp": "gp", "lsh": "lsh", "network": "network"},
+    {
+        "auto": "auto",
+        "low_degree": "low-degree",
+        "sparse": "sparse",
+        "gp": "gp",
+        "latent": "latent",
+        "lsh": "lsh",
+        "network": "network",
+    },
 )
 DomainOption = StrEnum("DomainOption", "auto cube real")
+LinkOption = StrEnum("LinkOption", "identity log sigmoid monotone auto")
 TaskOption = StrEnum("TaskOption", "auto regression classification")
 
 
@@ -32,10 +41,12 @@ def fit(
         ModelOption,
         typer.Option(
             help="'low-degree': a polynomial of all products of few columns; 'sparse': of the significant ones; "
-            "'gp': a Gaussian process with interactions of all sizes; 'lsh': local polynomials in the buckets of hash "
+            "'gp': a Gaussian process with interactions of all sizes; 'latent': a measurement model, of bits behind a "
+            "floor, a ceiling or a curve; 'lsh': local polynomials in the buckets of hash "
             "tables; 'network': a ReLU network of which each row switches on few units; 'auto': whichever does best on "
             "held-out rows (sparse polynomials for bits only, Gaussian processes for up to 16 of them, hash tables for "
-            "numbers only, networks for 1,000 to 100,000 rows, after a quick look).",
+            "numbers only, networks for 1,000 to 100,000 rows, after a quick look, measurement models where rows are "
+            "pinned at the lowest or highest target or --link or --censor ask for one).",
         ),
     ] = ModelOption.auto,
     degree: Annotated[
@@ -71,6 +82,18 @@ def fit(
             "numbers) and columns that repeat others.",
         ),
     ] = False,
+    link: Annotated[
+        LinkOption,
+        typer.Option(help="Of a measurement model: the curve from the latent to the target; 'monotone' is learned."),
+    ] = LinkOption.identity,
+    censor: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|none|LOWER,UPPER",
+            help="Of a measurement model: the bounds at which targets are pinned, such as '7,' for a floor. 'auto': "
+            "the lowest and the highest target, if many rows are there.",
+        ),
+    ] = "auto",
     folds: Annotated[int, typer.Option(metavar="N", help="Folds of cross-validation.")] = 5,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML report to this file.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the model to this file.")] = None,
@@ -143,6 +166,8 @@ def fit(
         "alpha": alpha,
         "domain": domain.value,
         "task": task.value,
+        "link": link.value,
+        "censor": censor,
     }
     with checkpoint.listening():
         with bars(shown) as show:

@@ -111,14 +111,14 @@ def _by_fold(scores: NDArray[np.float64]) -> FoldScores:
 def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple[str, ...], str]:
     """Kinds of model besides polynomials, by the options and the columns, and why no others."""
     one_function = len(function_names(table.encoding)) == 1
-    if options.model in ("network", "sparse", "gp") and len(table.encoding.targets) > 1:
+    if options.model in ("network", "sparse", "gp", "latent") and len(table.encoding.targets) > 1:
         raise ValueError(
             f"{NAMES[options.model]} has one target, and {len(table.encoding.targets)} are named; name one of them, "
             "or choose model low-degree."
         )
     on_cube, of_numbers = domain_of(table, options) == "cube", isinstance(table.encoding.targets[0], Real)
     narrow = len(table.feature_names) <= MOST_COLUMNS
-    if options.model in ("sparse", "gp") and not (on_cube and one_function):
+    if options.model in ("sparse", "gp", "latent") and not (on_cube and one_function):
         fact = "columns of numbers" if one_function else "more than two classes"
         raise ValueError(
             f"{NAMES[options.model]} is one function of columns of bits, and there are {fact}; choose model low-degree."
@@ -127,6 +127,8 @@ def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple
         need = f"numbers to predict and at most {MOST_COLUMNS} columns of bits"
         fact = f"there are {len(table.feature_names)}" if of_numbers else "these are classes"
         raise ValueError(f"{NAMES['gp']} needs {need}, and {fact}; choose model sparse.")
+    if options.model == "latent" and not of_numbers:
+        raise ValueError(f"{NAMES['latent']} needs numbers to predict, and these are classes; choose model sparse.")
     if options.model != "auto":
         return tuple(kind for kind in NAMES if kind == options.model), f"model {options.model} was asked for"
     if given := options.given:

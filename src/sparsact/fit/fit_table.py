@@ -24,7 +24,7 @@ def fit_table(
     data: Data,
     target: str | Sequence[str],
     *,
-    model: Literal["auto", "low-degree", "sparse", "gp", "lsh", "network"] = "auto",
+    model: Literal["auto", "low-degree", "sparse", "gp", "latent", "lsh", "network"] = "auto",
     degree: int | Literal["auto"] = "auto",
     alpha: float | Literal["auto"] = "auto",
     columns: str | Sequence[str] | None = None,
@@ -33,6 +33,8 @@ def fit_table(
     task: Literal["auto", "regression", "classification"] = "auto",
     strict: bool = False,
     encoding: Encoding | None = None,
+    link: Literal["identity", "log", "sigmoid", "monotone", "auto"] = "identity",
+    censor: str | tuple[float | None, float | None] = "auto",
     folds: int = 5,
     random_state: int = 0,
     held_out_rows: bool = False,
@@ -57,13 +59,15 @@ def fit_table(
         Arrow stream, such as a relation of DuckDB or a ``pyarrow.RecordBatchReader``, which is read into memory.
     target : str or sequence of str
         Column to learn, or several columns of numbers. In an NPZ file the name of a matrix stands for all its columns.
-    model : {"auto", "low-degree", "sparse", "gp", "lsh", "network"}
+    model : {"auto", "low-degree", "sparse", "gp", "latent", "lsh", "network"}
         ``"low-degree"``: a polynomial of all products of few columns. ``"sparse"``: of the significant ones among
         them, columns of bits only. ``"gp"``: a Gaussian process with interactions of all sizes, of up to 16 columns of
-        bits and a target of numbers. ``"lsh"``: local polynomials in the buckets of hash tables. ``"network"``: a ReLU
+        bits and a target of numbers. ``"latent"``: a function of bits behind a floor, a ceiling or a curve of the
+        measurement. ``"lsh"``: local polynomials in the buckets of hash tables. ``"network"``: a ReLU
         network of which each row switches on 1 or 4 units at most. ``"auto"``: a polynomial of all products where
-        ``degree`` or ``alpha`` is given, else the one that predicts held-out rows best; hash tables are tried if some
-        column is numbers, and networks of 1,000 to 100,000 rows, if a quick look promises enough.
+        ``degree`` or ``alpha`` is given, else the one that predicts held-out rows best; hash tables are
+        tried if some column is numbers, networks of 1,000 to 100,000 rows, if a quick look promises enough, and
+        measurement models if rows are pinned at the lowest or highest target, or ``link`` or ``censor`` asks for one.
     degree : int or "auto"
         Of a polynomial: largest number of columns in a product. ``"auto"`` chooses by cross-validation.
     alpha : float or "auto"
@@ -82,6 +86,11 @@ def fit_table(
     encoding : Encoding, optional
         How columns become bits or numbers, as an earlier ``result.encoding`` or
         :func:`sparsact.datasets.open_table` found, in place of a survey of the columns.
+    link : {"identity", "log", "sigmoid", "monotone", "auto"}
+        Of measurement models: the curve between the latent and the target; see :class:`LatentRegressor`.
+    censor : "auto", "none", or tuple (lower, upper)
+        Of measurement models: the bounds at which targets are pinned, None for a side without one. ``"auto"``: the
+        lowest and the highest target, if at least 3 % of the rows and three times as many as at any other are there.
     folds : int
         Folds of cross-validation, at least 2.
     random_state : int
@@ -155,6 +164,8 @@ def fit_table(
         task=task,
         strict=strict,
         encoding=None if encoding is None else encoding.to_json(),
+        link=link,
+        censor=censor,
         folds=folds,
         random_state=random_state,
         held_out_rows=held_out_rows,

@@ -18,12 +18,14 @@ from sparsact.reports.amounts import duration, size
 if TYPE_CHECKING:
     from sparsact.datasets import Encoding
     from sparsact.fit.explain import TargetResult
+    from sparsact.fit.latent_candidate import LatentInfo
     from sparsact.fit.layout import LayoutInfo
     from sparsact.fit.network_candidate import NetworkInfo
 
 NAMES = {  # kinds besides "low-degree"
     "sparse": "a sparse polynomial",
     "gp": "a Gaussian process",
+    "latent": "a measurement model",
     "lsh": "hash tables (LSH)",
     "network": "a sparsely activated network",
 }
@@ -34,6 +36,10 @@ CHOSEN_TERMS = (
 POSTERIOR_TERMS = (
     "The effects are posterior means, with 95 % posterior intervals; those of weak effects lean on the prior, which "
     "expects them to be small."
+)
+LATENT_TERMS = (
+    "The effects are those of the latent, which a floor, a ceiling or a curve of the measurement does not bend, with "
+    "their 95 % intervals."
 )
 TERMS_SHOWN = 8
 FEW_ROWS = 200
@@ -57,7 +63,7 @@ class Choices:
 
     ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
     ``candidates`` are the degrees and penalties of polynomials. ``kind`` is ``"low-degree"``, ``"sparse"``,
-    ``"gp"``, ``"lsh"`` or ``"network"``; ``low_degree`` is that of a polynomial, else None.
+    ``"gp"``, ``"latent"``, ``"lsh"`` or ``"network"``; ``low_degree`` is that of a polynomial, else None.
     """
 
     reason: str
@@ -79,6 +85,8 @@ class Choices:
             return CHOSEN_TERMS
         if self.kind == "gp":
             return POSTERIOR_TERMS
+        if self.kind == "latent":
+            return LATENT_TERMS
         if self.low_degree is not None:
             return ""
         polynomial = next(model for model in self.models if model.name.startswith("degree"))
@@ -143,6 +151,8 @@ class FitResult:
         The hash tables, where they were chosen.
     network : NetworkInfo or None
         The units, where a network was chosen.
+    latent : LatentInfo or None
+        The latent and the curve, where a measurement model was chosen.
     written : dict
         Files that :meth:`report` and :meth:`save` have written.
     """
@@ -161,6 +171,7 @@ class FitResult:
     confusion: Confusion | None = None
     layout: LayoutInfo | None = None
     network: NetworkInfo | None = None
+    latent: LatentInfo | None = None
     written: dict[str, str] = field(default_factory=dict, compare=False)
 
     @property
@@ -267,6 +278,7 @@ class FitResult:
             "solver_reason": polynomial and polynomial.solver_reason,
             "lsh": self.layout and self.layout.to_dict(),
             "network": self.network and asdict(self.network),
+            "latent": self.latent and self.latent.to_dict(),
             "targets": [target.to_dict(TERMS_SHOWN) for target in self.targets],
             "r2_by_degree": [asdict(gain) for gain in choices.gains] if polynomial else [],
             "candidates": [candidate.to_dict() for candidate in choices.candidates],
@@ -293,6 +305,8 @@ class FitResult:
             lines += [self.layout.layout, self.layout.fill]
         if self.network is not None:
             lines += [self.network.size, *self.network.lines(TERMS_SHOWN)]
+        if self.latent is not None:
+            lines.append(self.latent.summary)
         if self.learned and len(self.targets) == 1:
             terms = self.targets[0].lines(TERMS_SHOWN)
             lines += [line for line in [self.choices.terms_of] if line and terms] + terms

@@ -23,6 +23,14 @@ from sparsact.fit.choose import (
 from sparsact.fit.explain import TargetResult, confusion, explained, function_names, scored_targets
 from sparsact.fit.gp_candidate import fitted_gp, gp_terms
 from sparsact.fit.held_out import HeldOutScores
+from sparsact.fit.latent_candidate import (
+    LatentInfo,
+    fitted_latent,
+    is_wanted,
+    latent_info,
+    latent_targets,
+    pinned_notes,
+)
 from sparsact.fit.layout import LayoutInfo, layout_info, standardised_weights
 from sparsact.fit.lsh_candidate import MAX_NUMBERS, MAX_SAMPLE, TableScores, fitted_tables
 from sparsact.fit.network_candidate import (
@@ -62,12 +70,14 @@ class FitSteps:
         n_rows, encoding = sums.n_rows, table.encoding
         layout: LayoutInfo | None = None
         network: NetworkInfo | None = None
+        latent: LatentInfo | None = None
         models, scores, reason = self._others(sums, selected)
         choices = select_model(selected, scores, reason, options.model)
         with self.stages.stage("summing up"):
             if options.encoding is None:
                 notes = warnings(encoding, *sums.sample.rows()[:2])
                 encoding = replace(encoding, notes=(*notes, *encoding.notes))
+            encoding = replace(encoding, notes=(*encoding.notes, *pinned_notes(table, options, sums.sample)))
             if choices.kind in models:
                 model, held_out = models[choices.kind], scores[choices.kind]
                 rows, targets = self._of_rows(sums.sample, held_out, selected)
@@ -77,6 +87,9 @@ class FitSteps:
                 elif options.explain and choices.kind in ("sparse", "gp"):
                     found = gp_terms(model, encoding) if choices.kind == "gp" else None
                     targets = explained(targets, model, encoding, X, found)
+                elif options.explain and choices.kind == "latent":
+                    latent = latent_info(model, X, y)
+                    targets = latent_targets(targets, model, encoding, X)
                 elif options.explain:
                     network = network_info(model, encoding.feature_names, X)
                     targets = self._with_terms(targets, sums, selected)
@@ -101,6 +114,7 @@ class FitSteps:
             confusion=confusion(rows, encoding),
             layout=layout,
             network=network,
+            latent=latent,
         )
 
     def _others(self, sums: FoldSums, selected: Selected) -> tuple[dict[str, Any], dict[str, HeldOutScores], str]:
@@ -115,6 +129,8 @@ class FitSteps:
             models["sparse"], scores["sparse"] = fitted_sparse(table, options, sample, self.stages)
         if "gp" in kinds:
             models["gp"], scores["gp"] = fitted_gp(table, options, sample, self.stages)
+        if is_wanted(table, options, sample):
+            models["latent"], scores["latent"] = fitted_latent(table, options, sample, self.stages)
         if "network" in kinds and (missing := missing_class(table, sample)):
             if options.model == "network":
                 raise ValueError(f"{missing}: leave them out, or choose model low-degree.")

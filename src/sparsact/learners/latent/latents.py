@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -94,9 +95,14 @@ class ProcessLatent:
     shift: float
     unit: float
 
+    @cached_property
+    def given(self) -> MarginalPosterior:
+        """The posterior given the most probable kernel."""
+        return replace(self.posterior, hyperparameters=self.posterior.parameters[:0])
+
     def moments(self, bits: Array) -> tuple[Array, Array]:
-        """Means and variances (m,) at points of bits (m, n)."""
-        return self.shift + self.unit * self.posterior.best.values(bits), self.unit**2 * self.posterior.variances(bits)
+        """Means and variances (m,) at points of bits (m, n), given the kernel."""
+        return self.shift + self.unit * self.given.best.values(bits), self.unit**2 * self.given.variances(bits)
 
     def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
         """Means and variances (N,) of the coefficients of some subsets, or of all in table order."""

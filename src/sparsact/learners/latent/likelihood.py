@@ -1,8 +1,8 @@
 r"""Log-likelihood of targets by their residuals in units of the noise, and expectations of clipped normals.
 
 A target y of mean :math:`\mu` and noise :math:`N(0, \sigma^2)` has the residual :math:`r = (y - \mu) / \sigma`.
-Measured targets have log density :math:`-r^2 / 2 - \log \sigma \sqrt{2 \pi}`. Of one at the lower bound it is known that
-the truth is there or below, which has probability :math:`\Phi(r)`; at the upper one :math:`\Phi(-r)`. All are
+Measured targets have log density :math:`-r^2 / 2 - \log \sigma \sqrt{2 \pi}`. Of one at the lower bound it is known
+that the truth is there or below, which has probability :math:`\Phi(r)`; at the upper one :math:`\Phi(-r)`. All are
 log-concave.
 """
 

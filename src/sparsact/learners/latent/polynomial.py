@@ -31,9 +31,9 @@ from sparsact.learners.latent.links import Link
 from sparsact.learners.latent.targets import Targets
 
 LEAST_NOISE = 1e-3  # standard deviation, in that of the targets
-_MOST_STEPS, _MOST_ROUNDS = 100, 40
-_ENOUGH = 1e-8  # gain of a step
-_SHORTEST = 1e-10  # part of a step
+_MOST_STEPS, _STEPS_A_ROUND, _MOST_ROUNDS = 50, 5, 25
+_ENOUGH, _ENOUGH_OF_A_CURVE = 1e-7, 1e-3  # expected gain of a step in log-likelihood
+_LEAST_DAMPING = 1e-3
 _SETTLED = 1e-2  # change of a penalty's logarithm
 _LEAST_PENALTY = 1e-8
 
@@ -107,20 +107,22 @@ class Problem:
         hessian[1 + p :, 1 + p :] += rows.T @ rows
         return float(objective), gradient, hessian
 
-    def maximum(self, at: LatentPolynomial) -> LatentPolynomial:
-        """Newton's method with halved steps, for a given penalty."""
+    def maximum(self, at: LatentPolynomial, most_steps: int = _MOST_STEPS) -> LatentPolynomial:
+        """Newton's method for a given penalty, damped where a step does not lead up (Levenberg and Marquardt)."""
         value, gradient, hessian = self.terms(at)
-        for _ in range(_MOST_STEPS):
-            step = cho_solve(_factor(hessian), gradient)
-            gain, length = float(gradient @ step), 1.0
-            while gain > _ENOUGH and length > _SHORTEST:
-                tried = self._moved(at, length * step)
-                if tried.precision > 0 and (found := self.terms(tried))[0] >= value + 1e-4 * length * gain:
-                    break
-                length /= 2
-            else:
+        damping, enough = 0.0, _ENOUGH if not len(at.c) else _ENOUGH_OF_A_CURVE
+        for _ in range(most_steps):
+            diagonal = hessian.diagonal()
+            step = cho_solve(_factor(hessian + np.diag(damping * diagonal)), gradient)
+            expected = float(gradient @ step)
+            if expected <= enough:
                 break
-            at, (value, gradient, hessian) = tried, found
+            tried = self._moved(at, step)
+            if tried.precision > 0 and (found := self.terms(tried))[0] >= value + 1e-3 * expected:
+                at, (value, gradient, hessian) = tried, found
+                damping = damping / 10 if damping > _LEAST_DAMPING else 0.0
+            else:
+                damping = max(4 * damping, _LEAST_DAMPING)
         return replace(at, information=hessian)
 
     def _moved(self, at: LatentPolynomial, step: Array) -> LatentPolynomial:
@@ -131,13 +133,13 @@ class Problem:
         """The maximum for a penalty of all but the intercept, or for those of greatest marginal likelihood."""
         at = start if alpha is None else replace(start, penalty=np.where(self.sizes > 0, alpha, 0.0))
         for _ in range(_MOST_ROUNDS):
-            at = self.maximum(at)
+            at = self.maximum(at, _STEPS_A_ROUND if alpha is None else _MOST_STEPS)
             if alpha is not None:
                 return at
             updated = self._updated(at)
             ratio = (updated + _LEAST_PENALTY) / (at.penalty + _LEAST_PENALTY)
             if np.abs(np.log(ratio)).max() < _SETTLED:
-                return at
+                break
             at = replace(at, penalty=updated)
         return self.maximum(at)
 

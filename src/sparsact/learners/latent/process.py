@@ -2,8 +2,8 @@ r"""A latent Gaussian process on the cube and the noise of its measurement, by L
 
 In units of the noise, :math:`\eta = \gamma (f - f_0)` has the prior :math:`N(0, K)`, so that the joint mode of
 :math:`\eta` and :math:`\gamma = 1/\sigma` has the noise of greatest marginal likelihood. The curve of the link is
-known: its mode together with so free a latent would be a straight line. With the curvatures W of the negative log-likelihood
-by :math:`\eta` and its mixed derivatives b with :math:`\gamma`, a Newton step of both is
+known: its mode together with so free a latent would be a straight line. With the curvatures W of the negative
+log-likelihood by :math:`\eta` and its mixed derivatives b with :math:`\gamma`, a Newton step of both is
 
 .. math:: \eta = (I - W^{-1} A^{-1})(t - W^{-1} b\, d\gamma), \qquad A = K + W^{-1},
 

@@ -48,7 +48,7 @@ class LatentRegressor(RegressorMixin, FittedLatent, BaseEstimator):  # type: ign
         ``"auto"``: the simplest that no other is ahead of by two standard errors.
     censoring : tuple (lower, upper), "auto" or None, default="auto"
         The bounds at which targets are pinned, None for a side without one. ``"auto"``: the lowest and the highest
-        target, where more than 3 % of the rows are there and more than three times as many as at any number in between.
+        target, where at least 3 % of the rows are, and three times as many as at any number in between.
     alpha : float or "auto", default="auto"
         Ridge penalty on the polynomial's coefficients but the intercept, in units of the noise, as of scikit-learn's
         ``Ridge``. ``"auto"``: one for each degree, which maximise the marginal likelihood.

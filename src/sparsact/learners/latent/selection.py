@@ -28,8 +28,8 @@ class LatentCandidate:
 
 
 def degrees_to_try(n: int, n_rows: int) -> list[int]:
-    """Degrees up to 4 of at most 1,000 monomials and twice as many as there are rows; 1 in any case."""
-    most = min(MOST_MONOMIALS, 2 * n_rows)
+    """Degrees up to 4 of at most 1,000 monomials and as many as there are rows; 1 in any case."""
+    most = min(MOST_MONOMIALS, n_rows)
     return [1, *(d for d in range(2, min(n, _HIGHEST_DEGREE) + 1) if n_subsets(n, d) <= most)]
 
 

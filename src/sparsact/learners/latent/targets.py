@@ -95,14 +95,14 @@ class Targets:
 def pinned(y: Array, weights: Array) -> tuple[float, float]:
     """Lowest and highest target, as far as many rows are pinned there; infinite where they are not.
 
-    These are more than 3 % of the rows, and more than three times as many as at any number in between.
+    These are at least 3 % of the rows, and three times as many as at any number in between.
     """
     values, place = np.unique(y, return_inverse=True)
     counts = np.bincount(place.ravel(), weights)
     if len(values) < 3:  # one number, or two classes
         return -np.inf, np.inf
     least = max(LEAST_SHARE * counts.sum(), _MORE_THAN_OTHERS * counts[1:-1].max())
-    lower, upper = counts[[0, -1]] > least
+    lower, upper = counts[[0, -1]] >= least
     return (float(values[0]) if lower else -np.inf, float(values[-1]) if upper else np.inf)
 
 
