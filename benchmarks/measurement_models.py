@@ -2,8 +2,8 @@
 
 Synthetic: additive functions and functions with as many pairs as columns, n = 8, 11 and 14, 40 n rows and noise of .2
 and .5 of the latent's deviation, each draw of its own seed. Reported are the share of the latent's coefficients within
-their 95 % intervals, interactions called significant that are not there (for each fit; the rate stated is 5 %), whether an
-additive latent comes out additive, and the share of the variance left of held-out targets (with their floor).
+their 95 % intervals, interactions called significant that are not there (for each fit; the rate stated is 5 %), how
+often an additive latent comes out additive, and the variance left of held-out targets (with their floor).
 
 Beside it, in the same run: an independent Tobit likelihood with the true subsets known, maximised by scipy.optimize; a
 process and a polynomial that take the floor for data; scikit-learn's gradient-boosted trees.

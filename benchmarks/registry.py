@@ -59,6 +59,7 @@ BENCHMARKS = {
         ("packed", ()),
         ("sparse_fourier", ()),
         ("cube_gp", ()),
+        ("measurement_models", ()),
         ("pac", ()),
         ("units", ()),
         ("monte_carlo", ()),

@@ -21,7 +21,8 @@ from sparsact.learners import LatentRegressor
 from sparsact.learners.latent.targets import pinned
 
 MOST_ROWS = 30_000
-PROCESS_ROWS = 2_500  # up to which a latent Gaussian process is tried too
+SAME = 1.02  # errors this close are the same, and the polynomial is taken
+PROCESS_ROWS = 5_000  # up to which a latent Gaussian process is tried too
 ROWS_SHOWN, CURVE_POINTS = 2_000, 200
 TERMS = 200
 
@@ -122,7 +123,9 @@ def fitted_latent(table: Table, options: FitOptions, sample: RowSample, stages: 
                 models.append(LatentRegressor(kind, **known).fit(X[rows], y[rows]))
                 on_rows(len(X))
             found.append((whole, HeldOutScores.of(models, table.encoding.targets[0], X, y, folds)))
-    return max(found, key=lambda one: one[1].mean_r2.mean)
+    polynomial, *processes = found
+    better = [one for one in processes if SAME * (1 - one[1].mean_r2.mean) < 1 - polynomial[1].mean_r2.mean]
+    return better[0] if better else polynomial
 
 
 def _reached(bounds: tuple[float | None, float | None], y: NDArray[np.float64]) -> tuple[float | None, float | None]:
