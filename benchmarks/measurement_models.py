@@ -55,13 +55,13 @@ def independent_tobit(Z: Array, y: Array, floor: float) -> tuple[Array, Array]:
 
     def loss(theta: Array) -> float:
         mean, deviation = Z @ theta[:-1], np.exp(theta[-1])
-        return -float(norm.logpdf(y[free], mean[free], deviation).sum()) - float(
-            norm.logcdf((floor - mean[~free]) / deviation).sum()
-        )
+        hidden = np.sum(norm.logcdf((floor - mean[~free]) / deviation))
+        return -float(np.sum(norm.logpdf(y[free], mean[free], deviation)) + hidden)
 
     start = np.append(np.linalg.lstsq(Z, y, rcond=None)[0], np.log(y.std()))
     best = minimize(loss, start, method="BFGS", options={"gtol": 1e-4})
-    return best.x[:-1], np.sqrt(best.hess_inv.diagonal()[:-1])
+    inverse: Any = best.hess_inv
+    return best.x[:-1], np.sqrt(inverse.diagonal()[:-1])
 
 
 def synthetic(family: str, n: int, floor: float, noise: float, seed: int, *, rivals: bool) -> dict[str, float]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sparsact import files
 from sparsact.extras import EXTRAS, missing
 from sparsact.fit.scores import CandidateModel, Confusion, CVCandidate, Gain, Scores, gains
+from sparsact.fit.terms_of_kinds import TERMS_OF
 from sparsact.notebook import html_table
 from sparsact.reports.amounts import duration, size
 
@@ -29,18 +30,6 @@ NAMES = {  # kinds besides "low-degree"
     "lsh": "hash tables (LSH)",
     "network": "a sparsely activated network",
 }
-CHOSEN_TERMS = (
-    "These rows have chosen the terms, each significant among all products that were searched (5 %, Bonferroni), so "
-    "that intervals of weak ones are a little too narrow."
-)
-POSTERIOR_TERMS = (
-    "The effects are posterior means, with 95 % posterior intervals; those of weak effects lean on the prior, which "
-    "expects them to be small."
-)
-LATENT_TERMS = (
-    "The effects are those of the latent, which a floor, a ceiling or a curve of the measurement does not bend, with "
-    "their 95 % intervals."
-)
 TERMS_SHOWN = 8
 FEW_ROWS = 200
 
@@ -81,12 +70,8 @@ class Choices:
     @property
     def terms_of(self) -> str:
         """Whose the terms of the targets are, in a sentence."""
-        if self.kind == "sparse":
-            return CHOSEN_TERMS
-        if self.kind == "gp":
-            return POSTERIOR_TERMS
-        if self.kind == "latent":
-            return LATENT_TERMS
+        if self.kind in TERMS_OF:
+            return TERMS_OF[self.kind]
         if self.low_degree is not None:
             return ""
         polynomial = next(model for model in self.models if model.name.startswith("degree"))

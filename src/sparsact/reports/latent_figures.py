@@ -34,12 +34,12 @@ def latent_chart(frame: Frame) -> Axes:
     """A point a row, hollow where it is censored, and the curve."""
     axes = panel(6.4, 4.2, x="latent", y="measured", grid="both")
     latent, measured, point = (np.array(frame[name]) for name in ("latent", "measured", "point"))
-    for name, style in (
-        ("measured", {"color": BLUE, "s": 14, "alpha": 0.5, "lw": 0}),
-        ("at a bound", {"facecolors": "none", "edgecolors": GREY, "s": 16, "lw": 0.7}),
-    ):
-        if (own := point == name).any():
-            axes.scatter(latent[own], measured[own], label=name, **style)
+    seen, bound = point == "measured", point == "at a bound"
+    axes.scatter(latent[seen], measured[seen], s=14, color=BLUE, alpha=0.5, lw=0, label="measured")
+    if bound.any():
+        axes.scatter(
+            latent[bound], measured[bound], s=16, facecolors="none", edgecolors=GREY, lw=0.7, label="at a bound"
+        )
     line = point == "curve"
     axes.plot(latent[line], measured[line], color=VERMILION, lw=1.8, label="without noise")
     axes.legend(loc="upper left", fontsize=8.5)

@@ -17,7 +17,7 @@ from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.latent.fitting import Fitted
 from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLatent
 from sparsact.learners.latent.links import LINKS
-from sparsact.learners.latent.measurement import Measurement
+from sparsact.learners.latent.measurement import FittedMeasurement
 from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate
 from sparsact.learners.points import Encoding, kernel_dtype, points_of, unpack
 from sparsact.saving import modelfile, schema
@@ -182,7 +182,7 @@ class FittedLatent:
             raise ValueError(f"a link {learner.link_!r} of {len(read['curve'])} parameters")
         if not (precision > 0 and scale > 0 and unit > 0 and bounds[0] < bounds[1]) or not read["freedom"][0]:
             raise ValueError("units, bounds or degrees of freedom that are none")
-        measurement = Measurement(
+        measurement = FittedMeasurement(
             learner.link_, read["curve"], precision, centre, scale, shift, unit, (float(bounds[0]), float(bounds[1]))
         )
         own, learner._freedom = schema.strip_prefix("latent", arrays), float(read["freedom"][0])

@@ -14,8 +14,8 @@ from sparsact.learners.cube_gp.posterior import CubePosterior, Posterior
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLatent
 from sparsact.learners.latent.links import LINKS, Identity
-from sparsact.learners.latent.measurement import Measurement
-from sparsact.learners.latent.polynomial import LatentPolynomial, Problem
+from sparsact.learners.latent.measurement import FittedMeasurement
+from sparsact.learners.latent.polynomial import LatentPolynomial, PolynomialProblem
 from sparsact.learners.latent.process import Mode, ProcessProblem, fitted_process
 from sparsact.learners.latent.targets import Targets
 
@@ -24,7 +24,7 @@ class Fitted(NamedTuple):
     """A latent and its measurement."""
 
     latent: Latent
-    measurement: Measurement
+    measurement: FittedMeasurement
 
     def log_densities(self, bits: Array, targets: Targets) -> Array:
         """Log density of each target (m,), or log probability that it is at its bound."""
@@ -32,15 +32,15 @@ class Fitted(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class MeasuredRows:
     """Points of bits (m, n) and their targets, of which logarithms are taken for the link ``"log"``."""
 
     bits: Array
     targets: Targets
 
-    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Rows:
+    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> MeasuredRows:
         """Some of the rows."""
-        return Rows(self.bits[rows], self.targets.take(rows))
+        return MeasuredRows(self.bits[rows], self.targets.take(rows))
 
     def of(self, link: str) -> Targets:
         """The targets that a link takes."""
@@ -51,13 +51,13 @@ class PolynomialFit(NamedTuple):
     """Parameters of greatest likelihood and what they are of: monomials less their means where a curve has no shift."""
 
     subsets: list[Subset]
-    problem: Problem
+    problem: PolynomialProblem
     at: LatentPolynomial
-    measurement: Measurement
+    measurement: FittedMeasurement
     means: Array
 
 
-def polynomial_fit(rows: Rows, link: str, degree: int, alpha: float | None) -> PolynomialFit:
+def polynomial_fit(rows: MeasuredRows, link: str, degree: int, alpha: float | None) -> PolynomialFit:
     """All products of up to ``degree`` columns: first with the identity, from where other curves are searched."""
     targets = rows.of(link)
     centre = float(np.average(targets.y, weights=targets.weights))
@@ -65,10 +65,10 @@ def polynomial_fit(rows: Rows, link: str, degree: int, alpha: float | None) -> P
     subsets = subsets_of(subset_masks(rows.bits.shape[1], degree))
     monomials = characters(1 - 2 * rows.bits, subsets)
     sizes, means = np.array([len(subset) for subset in subsets]), np.zeros(len(subsets))
-    problem = Problem(monomials, sizes, targets.standardized(centre, scale), Identity())
+    problem = PolynomialProblem(monomials, sizes, targets.standardized(centre, scale), Identity())
     nothing = LatentPolynomial(1.0, np.zeros(len(sizes)), np.empty(0), np.where(sizes > 0, 1.0, 0.0), np.empty((0, 0)))
     at = problem.fitted(nothing, alpha)
-    measurement = Measurement(link, at.c, at.precision, centre, scale, centre, scale, targets.bounds)
+    measurement = FittedMeasurement(link, at.c, at.precision, centre, scale, centre, scale, targets.bounds)
     if measurement.curve_link != "identity":
         curve = LINKS[link]()
         shift, factor, c = curve.start(float(problem.targets.y.min()), float(problem.targets.y.max()))
@@ -76,13 +76,13 @@ def polynomial_fit(rows: Rows, link: str, degree: int, alpha: float | None) -> P
         b = factor * (at.b - shift * at.precision * (sizes == 0))
         if not curve.has_intercept:
             means = np.average(monomials, axis=0, weights=targets.weights)
-        problem = Problem((monomials - means)[:, kept], sizes[kept], problem.targets, curve)
+        problem = PolynomialProblem((monomials - means)[:, kept], sizes[kept], problem.targets, curve)
         at = problem.fitted(replace(at, b=b[kept], c=c, penalty=at.penalty[kept] / factor**2), alpha)
         measurement = replace(measurement, c=at.c, precision=at.precision, shift=0.0, unit=1.0)
     return PolynomialFit(subsets, problem, at, measurement, means)
 
 
-def fitted_polynomial(rows: Rows, link: str, degree: int, alpha: float | None) -> Fitted:
+def fitted_polynomial(rows: MeasuredRows, link: str, degree: int, alpha: float | None) -> Fitted:
     """A latent polynomial of all products of up to ``degree`` columns."""
     subsets, problem, at, measurement, means = polynomial_fit(rows, link, degree, alpha)
     values, variances, given = _coefficients(at, measurement.unit)
@@ -112,7 +112,7 @@ def _covariance(at: LatentPolynomial, unit: float) -> Array:
     return np.asarray(by_all @ own @ by_all.T)
 
 
-def fitted_gp(rows: Rows, link: str, degree: int, kernel: str, rng: np.random.Generator) -> Fitted:
+def fitted_gp(rows: MeasuredRows, link: str, degree: int, kernel: str, rng: np.random.Generator) -> Fitted:
     """A latent Gaussian process, with the curve that belongs to a polynomial of some degree."""
     _, problem, at, measurement, _ = polynomial_fit(rows, link, degree, None)
     points, place = distinct_points(rows.bits)

@@ -17,7 +17,7 @@ _LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
 
 
 @dataclass(frozen=True, eq=False)
-class Measurement:
+class FittedMeasurement:
     """From latents as they are reported to targets.
 
     Attributes

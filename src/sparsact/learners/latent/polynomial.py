@@ -73,7 +73,7 @@ class LatentPolynomial:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class PolynomialProblem:
     """Rows of monomials (m, p) of some sizes (p,), and their targets, of about unit variance."""
 
     monomials: Array

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparsact.hypercube import n_subsets
 from sparsact.learners.latent.fitted import FittedLatent
-from sparsact.learners.latent.fitting import Rows, fitted_gp, fitted_polynomial
+from sparsact.learners.latent.fitting import MeasuredRows, fitted_gp, fitted_polynomial
 from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate, chosen, degrees_to_try
 from sparsact.learners.latent.targets import Targets, checked_bounds
 from sparsact.learners.points import Encoding, kernel_dtype, median_cuts, recognize
@@ -161,7 +161,7 @@ class LatentRegressor(RegressorMixin, FittedLatent, BaseEstimator):  # type: ign
         parameters = len(self.subsets_) if self.latent == "low-degree" else 0
         self._freedom = max(rows.targets.measured - parameters, 1.0) if parameters else np.inf
 
-    def _rows(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
+    def _rows(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> MeasuredRows:
         """Points and targets of the rows of positive weight; notes the encoding."""
         finite = self.domain != "cube"  # there, packing names the column and the row of a NaN
         rows, answers = checked_rows(self, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=finite)
@@ -172,10 +172,10 @@ class LatentRegressor(RegressorMixin, FittedLatent, BaseEstimator):  # type: ign
         self.encoding_: Encoding | None = None if kind == "real" else "signs" if kind == "ones" else kind
         self.cuts_ = median_cuts(rows, weights) if kind == "real" else None
         y = np.asarray(answers, dtype=np.float64)[there]
-        return Rows(self._unpacked(rows), Targets.of(y, weights, checked_bounds(self.censoring, y, weights)))
+        return MeasuredRows(self._unpacked(rows), Targets.of(y, weights, checked_bounds(self.censoring, y, weights)))
 
     def _selected(
-        self, rows: Rows, alpha: float | None, rng: np.random.Generator
+        self, rows: MeasuredRows, alpha: float | None, rng: np.random.Generator
     ) -> tuple[str, int, list[LatentCandidate]]:
         """Link and degree, compared where they are not given."""
         n, degrees = rows.bits.shape[1], [0]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sparsact.hypercube import n_subsets
 from sparsact.learners.cube_gp.component import Array
-from sparsact.learners.latent.fitting import Rows, fitted_polynomial
+from sparsact.learners.latent.fitting import MeasuredRows, fitted_polynomial
 
 FOLDS = 5
 _MOST_ROWS = 4_000  # that choose
@@ -34,7 +34,7 @@ def degrees_to_try(n: int, n_rows: int) -> list[int]:
 
 
 def chosen(
-    rows: Rows, links: list[str], degrees: list[int], alpha: float | None, rng: np.random.Generator
+    rows: MeasuredRows, links: list[str], degrees: list[int], alpha: float | None, rng: np.random.Generator
 ) -> tuple[str, int, list[LatentCandidate]]:
     """The link and degree of greatest held-out log-likelihood, and all that were tried.
 
@@ -68,7 +68,7 @@ def _is_ahead(found: Array, best: Array, weights: Array) -> bool:
     return bool(mean > _ERRORS * error)
 
 
-def _folds(rows: Rows, rng: np.random.Generator) -> NDArray[np.intp]:
+def _folds(rows: MeasuredRows, rng: np.random.Generator) -> NDArray[np.intp]:
     """Folds of the rows, with as many measured and censored ones in each."""
     folds = np.empty(len(rows.bits), dtype=np.intp)
     shuffled = rng.permutation(len(folds))
@@ -77,7 +77,7 @@ def _folds(rows: Rows, rng: np.random.Generator) -> NDArray[np.intp]:
     return folds
 
 
-def _held_out(rows: Rows, folds: NDArray[np.intp], link: str, degree: int, alpha: float | None) -> Array:
+def _held_out(rows: MeasuredRows, folds: NDArray[np.intp], link: str, degree: int, alpha: float | None) -> Array:
     """Log-likelihood of each row by a fit of the other folds."""
     found = np.empty(len(folds))
     for fold in range(FOLDS):
