@@ -61,6 +61,7 @@ BENCHMARKS = {
         ("cube_gp", ()),
         ("landscapes", ("lightgbm", "xgboost")),
         ("letters", ()),
+        ("measurement_models", ()),
         ("pac", ()),
         ("units", ()),
         ("monte_carlo", ()),

@@ -23,6 +23,7 @@ MODELS = {  # what a model file may hold: a class, whose `_from_file` makes one 
     "DSMRegressor": "sparsact.learners:DSMRegressor",
     "LSHClassifier": "sparsact.learners:LSHClassifier",
     "LSHRegressor": "sparsact.learners:LSHRegressor",
+    "LatentRegressor": "sparsact.learners:LatentRegressor",
     "LettersRegressor": "sparsact.learners:LettersRegressor",
     "LowDegreeClassifier": "sparsact.learners:LowDegreeClassifier",
     "LowDegreeRegressor": "sparsact.learners:LowDegreeRegressor",

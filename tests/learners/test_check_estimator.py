@@ -4,6 +4,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sparsact import (
     CubeGPRegressor,
     DSMRegressor,
+    LatentRegressor,
     LettersRegressor,
     LowDegreeClassifier,
     LowDegreeRegressor,
@@ -32,6 +33,9 @@ from sparsact import (
         SparseFourierRegressor(degree=2),
         CubeGPRegressor(),
         CubeGPRegressor("product + degree", n_hyperparameter_rows=20),
+        LatentRegressor(degree=1),
+        LatentRegressor("gp", degree=1),
+        LatentRegressor(degree=1, link="monotone"),
         SparselyActivatedRegressor(n_units=6, max_active=3, max_weight=99.0, max_bias=99.0, n_restarts=1, max_iter=40),
         SparselyActivatedClassifier(n_units=6, n_restarts=1, max_iter=20),
         StackRegressor((6, 6), (3, 3), max_iter=12, n_restarts=0),

@@ -22,12 +22,14 @@ ModelOption = StrEnum(
         "sparse": "sparse",
         "gp": "gp",
         "letters": "letters",
+        "latent": "latent",
         "lsh": "lsh",
         "network": "network",
         "ensemble": "ensemble",
     },
 )
 DomainOption = StrEnum("DomainOption", "auto cube real")
+LinkOption = StrEnum("LinkOption", "identity log sigmoid monotone auto")
 TaskOption = StrEnum("TaskOption", "auto regression classification")
 
 
@@ -42,11 +44,13 @@ def fit(
         typer.Option(
             help="'low-degree': a polynomial of all products of few columns; 'sparse': of the significant ones; "
             "'gp': a Gaussian process with interactions of all sizes; 'letters': Gaussian processes and networks on "
-            "sites with letters, such as amino acids, or categories; 'lsh': local polynomials in the buckets of hash "
-            "tables; 'network': a ReLU network of which each row switches on few units; 'ensemble': a weighted mean of "
-            "models of bits and of boosted trees; 'auto': whichever does best on held-out rows (sparse polynomials for "
-            "bits only, Gaussian processes and ensembles for up to 16 of them, models of letters for sites of more "
-            "than two, hash tables for numbers only, networks for 1,000 to 100,000 rows, after a quick look).",
+            "sites with letters, such as amino acids, or categories; 'latent': a measurement model, of bits behind a "
+            "floor, a ceiling or a curve; 'lsh': local polynomials in the buckets of hash tables; 'network': a ReLU "
+            "network of which each row switches on few units; 'ensemble': a weighted mean of models of bits and of "
+            "boosted trees; 'auto': whichever does best on held-out rows (sparse polynomials for bits only, Gaussian "
+            "processes and ensembles for up to 16 of them, models of letters for sites of more than two, measurement "
+            "models where rows are pinned at the lowest or highest target or --link or --censor ask for one, hash "
+            "tables for numbers only, networks for 1,000 to 100,000 rows, after a quick look).",
         ),
     ] = ModelOption.auto,
     degree: Annotated[
@@ -109,6 +113,18 @@ def fit(
     test: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Score the model on this table too, which no choice has seen.")
     ] = None,
+    link: Annotated[
+        LinkOption,
+        typer.Option(help="Of a measurement model: the curve from the latent to the target; 'monotone' is learned."),
+    ] = LinkOption.identity,
+    censor: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|none|LOWER,UPPER",
+            help="Of a measurement model: the bounds at which targets are pinned, such as '7,' for a floor. 'auto': "
+            "the lowest and the highest target, if many rows are there.",
+        ),
+    ] = "auto",
     folds: Annotated[int, typer.Option(metavar="N", help="Folds of cross-validation.")] = 5,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML report to this file.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the model to this file.")] = None,
@@ -188,6 +204,8 @@ def fit(
         "drop_missing": drop_missing,
         "log_target": log_target,
         "test": test,
+        "link": link.value,
+        "censor": censor,
     }
     with checkpoint.listening():
         with bars(shown) as show:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Real
+from sparsact.fit.choices import NAMES, TREES, Choices
 from sparsact.fit.explain import function_names
 from sparsact.fit.gp_candidate import MOST_COLUMNS
 from sparsact.fit.letters_candidate import has_letters
 from sparsact.fit.lsh_candidate import MAX_SAMPLE
 from sparsact.fit.options import FitOptions
-from sparsact.fit.result import NAMES, TREES, Choices
 from sparsact.fit.scores import CandidateModel, CVCandidate, FoldScores
 from sparsact.hypercube import n_subsets
 from sparsact.learners import LowDegreeRegressorCV
@@ -117,14 +117,14 @@ def _by_fold(scores: NDArray[np.float64]) -> FoldScores:
 def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple[str, ...], str]:
     """Kinds of model besides polynomials, by the options and the columns, and why no others."""
     one_function = len(function_names(table.encoding)) == 1
-    if options.model in ("network", "sparse", "gp", "ensemble", "letters") and len(table.encoding.targets) > 1:
+    if options.model not in ("auto", "low-degree", "lsh") and len(table.encoding.targets) > 1:
         raise ValueError(
             f"{NAMES[options.model]} has one target, and {len(table.encoding.targets)} are named; name one of them, "
             "or choose model low-degree."
         )
     on_cube, of_numbers = domain_of(table, options) == "cube", isinstance(table.encoding.targets[0], Real)
     narrow = len(table.feature_names) <= MOST_COLUMNS
-    if options.model in ("sparse", "gp", "ensemble") and not (on_cube and one_function):
+    if options.model in ("sparse", "gp", "ensemble", "latent") and not (on_cube and one_function):
         fact = "columns of numbers" if one_function else "more than two classes"
         raise ValueError(
             f"{NAMES[options.model]} is one function of columns of bits, and there are {fact}; choose model low-degree."
@@ -145,6 +145,8 @@ def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple
         raise ValueError(f"{NAMES['letters']} needs {need}, and {fact}; choose model auto.")
     if options.model == "letters" and options.groups is not None:
         raise ValueError(f"{NAMES['letters']} has folds of rows, not of groups; leave the groups out.")
+    if options.model == "latent" and not of_numbers:
+        raise ValueError(f"{NAMES['latent']} needs numbers to predict, and these are classes; choose model sparse.")
     if options.model == "ensemble":
         return ("sparse", "gp", "ensemble", "trees"), "model ensemble was asked for"
     if options.model != "auto":

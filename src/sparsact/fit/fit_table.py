@@ -27,7 +27,7 @@ def fit_table(
     data: Data,
     target: str | Sequence[str],
     *,
-    model: Literal["auto", "low-degree", "sparse", "gp", "letters", "lsh", "network", "ensemble"] = "auto",
+    model: Literal["auto", "low-degree", "sparse", "gp", "letters", "latent", "lsh", "network", "ensemble"] = "auto",
     degree: int | Literal["auto"] = "auto",
     alpha: float | Literal["auto"] = "auto",
     columns: str | Sequence[str] | None = None,
@@ -43,6 +43,8 @@ def fit_table(
     log_target: bool = False,
     test: Data | None = None,
     encoding: Encoding | None = None,
+    link: Literal["identity", "log", "sigmoid", "monotone", "auto"] = "identity",
+    censor: str | tuple[float | None, float | None] = "auto",
     folds: int = 5,
     random_state: int = 0,
     held_out_rows: bool = False,
@@ -68,16 +70,18 @@ def fit_table(
         Arrow stream, such as a relation of DuckDB or a ``pyarrow.RecordBatchReader``, which is read into memory.
     target : str or sequence of str
         Column to learn, or several columns of numbers. In an NPZ file the name of a matrix stands for all its columns.
-    model : {"auto", "low-degree", "sparse", "gp", "letters", "lsh", "network", "ensemble"}
+    model : {"auto", "low-degree", "sparse", "gp", "letters", "latent", "lsh", "network", "ensemble"}
         ``"low-degree"``: a polynomial of all products of few columns. ``"sparse"``: of the significant ones among
         them, columns of bits only. ``"gp"``: a Gaussian process with interactions of all sizes, of up to 16 columns of
         bits and a target of numbers. ``"letters"``: Gaussian processes and networks on sites with letters, such as
-        amino acids, or categories (:class:`~sparsact.LettersRegressor`). ``"lsh"``: local polynomials in the buckets of
-        hash tables. ``"network"``: a ReLU network of which each row switches on 1 or 4 units at most. ``"ensemble"``:
-        where ``"gp"`` is possible, a weighted mean of models of bits, of Gaussian processes with several kernels, and
-        of boosted trees. ``"auto"``: a polynomial of all products where ``degree`` or ``alpha`` is given, else the one
-        that predicts held-out rows best; hash tables are tried if some column is numbers, models of letters if some
-        site has more than two, and networks of 1,000 to 100,000 rows, if a quick look promises enough.
+        amino acids, or categories (:class:`~sparsact.LettersRegressor`). ``"latent"``: a function of bits behind a
+        floor, a ceiling or a curve of the measurement. ``"lsh"``: local polynomials in the buckets of hash tables.
+        ``"network"``: a ReLU network of which each row switches on 1 or 4 units at most. ``"ensemble"``: where ``"gp"``
+        is possible, a weighted mean of models of bits, of Gaussian processes with several kernels, and of boosted
+        trees. ``"auto"``: a polynomial of all products where ``degree`` or ``alpha`` is given, else the one that
+        predicts held-out rows best; hash tables are tried if some column is numbers, models of letters if some site has
+        more than two, measurement models if rows are pinned at the lowest or highest target, or ``link`` or ``censor``
+        asks for one, and networks of 1,000 to 100,000 rows, if a quick look promises enough.
     degree : int or "auto"
         Of a polynomial: largest number of columns in a product. ``"auto"`` chooses by cross-validation.
     alpha : float or "auto"
@@ -114,6 +118,11 @@ def fit_table(
     encoding : Encoding, optional
         How columns become bits or numbers, as an earlier ``result.encoding`` or
         :func:`sparsact.datasets.open_table` found, in place of a survey of the columns.
+    link : {"identity", "log", "sigmoid", "monotone", "auto"}
+        Of measurement models: the curve between the latent and the target; see :class:`LatentRegressor`.
+    censor : "auto", "none", or tuple (lower, upper)
+        Of measurement models: the bounds at which targets are pinned, None for a side without one. ``"auto"``: the
+        lowest and the highest target, if at least 3 % of the rows and three times as many as at any other are there.
     folds : int
         Folds of cross-validation, at least 2.
     random_state : int
@@ -193,6 +202,8 @@ def fit_table(
         drop_missing=drop_missing,
         log_target=log_target,
         encoding=None if encoding is None else encoding.to_json(),
+        link=link,
+        censor=censor,
         folds=folds,
         random_state=random_state,
         held_out_rows=held_out_rows,

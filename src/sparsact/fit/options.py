@@ -12,9 +12,10 @@ import numpy as np
 from sparsact.validation.parameters import checked_size
 
 OPTIONS = {
-    "model": ("auto", "low-degree", "sparse", "gp", "letters", "lsh", "network", "ensemble"),
+    "model": ("auto", "low-degree", "sparse", "gp", "letters", "latent", "lsh", "network", "ensemble"),
     "domain": ("auto", "cube", "real"),
     "task": ("auto", "regression", "classification"),
+    "link": ("identity", "log", "sigmoid", "monotone", "auto"),
 }
 
 
@@ -38,6 +39,8 @@ class FitOptions:
     drop_missing: bool = False
     log_target: bool = False
     encoding: str | None = None  # as JSON
+    link: str = "identity"
+    censor: Any = "auto"  # or "none", or a pair of numbers or None, which texts such as "7," spell
     folds: int = 5
     random_state: int = 0
     held_out_rows: bool = False
@@ -80,9 +83,15 @@ class FitOptions:
             )
         if self.task == "classification" and (self.weighted or self.log_target):
             raise ValueError("weights, sigma and log_target are for targets of numbers; leave them out for classes.")
+        object.__setattr__(self, "censor", _bounds(self.censor))
         decided = [name for name in ("columns", "ignore", "strict", "task", "wild_type") if name in self.changed]
         if self.encoding is not None and decided:
             raise ValueError(f"an encoding is given, which decides about {' and '.join(decided)}; leave one out.")
+
+    @property
+    def bounds(self) -> Any:
+        """The bounds of measurements as :class:`sparsact.LatentRegressor` takes them."""
+        return None if self.censor == "none" else self.censor
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -122,6 +131,23 @@ class FitOptions:
         words += [f"{name}={value!r}" for name, value in options.items() if name not in ("target", "encoding")]
         words += [] if test is None else [f"test={test}"]
         return f"sa.fit_table({', '.join(words + ['encoding=encoding'] * (self.encoding is not None))})"
+
+
+def _bounds(censor: Any) -> Any:
+    """Bounds of measurements as they are given, or as a text spells them: ``"7,"`` is a floor, ``",1"`` a ceiling."""
+    if censor in ("auto", "none"):
+        return censor
+    parts = censor.split(",") if isinstance(censor, str) else censor
+    try:
+        lower, upper = (None if part in (None, "") else float(part) for part in parts)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"censor {censor!r} is neither 'auto', 'none' nor LOWER,UPPER, two numbers of which one may be left out, "
+            "such as 7, or 0,1."
+        ) from None
+    if (lower is None and upper is None) or not (-inf if lower is None else lower) < (inf if upper is None else upper):
+        raise ValueError(f"censor {censor!r}: the lower bound must be below the upper one; name at least one of them.")
+    return lower, upper
 
 
 def _number(value: Any, kind: type[int] | type[float]) -> Any:

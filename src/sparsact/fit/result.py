@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +11,9 @@ from numpy.typing import NDArray
 
 from sparsact import files
 from sparsact.extras import EXTRAS, missing
+from sparsact.fit.choices import NAMES, TREES, Choices
 from sparsact.fit.progress import Resources
-from sparsact.fit.scores import CandidateModel, Confusion, CVCandidate, Gain, LowDegreeInfo, Scores, gains
+from sparsact.fit.scores import Confusion, Scores
 from sparsact.notebook import html_table, to_pandas
 from sparsact.reports.amounts import duration, size
 from sparsact.validation.parameters import checked_option
@@ -21,83 +21,13 @@ from sparsact.validation.parameters import checked_option
 if TYPE_CHECKING:
     from sparsact.datasets import Encoding
     from sparsact.fit.explain import TargetResult
+    from sparsact.fit.latent_candidate import LatentInfo
     from sparsact.fit.layout import LayoutInfo
     from sparsact.fit.network_candidate import NetworkInfo
     from sparsact.fit.scored_table import ScoredTable
 
-NAMES = {  # kinds besides "low-degree"
-    "sparse": "a sparse polynomial",
-    "gp": "a Gaussian process",
-    "letters": "a model of letters",
-    "lsh": "hash tables (LSH)",
-    "network": "a sparsely activated network",
-    "ensemble": "an ensemble of models",
-}
-TREES = "boosted trees, for comparison"  # never the choice
-TERMS_OF = {  # whose effects are not those of a polynomial of all products
-    "sparse": "These rows have chosen the terms, each significant among all products that were searched (5 %, "
-    "Bonferroni), so that intervals of weak ones are a little too narrow.",
-    "gp": "The effects are posterior means, with 95 % posterior intervals; those of weak effects lean on the prior, "
-    "which expects them to be small.",
-    "ensemble": "The effects are those of the weighted mean of the models, exactly. Their 95 % intervals are the "
-    "posterior ones of its best Gaussian process, widened by the distance of its effects from the mean's.",
-    "letters": "The effects are those of letters, and of pairs of letters beyond these, in the fitted function, "
-    "averaged over the other sites by the frequencies of their letters in the table. They have no intervals.",
-}
 TERMS_SHOWN = 8
-LEAST_WEIGHT = 0.005  # that is told
 FEW_ROWS = 200
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What was chosen, from what, and why.
-
-    ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
-    ``candidates`` are the degrees and penalties of polynomials. ``kind`` is ``"low-degree"``, ``"sparse"``,
-    ``"gp"``, ``"letters"``, ``"lsh"``, ``"network"`` or ``"ensemble"``; ``low_degree`` is that of a polynomial, else
-    None, and ``weights`` are those of the models of an ensemble.
-    """
-
-    reason: str
-    models: tuple[CandidateModel, ...]
-    candidates: tuple[CVCandidate, ...]
-    kind: str = "low-degree"
-    low_degree: LowDegreeInfo | None = None
-    weights: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """The chosen model."""
-        degree = "" if self.low_degree is None else f"degree {self.low_degree.degree}"
-        return f"{NAMES[self.kind]} of {degree}" if self.kind == "sparse" else degree or NAMES[self.kind]
-
-    @property
-    def terms_of(self) -> str:
-        """Whose the terms of the targets are, in a sentence."""
-        if self.kind in TERMS_OF:
-            return TERMS_OF[self.kind]
-        if self.low_degree is not None:
-            return ""
-        polynomial = next(model for model in self.models if model.name.startswith("degree"))
-        return f"The effects are those of the polynomial of {polynomial.name}, whose held-out R² is {polynomial.r2}."
-
-    @property
-    def shares(self) -> str:
-        """The models of an ensemble with their weights, the largest first."""
-        ranked = sorted(self.weights.items(), key=lambda pair: -pair[1])
-        return ", ".join(f"{100 * weight:.0f} % {name}" for name, weight in ranked if weight >= LEAST_WEIGHT)
-
-    @property
-    def highest_tried(self) -> int:
-        """The highest degree among the candidates."""
-        return max(candidate.degree for candidate in self.candidates)
-
-    @property
-    def gains(self) -> tuple[Gain, ...]:
-        """What each degree adds to the held-out R2, up to the chosen one, or to the highest that was tried."""
-        highest = self.low_degree.degree if self.low_degree and self.kind == "low-degree" else self.highest_tried
-        return gains(self.candidates, highest)
 
 
 @dataclass(frozen=True)
@@ -135,6 +65,8 @@ class FitResult:
         The hash tables, where they were chosen.
     network : NetworkInfo or None
         The units, where a network was chosen.
+    latent : LatentInfo or None
+        The latent and the curve, where a measurement model was chosen.
     test : ScoredTable or None
         Scores on a table of its own.
     written : dict
@@ -155,6 +87,7 @@ class FitResult:
     confusion: Confusion | None = None
     layout: LayoutInfo | None = None
     network: NetworkInfo | None = None
+    latent: LatentInfo | None = None
     test: ScoredTable | None = None
     written: dict[str, str] = field(default_factory=dict, compare=False)
 
@@ -288,6 +221,7 @@ class FitResult:
             "weights": dict(choices.weights),
             "lsh": self.layout and self.layout.to_dict(),
             "network": self.network and asdict(self.network),
+            "latent": self.latent and self.latent.to_dict(),
             "test": self.test and self.test.to_dict(),
             "targets": [target.to_dict(TERMS_SHOWN) for target in self.targets],
             "r2_by_degree": [asdict(gain) for gain in choices.gains] if polynomial else [],
@@ -318,6 +252,8 @@ class FitResult:
             lines.append(f"weights: {self.choices.shares}")
         if self.network is not None:
             lines += [self.network.size, *self.network.lines(TERMS_SHOWN)]
+        if self.latent is not None:
+            lines.append(self.latent.summary)
         if self.learned and len(self.targets) == 1:
             terms = self.targets[0].lines(TERMS_SHOWN)
             lines += [line for line in [self.choices.terms_of] if line and terms] + terms

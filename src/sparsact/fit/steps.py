@@ -27,6 +27,14 @@ from sparsact.fit.explain import TargetResult, confusion, explained, function_na
 from sparsact.fit.gp_candidate import MOST_ROWS as MOST_OF_PROCESSES
 from sparsact.fit.gp_candidate import Fitted, fitted_processes, gp_terms
 from sparsact.fit.held_out import HeldOutScores
+from sparsact.fit.latent_candidate import (
+    LatentInfo,
+    fitted_latent,
+    is_wanted,
+    latent_info,
+    latent_targets,
+    pinned_notes,
+)
 from sparsact.fit.layout import LayoutInfo, layout_info, standardised_weights
 from sparsact.fit.letters_candidate import explained_letters, fitted_letters
 from sparsact.fit.lsh_candidate import MAX_NUMBERS, MAX_SAMPLE, TableScores, fitted_tables
@@ -71,6 +79,7 @@ class FitSteps:
         n_rows, encoding = sums.n_rows, table.encoding
         layout: LayoutInfo | None = None
         network: NetworkInfo | None = None
+        latent: LatentInfo | None = None
         models, scores, reason = self._others(sums, selected)
         choices = select_model(selected, scores, reason, options.model)
         with self.stages.stage("summing up"):
@@ -80,6 +89,7 @@ class FitSteps:
                 design = sums.design.design(np.empty((0, 0)))
                 notes = warnings(encoding, X, y) + design_notes(encoding, design, everything)
                 encoding = replace(encoding, notes=(*notes, *encoding.notes))
+            encoding = replace(encoding, notes=(*encoding.notes, *pinned_notes(table, options, sums.sample)))
             if choices.kind in models:
                 model, held_out = models[choices.kind], scores[choices.kind]
                 rows, targets = self._of_rows(sums.sample, held_out, selected)
@@ -92,6 +102,9 @@ class FitSteps:
                     targets = explained(targets, model, encoding, X, found)
                 elif options.explain and choices.kind == "letters":
                     targets = explained_letters(targets, model, encoding, X)
+                elif options.explain and choices.kind == "latent":
+                    latent = latent_info(model, X, y)
+                    targets = latent_targets(targets, model, encoding, X)
                 elif options.explain:
                     network = network_info(model, encoding.feature_names, X)
                     targets = self._with_terms(targets, sums, selected)
@@ -122,6 +135,7 @@ class FitSteps:
             confusion=confusion(rows, encoding),
             layout=layout,
             network=network,
+            latent=latent,
         )
 
     def _others(self, sums: FoldSums, selected: Selected) -> tuple[dict[str, Any], dict[str, HeldOutScores], str]:
@@ -142,6 +156,8 @@ class FitSteps:
             members |= processes
         if "letters" in kinds:
             models["letters"], scores["letters"] = fitted_letters(table, options, sample, self.stages)
+        if is_wanted(table, options, sample):
+            models["latent"], scores["latent"] = fitted_latent(table, options, sample, self.stages)
         if "trees" in kinds:
             trees = fitted_trees(table, options, sample, self.stages)
             scores["trees"] = max(trees.values(), key=_r2)[1]
@@ -165,7 +181,9 @@ class FitSteps:
                     f"best other model has {best:.3f}"
                 )
         if "ensemble" in kinds:
-            members |= {kind: (models[kind], scores[kind]) for kind in ("sparse", "network") if kind in models}
+            for kind in ("sparse", "latent", "network"):
+                if kind in models:
+                    members[kind] = models[kind], scores[kind]
             members["low-degree"] = self._polynomial(sums, selected)
             with self.stages.stage("weighting models"):
                 found = fitted_ensemble(members, sample, len(table.feature_names))

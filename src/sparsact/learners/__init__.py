@@ -3,6 +3,7 @@
 from sparsact.learners.cube_ensemble import CubeEnsemble
 from sparsact.learners.cube_gp import CubeGPRegressor, CubeKernel, PosteriorDraws, VarianceDecomposition
 from sparsact.learners.dsm import DSMRegressor
+from sparsact.learners.latent import LatentRegressor
 from sparsact.learners.letters import LettersRegressor
 from sparsact.learners.low_degree import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.learners.lsh import (
@@ -28,6 +29,7 @@ __all__ = [
     "DSMRegressor",
     "LSHClassifier",
     "LSHRegressor",
+    "LatentRegressor",
     "LettersRegressor",
     "LowDegreeClassifier",
     "LowDegreeRegressor",

@@ -25,6 +25,7 @@ from sparsact.reports.fit_figures import (
     shares_chart,
     weights_chart,
 )
+from sparsact.reports.latent_figures import latent_figures
 from sparsact.reports.lsh_figures import lsh_figures
 from sparsact.reports.measurement_figures import measurement_figures
 from sparsact.reports.network_report import NetworkSummary, network_figures
@@ -74,6 +75,7 @@ def fit_page(result: FitResult, command: str | None = None) -> str:
         overview=_overview(result),
         sections=[_section(result, target, f"t{i}-") for i, target in enumerate(result.targets)],
         tables=lsh_figures(result.layout),
+        latent=latent_figures(result.latent),
         effects=EFFECTS if result.domain == "cube" else f"{EFFECTS} {NUMBERS}",
         command=command,
     )

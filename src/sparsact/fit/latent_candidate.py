@@ -1,0 +1,164 @@
+"""Measurement models of a table: targets behind a floor, a ceiling or a curve, their latent, and what is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.datasets import Encoding, Table
+from sparsact.datasets.columns import Real
+from sparsact.fit.explain import TargetResult, influences
+from sparsact.fit.gp_candidate import MOST_COLUMNS, gp_terms
+from sparsact.fit.held_out import HeldOutScores
+from sparsact.fit.options import FitOptions
+from sparsact.fit.progress import Stages
+from sparsact.fit.sums import RowSample
+from sparsact.learners import LatentRegressor
+from sparsact.learners.latent.targets import pinned
+
+MOST_ROWS = 30_000
+SAME = 1.02  # errors this close are the same, and the polynomial is taken
+PROCESS_ROWS = 5_000  # up to which a latent Gaussian process is tried too
+ROWS_SHOWN, CURVE_POINTS = 2_000, 200
+TERMS = 200
+
+
+@dataclass(frozen=True)
+class LatentInfo:
+    """A measurement model: its latent and curve, and both scales of some rows that it was fitted to.
+
+    ``bounds`` are those of the target, None where there is none; ``noise`` is the deviation of its noise (with the link
+    ``"log"`` of its logarithm's). ``curve`` holds latents and the targets that would be measured of them without noise.
+    """
+
+    kind: str
+    link: str
+    degree: int
+    bounds: tuple[float | None, float | None]
+    n_censored: int
+    noise: float
+    latent: NDArray[np.float64]
+    measured: NDArray[np.float64]
+    censored: NDArray[np.bool_]
+    curve: tuple[NDArray[np.float64], NDArray[np.float64]]
+
+    @property
+    def summary(self) -> str:
+        """The model in a sentence."""
+        latent = f"polynomial of degree {self.degree}" if self.kind == "low-degree" else "Gaussian process"
+        sides = [
+            f"a {name} at {bound:g}"
+            for name, bound in zip(("floor", "ceiling"), self.bounds, strict=True)
+            if bound is not None
+        ]
+        behind = f", behind {' and '.join(sides)} ({self.n_censored:,} rows)" if sides else ""
+        return f"latent {latent}, measured through the link {self.link}{behind}, noise {self.noise:.3g}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        names = ("kind", "link", "degree", "bounds", "n_censored", "noise")
+        return {name: getattr(self, name) for name in names}
+
+
+def is_wanted(table: Table, options: FitOptions, sample: RowSample) -> bool:
+    """Whether a bound or a link was asked for, or rows are seen to be pinned at a bound."""
+    if options.model != "auto" or options.given or options.weighted or not is_possible(table):
+        return options.model == "latent"
+    return (
+        options.link != "identity"
+        or options.censor not in ("auto", "none")
+        or bool(pinned_notes(table, options, sample))
+    )
+
+
+def is_possible(table: Table) -> bool:
+    """Whether there is one target of numbers, and every column is bits."""
+    targets = table.encoding.targets
+    return len(targets) == 1 and isinstance(targets[0], Real) and not table.encoding.real
+
+
+def pinned_notes(table: Table, options: FitOptions, sample: RowSample) -> tuple[str, ...]:
+    """A note for each bound at which many rows of a target are pinned."""
+    if options.censor != "auto" or not all(isinstance(target, Real) for target in table.encoding.targets):
+        return ()
+    answers = sample.rows()[1].reshape(len(sample.rows()[1]), -1)
+    notes = []
+    for target, y in zip(table.encoding.targets, answers.T, strict=True):
+        for word, bound in zip(("lowest", "highest"), pinned(y, np.ones(len(y))), strict=True):
+            if np.isfinite(bound):
+                notes.append(
+                    f"{np.mean(y == bound):.0%} of the rows have {target.name!r} at exactly {bound:g}, its {word} "
+                    "value, as behind a bound of the measurement: what lies beyond is not seen."
+                )
+    return tuple(notes)
+
+
+def fitted_latent(table: Table, options: FitOptions, sample: RowSample, stages: Stages) -> tuple[Any, HeldOutScores]:
+    """A measurement model of every row, or of a sample of many, and how such models predict the folds left out.
+
+    The latent is a polynomial or, of few rows and columns, the better of it and a Gaussian process.
+    """
+    X, y, folds = sample.at_most(MOST_ROWS)
+    X = X.astype(bool)  # bits, even where all are 1
+    kinds = ("low-degree", "gp") if len(X) <= PROCESS_ROWS and X.shape[1] <= MOST_COLUMNS else ("low-degree",)
+    settings = {
+        "link": options.link,
+        "censoring": options.bounds,
+        "domain": "cube",
+        "random_state": options.random_state,
+    }
+    found: list[tuple[Any, HeldOutScores]] = []
+    with stages.stage("fitting measurement models", len(kinds) * (options.folds + 1) * len(X)) as on_rows:
+        for kind in kinds:
+            whole = LatentRegressor(kind, **settings).fit(X, y)
+            on_rows(len(X))
+            models = []
+            for fold in range(options.folds):
+                rows = folds != fold  # bounds and links that are known hold for every fold
+                known = settings | {"censoring": _reached(whole.censoring_, y[rows]), "link": whole.link_}
+                models.append(LatentRegressor(kind, **known).fit(X[rows], y[rows]))
+                on_rows(len(X))
+            found.append((whole, HeldOutScores.of(models, table.encoding.targets[0], X, y, folds)))
+    polynomial, *processes = found
+    better = [one for one in processes if SAME * (1 - one[1].mean_r2.mean) < 1 - polynomial[1].mean_r2.mean]
+    return better[0] if better else polynomial
+
+
+def _reached(bounds: tuple[float | None, float | None], y: NDArray[np.float64]) -> tuple[float | None, float | None]:
+    """The bounds that some of these rows are at."""
+    lower, upper = bounds
+    return (lower if lower == y.min() else None, upper if upper == y.max() else None)
+
+
+def latent_targets(
+    targets: Sequence[TargetResult], model: Any, encoding: Encoding, X: NDArray[Any]
+) -> tuple[TargetResult, ...]:
+    """The target with the effects of the latent, and influences of the columns on what is measured."""
+    n_terms = len(model.subsets_) if model.latent == "low-degree" else TERMS
+    by_column = tuple(zip(encoding.feature_names, influences(model, X)[0].tolist(), strict=True))
+    return tuple(
+        replace(one, terms=gp_terms(model, encoding, n_terms)[:TERMS], influences=by_column) for one in targets
+    )
+
+
+def latent_info(model: Any, X: NDArray[Any], y: NDArray[np.float64]) -> LatentInfo:
+    """What the report shows of a fitted model."""
+    X, y = X[:ROWS_SHOWN].astype(bool), y[:ROWS_SHOWN]
+    latent = model.predict_latent(X)
+    line = np.linspace(latent.min(), latent.max(), CURVE_POINTS)
+    return LatentInfo(
+        model.latent,
+        model.link_,
+        model.degree_,
+        model.censoring_,
+        model.n_censored_,
+        model.noise_deviation_,
+        latent,
+        y,
+        np.isin(y, [bound for bound in model.censoring_ if bound is not None]),
+        (line, model.curve(line)),
+    )

@@ -1,0 +1,200 @@
+"""What a fitted measurement model says: expected measurements, latents, coefficients, and its file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t
+from sklearn.utils.validation import check_is_fitted
+
+from sparsact.fourier import Spectrum
+from sparsact.hypercube import Subset, masks_of, subset_masks, subsets_of
+from sparsact.learners.cube_gp.component import Array
+from sparsact.learners.latent.fitting import Fitted
+from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLatent
+from sparsact.learners.latent.links import LINKS
+from sparsact.learners.latent.measurement import FittedMeasurement
+from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate
+from sparsact.learners.points import Encoding, kernel_dtype, points_of, unpack
+from sparsact.saving import modelfile, schema
+from sparsact.saving.schema import ArrayField, Arrays, Checks, State
+from sparsact.validation.arrays import checked_reals, checked_subset
+from sparsact.validation.estimators import checked_rows
+from sparsact.validation.parameters import checked_probability
+
+
+def _candidates(value: Any, name: str) -> list[LatentCandidate]:
+    return [LatentCandidate(schema.as_str(a, name), schema.as_count(b, name), float(c)) for a, b, c in value]
+
+
+_LEARNED: Checks = {
+    "n_features_in_": schema.as_count,
+    "encoding_": schema.as_encoding,
+    "table_encoding_": schema.as_str,  # how the command encoded the columns of a table
+    "n_censored_": schema.as_n_rows,
+    "link_": schema.as_str,
+    "degree_": schema.as_count,
+    "candidates_": _candidates,
+}
+_ARRAYS = {
+    "cuts": ArrayField("n", finite=True, optional=True),
+    "curve": ArrayField("k", finite=True),
+    "units": ArrayField("5", finite=True),
+    "bounds": ArrayField("2"),
+    "freedom": ArrayField("1", nonnegative=True),
+}
+
+
+class FittedLatent:
+    """Reading side of :class:`LatentRegressor`."""
+
+    latent: str
+    n_features_in_: int
+    encoding_: Encoding | None
+    cuts_: Array | None
+    link_: str
+    degree_: int
+    n_censored_: int
+    candidates_: list[LatentCandidate]
+    _fitted: Fitted
+    _freedom: float
+
+    def _unpacked(self, rows: NDArray[Any]) -> Array:
+        """Rows as bits."""
+        points = points_of(rows, self.encoding_, self.cuts_, getattr(self, "feature_names_in_", None))
+        return unpack(points, "bits").astype(np.float64)
+
+    def _bits(self, X: ArrayLike) -> Array:
+        """Rows to predict as bits."""
+        check_is_fitted(self)
+        finite = self.encoding_ is None
+        return self._unpacked(
+            kernel_dtype(checked_rows(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
+        )
+
+    def predict(self, X: ArrayLike) -> Array:
+        """Expected measured values, (m,): over the noise, the bounds and what the rows leave open of the latent."""
+        bits = self._bits(X)
+        return self._fitted.measurement.expected(*self._fitted.latent.moments(bits))
+
+    def predict_latent(self, X: ArrayLike, return_std: bool = False) -> Any:
+        """The latent, (m,); with ``return_std`` also its standard deviations given curve and noise, (m,)."""
+        mean, variance = self._fitted.latent.moments(self._bits(X))
+        return (mean, np.sqrt(variance)) if return_std else mean
+
+    def curve(self, latent: ArrayLike) -> Array:
+        """What would be measured of latents (m,) without noise: the learned link, between the bounds."""
+        check_is_fitted(self)
+        return self._fitted.measurement.curve(checked_reals(latent, "`latent`"))
+
+    @property
+    def censoring_(self) -> tuple[float | None, float | None]:
+        """Lower and upper bound of the targets, None where there is none."""
+        check_is_fitted(self)
+        lower, upper = self._fitted.measurement.target_bounds
+        return (None if np.isinf(lower) else lower, None if np.isinf(upper) else upper)
+
+    @property
+    def noise_deviation_(self) -> float:
+        """Standard deviation of the noise of y, or with the link ``"log"`` of log y."""
+        check_is_fitted(self)
+        return self._fitted.measurement.noise_deviation
+
+    @property
+    def subsets_(self) -> list[Subset]:
+        """The latent polynomial's monomials but the empty one, by size, then lexicographic."""
+        latent = self._fitted.latent
+        if not isinstance(latent, PolynomialLatent):
+            raise AttributeError("a latent process has every subset; name some in confidence_intervals.")
+        return latent.subsets[1:]
+
+    @property
+    def spectrum_(self) -> Spectrum:
+        """Fourier spectrum of the latent (of a process: of the posterior mean, n up to 20)."""
+        check_is_fitted(self)
+        latent = self._fitted.latent
+        values, _ = latent.coefficients(None)
+        if isinstance(latent, PolynomialLatent):
+            return Spectrum.from_coefficients(values, latent.subsets, self.n_features_in_)
+        return Spectrum.from_coefficients(values)
+
+    def standard_errors(self, subsets: Iterable[Iterable[int]] | None = None) -> Array:
+        """Standard errors of the latent's coefficients of ``subsets``, (N,); default as of confidence_intervals."""
+        return np.sqrt(self._coefficients(subsets)[1])
+
+    def confidence_intervals(
+        self, subsets: Iterable[Iterable[int]] | None = None, confidence: float = 0.95
+    ) -> NDArray[np.float64]:
+        """Intervals (N, 2) of the latent's coefficients of ``subsets``.
+
+        By default of ``subsets_``, or of all coefficients of a process in table order.
+        """
+        values, variances = self._coefficients(subsets)
+        level = (1 + checked_probability(confidence, "`confidence`")) / 2
+        reach = float(t.ppf(level, self._freedom)) * np.sqrt(variances)
+        return np.stack([values - reach, values + reach], axis=-1)
+
+    def _coefficients(self, subsets: Iterable[Iterable[int]] | None) -> tuple[Array, Array]:
+        """Coefficients and their variances, (N,)."""
+        check_is_fitted(self)
+        latent = self._fitted.latent
+        if subsets is None:
+            named = self.subsets_ if isinstance(latent, PolynomialLatent) else None
+        else:
+            named = [checked_subset(subset) for subset in subsets]
+            masks_of(named, self.n_features_in_)  # validates the coordinates
+        return latent.coefficients(named)
+
+    # ---- files ----
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
+        check_is_fitted(self)
+        one, latent = self._fitted.measurement, self._fitted.latent
+        state = schema.learned_state(self, _LEARNED) | {"params": schema.params_of(self)}
+        state["learned"]["candidates_"] = [[c.link, c.degree, c.log_likelihood] for c in self.candidates_]
+        arrays = schema.add_prefix("latent", latent.arrays()) | {
+            "curve": one.c,
+            "units": np.array([one.precision, one.centre, one.scale, one.shift, one.unit]),
+            "bounds": np.array(one.bounds),
+            "freedom": np.array([self._freedom]),
+        }
+        if self.cuts_ is not None:
+            arrays["cuts"] = self.cuts_
+        modelfile.write(path, type(self).__name__, state, arrays)
+
+    @classmethod
+    def _from_file(cls, state: State, arrays: Arrays) -> Self:
+        """The regressor that :meth:`save` wrote."""
+        learner: Self = schema.rebuild(cls, state, _LEARNED, optional=("table_encoding_",))
+        n = learner.n_features_in_
+        read = schema.read_arrays(_ARRAYS, arrays, n=n)
+        learner.cuts_, bounds = read.get("cuts"), read["bounds"]
+        if (learner.cuts_ is None) == (learner.encoding_ is None):
+            raise ValueError("columns that are neither cut nor points of the cube, or both")
+        precision, centre, scale, shift, unit = read["units"].tolist()
+        curve_link = "identity" if learner.link_ == "log" else learner.link_
+        if curve_link not in LINKS or len(read["curve"]) != LINKS[curve_link]().n_parameters:
+            raise ValueError(f"a link {learner.link_!r} of {len(read['curve'])} parameters")
+        if not (precision > 0 and scale > 0 and unit > 0 and bounds[0] < bounds[1]) or not read["freedom"][0]:
+            raise ValueError("units, bounds or degrees of freedom that are none")
+        measurement = FittedMeasurement(
+            learner.link_, read["curve"], precision, centre, scale, shift, unit, (float(bounds[0]), float(bounds[1]))
+        )
+        own, learner._freedom = schema.strip_prefix("latent", arrays), float(read["freedom"][0])
+        latent: Latent
+        if learner.latent == "gp":
+            latent = ProcessLatent.of_arrays(n, own)
+        else:
+            if len(own["coefficients"]) > MOST_MONOMIALS or learner.degree_ > n:
+                raise ValueError(f"{len(own['coefficients'])} monomials of degree {learner.degree_}")
+            latent = PolynomialLatent.of_arrays(subsets_of(subset_masks(n, learner.degree_)), own)
+        learner._fitted = Fitted(latent, measurement)
+        return learner
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_fitted" in self.__dict__

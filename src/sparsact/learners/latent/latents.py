@@ -1,0 +1,130 @@
+"""Fitted latents as they are reported: means and variances of values and of coefficients, and their arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from sparsact.hypercube import Subset, characters
+from sparsact.learners.cube_gp.component import LARGEST_CUBE, Array
+from sparsact.learners.cube_gp.marginal import MarginalPosterior
+from sparsact.learners.cube_gp.posterior import CubePosterior
+from sparsact.learners.cube_gp.saving import posterior_arrays, read_posterior
+from sparsact.saving import schema
+from sparsact.saving.schema import ArrayField, Arrays
+
+_ROWS_AT_ONCE = 1 << 12
+_POLYNOMIAL = {
+    "coefficients": ArrayField("p", finite=True),
+    "variances": ArrayField("p", finite=True, nonnegative=True),
+    "covariance": ArrayField("p p", finite=True),
+}
+_UNITS = {"units": ArrayField("2", finite=True)}
+
+
+class Latent(Protocol):
+    """A fitted latent."""
+
+    def moments(self, bits: Array) -> tuple[Array, Array]:
+        """Means and variances (m,) at points of bits (m, n)."""
+
+    def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
+        """Means and variances (N,) of the coefficients of some subsets, or of all."""
+
+    def arrays(self) -> Arrays:
+        """What a file keeps."""
+
+
+@dataclass(frozen=True, eq=False)
+class PolynomialLatent:
+    """A polynomial of some subsets, the empty one first.
+
+    Attributes
+    ----------
+    subsets : list of p tuples of int
+        Its monomials.
+    values, variances : ndarray of shape (p,)
+        Coefficients and their variances, the measurement's parameters being uncertain.
+    covariance : ndarray of shape (p, p)
+        Covariance of the coefficients given those of the measurement, which predictions use.
+    """
+
+    subsets: list[Subset]
+    values: Array
+    variances: Array
+    covariance: Array
+
+    def moments(self, bits: Array) -> tuple[Array, Array]:
+        """Means and variances (m,) at points of bits (m, n)."""
+        found = []
+        for start in range(0, max(1, len(bits)), _ROWS_AT_ONCE):
+            rows = characters(1 - 2 * bits[start : start + _ROWS_AT_ONCE], self.subsets)
+            found.append(np.stack([rows @ self.values, np.einsum("mp,mp->m", rows @ self.covariance, rows)]))
+        mean, variance = np.concatenate(found, axis=1)
+        return mean, np.maximum(variance, 0.0)
+
+    def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
+        """Means and variances (N,) of the coefficients of some subsets, or of all."""
+        place = {subset: k for k, subset in enumerate(self.subsets)}
+        wanted = self.subsets if subsets is None else subsets
+        missing = [subset for subset in wanted if subset not in place]
+        if missing:
+            raise ValueError(f"subset {missing[0]} is not among the fitted monomials; see subsets_.")
+        chosen = [place[subset] for subset in wanted]
+        return self.values[chosen], self.variances[chosen]
+
+    def arrays(self) -> Arrays:
+        """What a file keeps; the subsets are those of the model's degree."""
+        return {"coefficients": self.values, "variances": self.variances, "covariance": self.covariance}
+
+    @classmethod
+    def of_arrays(cls, subsets: list[Subset], arrays: Arrays) -> PolynomialLatent:
+        """The latent that :meth:`arrays` took apart."""
+        read = schema.read_arrays(_POLYNOMIAL, arrays, p=len(subsets))
+        return cls(subsets, read["coefficients"], read["variances"], read["covariance"])
+
+
+@dataclass(frozen=True, eq=False)
+class ProcessLatent:
+    """A Gaussian process f, reported as ``shift + unit * f``."""
+
+    posterior: MarginalPosterior
+    shift: float
+    unit: float
+
+    @cached_property
+    def given(self) -> MarginalPosterior:
+        """The posterior given the most probable kernel."""
+        return replace(self.posterior, hyperparameters=self.posterior.parameters[:0])
+
+    def moments(self, bits: Array) -> tuple[Array, Array]:
+        """Means and variances (m,) at points of bits (m, n), given the kernel."""
+        return self.shift + self.unit * self.given.best.values(bits), self.unit**2 * self.given.variances(bits)
+
+    def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
+        """Means and variances (N,) of the coefficients of some subsets, or of all in table order."""
+        if subsets is not None:
+            mean, variance = self.posterior.coefficient_moments(subsets)
+            empty = np.array([not subset for subset in subsets])
+        elif isinstance(self.posterior.best, CubePosterior):
+            mean, variance = self.posterior.best.coefficients, self.posterior.coefficient_variances
+            empty = np.arange(len(mean)) == 0
+        else:
+            raise AttributeError(
+                f"a spectrum of {self.posterior.best.kernel.n} columns needs all coefficients, made for up to "
+                f"{LARGEST_CUBE} columns; name some subsets."
+            )
+        return self.unit * mean + np.where(empty, self.shift, 0.0), self.unit**2 * variance
+
+    def arrays(self) -> Arrays:
+        """What a file keeps."""
+        return posterior_arrays(self.posterior) | {"units": np.array([self.shift, self.unit])}
+
+    @classmethod
+    def of_arrays(cls, n: int, arrays: Arrays) -> ProcessLatent:
+        """The latent that :meth:`arrays` took apart."""
+        shift, unit = schema.read_arrays(_UNITS, arrays)["units"].tolist()
+        return cls(read_posterior(n, arrays), shift, unit)

@@ -1,0 +1,90 @@
+"""Degree and link by the log-likelihood of held-out rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.hypercube import n_subsets
+from sparsact.learners.cube_gp.component import Array
+from sparsact.learners.latent.fitting import MeasuredRows, fitted_polynomial
+
+FOLDS = 5
+_MOST_ROWS = 4_000  # that choose
+MOST_MONOMIALS = 1_000
+_HIGHEST_DEGREE = 4
+_ERRORS = 2.0  # standard errors by which a less simple candidate must be ahead
+
+
+@dataclass(frozen=True)
+class LatentCandidate:
+    """A link and a degree, and the mean log-likelihood of held-out rows."""
+
+    link: str
+    degree: int
+    log_likelihood: float
+
+
+def degrees_to_try(n: int, n_rows: int) -> list[int]:
+    """Degrees up to 4 of at most 1,000 monomials and as many as there are rows; 1 in any case."""
+    most = min(MOST_MONOMIALS, n_rows)
+    return [1, *(d for d in range(2, min(n, _HIGHEST_DEGREE) + 1) if n_subsets(n, d) <= most)]
+
+
+def chosen(
+    rows: MeasuredRows, links: list[str], degrees: list[int], alpha: float | None, rng: np.random.Generator
+) -> tuple[str, int, list[LatentCandidate]]:
+    """The link and degree of greatest held-out log-likelihood, and all that were tried.
+
+    Links come from the simplest on, and so do degrees, which rise until one is no better than the one below. One that
+    is less simple must be ahead by two standard errors of the mean difference.
+    """
+    if len(rows.bits) > _MOST_ROWS:
+        rows = rows.take(np.sort(rng.permutation(len(rows.bits))[:_MOST_ROWS]))
+    folds = _folds(rows, rng)
+    tried: list[LatentCandidate] = []
+    best: tuple[str, int, Array] = links[0], degrees[0], np.full(len(folds), -np.inf)
+    weights = rows.targets.weights
+    for link in links:
+        before = -np.inf
+        for degree in degrees:
+            found = _held_out(rows, folds, link, degree, alpha)
+            mean = float(np.average(found, weights=weights))
+            tried.append(LatentCandidate(link, degree, mean))
+            if not np.isfinite(best[2][0]) or _is_ahead(found, best[2], weights):
+                best = link, degree, found
+            if mean <= before:
+                break
+            before = mean
+    return best[0], best[1], tried
+
+
+def _is_ahead(found: Array, best: Array, weights: Array) -> bool:
+    difference = found - best
+    mean = np.average(difference, weights=weights)
+    error = np.sqrt(np.average((difference - mean) ** 2, weights=weights) / weights.sum())
+    return bool(mean > _ERRORS * error)
+
+
+def _folds(rows: MeasuredRows, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Folds of the rows, with as many measured and censored ones in each."""
+    folds = np.empty(len(rows.bits), dtype=np.intp)
+    shuffled = rng.permutation(len(folds))
+    by_side = shuffled[np.argsort(rows.targets.side[shuffled], kind="stable")]
+    folds[by_side] = np.arange(len(folds)) % FOLDS
+    return folds
+
+
+def _held_out(rows: MeasuredRows, folds: NDArray[np.intp], link: str, degree: int, alpha: float | None) -> Array:
+    """Log-likelihood of each row by a fit of the other folds."""
+    found = np.empty(len(folds))
+    for fold in range(FOLDS):
+        left = folds == fold
+        if not left.any():
+            continue
+        fitted = fitted_polynomial(rows.take(~left), link, degree, alpha)
+        held = rows.take(left)
+        found[left] = fitted.log_densities(held.bits, held.of(link))
+    return found

@@ -1,0 +1,124 @@
+"""Targets of which some are pinned at the bound of what an instrument can measure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.learners.cube_gp.component import Array
+
+LEAST_SHARE = 0.03  # of the rows, at one number, that "auto" takes for a bound
+_MORE_THAN_OTHERS = 3.0  # times as many rows as at any number in between
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Measured and censored targets.
+
+    Attributes
+    ----------
+    y : ndarray of shape (m,)
+        Targets; a censored one is at its bound.
+    side : ndarray of shape (m,), int8
+        -1 where the truth is at the lower bound or below, 1 at the upper bound or above, 0 where y was measured.
+    weights : ndarray of shape (m,)
+        Numbers of rows.
+    bounds : tuple of float
+        Lower and upper bound, infinite where there is none.
+    """
+
+    y: Array
+    side: NDArray[np.int8]
+    weights: Array
+    bounds: tuple[float, float] = (-np.inf, np.inf)
+
+    @classmethod
+    def of(cls, y: Array, weights: Array, bounds: tuple[float, float]) -> Targets:
+        """Targets within the bounds, which are checked to be reached."""
+        lower, upper = bounds
+        for word, bound, beyond in (("lower", lower, y < lower), ("upper", upper, y > upper)):
+            if not np.isfinite(bound):
+                continue
+            furthest = y.min() if word == "lower" else y.max()
+            if beyond.any():
+                raise ValueError(
+                    f"a censored target is at its bound, and {beyond.sum():,} rows are beyond the {word} one, "
+                    f"{bound:g} (the furthest: {furthest:g}); clip the targets to the bounds, or move the bound."
+                )
+            if furthest != bound:
+                raise ValueError(
+                    f"no row is at the {word} bound {bound:g} of `censoring`, the nearest is {furthest:g}; pass the "
+                    "number that the rows are pinned at, or None for this side."
+                )
+        side = (y >= upper).astype(np.int8) - (y <= lower).astype(np.int8)
+        if side.all():
+            raise ValueError(
+                f"all {len(y):,} rows are at a bound of `censoring`, so that nothing was measured; pass rows with "
+                "targets strictly between the bounds."
+            )
+        return cls(y, side, weights, bounds)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, rows: NDArray[Any]) -> Targets:
+        """Some of the rows."""
+        return replace(self, y=self.y[rows], side=self.side[rows], weights=self.weights[rows])
+
+    def standardized(self, centre: float, scale: float) -> Targets:
+        """The same in the units ``(y - centre) / scale``."""
+        lower, upper = self.bounds
+        return replace(self, y=(self.y - centre) / scale, bounds=((lower - centre) / scale, (upper - centre) / scale))
+
+    def logarithms(self) -> Targets:
+        """The same of log y, all of which must be positive."""
+        if not (self.y > 0).all():
+            raise ValueError(
+                f'link="log" needs positive targets, and {(self.y <= 0).sum():,} are not (the lowest: '
+                f"{self.y.min():g}); choose another link, or clip the targets to the least that can be measured and "
+                "name it as the lower bound of `censoring`."
+            )
+        lower, upper = self.bounds
+        logs = (np.log(lower) if np.isfinite(lower) else lower, np.log(upper))
+        return replace(self, y=np.log(self.y), bounds=logs)
+
+    @property
+    def measured(self) -> float:
+        """Weight of the rows that are not censored."""
+        return float(self.weights[self.side == 0].sum())
+
+
+def pinned(y: Array, weights: Array) -> tuple[float, float]:
+    """Lowest and highest target, as far as many rows are pinned there; infinite where they are not.
+
+    These are at least 3 % of the rows, and three times as many as at any number in between.
+    """
+    values, place = np.unique(y, return_inverse=True)
+    counts = np.bincount(place.ravel(), weights)
+    if len(values) < 3:  # one number, or two classes
+        return -np.inf, np.inf
+    least = max(LEAST_SHARE * counts.sum(), _MORE_THAN_OTHERS * counts[1:-1].max())
+    lower, upper = counts[[0, -1]] >= least
+    return (float(values[0]) if lower else -np.inf, float(values[-1]) if upper else np.inf)
+
+
+def checked_bounds(censoring: Any, y: Array, weights: Array) -> tuple[float, float]:
+    """The bounds that the parameter ``censoring`` names."""
+    if censoring is None:
+        return -np.inf, np.inf
+    if isinstance(censoring, str):
+        return pinned(y, weights)
+    if not isinstance(censoring, Sequence) or len(censoring) != 2:
+        raise ValueError(
+            f'`censoring` is "auto", None or a pair (lower, upper), each a number or None; got {censoring!r}.'
+        )
+    lower, upper = (
+        default if bound is None else float(bound) for bound, default in zip(censoring, (-np.inf, np.inf), strict=True)
+    )
+    if not lower < upper:
+        raise ValueError(f"the lower bound of `censoring` must be below the upper one; got {lower:g} and {upper:g}.")
+    return lower, upper

@@ -1,0 +1,127 @@
+"""Measurement models of a table: when a bound is noticed, what competes, what is said, and what is kept."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import run
+
+import sparsact as sa
+from sparsact.fit.options import FitOptions
+from sparsact.reports.latent_figures import latent_chart, latent_frame
+
+
+def behind_floor(share, seed=0, m=400, n=6):
+    """An additive latent of columns of bits; y is pinned at a floor that hides a share of the rows."""
+    rng = np.random.default_rng(seed)
+    bits = rng.integers(0, 2, (m, n))
+    f = (1 - 2 * bits) @ np.array([2.0, -1.5, 1.0, 0.8, 0.5, 0.0])[:n]
+    y = f + 0.3 * rng.normal(size=m)
+    floor = np.quantile(y, share)
+    return pd.DataFrame(bits, columns=list("abcdef")[:n]).assign(y=np.maximum(y, floor)), f, floor
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    table, _, _ = behind_floor(0.6)
+    return sa.fit_table(table, "y", held_out_rows=True)
+
+
+def test_a_floor_is_noticed_and_its_latent_chosen(fitted):
+    _, _, floor = behind_floor(0.6)
+    assert fitted.choices.kind == "latent"
+    assert any("60% of the rows have 'y' at exactly" in note and "lowest" in note for note in fitted.encoding.notes)
+    assert fitted.latent.bounds == (floor, None)
+    assert fitted.latent.n_censored == 240
+    assert "behind a floor at" in str(fitted)
+    assert fitted.to_dict()["latent"]["bounds"] == (floor, None)
+
+
+def test_an_additive_latent_has_no_significant_interaction(fitted):
+    terms = {term.subset: term for term in fitted.targets[0].terms}
+    for name, coefficient in zip("abcd", (2.0, -1.5, 1.0, 0.8), strict=True):
+        term = terms[(name,)]
+        assert term.significant
+        assert abs(term.coefficient - coefficient) < term.high - term.low  # twice the reach of the interval
+        assert term.effect == pytest.approx(-2 * term.coefficient)
+    assert not any(term.significant for term in terms.values() if len(term.subset) > 1)
+
+
+def test_polynomials_take_the_same_floor_for_interactions():
+    """Why the measurement model is there."""
+    table, _, _ = behind_floor(0.6)
+    other = sa.fit_table(table, "y", model="low-degree")
+    assert any(term.significant for term in other.targets[0].terms if len(term.subset) > 1)
+
+
+def test_no_bound_no_measurement_model():
+    table, f, _ = behind_floor(0.6, m=120)
+    table["y"] = f + np.random.default_rng(1).normal(size=len(f))
+    result = sa.fit_table(table, "y")
+    assert result.latent is None
+    assert "a measurement model" not in [model.name for model in result.choices.models]
+    asked = sa.fit_table(table, "y", link="monotone")
+    assert "a measurement model" in [model.name for model in asked.choices.models]
+
+
+def test_the_report_draws_latent_and_measured(fitted, tmp_path):
+    fitted.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "What was measured of the latent" in page
+    frame = latent_frame(fitted.latent)
+    assert frame["point"].count("at a bound") == 240
+    assert frame["point"].count("measured") == 160
+    axes = latent_chart.plot(frame).axes[0]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["measured", "at a bound", "without noise"]
+    curve = np.array([y for y, point in zip(frame["measured"], frame["point"], strict=True) if point == "curve"])
+    assert curve.min() == fitted.latent.bounds[0]
+    assert (np.diff(curve) >= 0).all()
+
+
+def test_the_command_takes_link_and_bounds(tmp_path, capsys):
+    table, _, floor = behind_floor(0.5, m=200)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    out = tmp_path / "model.sparsact"
+    words = [
+        "fit",
+        tmp_path / "t.csv",
+        "--target",
+        "y",
+        "--censor",
+        f"{float(floor)!r},",
+        "--link",
+        "auto",
+        "--out",
+        out,
+    ]
+    said = json.loads(run(capsys, *words, "--model", "latent", "--json")[1])
+    assert said["kind"] == "latent"
+    assert said["latent"]["bounds"] == [pytest.approx(floor), None]
+    predicted = run(capsys, "predict", out, tmp_path / "t.csv")[1].split()[1:]
+    assert min(map(float, predicted)) >= floor
+    assert type(sa.load(out)).__name__ == "LatentRegressor"
+
+
+@pytest.mark.parametrize(
+    ("censor", "expected"),
+    [("auto", "auto"), ("none", "none"), ("7,", (7.0, None)), (",1.5", (None, 1.5)), ((0, 1), (0.0, 1.0))],
+)
+def test_bounds_are_spelled(censor, expected):
+    assert FitOptions(target=("y",), censor=censor).censor == expected
+
+
+@pytest.mark.parametrize("censor", ["7", "low,high", ",", "2,1", (1, 2, 3)])
+def test_other_bounds_are_refused(censor):
+    with pytest.raises(ValueError, match="censor"):
+        FitOptions(target=("y",), censor=censor)
+
+
+def test_tables_that_have_no_latent_are_refused():
+    table, _, _ = behind_floor(0.5, m=60)
+    with pytest.raises(ValueError, match=r"a measurement model needs numbers to predict, and these are classes"):
+        sa.fit_table(table.assign(y=np.where(table["a"] > 0, "yes", "no")), "y", model="latent")
+    with pytest.raises(ValueError, match=r"a measurement model is one function of columns of bits"):
+        sa.fit_table(table.assign(f=np.random.default_rng(0).normal(size=60)), "y", model="latent")
+    with pytest.raises(ValueError, match=r"no row is at the lower bound -99"):
+        sa.fit_table(table, "y", model="latent", censor=(-99.0, None))

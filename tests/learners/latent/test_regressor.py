@@ -1,0 +1,258 @@
+"""LatentRegressor against the written likelihood, maximised by scipy, and against latents that are known."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import norm
+
+import sparsact as sa
+from sparsact.hypercube import characters, points, subset_masks, subsets_of
+
+
+def behind_floor(share, *, n=6, m=300, noise=0.4, seed=0, pair=0.0):
+    """Rows of an additive latent (and perhaps a pair), pinned at a floor that hides a share of them."""
+    rng = np.random.default_rng(seed)
+    X = rng.choice([-1, 1], (m, n))
+    f = X @ rng.normal(size=n) + pair * X[:, 0] * X[:, 1]
+    y = f + noise * rng.normal(size=m)
+    floor = np.quantile(y, share)
+    return X, np.maximum(y, floor), f, floor
+
+
+def written_tobit(Z, y, lower, upper, penalty):
+    """Mode and inverse Hessian of the likelihood as it is written, in the intercept, coefficients and noise."""
+
+    def loss(theta):
+        mean, deviation = Z @ theta[:-1], np.exp(theta[-1])
+        low, high = y <= lower, y >= upper
+        free = ~(low | high)
+        found = norm.logpdf(y[free], mean[free], deviation).sum()
+        found += norm.logcdf((lower - mean[low]) / deviation).sum() if low.any() else 0.0
+        found += norm.logsf((upper - mean[high]) / deviation).sum() if high.any() else 0.0
+        return -found + penalty * (theta[1:-1] ** 2).sum() / deviation**2 / 2
+
+    start = np.append(np.linalg.lstsq(Z, y, rcond=None)[0], 0.0)
+    best = minimize(loss, start, method="BFGS", options={"gtol": 1e-7})
+    step = 1e-4 * np.eye(len(start))
+    hessian = [
+        [loss(best.x + a + b) - loss(best.x + a - b) - loss(best.x - a + b) + loss(best.x - a - b) for a in step]
+        for b in step
+    ]
+    return best.x, np.linalg.inv(np.array(hessian) / 4e-8)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 3.0])
+@pytest.mark.parametrize("sides", ["lower", "both"])
+def test_it_maximises_the_written_likelihood(sides, penalty):
+    X, y, _, floor = behind_floor(0.4, n=4)
+    ceiling = np.quantile(y, 0.8) if sides == "both" else np.inf
+    y = np.minimum(y, ceiling)
+    bounds = (floor, ceiling if sides == "both" else None)
+    model = sa.LatentRegressor(degree=2, alpha=penalty, censoring=bounds).fit(X, y)
+    subsets = subsets_of(subset_masks(4, 2))
+    theta, covariance = written_tobit(characters(X, subsets), y, floor, ceiling, penalty)
+    np.testing.assert_allclose([model.spectrum_[subset] for subset in subsets], theta[:-1], atol=2e-5)
+    assert model.noise_deviation_ == pytest.approx(np.exp(theta[-1]), rel=1e-4)
+    expected = np.sqrt(covariance.diagonal()[:-1])
+    np.testing.assert_allclose(model.standard_errors(subsets), expected, rtol=2e-3)
+
+
+def test_without_bounds_and_penalty_it_is_least_squares():
+    X, _, f, _ = behind_floor(0.0)
+    y = f + 0.3 * np.random.default_rng(1).normal(size=len(f))
+    model = sa.LatentRegressor(degree=2, alpha=0.0, censoring=None).fit(X, y)
+    other = sa.LowDegreeRegressor(2).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), other.predict(X), atol=1e-6)
+    ratio = np.sqrt(other.residual_variance_ * (len(y) - 22) / len(y)) / model.noise_deviation_
+    assert ratio == pytest.approx(1, rel=1e-4)  # maximum likelihood divides by the rows, up to the least noise
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_an_additive_latent_comes_out_additive_and_intervals_hold(share):
+    """Twelve draws of six coefficients: 95 % intervals of fewer than 60 of 72 hold by chance below 1e-3."""
+    held = 0
+    for seed in range(12):
+        X, y, f, floor = behind_floor(share, seed=seed, m=500)
+        model = sa.LatentRegressor(random_state=0).fit(X, y)
+        assert model.censoring_ == (floor, None)
+        assert model.degree_ == 1
+        truth = np.linalg.lstsq(X.astype(float), f, rcond=None)[0]
+        low, high = model.confidence_intervals([(i,) for i in range(6)]).T
+        held += ((low <= truth) & (truth <= high)).sum()
+    assert held >= 60
+
+
+def test_an_interaction_below_a_floor_is_found():
+    X, y, f, _ = behind_floor(0.5, pair=1.5, m=600)
+    model = sa.LatentRegressor(random_state=0).fit(X, y)
+    assert model.degree_ == 2
+    low, high = model.confidence_intervals([(0, 1)])[0]
+    assert low < 1.5 < high
+    assert np.corrcoef(model.predict_latent(X), f)[0, 1] > 0.99
+
+
+def test_expected_measurements_are_means_of_new_ones():
+    X, y, _, floor = behind_floor(0.5)
+    model = sa.LatentRegressor(degree=1).fit(X, y)
+    mean, deviation = model.predict_latent(X[:5], return_std=True)
+    rng = np.random.default_rng(0)
+    noisy = mean + np.hypot(deviation, model.noise_deviation_) * rng.normal(size=(200_000, 5))
+    np.testing.assert_allclose(model.predict(X[:5]), np.maximum(noisy, floor).mean(axis=0), atol=0.01)
+    np.testing.assert_allclose(model.curve([-99.0, 50.0]), [floor, 50.0])
+
+
+CURVES = {
+    "log": (lambda f: np.exp(0.5 * f), "log"),
+    "sigmoid": (lambda f: 3 + 5 / (1 + np.exp(-f)), "sigmoid"),
+    "monotone": (lambda f: np.where(f > 0, f, 0.1 * f) + 0.02 * f**3, "monotone"),
+}
+
+
+@pytest.mark.parametrize("link", CURVES)
+@pytest.mark.parametrize("latent", ["low-degree", "gp"])
+def test_curves_are_learned_with_their_latents(link, latent):
+    X, _, f, _ = behind_floor(0.0, m=500)
+    rng = np.random.default_rng(2)
+    y = np.exp(0.5 * f + 0.05 * rng.normal(size=500)) if link == "log" else CURVES[link][0](f)
+    y = y if link == "log" else y + 0.05 * y.std() * rng.normal(size=500)
+    model = sa.LatentRegressor(latent, link=link, random_state=0).fit(X[:400], y[:400])
+    assert model.degree_ == 1
+    assert np.corrcoef(model.predict_latent(X[400:]), f[400:])[0, 1] > 0.995
+    assert np.mean((model.predict(X[400:]) - y[400:]) ** 2) < 0.05 * y.var()
+    line = model.curve(np.linspace(-2, 2, 50))
+    assert (np.diff(line) > 0).all()
+    if link == "monotone":
+        assert model.spectrum_.variance() == pytest.approx(1)
+
+
+def test_the_simplest_link_that_fits_is_chosen():
+    X, _, f, _ = behind_floor(0.0, m=500)
+    rng = np.random.default_rng(3)
+    straight, bent = f + 0.2 * rng.normal(size=500), 1 / (1 + np.exp(-2 * f)) + 0.02 * rng.normal(size=500)
+    model = sa.LatentRegressor(link="auto", random_state=0).fit(X, straight)
+    assert (model.link_, model.degree_) == ("identity", 1)
+    model.fit(X, bent)
+    assert (model.link_, model.degree_) == ("sigmoid", 1)
+    tried = {(one.link, one.degree): one.log_likelihood for one in model.candidates_}
+    assert tried["sigmoid", 1] > tried["identity", 2]
+
+
+def test_a_process_without_bounds_is_the_process_of_its_kernel():
+    """Laplace's approximation is exact for a normal likelihood: the posterior of scikit-learn's formulas."""
+    X, _, f, _ = behind_floor(0.0, n=5, m=80, pair=1.0)
+    y = f + 0.3 * np.random.default_rng(1).normal(size=80)
+    model = sa.LatentRegressor("gp", censoring=None, random_state=0).fit(X, y)
+    posterior = model._fitted.latent.posterior.best
+    one = model._fitted.measurement
+    mean = model._fitted.latent.shift
+    unit = one.scale / one.precision
+    K = posterior.kernel(X) * unit**2
+    cross = posterior.kernel(points(5), X) * unit**2
+    A = K + model.noise_deviation_**2 * np.eye(80)
+    expected = mean + cross @ np.linalg.solve(A, y - mean)
+    variance = unit**2 * posterior.kernel.variance - np.einsum("ij,ji->i", cross, np.linalg.solve(A, cross.T))
+    found, deviation = model.predict_latent(points(5), return_std=True)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(deviation**2, variance, rtol=1e-3)
+
+
+def test_a_process_behind_a_floor_is_at_the_mode_of_the_written_density():
+    X, y, _, floor = behind_floor(0.5, n=4, m=60, pair=1.0)
+    model = sa.LatentRegressor("gp", random_state=0).fit(X, y)
+    posterior, one = model._fitted.latent.posterior.best, model._fitted.measurement
+    K = posterior.kernel(points(4)) * (one.scale / one.precision) ** 2
+    place = ((1 - X) // 2) @ (1 << np.arange(4))
+    inverse, offset = np.linalg.inv(K + 1e-9 * np.eye(16)), model._fitted.latent.shift
+
+    def loss(f):
+        away, noise = f - offset, model.noise_deviation_
+        free = y > floor
+        found = norm.logpdf(y[free], f[place][free], noise).sum()
+        return -found - norm.logcdf((floor - f[place][~free]) / noise).sum() + away @ inverse @ away / 2
+
+    best = minimize(loss, np.full(16, offset), method="BFGS", options={"gtol": 1e-6, "maxiter": 2000})
+    np.testing.assert_allclose(model.predict_latent(points(4)), best.x, atol=2e-3)
+
+
+def test_many_rows_are_solved_by_conjugate_gradients():
+    X, y, f, _ = behind_floor(0.4, n=11, m=1500, pair=1.0)
+    model = sa.LatentRegressor("gp", random_state=0).fit(X, y)
+    assert not model._fitted.latent.posterior.best.is_direct or len(np.unique(X, axis=0)) <= 1024
+    assert np.corrcoef(model.predict_latent(X), f)[0, 1] > 0.99
+
+
+@pytest.mark.parametrize("m", [2, 5, 12])
+@pytest.mark.parametrize("link", ["identity", "sigmoid", "monotone"])
+def test_few_rows_do_not_diverge(m, link):
+    X, y, _, _ = behind_floor(0.5, m=m, n=8)
+    for latent in ("low-degree", "gp"):
+        model = sa.LatentRegressor(latent, degree=2, link=link, random_state=0).fit(X, y)
+        assert np.isfinite(model.predict(X)).all()
+        assert np.abs(model.predict(points(8))).max() < 20 * (1 + np.abs(y).max())
+
+
+@pytest.mark.parametrize(
+    ("bounds", "y", "line"),
+    [
+        ((1.0, None), [1.0, 1.0, 1.0, 1.0], "all 4 rows are at a bound"),
+        ((0.0, None), [1.0, 2.0, 3.0, 4.0], "no row is at the lower bound 0 of `censoring`, the nearest is 1"),
+        ((2.0, None), [1.0, 2.0, 3.0, 4.0], "1 rows are beyond the lower one, 2 (the furthest: 1); clip"),
+        ((None, 3.0), [1.0, 2.0, 3.0, 4.0], "1 rows are beyond the upper one, 3 (the furthest: 4); clip"),
+        ((3.0, 1.0), [1.0, 2.0, 3.0, 4.0], "the lower bound of `censoring` must be below the upper one"),
+        ((1.0,), [1.0, 2.0, 3.0, 4.0], "a pair (lower, upper)"),
+    ],
+)
+def test_bounds_that_are_none_are_refused(bounds, y, line):
+    with pytest.raises(ValueError, match=line.replace("(", r"\(").replace(")", r"\)")) as error:
+        sa.LatentRegressor(degree=1, censoring=bounds).fit(points(2), y)
+    assert "\n" not in str(error.value)
+
+
+def test_logarithms_of_negative_numbers_are_refused():
+    with pytest.raises(ValueError, match=r"needs positive targets, and 2 are not \(the lowest: -1\)"):
+        sa.LatentRegressor(degree=1, link="log").fit(points(2), [-1.0, 0.0, 1.0, 2.0])
+
+
+def test_pinned_values_are_noticed_and_others_are_not():
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1, 1], (300, 4))
+    y = rng.normal(size=300)
+    for targets, expected in (
+        (y, (None, None)),
+        (np.clip(y, -0.5, 1.0), (-0.5, 1.0)),
+        (np.maximum(y, np.sort(y)[4]), (None, None)),  # fewer than 3 %
+        (rng.poisson(2.0, 300).astype(float), (None, None)),  # zero is no more frequent than other counts
+        ((y > 0).astype(float), (None, None)),
+    ):
+        assert sa.LatentRegressor(degree=1).fit(X, targets).censoring_ == expected
+
+
+@pytest.mark.parametrize(("latent", "link"), [("low-degree", "monotone"), ("gp", "identity"), ("low-degree", "log")])
+def test_a_file_keeps_everything(latent, link, tmp_path):
+    X, y, _, _ = behind_floor(0.4)
+    y = np.exp(y)
+    model = sa.LatentRegressor(latent, link=link, random_state=0).fit(X, y)
+    model.save(tmp_path / "model")
+    loaded = sa.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    np.testing.assert_allclose(loaded.confidence_intervals([(0,), (1,)]), model.confidence_intervals([(0,), (1,)]))
+    for name in ("censoring_", "link_", "degree_", "n_censored_", "candidates_", "noise_deviation_"):
+        assert getattr(loaded, name) == getattr(model, name)
+
+
+def test_real_columns_are_cut_at_their_medians():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = np.maximum((X > 0) @ [1.0, 2.0, -1.0] + 0.1 * rng.normal(size=300), 0.2)
+    model = sa.LatentRegressor(degree=1).fit(X, y)
+    assert model.encoding_ is None
+    assert model.score(X, y) > 0.9
+
+
+def test_weights_are_numbers_of_rows():
+    X, y, _, _ = behind_floor(0.4, m=60)
+    counts = np.random.default_rng(1).integers(0, 4, 60)
+    settings = {"degree": 1, "random_state": 0}
+    weighted = sa.LatentRegressor(**settings).fit(X, y, sample_weight=counts)
+    repeated = sa.LatentRegressor(**settings).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-6)
