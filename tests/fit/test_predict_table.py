@@ -157,3 +157,15 @@ def test_a_design_that_was_made_up_is_refused(fitted, change):
     found["design"] |= change
     with pytest.raises(ValueError, match=r"."):
         Encoding.from_json(json.dumps(found))
+
+
+def test_targets_keep_their_names_where_intervals_would_take_them():
+    rng = np.random.default_rng(3)
+    bits = rng.integers(0, 2, (60, 3))
+    columns = {name: bits[:, i] for i, name in enumerate("abc")}
+    targets = {"y": rng.normal(size=60), "y_low": rng.normal(size=60), "outside": rng.normal(size=60)}
+    result = sa.fit_table(pa.table(columns | targets), list(targets), degree=1)
+    found = sa.predict_table(result, pa.table(columns))
+    names = ["y", "y_low_", "y_high", "y_low", "y_low_low", "y_low_high"]
+    assert found.column_names == [*names, "outside", "outside_low", "outside_high", "outside_"]
+    np.testing.assert_array_equal(found.select(list(targets)).to_pandas(), result.predict(pa.table(columns)))

@@ -192,6 +192,8 @@ def test_logarithms_are_learned_and_brought_back(tmp_path):
     result.save(tmp_path / "m.sparsact")
     found = sa.predict_table(sa.load(tmp_path / "m.sparsact"), table(X))
     plain = sa.predict_table(logs, table(X))
+    few = sa.fit_table(table(X[:15], y=y[:15]), "y", degree=1, log_target=True)
+    assert sa.predict_table(few, table(X))["y_low"].null_count == 200  # 15 errors bound 95 % of no rows
     for name in ("y", "y_low", "y_high"):
         np.testing.assert_allclose(found[name], np.exp(plain[name]), rtol=1e-12)
 

@@ -98,7 +98,7 @@ def test_columns_and_targets(capsys, tmp_path, target):
     assert "[red]x[/red]"[:4] in quiet(told) or "[red]x[/red]" not in columns
     assert run(capsys, "predict", model, data, "--out", out) == (0, "", "")
     with out.open(encoding="utf-8", newline="") as file:
-        assert next(csv.reader(file)) == [target]
+        assert next(csv.reader(file)) == [target, f"{target}_low", f"{target}_high", "outside"]
 
 
 def test_classes_in_pages_terminals_and_spreadsheets(capsys, tmp_path):

@@ -10,11 +10,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding, encoded_table
-from sparsact.datasets.columns import Classes, LogReal
+from sparsact.datasets.columns import Classes
 from sparsact.datasets.extrapolation import outside
 from sparsact.datasets.parts import Data, Parts, resolve
 from sparsact.datasets.tables import BATCH_ROWS, Table
-from sparsact.fit.sums import answers, values
+from sparsact.fit.sums import answers, brought_back, values
 from sparsact.validation.parameters import checked_probability
 
 OUTSIDE = "outside"
@@ -94,8 +94,8 @@ def predicted_pieces(model: Any, table: Table, id_column: str | None, confidence
 
 def _row_names(encoding: Encoding, parts: Parts, id_column: str | None) -> list[str]:
     """The column that names the rows, if there is one."""
-    own = {*encoding.target_names, OUTSIDE}
-    own |= {f"{name}_{end}" for name in encoding.target_names for end in ("low", "high")}
+    own = {*encoding.target_names, _free(OUTSIDE, encoding)}
+    own |= {_free(f"{name}_{end}", encoding) for name in encoding.target_names for end in ("low", "high")}
     if id_column is None:
         return [name for name in parts.names if name not in own and name not in encoding.source_columns][:1]
     found = resolve([id_column], parts.names, "column")
@@ -106,17 +106,39 @@ def _row_names(encoding: Encoding, parts: Parts, id_column: str | None) -> list[
 
 def _predicted(model: Any, encoding: Encoding, X: NDArray[Any], confidence: float) -> dict[str, pa.Array]:
     """Predictions, intervals and doubts as columns."""
-    found, columns = answers(model, encoding, X), {}
-    for i, (name, target) in enumerate(zip(encoding.target_names, encoding.targets, strict=True)):
-        own = found if found.ndim == 1 else found[:, i]
-        columns[name] = pa.array(own)
-        if not isinstance(target, Classes):
-            bounds = _interval(model, encoding, i, X, confidence)
-            bounds = np.exp(bounds) if isinstance(target, LogReal) else bounds
-            for end, bound in zip(("low", "high"), bounds.T, strict=True):
-                columns[f"{name}_{end}"] = pa.array(bound, pa.float64(), mask=~np.isfinite(bound))
+    columns: dict[str, pa.Array] = {}
+    if isinstance(encoding.targets[0], Classes):
+        columns[encoding.target_names[0]] = pa.array(answers(model, encoding, X))
+    else:
+        found = values(model, X)
+        ends = _intervals(model, encoding, X, found, confidence)
+        for i, (name, own) in enumerate(zip(encoding.target_names, brought_back(encoding, found).T, strict=True)):
+            columns[name] = pa.array(own)
+            for end, bounds in zip(("low", "high"), ends, strict=True):
+                own, unknown = brought_back(encoding, bounds)[:, i], ~np.isfinite(bounds[:, i])
+                columns[_free(f"{name}_{end}", encoding)] = pa.array(own, pa.float64(), mask=unknown)
     doubts = [None] * len(X) if encoding.design is None else outside(encoding, encoding.design, X)
-    return columns | {OUTSIDE: pa.array(doubts, pa.string())}
+    return columns | {_free(OUTSIDE, encoding): pa.array(doubts, pa.string())}
+
+
+def _intervals(
+    model: Any, encoding: Encoding, X: NDArray[Any], found: NDArray[np.float64], confidence: float
+) -> list[NDArray[np.float64]]:
+    """Lower and upper ends (m, targets) as the targets were learned; infinite where they are not known."""
+    if hasattr(model, "prediction_intervals"):
+        return list(model.prediction_intervals(X, confidence).T[:, :, None]) if len(X) else [found, found]
+    design = encoding.design
+    reach = np.full(found.shape[1], np.inf)
+    if design is not None and design.errors:
+        reach = np.array([design.reach(i, confidence) for i in range(found.shape[1])])
+    return [found - reach, found + reach]
+
+
+def _free(name: str, encoding: Encoding) -> str:
+    """A name that no target has."""
+    while name in encoding.target_names:
+        name += "_"
+    return name
 
 
 def _interval(model: Any, encoding: Encoding, target: int, X: NDArray[Any], confidence: float) -> NDArray[np.float64]:
