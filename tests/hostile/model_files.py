@@ -23,6 +23,11 @@ TABLE = (
     '"length": 2}, {"kind": "one-hot", "name": "c", "values": ["x", "y"]}], '
     '"targets": [{"kind": "real", "name": "t", "centre": 0.0, "scale": 1.0}], "notes": ["one"]}'
 )
+SEQUENCES = (
+    '{"columns": [{"kind": "letters", "name": "g", "letters": ["AC", "G", "ACT"]}, {"kind": "mutations", "name": "m", '
+    '"values": ["2KDW", "4AV"]}, {"kind": "bit", "name": "a", "values": ["no", "yes"]}], '
+    '"targets": [{"kind": "real", "name": "t", "centre": 0.0, "scale": 1.0}], "notes": []}'
+)
 
 
 def _fitted() -> dict[str, Any]:
@@ -34,7 +39,10 @@ def _fitted() -> dict[str, Any]:
     low, cv = sa.LowDegreeRegressor, sa.LowDegreeRegressorCV
     with_table = low(2, solver="cells").fit(bits, y[:, 0])
     with_table.table_encoding_ = TABLE
+    of_letters = sa.LettersRegressor(random_state=0).fit(bits, y[:, 0])
+    of_letters.table_encoding_ = SEQUENCES
     return {
+        "letters": of_letters,
         "dense network": sa.SparselyActivatedNetwork(*network),
         "sparse network": sa.SparselyActivatedNetwork(network[0], sp.csr_array(W), network[2]),
         "stack": sa.Stack(network[0][:3], [(W, network[2]), (rng.integers(-2, 3, (3, 7)), W[:3, 0], W[:3])]),

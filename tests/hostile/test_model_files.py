@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sparsact import registry
 
 bounded = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck))
-kinds = st.integers(0, 19)
+kinds = st.integers(0, 20)
 # Random numbers by a seed: examples are then spread evenly, and a failing one is named by two numbers.
 seeds = st.integers(0, 2**40)
 

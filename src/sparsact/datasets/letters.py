@@ -99,10 +99,15 @@ class Mutations:
     name: str
     values: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        if not all(re.fullmatch(r"[1-9][0-9]{0,8}[A-Z*-]{2,30}", value) for value in self.values):
+            raise ValueError("a site with its number and letters is spelled otherwise, such as 12AVG")
+
     @cached_property
     def by_site(self) -> dict[int, str]:
         """Letters by the number of the site."""
-        return {int(value.rstrip("*-ABCDEFGHIJKLMNOPQRSTUVWXYZ")): value.lstrip("0123456789") for value in self.values}
+        letters = [value.lstrip("0123456789") for value in self.values]
+        return {int(value.removesuffix(own)): own for value, own in zip(self.values, letters, strict=True)}
 
     @property
     def sites(self) -> tuple[tuple[str, str], ...]:

@@ -15,7 +15,7 @@ from sparsact.learners.letters.stacking import isotonic, stacking_weights
 
 MARGIN = 0.05  # of the range, beyond which the logit takes the range to end
 SKEW = 0.05  # of the standard deviation, where the inverse hyperbolic sine turns from linear to logarithmic
-FEW_ROWS = 3_000
+FEW_ROWS = 1_000
 FOLDS = 5
 FOLDS_OF_MANY = 3  # of processes: a third of many rows is no loss
 

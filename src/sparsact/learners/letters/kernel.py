@@ -31,6 +31,7 @@ SHARED = (0.0, 0.0)  # logit of s
 NUGGET = (-2.0, 0.5)  # logit of h
 SCALES = (np.log(0.35), 1.0)  # logarithm of lambda
 DEVIATION = 0.15  # standard deviation of e
+PLAIN_DEVIATION = 0.5  # the same where each letter is a feature of its own, and nothing else is known of it
 FIRST_NOISE = np.log(0.2)
 LEAST_NOISE = 1e-5
 
@@ -134,6 +135,7 @@ def prior(features: Sequence[Array]) -> tuple[Array, Array]:
     """Means and precisions (k,) of the normal prior of the parameters."""
     pieces = [VARIANCE, NOISE]
     for of_site in features:
-        pieces += [SHARED, NUGGET, *[SCALES] * of_site.shape[1], *[(0.0, DEVIATION**-2)] * of_site.size]
+        deviation = DEVIATION if of_site.shape[1] < len(of_site) else PLAIN_DEVIATION
+        pieces += [SHARED, NUGGET, *[SCALES] * of_site.shape[1], *[(0.0, deviation**-2)] * of_site.size]
     means, precisions = np.array(pieces).T
     return means.copy(), precisions.copy()

@@ -18,9 +18,9 @@ RATE = 2e-3
 DECAY = 1e-3  # of weights, at each step, times the rate
 MOMENTS = (0.9, 0.999)  # of Adam
 FEATURE_SCALE = 0.5  # of features next to indicators of letters
-UPDATES = 5_000  # about so many steps are made, in no more than 120 epochs and no fewer than 12
-EPOCHS = (12, 120)
-PATIENCE = 25  # epochs without a better fold before all stop
+UPDATES = 4_000  # about so many steps are made, in no fewer than 12 epochs and no more than 400
+EPOCHS = (12, 400)
+PATIENCE = 80  # epochs without a better fold before all stop
 AT_ONCE = 4_096  # rows of a prediction
 
 
