@@ -68,6 +68,9 @@ class FitOptions:
                 "leave one of the two out."
             )
         object.__setattr__(self, "censor", _bounds(self.censor))
+        if self.asks_for_measurement and (self.given or self.model not in ("auto", "latent")):
+            other = f"{self.given[0]} is given" if self.given else f"model {self.model} has neither"
+            raise ValueError(f"link and censor are of measurement models, and {other}; leave one of the two out.")
         decided = [name for name in ("columns", "ignore", "strict", "task") if name in self.changed]
         if self.encoding is not None and decided:
             raise ValueError(f"an encoding is given, which decides about {' and '.join(decided)}; leave one out.")
@@ -76,6 +79,11 @@ class FitOptions:
     def bounds(self) -> Any:
         """The bounds of measurements as :class:`sparsact.LatentRegressor` takes them."""
         return None if self.censor == "none" else self.censor
+
+    @property
+    def asks_for_measurement(self) -> bool:
+        """Whether a curve or bounds of measurements are named."""
+        return self.link != "identity" or self.censor not in ("auto", "none")
 
     @property
     def given(self) -> tuple[str, ...]:
