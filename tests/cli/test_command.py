@@ -188,7 +188,7 @@ def test_the_model_does_not_depend_on_the_folds_or_the_seed(capsys, folder, tmp_
         (
             "a,y\n0,1\n1,2\n",
             ["--model", "forest"],
-            "'forest' is not one of 'auto', 'low-degree', 'sparse', 'gp', 'lsh'",
+            "'forest' is not one of 'auto', 'low-degree', 'sparse', 'gp', 'latent', 'lsh'",
         ),
         ("a,y\n0,1\n1,2\n", ["--model", "lsh", "--degree", "3"], "degree 3 is of low-degree models"),
         ("a,y\n0,1\n1,2\n", ["--model", "lsh", "--alpha", "0.5"], "alpha 0.5 is of low-degree models"),

@@ -117,11 +117,33 @@ def test_other_bounds_are_refused(censor):
         FitOptions(target=("y",), censor=censor)
 
 
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"model": "gp", "link": "log"}, "link and censor are of measurement models, and model gp has neither"),
+        ({"degree": 2, "censor": "0,"}, "link and censor are of measurement models, and degree is given"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(options, line):
+    with pytest.raises(ValueError, match=line):
+        FitOptions(target=("y",), **options)
+
+
+def test_a_floor_that_leaves_a_fold_nothing_is_only_noted():
+    table, _, _ = behind_floor(0.5, m=100)
+    table["y"] = 0.0
+    table.loc[:2, "y"] = [1.0, 2.0, 3.0]
+    folds = sa.fit_table(table, "y", folds=2)
+    assert any("97% of the rows have 'y' at exactly 0" in note for note in folds.encoding.notes)
+
+
 def test_tables_that_have_no_latent_are_refused():
     table, _, _ = behind_floor(0.5, m=60)
     with pytest.raises(ValueError, match=r"a measurement model needs numbers to predict, and these are classes"):
         sa.fit_table(table.assign(y=np.where(table["a"] > 0, "yes", "no")), "y", model="latent")
     with pytest.raises(ValueError, match=r"a measurement model is one function of columns of bits"):
         sa.fit_table(table.assign(f=np.random.default_rng(0).normal(size=60)), "y", model="latent")
+    with pytest.raises(ValueError, match=r"link and censor are of measurement models, of one target of numbers"):
+        sa.fit_table(table.assign(f=np.random.default_rng(0).normal(size=60)), "y", link="log")
     with pytest.raises(ValueError, match=r"no row is at the lower bound -99"):
         sa.fit_table(table, "y", model="latent", censor=(-99.0, None))

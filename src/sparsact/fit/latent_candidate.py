@@ -66,13 +66,19 @@ class LatentInfo:
 
 def is_wanted(table: Table, options: FitOptions, sample: RowSample) -> bool:
     """Whether a bound or a link was asked for, or rows are seen to be pinned at a bound."""
-    if options.model != "auto" or options.given or options.weighted or not is_possible(table):
+    if options.model != "auto":
         return options.model == "latent"
-    return (
-        options.link != "identity"
-        or options.censor not in ("auto", "none")
-        or bool(pinned_notes(table, options, sample))
-    )
+    if options.asks_for_measurement and not is_possible(table):
+        raise ValueError(
+            "link and censor are of measurement models, of one target of numbers and columns of bits, and this table "
+            "has others; leave them out, or name one target and columns of two values."
+        )
+    if options.asks_for_measurement or options.given or options.weighted or not is_possible(table):
+        return options.asks_for_measurement
+    _, y, folds = sample.rows()
+    lower, upper = pinned(y, np.ones(len(y))) if options.censor == "auto" else (-np.inf, np.inf)
+    between = (y > lower) & (y < upper)
+    return not between.all() and all(between[folds != fold].any() for fold in range(options.folds))
 
 
 def is_possible(table: Table) -> bool:

@@ -84,6 +84,10 @@ class FitOptions:
         if self.task == "classification" and (self.weighted or self.log_target):
             raise ValueError("weights, sigma and log_target are for targets of numbers; leave them out for classes.")
         object.__setattr__(self, "censor", _bounds(self.censor))
+        if self.asks_for_measurement and (self.given or self.weighted or self.model not in ("auto", "latent")):
+            other = f"{self.given[0]} is given" if self.given else f"model {self.model} has neither"
+            other = "they take no weights of rows" if self.weighted else other
+            raise ValueError(f"link and censor are of measurement models, and {other}; leave one of the two out.")
         decided = [name for name in ("columns", "ignore", "strict", "task", "wild_type") if name in self.changed]
         if self.encoding is not None and decided:
             raise ValueError(f"an encoding is given, which decides about {' and '.join(decided)}; leave one out.")
@@ -92,6 +96,11 @@ class FitOptions:
     def bounds(self) -> Any:
         """The bounds of measurements as :class:`sparsact.LatentRegressor` takes them."""
         return None if self.censor == "none" else self.censor
+
+    @property
+    def asks_for_measurement(self) -> bool:
+        """Whether a curve or bounds of measurements are named."""
+        return self.link != "identity" or self.censor not in ("auto", "none")
 
     @property
     def given(self) -> tuple[str, ...]:

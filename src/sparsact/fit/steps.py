@@ -89,7 +89,8 @@ class FitSteps:
                 design = sums.design.design(np.empty((0, 0)))
                 notes = warnings(encoding, X, y) + design_notes(encoding, design, everything)
                 encoding = replace(encoding, notes=(*notes, *encoding.notes))
-            encoding = replace(encoding, notes=(*encoding.notes, *pinned_notes(table, options, sums.sample)))
+            found = dict.fromkeys((*encoding.notes, *pinned_notes(table, options, sums.sample)))
+            encoding = replace(encoding, notes=tuple(found))
             if choices.kind in models:
                 model, held_out = models[choices.kind], scores[choices.kind]
                 rows, targets = self._of_rows(sums.sample, held_out, selected)

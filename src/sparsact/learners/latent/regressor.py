@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparsact.hypercube import n_subsets
+from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.latent.fitted import FittedLatent
 from sparsact.learners.latent.fitting import MeasuredRows, fitted_gp, fitted_polynomial
 from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate, chosen, degrees_to_try
@@ -21,6 +22,7 @@ from sparsact.learners.points import Encoding, kernel_dtype, median_cuts, recogn
 from sparsact.transaction import transaction
 from sparsact.validation.estimators import checked_rows, checked_sample_weight, weights_as_counts
 
+_SQUARED_MONOMIALS = 1e5  # of a typical product
 LINK_NAMES = ("identity", "log", "sigmoid", "monotone")  # from the simplest on
 
 
@@ -153,11 +155,12 @@ class LatentRegressor(RegressorMixin, FittedLatent, BaseEstimator):  # type: ign
         rows = self._rows(X, y, sample_weight)
         self.n_censored_ = int(np.count_nonzero(rows.targets.side))
         alpha = None if isinstance(self.alpha, str) else float(self.alpha)
-        self.link_, self.degree_, self.candidates_ = self._selected(rows, alpha, rng)
-        if self.latent == "gp":
-            self._fitted = fitted_gp(rows, self.link_, self.degree_, self.kernel, rng)
-        else:
-            self._fitted = fitted_polynomial(rows, self.link_, self.degree_, alpha)
+        with blas_threads(len(rows.bits) * _SQUARED_MONOMIALS):
+            self.link_, self.degree_, self.candidates_ = self._selected(rows, alpha, rng)
+            if self.latent == "gp":
+                self._fitted = fitted_gp(rows, self.link_, self.degree_, self.kernel, rng)
+            else:
+                self._fitted = fitted_polynomial(rows, self.link_, self.degree_, alpha)
         parameters = len(self.subsets_) if self.latent == "low-degree" else 0
         self._freedom = max(rows.targets.measured - parameters, 1.0) if parameters else np.inf
 
