@@ -6,9 +6,10 @@ import numpy as np
 
 from sparsact.datasets import Encoding
 from sparsact.datasets.columns import Bit, Classes, Real
+from sparsact.fit.choices import Choices, LowDegreeInfo
 from sparsact.fit.explain import TargetResult, Term
 from sparsact.fit.layout import ColumnWeight, LayoutInfo, TriedLayout
-from sparsact.fit.result import Choices, FitResult, LowDegreeInfo, Resources
+from sparsact.fit.result import FitResult, Resources
 from sparsact.fit.scores import CandidateModel, Confusion, CVCandidate, FoldScores
 
 

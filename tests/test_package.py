@@ -279,7 +279,7 @@ def test_no_two_classes_share_a_name():
 
 # Lines and files of each package, and the share of imports in the library's code. Lower them when you make it smaller;
 # who needs more says in a decision record what for.
-BUDGETS = {"src/sparsact": (49_750, 303), "papers/src": (14_550, 83), "benchmarks": (5_000, 43)}
+BUDGETS = {"src/sparsact": (50_370, 308), "papers/src": (14_550, 83), "benchmarks": (5_270, 44)}
 IMPORTS = 0.12
 
 

@@ -12,8 +12,8 @@ from sklearn.metrics import mean_squared_error, r2_score
 
 import sparsact as sa
 from sparsact.fit import ensemble, tree_candidate
+from sparsact.fit.choices import TREES
 from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.result import TREES
 from sparsact.fit.sums import RowSample
 from sparsact.hypercube import points, signs_to_bits
 from sparsact.learners.cube_ensemble import stacking_weights

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Real
+from sparsact.fit.choices import NAMES, TREES, Choices
 from sparsact.fit.explain import function_names
 from sparsact.fit.gp_candidate import MOST_COLUMNS
 from sparsact.fit.options import FitOptions
-from sparsact.fit.result import NAMES, TREES, Choices
 from sparsact.fit.scores import CandidateModel, CVCandidate, FoldScores
 from sparsact.hypercube import n_subsets
 from sparsact.learners import LowDegreeRegressorCV

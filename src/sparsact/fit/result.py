@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,8 @@ from numpy.typing import NDArray
 
 from sparsact import files
 from sparsact.extras import EXTRAS, missing
-from sparsact.fit.scores import CandidateModel, Confusion, CVCandidate, Gain, Scores, gains
+from sparsact.fit.choices import NAMES, TREES, Choices
+from sparsact.fit.scores import Confusion, Scores
 from sparsact.notebook import html_table
 from sparsact.reports.amounts import duration, size
 
@@ -22,94 +22,8 @@ if TYPE_CHECKING:
     from sparsact.fit.layout import LayoutInfo
     from sparsact.fit.network_candidate import NetworkInfo
 
-NAMES = {  # kinds besides "low-degree"
-    "sparse": "a sparse polynomial",
-    "gp": "a Gaussian process",
-    "lsh": "hash tables (LSH)",
-    "network": "a sparsely activated network",
-    "ensemble": "an ensemble of models",
-}
-TREES = "boosted trees, for comparison"  # never the choice
-CHOSEN_TERMS = (
-    "These rows have chosen the terms, each significant among all products that were searched (5 %, Bonferroni), so "
-    "that intervals of weak ones are a little too narrow."
-)
-MEAN_TERMS = (
-    "The effects are those of the weighted mean of the models, exactly. Their 95 % intervals are the posterior ones of "
-    "its best Gaussian process, widened by the distance of its effects from the mean's."
-)
-POSTERIOR_TERMS = (
-    "The effects are posterior means, with 95 % posterior intervals; those of weak effects lean on the prior, which "
-    "expects them to be small."
-)
 TERMS_SHOWN = 8
-LEAST_WEIGHT = 0.005  # that is told
 FEW_ROWS = 200
-
-
-@dataclass(frozen=True)
-class LowDegreeInfo:
-    """A polynomial: its degree and penalty, chosen by cross-validation unless they are among ``given``, its solver."""
-
-    degree: int
-    alpha: float
-    n_monomials: int
-    solver: str
-    solver_reason: str
-    given: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What was chosen, from what, and why.
-
-    ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
-    ``candidates`` are the degrees and penalties of polynomials. ``kind`` is ``"low-degree"``, ``"sparse"``,
-    ``"gp"``, ``"lsh"``, ``"network"`` or ``"ensemble"``; ``low_degree`` is that of a polynomial, else None, and
-    ``weights`` are those of the models of an ensemble.
-    """
-
-    reason: str
-    models: tuple[CandidateModel, ...]
-    candidates: tuple[CVCandidate, ...]
-    kind: str = "low-degree"
-    low_degree: LowDegreeInfo | None = None
-    weights: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """The chosen model."""
-        degree = "" if self.low_degree is None else f"degree {self.low_degree.degree}"
-        return f"{NAMES[self.kind]} of {degree}" if self.kind == "sparse" else degree or NAMES[self.kind]
-
-    @property
-    def terms_of(self) -> str:
-        """Whose the terms of the targets are, in a sentence."""
-        if self.kind == "sparse":
-            return CHOSEN_TERMS
-        if self.kind in ("gp", "ensemble"):
-            return POSTERIOR_TERMS if self.kind == "gp" else MEAN_TERMS
-        if self.low_degree is not None:
-            return ""
-        polynomial = next(model for model in self.models if model.name.startswith("degree"))
-        return f"The effects are those of the polynomial of {polynomial.name}, whose held-out R² is {polynomial.r2}."
-
-    @property
-    def shares(self) -> str:
-        """The models of an ensemble with their weights, the largest first."""
-        ranked = sorted(self.weights.items(), key=lambda pair: -pair[1])
-        return ", ".join(f"{100 * weight:.0f} % {name}" for name, weight in ranked if weight >= LEAST_WEIGHT)
-
-    @property
-    def highest_tried(self) -> int:
-        """The highest degree among the candidates."""
-        return max(candidate.degree for candidate in self.candidates)
-
-    @property
-    def gains(self) -> tuple[Gain, ...]:
-        """What each degree adds to the held-out R2, up to the chosen one, or to the highest that was tried."""
-        highest = self.low_degree.degree if self.low_degree and self.kind == "low-degree" else self.highest_tried
-        return gains(self.candidates, highest)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
 from sparsact.environment import versions
 from sparsact.fit.checkpoint import Checkpoint, Pass
+from sparsact.fit.choices import LowDegreeInfo
 from sparsact.fit.choose import (
     Selected,
     best_of_fold,
@@ -39,7 +40,7 @@ from sparsact.fit.network_candidate import (
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import OnRows, Stages
 from sparsact.fit.reading import check_targets, warnings
-from sparsact.fit.result import FitResult, LowDegreeInfo, Resources
+from sparsact.fit.result import FitResult, Resources
 from sparsact.fit.scores import CVCandidate, FoldScores
 from sparsact.fit.sparse_candidate import fitted_sparse
 from sparsact.fit.sums import MAX_HELD_OUT, FoldSums, Prediction, RowSample, as_numbers
