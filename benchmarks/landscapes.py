@@ -55,7 +55,7 @@ POELWIJK = "landscapes/poelwijk2019_eqfp611_2e13.csv.gz"
 
 
 @dataclass(frozen=True)
-class Portion:
+class LandscapeTask:
     """Training rows of a table: a share of them or, for configurations, a number; and the seed that draws them."""
 
     table: str
@@ -212,15 +212,17 @@ PEERS = {
 SIDES = {OURS: ours, **PEERS}
 
 
-def tasks(quick: bool, repeats: int) -> list[Portion]:
+def tasks(quick: bool, repeats: int) -> list[LandscapeTask]:
     """All of them, the cheap ones first."""
     if quick:
-        return [Portion("LLVM", 0.05, 0), Portion("x264", 16, 0)]
-    shares = [Portion(name, share, seed) for share in SHARES for seed in range(repeats) for name in TABLES]
-    return [Portion(name, m, seed) for name in DEEPPERF for m in DEEPPERF[name] for seed in range(repeats)] + shares
+        return [LandscapeTask("LLVM", 0.05, 0), LandscapeTask("x264", 16, 0)]
+    shares = [LandscapeTask(name, share, seed) for share in SHARES for seed in range(repeats) for name in TABLES]
+    return [
+        LandscapeTask(name, m, seed) for name in DEEPPERF for m in DEEPPERF[name] for seed in range(repeats)
+    ] + shares
 
 
-def measured(task: Portion, side: str) -> dict[str, Any]:
+def measured(task: LandscapeTask, side: str) -> dict[str, Any]:
     """Error and seconds of the processor of one side."""
     X, y, new, actual = task.split()
     start = time.process_time()
@@ -230,7 +232,7 @@ def measured(task: Portion, side: str) -> dict[str, Any]:
     return {**asdict(task), "side": side, "error": error, "seconds": took}
 
 
-def measure(tasks: Sequence[Portion], sides: Sequence[str], kept: Path | None) -> Iterator[dict[str, Any]]:
+def measure(tasks: Sequence[LandscapeTask], sides: Sequence[str], kept: Path | None) -> Iterator[dict[str, Any]]:
     """A row for each task and side; those that the file has are read from it."""
     known = list(map(json.loads, kept.read_text().splitlines())) if kept and kept.exists() else []
     for task in tasks:
@@ -247,9 +249,9 @@ def measure(tasks: Sequence[Portion], sides: Sequence[str], kept: Path | None) -
 
 def figures(rows: Sequence[dict[str, Any]]) -> Iterator[Figure]:
     """Errors of every task, means over its seeds, and the bars."""
-    errors: dict[Portion, dict[str, float]] = {}
+    errors: dict[LandscapeTask, dict[str, float]] = {}
     for row in rows:
-        errors.setdefault(Portion(row["table"], row["rows"], row["seed"]), {})[row["side"]] = row["error"]
+        errors.setdefault(LandscapeTask(row["table"], row["rows"], row["seed"]), {})[row["side"]] = row["error"]
     ratios: dict[float, list[float]] = {}
     for work in dict.fromkeys(task.work for task in errors):
         drawn = {task: of_side for task, of_side in errors.items() if task.work == work}

@@ -35,7 +35,7 @@ EXTRAS = (
     "rich",
     "typer",
 )
-IMPORTED_AS = {"scikit_learn": "sklearn"}
+IMPORTED_AS = {"scikit_learn": "sklearn", "xgboost_cpu": "xgboost"}
 BROUGHT_ALONG = {"joblib", "threadpoolctl"}  # by scikit-learn
 
 

@@ -128,15 +128,15 @@ def _show_function(model: Any, encoding: Any, top: int, as_json: bool, from_refe
     found: dict[str, Any]
     if hasattr(model, "weights_"):
         found = {"weights": model.weights_}
-        described = ", ".join(f"{name} {weight:.3g}" for name, weight in model.weights_.items() if weight)
+        described = ": " + ", ".join(f"{name} {weight:.3g}" for name, weight in model.weights_.items() if weight)
     else:
         found = {"noise_variance": model.noise_variance_, "rows": len(model.X_train_)}
-        described = f"{len(model.X_train_):,} distinct rows, noise of deviation {model.noise_variance_**0.5:.4g}"
+        described = f" and {len(model.X_train_):,} distinct rows, noise of deviation {model.noise_variance_**0.5:.4g}"
     if as_json:
         found = {"columns": columns, "notes": list(encoding.notes), **found, "targets": [target], **from_reference}
         typer.echo(json.dumps({"kind": type(model).__name__, **found}, allow_nan=False))
         return
-    terminal().print(shown(f"{type(model).__name__} of {len(columns)} columns: {described}"))
+    terminal().print(shown(f"{type(model).__name__} of {len(columns)} columns{described}"))
     _print_terms(target)
     _print_from_reference(from_reference)
 

@@ -87,10 +87,10 @@ class FitSteps:
             if options.encoding is None:
                 everything = X if sums.sample.is_complete else None
                 design = sums.design.design(np.empty((0, 0)))
-                notes = warnings(encoding, X, y) + design_notes(encoding, design, everything)
-                encoding = replace(encoding, notes=(*notes, *encoding.notes))
-            found = dict.fromkeys((*encoding.notes, *pinned_notes(table, options, sums.sample)))
-            encoding = replace(encoding, notes=tuple(found))
+                first = warnings(encoding, X, y) + design_notes(encoding, design, everything)
+                encoding = replace(encoding, notes=(*first, *encoding.notes))
+            notes = dict.fromkeys((*encoding.notes, *pinned_notes(table, options, sums.sample)))
+            encoding = replace(encoding, notes=tuple(notes))
             if choices.kind in models:
                 model, held_out = models[choices.kind], scores[choices.kind]
                 rows, targets = self._of_rows(sums.sample, held_out, selected)
