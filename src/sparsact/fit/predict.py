@@ -56,8 +56,8 @@ def predict_table(model: Any, data: Data, *, id_column: str | None = None, confi
     Examples
     --------
     >>> import sparsact as sa
-    >>> table = {"name": ["w", "x", "y", "z"] * 9, "a": [0, 1, 0, 1] * 9, "b": [0, 0, 1, 1] * 9, "y": [0, 1, 1, 2] * 9}
-    >>> result = sa.fit_table(pa.table(table), "y", model="low-degree")
+    >>> table = {"a": [0, 1, 0, 1] * 9, "b": [0, 0, 1, 1] * 9, "y": [0, 1, 1, 2] * 9}
+    >>> result = sa.fit_table(pa.table(table), "y", degree=1, alpha=0.0)
     >>> found = sa.predict_table(result, pa.table({"name": ["new"], "a": [1], "b": [1]}))
     >>> found.column_names
     ['name', 'y', 'y_low', 'y_high', 'outside']
