@@ -263,13 +263,17 @@ class Encoding:
                 found.append((column.name, column.values))
         return tuple(found)
 
+    @property
+    def bits_of_sites(self) -> tuple[int, ...]:
+        """Bits of each site."""
+        mutated = {name for column in self.columns if isinstance(column, Mutations) for name, _ in column.sites}
+        return tuple(len(letters) - (len(letters) == 2 or name in mutated) for name, letters in self.sites)
+
     def letters(self, X: Points) -> NDArray[np.str_]:
         """Letters (m, sites) of points X of bits."""
-        mutated = {name for column in self.columns if isinstance(column, Mutations) for name, _ in column.sites}
         found: list[NDArray[np.str_]] = []
         first = 0
-        for name, letters in self.sites:
-            n_bits = len(letters) - (len(letters) == 2 or name in mutated)
+        for (_, letters), n_bits in zip(self.sites, self.bits_of_sites, strict=True):
             bits = X[:, first : first + n_bits].astype(bool)
             places = bits.argmax(axis=1) + (n_bits < len(letters))
             found.append(np.array(letters)[np.where(bits.any(axis=1), places, 0)])

@@ -35,13 +35,10 @@ class DesignSums:
         self.seen = np.full((2, 2, n, n), n > MOST_BITS)  # by values of the first bit and of the second
         self.seen[..., np.tri(n, dtype=bool)] = True  # each pair once
         start = 0
-        for column in encoding.columns:
-            if isinstance(column, Real):
-                continue
-            stop = start + len(column.features)
-            if isinstance(column, OneHot):  # of which one is 1
-                self.seen[..., start:stop, start:stop] = True
-            start = stop
+        for n_bits in encoding.bits_of_sites:
+            if n_bits > 1:  # of which one is 1 at most
+                self.seen[..., start : start + n_bits, start : start + n_bits] = True
+            start += n_bits
         self.low, self.high = np.full(n_real, np.inf), np.full(n_real, -np.inf)
 
     def empty(self) -> DesignSums:
@@ -89,8 +86,10 @@ def bit_values(encoding: Encoding) -> list[tuple[str, str]]:
             named.append((f"{column.name}={column.values[0]}", f"{column.name}={column.values[-1]}"))
         elif isinstance(column, OneHot):
             named += [(f"{column.name}≠{value}", f"{column.name}={value}") for value in column.values]
-        elif not isinstance(column, Real):
+        elif isinstance(column, BitString):
             named += [(f"{feature}=0", f"{feature}=1") for feature in column.features]
+        elif not isinstance(column, Real):  # features of letters have the letter in their names
+            named += [(f"not {feature}", feature) for feature in column.features]
     return named
 
 

@@ -144,11 +144,15 @@ def latent_targets(
     targets: Sequence[TargetResult], model: Any, encoding: Encoding, X: NDArray[Any]
 ) -> tuple[TargetResult, ...]:
     """The target with the effects of the latent, and influences of the columns on what is measured."""
-    n_terms = len(model.subsets_) if model.latent == "low-degree" else TERMS
+    from scipy.stats import false_discovery_control  # loads slowly
+
+    terms = gp_terms(model, encoding, len(model.subsets_) if model.latent == "low-degree" else TERMS)
+    if model.latent == "low-degree" and terms:
+        tested = [1.0 if term.q_value is None else term.q_value for term in terms]
+        adjusted = false_discovery_control(tested).tolist()
+        terms = tuple(replace(term, q_value=q_value) for term, q_value in zip(terms, adjusted, strict=True))
     by_column = tuple(zip(encoding.feature_names, influences(model, X)[0].tolist(), strict=True))
-    return tuple(
-        replace(one, terms=gp_terms(model, encoding, n_terms)[:TERMS], influences=by_column) for one in targets
-    )
+    return tuple(replace(one, terms=terms[:TERMS], influences=by_column) for one in targets)
 
 
 def latent_info(model: Any, X: NDArray[Any], y: NDArray[np.float64]) -> LatentInfo:

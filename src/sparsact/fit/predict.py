@@ -14,7 +14,7 @@ from sparsact.datasets.columns import Classes
 from sparsact.datasets.extrapolation import outside
 from sparsact.datasets.parts import Data, Parts, resolve
 from sparsact.datasets.tables import BATCH_ROWS, Table
-from sparsact.fit.sums import answers, brought_back, values
+from sparsact.fit.sums import answers, brought_back, inputs, values
 from sparsact.validation.parameters import checked_probability
 
 OUTSIDE = "outside"
@@ -110,7 +110,7 @@ def _predicted(model: Any, encoding: Encoding, X: NDArray[Any], confidence: floa
     if isinstance(encoding.targets[0], Classes):
         columns[encoding.target_names[0]] = pa.array(answers(model, encoding, X))
     else:
-        found = values(model, X)
+        found = values(model, inputs(model, encoding, X))
         ends = _intervals(model, encoding, X, found, confidence)
         for i, (name, own) in enumerate(zip(encoding.target_names, brought_back(encoding, found).T, strict=True)):
             columns[name] = pa.array(own)
@@ -147,4 +147,4 @@ def _interval(model: Any, encoding: Encoding, target: int, X: NDArray[Any], conf
         return np.asarray(model.prediction_intervals(X, confidence)) if len(X) else np.empty((0, 2))
     design = encoding.design
     reach = np.inf if design is None or not design.errors else design.reach(target, confidence)
-    return values(model, X)[:, [target]] + [-reach, reach]
+    return values(model, inputs(model, encoding, X))[:, [target]] + [-reach, reach]

@@ -250,6 +250,11 @@ def values(model: Any, X: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(value(X), dtype=np.float64).reshape(len(X), -1)
 
 
+def inputs(model: Any, encoding: Encoding, X: NDArray[Any]) -> NDArray[Any]:
+    """Encoded rows as a model takes them: as letters, if it is one of letters."""
+    return encoding.letters(X) if hasattr(model, "letters_") else X
+
+
 def _n_functions(model: Any) -> int:
     if hasattr(model, "intercept_"):
         return len(np.atleast_1d(model.intercept_))
@@ -261,7 +266,7 @@ def _n_functions(model: Any) -> int:
 
 def answers(model: Any, encoding: Encoding, X: NDArray[Any]) -> NDArray[Any]:
     """Predictions for encoded rows: numbers, (m,) or (m, targets), or names of classes."""
-    found = brought_back(encoding, values(model, encoding.letters(X) if hasattr(model, "letters_") else X))
+    found = brought_back(encoding, values(model, inputs(model, encoding, X)))
     target = encoding.targets[0]
     if isinstance(target, Classes):
         return np.array(target.values)[class_numbers(found)]

@@ -167,10 +167,15 @@ def _models(result: FitResult, target: TargetResult) -> dict[str, FoldScores]:
     return {f"chosen: {result.choices.name}": target.r2, "degree 1 (linear)": target.linear_r2}
 
 
+def _of_processes(result: FitResult) -> bool:
+    """Whether intervals are those of a posterior."""
+    return result.choices.kind in ("gp", "ensemble") or (result.latent is not None and result.latent.kind == "gp")
+
+
 def _interval_note(result: FitResult, target: TargetResult) -> str:
     if all(term.low is None for term in target.terms):
         return "Intervals are not known for this fit."
-    significant = SIGNIFICANT + (BY_POSTERIOR if result.choices.kind == "gp" else BY_TESTS)
+    significant = SIGNIFICANT + (BY_POSTERIOR if _of_processes(result) else BY_TESTS)
     if any(not term.identified for term in target.terms):
         return (
             f"{significant} A hollow mark is an effect that these rows do not identify: other products can take its "
