@@ -11,7 +11,7 @@ letters, two hidden layers, and stop early; the Gaussian process knows of two le
 Bars: below the best peer, and 1.05 times the figures of the issue that asked for this. Seconds are of processor time,
 on one thread. Rows of --kept are not measured again.
 
-    python -m benchmarks.letters [--quick] [--kept cells.jsonl] [--only PhoQ ...] [--out results/letters.jsonl]
+    python -m benchmarks.letters [--quick] [--only PhoQ ...] [--kept results/letters_cells.jsonl] [--out letters.jsonl]
 """
 
 from __future__ import annotations
