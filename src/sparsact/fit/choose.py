@@ -155,7 +155,7 @@ def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple
         return (), f"{' and '.join(given)} {'were' if len(given) > 1 else 'was'} given"
     kinds: tuple[str, ...] = ("lsh",) if table.encoding.real and not several_passes else ()
     if one_function and on_cube:
-        kinds += ("sparse", "gp", "ensemble") if of_numbers and narrow else ("sparse",)
+        kinds += ("sparse", "gp", "ensemble") if of_numbers and narrow and not letters else ("sparse",)
         kinds += ("letters",) if letters and options.groups is None else ()
     if n_rows in ROWS_FOR_NETWORKS and one_function:
         kinds += ("network",)
