@@ -77,8 +77,8 @@ class FitSteps:
             if options.encoding is None:
                 notes = warnings(encoding, *sums.sample.rows()[:2])
                 encoding = replace(encoding, notes=(*notes, *encoding.notes))
-            found = dict.fromkeys((*encoding.notes, *pinned_notes(table, options, sums.sample)))
-            encoding = replace(encoding, notes=tuple(found))
+            told = dict.fromkeys((*encoding.notes, *pinned_notes(table, options, sums.sample)))
+            encoding = replace(encoding, notes=tuple(told))
             if choices.kind in models:
                 model, held_out = models[choices.kind], scores[choices.kind]
                 rows, targets = self._of_rows(sums.sample, held_out, selected)
