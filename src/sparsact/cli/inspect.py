@@ -95,7 +95,7 @@ def inspect_model(
         from sparsact.fit.reference import reference_effects
 
         from_reference["reference_effects"] = reference_effects(learned, encoding, reference, top=top)
-    if hasattr(learned, "kernel_") or hasattr(learned, "weights_"):
+    if not hasattr(learned, "n_samples_seen_") and network is None:
         _show_function(learned, encoding, top, as_json, from_reference)
         return
     if not hasattr(learned, "n_samples_seen_"):
@@ -120,15 +120,16 @@ def inspect_model(
 
 
 def _show_function(model: Any, encoding: Any, top: int, as_json: bool, from_reference: dict[str, Any]) -> None:
-    """The strongest effects under a Gaussian process or an ensemble, with posterior intervals."""
-    from sparsact.fit.gp_candidate import gp_terms
-
-    terms = [term.to_dict() for term in gp_terms(model, encoding, top)]
-    target, columns = {"name": encoding.target_names[0], "terms": terms}, list(encoding.feature_names)
+    """What a Gaussian process, an ensemble, a measurement model or a model of letters is, and its strongest effects."""
+    terms, columns = _terms_of(model, encoding, top), list(encoding.feature_names)
+    target = {"name": encoding.target_names[0], "terms": [term.to_dict() for term in terms]}
     found: dict[str, Any]
     if hasattr(model, "weights_"):
         found = {"weights": model.weights_}
         described = ": " + ", ".join(f"{name} {weight:.3g}" for name, weight in model.weights_.items() if weight)
+    elif hasattr(model, "link_"):
+        found = {"latent": model.latent, "link": model.link_, "bounds": model.censoring_}
+        described = f": latent {model.latent}, link {model.link_}, bounds {model.censoring_}"
     else:
         found = {"noise_variance": model.noise_variance_, "rows": len(model.X_train_)}
         described = f" and {len(model.X_train_):,} distinct rows, noise of deviation {model.noise_variance_**0.5:.4g}"
@@ -139,6 +140,17 @@ def _show_function(model: Any, encoding: Any, top: int, as_json: bool, from_refe
     terminal().print(shown(f"{type(model).__name__} of {len(columns)} columns{described}"))
     _print_terms(target)
     _print_from_reference(from_reference)
+
+
+def _terms_of(model: Any, encoding: Any, top: int) -> Any:
+    """The strongest effects; of letters in the mean over all combinations of the others, equally often."""
+    from sparsact.fit.gp_candidate import gp_terms
+    from sparsact.fit.letters_candidate import terms_of_letters
+
+    if hasattr(model, "letters_"):
+        letters = [letters for _, letters in encoding.sites]
+        return terms_of_letters(model.anova(letters=letters), encoding.sites, top)
+    return gp_terms(model, encoding, top)
 
 
 def _show_units(model: Any, encoding: Any, top: int, as_json: bool) -> None:

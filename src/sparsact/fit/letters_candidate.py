@@ -16,6 +16,7 @@ from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample
 from sparsact.fit.term import Term
+from sparsact.fourier.hoeffding import Anova
 from sparsact.learners import LettersRegressor
 from sparsact.learners.letters.regressor import LARGEST_GRID
 
@@ -55,13 +56,19 @@ def explained_letters(
     counts = [(column[:, None] == np.array(letters)).sum(axis=0) for letters, column in zip(known, rows, strict=True)]
     found = model.anova(counts, known)
 
-    def label(site: int, letter: int) -> str:
-        return f"{sites[site][0]}={sites[site][1][letter]}"
-
-    terms = tuple(
-        Term(tuple(label(*pair) for pair in zip(sites, letters, strict=True)), effect, n_bits=0)
-        for sites, letters, effect in found.top_effects(TERMS)
-    )
+    terms = terms_of_letters(found, sites, TERMS)
     by_site = tuple(zip((name for name, _ in sites), found.variance_by_site().tolist(), strict=True))
     weights = tuple(found.variance_by_degree().tolist())
     return tuple(replace(target, weights=weights, terms=terms, influences=by_site) for target in targets)
+
+
+def terms_of_letters(found: Anova, sites: Sequence[tuple[str, Sequence[str]]], n_terms: int) -> tuple[Term, ...]:
+    """The largest effects of letters and of pairs of them."""
+
+    def label(site: int, letter: int) -> str:
+        return f"{sites[site][0]}={sites[site][1][letter]}"
+
+    return tuple(
+        Term(tuple(label(*pair) for pair in zip(places, letters, strict=True)), effect, n_bits=0)
+        for places, letters, effect in found.top_effects(n_terms)
+    )

@@ -128,6 +128,8 @@ class FitOptions:
         named |= {name: getattr(self, name) for name in OPTIONS}
         named |= {name: list(named[name] or ()) for name in ("target", "columns", "ignore")}
         named |= {name: named[name] or [] for name in ("groups", "weights", "sigma")}
+        named["link"] = None if self.link == "identity" else self.link  # which files without the option mean
+        named["censor"] = list(self.censor) if isinstance(self.censor, tuple) else named["censor"]
         named |= {"seed": named.pop("random_state"), "report": named.pop("held_out_rows")}
         del named["explain"]
         return {f"--{name.replace('_', '-')}": value for name, value in named.items()}
