@@ -154,10 +154,11 @@ def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple
     if given := options.given:
         return (), f"{' and '.join(given)} {'were' if len(given) > 1 else 'was'} given"
     kinds: tuple[str, ...] = ("lsh",) if table.encoding.real and not several_passes else ()
-    if one_function and on_cube:
-        kinds += ("sparse", "gp", "ensemble") if of_numbers and narrow and not letters else ("sparse",)
-        kinds += ("letters",) if letters and options.groups is None else ()
-    if n_rows in ROWS_FOR_NETWORKS and one_function:
+    if letters and options.groups is None and one_function and on_cube:
+        kinds += ("letters",)  # bits of letters exclude one another, and models of bits would search them for minutes
+    elif one_function and on_cube:
+        kinds += ("sparse", "gp", "ensemble") if of_numbers and narrow else ("sparse",)
+    if n_rows in ROWS_FOR_NETWORKS and one_function and "letters" not in kinds:
         kinds += ("network",)
     if options.weighted:
         return tuple(kind for kind in kinds if kind == "gp"), "other kinds of model take no weights of rows"
