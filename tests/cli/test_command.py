@@ -79,7 +79,8 @@ def test_noise_is_called_noise(capsys, folder):
     status, out, _ = run(capsys, "fit", folder / "noise.csv", "--target", "y")
     assert status == 0
     assert out.startswith(
-        "Nothing of degree ≤ 6, nor by a sparse polynomial or a Gaussian process, was found in these columns"
+        "Nothing of degree ≤ 6, nor by a sparse polynomial, a Gaussian process or an ensemble of models, was found in "
+        "these columns"
     )
 
 
@@ -188,7 +189,7 @@ def test_the_model_does_not_depend_on_the_folds_or_the_seed(capsys, folder, tmp_
         (
             "a,y\n0,1\n1,2\n",
             ["--model", "forest"],
-            "'forest' is not one of 'auto', 'low-degree', 'sparse', 'gp', 'latent', 'lsh'",
+            "'forest' is not one of 'auto', 'low-degree', 'sparse', 'gp', 'letters', 'latent'",
         ),
         ("a,y\n0,1\n1,2\n", ["--model", "lsh", "--degree", "3"], "degree 3 is of low-degree models"),
         ("a,y\n0,1\n1,2\n", ["--model", "lsh", "--alpha", "0.5"], "alpha 0.5 is of low-degree models"),

@@ -1,6 +1,7 @@
 """Ensembles as models of a table, and the trees beside every default fit."""
 
 import json
+from io import StringIO
 
 import numpy as np
 import pandas as pd
@@ -117,7 +118,7 @@ def test_the_model_the_page_and_the_commands(chosen, tmp_path, capsys):
     fresh.drop(columns="y").to_csv(tmp_path / "fresh.csv", index=False)
     code, said, _ = run(capsys, "predict", tmp_path / "model.sparsact", tmp_path / "fresh.csv")
     assert code == 0
-    assert [float(line) for line in said.splitlines()[1:]] == pytest.approx(chosen.predict(fresh), rel=1e-12)
+    assert pd.read_csv(StringIO(said))["y"].tolist() == pytest.approx(chosen.predict(fresh), rel=1e-12)
     told = json.loads(run(capsys, "inspect", tmp_path / "model.sparsact", "--json", "--top", 4)[1])
     terms = told["targets"][0]["terms"]
     assert [term["low"] for term in terms] == pytest.approx([term.low for term in chosen.targets[0].terms[:4]])

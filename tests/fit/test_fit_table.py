@@ -259,7 +259,7 @@ def frame(**changed):
         (frame(b1=[1, "two", 3.5] * 70 + [None]), "y", {}, "a column has values of several kinds .*b1.*convert"),
         (frame().rename(columns={"b1": "b0"}), "y", {}, "the table has two columns named 'b0'; give each its own"),
         (pa.table([[0, 1], [1, 0], [2.0, 3.0]], ["a", "a", "y"]), "y", {}, "two columns named 'a'"),
-        (frame(), "y", {"model": "forest"}, "model 'forest' is none of 'auto', 'low-degree', 'sparse', 'gp', 'latent'"),
+        (frame(), "y", {"model": "forest"}, "model 'forest' is none of 'auto', 'low-degree', 'sparse', 'gp',"),
         (frame(), "y", {"degree": 0}, "degree 0 is neither 'auto' nor a whole number from 1"),
         (frame(), "y", {"degree": 1.5}, "degree 1.5 is neither"),
         (frame(), "y", {"degree": 8, "columns": BITS}, "degree 8 is above the number of columns, 4; choose at most 4"),

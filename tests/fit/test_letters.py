@@ -1,8 +1,10 @@
 """Tables whose columns are letters: the model that competes, what it says, and what it refuses."""
 
+from io import StringIO
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -66,9 +68,9 @@ def test_the_file_and_the_command_predict_the_same(result, table, tmp_path, caps
     assert "a model of letters" in (tmp_path / "r.html").read_text(encoding="utf-8")
     (tmp_path / "n.csv").write_text("g\n" + "\n".join(CELLS) + "\n")
     assert main(["predict", str(tmp_path / "m.sparsact"), str(tmp_path / "n.csv")]) == 0
-    lines = capsys.readouterr().out.splitlines()[1:]
+    predicted = pd.read_csv(StringIO(capsys.readouterr().out))
     expected = result.predict(pa.table({"g": CELLS}))
-    np.testing.assert_allclose([float(line) for line in lines], expected)
+    np.testing.assert_allclose(predicted["y"], expected)
     model = sa.load(tmp_path / "m.sparsact")
     np.testing.assert_array_equal(model.predict(CELLS), expected)
 

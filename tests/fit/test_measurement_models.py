@@ -1,6 +1,7 @@
 """Measurement models of a table: when a bound is noticed, what competes, what is said, and what is kept."""
 
 import json
+from io import StringIO
 
 import numpy as np
 import pandas as pd
@@ -98,8 +99,8 @@ def test_the_command_takes_link_and_bounds(tmp_path, capsys):
     said = json.loads(run(capsys, *words, "--model", "latent", "--json")[1])
     assert said["kind"] == "latent"
     assert said["latent"]["bounds"] == [pytest.approx(floor), None]
-    predicted = run(capsys, "predict", out, tmp_path / "t.csv")[1].split()[1:]
-    assert min(map(float, predicted)) >= floor
+    predicted = pd.read_csv(StringIO(run(capsys, "predict", out, tmp_path / "t.csv")[1]))
+    assert predicted[["y", "y_low"]].min(axis=None) >= floor
     assert type(sa.load(out)).__name__ == "LatentRegressor"
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MAX_LISTED = 5_000_000
 SINGLE = tuple(kind for kind in NAMES if kind != "ensemble")  # kinds that no polynomial is compared with, if asked for
 HANDICAPS = {"ensemble": 1.01, "gp": 1.1}  # factors of errors: polynomials explain more; a kernel is the best of four
-DOUBTED = 10  # rows
+DOUBTED, FEW_ROWS = 10, 100
 NEAR_ZERO = 1e-12  # of the largest error: models this exact are equals
 ROWS_FOR_NETWORKS = range(1_000, 100_001)  # unless they are asked for
 
@@ -186,11 +186,13 @@ def select_model(selected: Selected, scores: Mapping[str, HeldOutScores], reason
         rmse = held_out.rmse()
         described = CandidateModel(NAMES.get(kind, TREES), held_out.mean_r2, rmse[0] if len(rmse) == 1 else None)
         if kind == "trees":
-            others.append(described)
+            others.insert(0, described)
         else:
             found[kind] = described
     handicaps = HANDICAPS.copy()
-    if "ensemble" in scores:  # of few rows, held-out errors say little, and a mean of models is the safer choice
+    if (
+        "ensemble" in scores and len(scores["ensemble"].folds) < FEW_ROWS
+    ):  # of few rows, held-out errors say little, and a mean of models is the safer choice
         handicaps["ensemble"] = max(0.1, handicaps["ensemble"] - DOUBTED / len(scores["ensemble"].folds))
     errors = {kind: _error(model) * handicaps.get(kind, 1.0) for kind, model in found.items()}
     rounding = NEAR_ZERO * max(errors.values())

@@ -127,11 +127,13 @@ def _intervals(
     """Lower and upper ends (m, targets) as the targets were learned; infinite where they are not known."""
     if hasattr(model, "prediction_intervals"):
         return list(model.prediction_intervals(X, confidence).T[:, :, None]) if len(X) else [found, found]
+    bounds = getattr(model, "censoring_", (None, None))  # beyond which nothing is measured
+    lower, upper = (end if bound is None else bound for bound, end in zip(bounds, (-np.inf, np.inf), strict=True))
     design = encoding.design
     reach = np.full(found.shape[1], np.inf)
     if design is not None and design.errors:
         reach = np.array([design.reach(i, confidence) for i in range(found.shape[1])])
-    return [found - reach, found + reach]
+    return [np.clip(found + end, lower, upper) for end in (-reach, reach)]
 
 
 def _free(name: str, encoding: Encoding) -> str:

@@ -126,8 +126,8 @@ class FitResult:
                 f"{does_not} {rows}: {self._scores()}. "
                 f"Degree {best.degree} does, with held-out R² {best.r2}: choose {remedy}."
             )
-        others = " or ".join(model.name for model in self.choices.models if model.name in NAMES.values())
-        also = f", nor by {others}," if others else ""
+        *others, last = ["", *(model.name for model in self.choices.models if model.name in NAMES.values())]
+        also = f", nor by {' or '.join(filter(None, [', '.join(others[1:]), last]))}," if last else ""
         few = f" {self.n_rows} rows are few: more of them may show more." if self.n_rows < FEW_ROWS else ""
         return (
             f"Nothing of degree ≤ {self.choices.highest_tried}{also} was found in these columns: {self._scores()}.{few}"
