@@ -43,6 +43,7 @@ SOURCES = [
 WITH_EXAMPLES = "constructions certificate fourier inference layers learners routing"
 RECORDS = {  # made by functions and classes whose examples show them
     "Activation",
+    "Anova",
     "Block",
     "BlockMeasurement",
     "BlockPlan",

@@ -181,7 +181,7 @@ class ColumnSurvey:
         for name in _PLAIN:
             setattr(self, name, state[name])
         self.seen = {text: Seen(first, int(count), int(digest)) for text, first, count, digest in state["seen"]}
-        self.words.restore(state["words"])
+        self.words.restore(state.get("words"))  # files of earlier versions have none
         self.sums, self.digest = NumberSums.restored(state["sums"]), int(state["digest"])
         self.bit_digests = None if state["bits"] is None else np.array(list(map(int, state["bits"])), dtype=np.uint64)
 

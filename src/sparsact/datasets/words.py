@@ -103,10 +103,17 @@ class WordSurvey:
         mutated = None if self.mutated is None else sorted(self.mutated.items())
         return vars(self) | {"mutated": mutated}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Have seen what another survey of the column had seen."""
-        vars(self).update(state)
-        self.mutated = None if state["mutated"] is None else {int(site): str(one) for site, one in state["mutated"]}
+    def restore(self, state: dict[str, Any] | None) -> None:
+        """Have seen what another survey of the column had seen; with None one that did not look for sequences."""
+        self.letters = self.mutated = None
+        if state is None:
+            self.n_rows = 1
+            return
+        if state["letters"] is not None:
+            self.letters = list(map(str, state["letters"]))
+        if state["mutated"] is not None:
+            self.mutated = {int(site): str(letters) for site, letters in state["mutated"]}
+        self.odd, self.several, self.n_rows = str(state["odd"]), bool(state["several"]), int(state["n_rows"])
 
 
 def _check_mutations(name: str, mutated: dict[int, str], wild_type: str | None) -> None:

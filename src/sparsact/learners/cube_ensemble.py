@@ -67,8 +67,8 @@ class CubeEnsemble:
     >>> model = CubeEnsemble([0.0, 1.0, 1.0, 2.0], {"a": 0.7, "b": 0.3}, residuals=[0.1, 0.2, 0.1, 0.3])
     >>> model.predict([[0, 1], [1, 1]]).tolist()
     [1.0, 2.0]
-    >>> dict(model.spectrum_.items())
-    {(): 1.0, (0,): -0.5, (1,): -0.5}
+    >>> model.spectrum_[(0,)], model.spectrum_[(0, 1)]
+    (-0.5, 0.0)
     >>> model.prediction_intervals([[0, 1]], confidence=0.5).tolist()
     [[0.8, 1.2]]
     """

@@ -237,6 +237,13 @@ def weights_chart(frame: Frame) -> Axes:
     return axes
 
 
+letters_chart = replace(
+    weights_chart,
+    caption="Of the fitted function, by how many sites act together, letters as frequent as in the table; the rest of "
+    "the variance is noise.",
+)
+
+
 def shares_frame(target: TargetResult) -> Frame:
     """Posterior mean of the share of each degree, and its interval."""
     means, low, high = zip(*target.posterior_shares, strict=True)

@@ -20,6 +20,7 @@ from sparsact.reports.fit_figures import (
     error_chart,
     gains_chart,
     influences_chart,
+    letters_chart,
     residuals_chart,
     scores_chart,
     shares_chart,
@@ -76,7 +77,7 @@ def fit_page(result: FitResult, command: str | None = None) -> str:
         sections=[_section(result, target, f"t{i}-") for i, target in enumerate(result.targets)],
         tables=lsh_figures(result.layout),
         latent=latent_figures(result.latent),
-        effects=EFFECTS if result.domain == "cube" else f"{EFFECTS} {NUMBERS}",
+        effects=_effects(result),
         command=command,
     )
 
@@ -119,6 +120,13 @@ def template(name: str, *packages: str) -> Template:
     return environment.get_template(name)
 
 
+def _effects(result: FitResult) -> str:
+    """What an effect is, where the kind of model has not said it."""
+    if result.choices.kind == "letters":
+        return ""
+    return EFFECTS if result.domain == "cube" else f"{EFFECTS} {NUMBERS}"
+
+
 def _overview(result: FitResult) -> list[Display]:
     """Figures of the whole fit."""
     drawn = []
@@ -151,7 +159,7 @@ def _section(result: FitResult, target: TargetResult, prefix: str) -> Section:
         shares = (
             shares_chart.display(target, prefix=prefix)
             if target.posterior_shares
-            else weights_chart.display(target, prefix=prefix)
+            else (letters_chart if result.choices.kind == "letters" else weights_chart).display(target, prefix=prefix)
             if target.weights
             else gains_chart.display(result.choices.gains, prefix=prefix)
         )
