@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 EDGES = 40  # of a network
 MOST_LABELS = 40  # of a heat map
+MOST_TOLD = 7  # degrees whose shares stand below the axis
 
 
 class _Drawn:
@@ -263,7 +264,8 @@ class VarianceDisplay(_Drawn):
             reach = np.maximum([self.shares - self.low, self.high - self.shares], 0)
             axes.errorbar(degree, self.shares, yerr=reach, fmt="none", ecolor=GREY, capsize=4)
         axes.plot(degree, total, color=VERMILION, marker="D", ms=5, lw=1.6, label="up to this degree")
-        axes.set_xticks(degree, [f"{d}\n{s:.1%}" for d, s in zip(degree, self.shares, strict=True)])
+        told = [f"\n{share:.1%}" if len(degree) <= MOST_TOLD else "" for share in self.shares]  # more would overlap
+        axes.set_xticks(degree, [f"{d}{share}" for d, share in zip(degree, told, strict=True)])
         axes.set_xlim(0.4, len(degree) + 0.6)
         axes.set_ylim(0, 1.3 * max(*total, *top.tolist(), 1e-9))
         axes.legend(loc="upper left", ncols=2, fontsize=8.5)
