@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sparsact import kernels
 from sparsact.validation.arrays import aligned
-from sparsact.validation.estimators import checked_rows
+from sparsact.validation.estimators import checked_rows, checked_sample_weight, weights_as_counts
 
 Encoding = Literal["signs", "bits"]
 _SYMBOLS: dict[str, tuple[int, int]] = {"signs": (1, -1), "bits": (0, 1)}
@@ -197,3 +197,21 @@ def points_of(
 ) -> Points:
     """Points of rows by the encoding that was fitted or, for real columns, by cuts: bit 1 is a value above the cut."""
     return pack(rows, encoding or "signs", names) if cuts is None else pack(rows > cuts, "bits")
+
+
+def rows_of_cube(
+    learner: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64]]:
+    """Rows of positive weight (m, n) that a learner of its ``domain`` is fitted to, their targets and weights (m,).
+
+    Sets ``encoding_`` and ``cuts_``, of which one is None. Raises a ValueError for what cannot be points or weights.
+    """
+    finite = learner.domain != "cube"  # there, packing names the column and the row of a NaN
+    rows, targets = checked_rows(learner, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=finite)
+    weights = weights_as_counts(checked_sample_weight(sample_weight, rows))
+    there = weights > 0
+    rows, weights = kernel_dtype(rows[there]), weights[there]
+    kind, _ = recognize(rows, learner.domain, getattr(learner, "feature_names_in_", None))
+    learner.encoding_ = None if kind == "real" else "signs" if kind == "ones" else kind
+    learner.cuts_ = median_cuts(rows, weights) if kind == "real" else None
+    return rows, np.asarray(targets, dtype=np.float64)[there], weights

@@ -29,9 +29,8 @@ from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood
 from sparsact.learners.cube_gp.marginal import MarginalPosterior
 from sparsact.learners.cube_gp.posterior import CubePosterior, RowPosterior
 from sparsact.learners.cube_gp.rows import DistinctRows
-from sparsact.learners.points import Encoding, kernel_dtype, median_cuts, recognize
+from sparsact.learners.points import rows_of_cube
 from sparsact.transaction import transaction
-from sparsact.validation.estimators import checked_rows, checked_sample_weight, weights_as_counts
 
 
 class CubeGPRegressor(RegressorMixin, FittedCubeGP, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
@@ -178,7 +177,7 @@ class CubeGPRegressor(RegressorMixin, FittedCubeGP, BaseEstimator):  # type: ign
         """Learn kernel and noise, and fit rows X (m, n), targets y (m,) and weights (m,)."""
         self._validate_params()
         seed = tuple(check_random_state(self.random_state).randint(2**31 - 1, size=4).tolist())
-        rows = self._standardized(*self._checked(X, y, sample_weight))
+        rows = self._standardized(*rows_of_cube(self, X, y, sample_weight))
         prior = self._prior(rows.bits.shape[1])
         rng = np.random.default_rng(seed)
         chosen = rows
@@ -200,20 +199,6 @@ class CubeGPRegressor(RegressorMixin, FittedCubeGP, BaseEstimator):  # type: ign
         self._posterior = MarginalPosterior(best, known if self.optimizer is None else found, seed)
         with blas_threads(len(rows) ** 3 / 3):
             _ = best.alpha
-
-    def _checked(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[NDArray[Any], Array, Array]:
-        """Rows of positive weight, their targets and weights; notes the encoding."""
-        finite = self.domain != "cube"  # there, packing names the column and the row of a NaN
-        rows, targets = checked_rows(self, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=finite)
-        weights = weights_as_counts(checked_sample_weight(sample_weight, rows))
-        there = weights > 0
-        rows, weights = kernel_dtype(rows[there]), weights[there]
-        kind, _ = recognize(rows, self.domain, getattr(self, "feature_names_in_", None))
-        self.encoding_: Encoding | None = None if kind == "real" else "signs" if kind == "ones" else kind
-        self.cuts_ = median_cuts(rows, weights) if kind == "real" else None
-        return rows, np.asarray(targets, dtype=np.float64)[there], weights
 
     def _standardized(self, rows: NDArray[Any], y: Array, weights: Array) -> DistinctRows:
         """Distinct rows with targets of mean 0 and variance 1; notes mean and scale."""

@@ -18,9 +18,8 @@ from sparsact.learners.latent.fitted import FittedLatent
 from sparsact.learners.latent.fitting import MeasuredRows, fitted_gp, fitted_polynomial
 from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate, chosen, degrees_to_try
 from sparsact.learners.latent.targets import Targets, checked_bounds
-from sparsact.learners.points import Encoding, kernel_dtype, median_cuts, recognize
+from sparsact.learners.points import rows_of_cube
 from sparsact.transaction import transaction
-from sparsact.validation.estimators import checked_rows, checked_sample_weight, weights_as_counts
 
 _SQUARED_MONOMIALS = 1e5  # of a typical product
 LINK_NAMES = ("identity", "log", "sigmoid", "monotone")  # from the simplest on
@@ -166,16 +165,9 @@ class LatentRegressor(RegressorMixin, FittedLatent, BaseEstimator):  # type: ign
 
     def _rows(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> MeasuredRows:
         """Points and targets of the rows of positive weight; notes the encoding."""
-        finite = self.domain != "cube"  # there, packing names the column and the row of a NaN
-        rows, answers = checked_rows(self, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=finite)
-        weights = weights_as_counts(checked_sample_weight(sample_weight, rows))
-        there = weights > 0
-        rows, weights = kernel_dtype(rows[there]), weights[there]
-        kind, _ = recognize(rows, self.domain, getattr(self, "feature_names_in_", None))
-        self.encoding_: Encoding | None = None if kind == "real" else "signs" if kind == "ones" else kind
-        self.cuts_ = median_cuts(rows, weights) if kind == "real" else None
-        y = np.asarray(answers, dtype=np.float64)[there]
-        return MeasuredRows(self._unpacked(rows), Targets.of(y, weights, checked_bounds(self.censoring, y, weights)))
+        rows, answers, weights = rows_of_cube(self, X, y, sample_weight)
+        targets = Targets.of(answers, weights, checked_bounds(self.censoring, answers, weights))
+        return MeasuredRows(self._unpacked(rows), targets)
 
     def _selected(
         self, rows: MeasuredRows, alpha: float | None, rng: np.random.Generator
