@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sparsact.learners.points import Points, detect_encoding, pack, unpack
+from sparsact.learners.points import Points, detect_encoding, median_cuts, pack, unpack
 
 pytestmark = pytest.mark.usefixtures("kernels_in_use")
 shapes = {"m": st.integers(0, 70), "n": st.integers(1, 67), "seed": st.integers(0, 99)}
@@ -75,3 +75,13 @@ def test_the_first_bad_value_row_by_row_is_named():
 def test_errors_say_what_to_do(rows, encoding, remedy):
     with pytest.raises(ValueError, match=remedy):
         pack(np.array(rows), encoding)
+
+
+def test_weighted_cuts_are_those_of_repeated_rows():
+    rng = np.random.default_rng(19)
+    rows = np.column_stack([rng.normal(size=31), rng.integers(0, 3, 31), np.ones(31)])
+    weights = rng.integers(1, 5, 31)
+    np.testing.assert_array_equal(
+        median_cuts(rows, weights.astype(float)), median_cuts(np.repeat(rows, weights, axis=0))
+    )
+    np.testing.assert_array_equal(median_cuts(rows, np.ones(31)), median_cuts(rows))

@@ -30,7 +30,7 @@ TERMS_OF = {  # of kinds other than polynomials of all products
     "latent": "The effects are those of the latent, which a floor, a ceiling or a curve of the measurement does not "
     "bend, with their 95 % intervals.",
 }
-LEAST_WEIGHT = 0.005  # that is told
+LEAST_WEIGHT = 0.005  # that is shown
 
 
 @dataclass(frozen=True)

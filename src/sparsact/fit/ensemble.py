@@ -60,7 +60,7 @@ def fitted_ensemble(
 
 
 def _rows_of(scores: HeldOutScores, sample: RowSample, n_rows: int) -> HeldOutScores:
-    """The scores of a sample of so many rows."""
+    """The scores of the first rows of the sample."""
     places = np.searchsorted(sample.smallest(len(scores.folds)), sample.smallest(n_rows))
     return HeldOutScores(scores.actual[places], scores.predicted[places], scores.folds[places])
 

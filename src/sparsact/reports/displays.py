@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 EDGES = 40  # of a network
 MOST_LABELS = 40  # of a heat map
-MOST_TOLD = 7  # degrees whose shares stand below the axis
+MOST_TOLD = 7  # degrees whose shares are written below the axis
 
 
 class _Drawn:

@@ -14,7 +14,6 @@ from sklearn.gaussian_process.kernels import Kernel
 from sparsact import CubeGPRegressor, CubeKernel, load
 from sparsact.hypercube import characters, points
 from sparsact.learners.cube_gp import conjugate_gradients, posterior
-from sparsact.learners.points import median_cuts
 
 N, M = 5, 19
 RHO = np.array([0.9, 0.2, -0.3, 0.7, 0.5])
@@ -326,55 +325,3 @@ def test_few_rows_and_columns_that_say_nothing():
     np.testing.assert_allclose(same.predict(X), 7.0)
     two_values = CubeGPRegressor(random_state=0).fit(np.where(X > 0, 8.5, 3.0), y)
     np.testing.assert_allclose(two_values.predict(np.where(X > 0, 8.5, 3.0)), two_values.fit(1 - X, y).predict(1 - X))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"X": lambda X: np.where(X[3, 1] == X, X, 0.5)}, "0.5"),
-        ({"X": lambda X: np.where(np.arange(N) == 2, np.nan, X)}, "nan at column 2, row 0"),
-        ({"y": lambda y: np.where(np.arange(M) == 4, np.nan, y)}, "row 4"),
-        ({"sample_weight": lambda y: np.zeros(M)}, "at least one non-zero"),
-        ({"sample_weight": lambda y: -np.ones(M)}, "[Nn]egative"),
-        ({"kernel": "sites"}, "names 'sites'"),
-        ({"kernel": CubeKernel.product(1.0, [0.5])}, "1 coordinates and `X` 5 columns"),
-        ({"noise_variance": 0.0}, "noise_variance"),
-    ],
-)
-def test_bad_input_is_named(change, message):
-    X, y, _ = table(15)
-    options = {name: value for name, value in change.items() if name in ("kernel", "noise_variance")}
-    X = change.get("X", lambda X: X)(X)
-    weights = change["sample_weight"](y) if "sample_weight" in change else None
-    with pytest.raises(ValueError, match=message):
-        CubeGPRegressor(domain="cube", **options).fit(X, change.get("y", lambda y: y)(y), weights)
-
-
-def test_wrong_questions_are_named():
-    X, y, _ = table(16)
-    model = fixed(PRODUCT).fit(X, y)
-    with pytest.raises(ValueError, match="names coordinate 7"):
-        model.standard_errors([(7,)])
-    with pytest.raises(ValueError, match="holds 6 parameters"):
-        model.log_marginal_likelihood(np.zeros(3))
-    with pytest.raises(ValueError, match="confidence"):
-        model.confidence_intervals(confidence=1.0)
-    with pytest.raises(ValueError, match="column 1, row 0"):
-        model.predict([[1, 3, 1, 1, 1]])
-
-
-def test_a_matrix_without_memory_is_refused(monkeypatch):
-    monkeypatch.setattr("sparsact.learners.cube_gp.likelihood.has_room", lambda nbytes: nbytes < 1_000)
-    X, y, _ = table(17)
-    with pytest.raises(ValueError, match=r"needs 0\.0 GiB twice, more than is free: pass fewer rows"):
-        fixed(PRODUCT).fit(X, y)
-
-
-def test_weighted_cuts_are_those_of_repeated_rows():
-    rng = np.random.default_rng(19)
-    rows = np.column_stack([rng.normal(size=31), rng.integers(0, 3, 31), np.ones(31)])
-    weights = rng.integers(1, 5, 31)
-    np.testing.assert_array_equal(
-        median_cuts(rows, weights.astype(float)), median_cuts(np.repeat(rows, weights, axis=0))
-    )
-    np.testing.assert_array_equal(median_cuts(rows, np.ones(31)), median_cuts(rows))

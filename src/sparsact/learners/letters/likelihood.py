@@ -1,4 +1,4 @@
-"""Kernels of letters by marginal likelihood, on rows drawn anew at each step."""
+"""Kernels of letters by marginal likelihood, on rows redrawn at each step."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
     -----
     Kernels are those of [1]_ for categories, with features as in [2]_: the distance of two letters is that of learned
     multiples of their features plus small deviations, free for each letter. They maximise the marginal likelihood times
-    a prior, by steps on 1,000 rows drawn anew. Each of three kernels (five, below 1,000 rows) is learned without a fold
+    a prior, by steps on 1,000 redrawn rows. Each of three kernels (five, below 1,000 rows) is learned without a fold
     and then fitted to all rows: exactly, by conjugate gradients with Kronecker products, where all combinations of the
     letters are at most 2**23; else a process has at most 5,000 rows, drawn at random, and only the networks have all.
 
