@@ -198,6 +198,7 @@ def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
         described.append({"name": name, "terms": largest, "weight_by_degree": weights, "influences": influences})
     return {
         "degree": int(model.degree_),
+        "penalty": "lasso" if model.solver_ == "lasso" else "ridge",
         "alpha": float(model.alpha),
         "solver": str(model.solver_),
         "solver_reason": str(model.solver_reason_),
@@ -242,7 +243,7 @@ def _print_from_reference(found: dict[str, Any]) -> None:
 def _print_model(content: dict[str, Any]) -> None:
     console = terminal()
     console.print(
-        f"{content['kind']} of degree {content['degree']}, ridge penalty {content['alpha']:g}, "
+        f"{content['kind']} of degree {content['degree']}, {content['penalty']} penalty {content['alpha']:g}, "
         f"learned from {content['rows']:,} rows of {len(content['columns'])} columns"
     )
     console.print(shown(f"solver {content['solver']}: {content['solver_reason']}"))

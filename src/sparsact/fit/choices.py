@@ -62,7 +62,7 @@ class Choices:
         if self.kind in TERMS_OF:
             return TERMS_OF[self.kind]
         if self.low_degree is not None:
-            return ""
+            return self.low_degree.selection
         polynomial = next(model for model in self.models if model.name.startswith("degree"))
         return f"The effects are those of the polynomial of {polynomial.name}, whose held-out R² is {polynomial.r2}."
 

@@ -45,14 +45,15 @@ def degrees_to_try(options: FitOptions, n: int, n_rows: int, domain: str = "cube
 
     Where the degree asked for is costly, only the linear model is compared with it.
     """
+    limits = {"real": domain == "real", "selects": options.lasso or options.heredity != "none"}
     if isinstance(options.degree, int):
         if options.degree > n:
             raise ValueError(f"degree {options.degree} is above the number of columns, {n}; choose at most {n}.")
         _refuse_too_many(n, options.degree)
-        if not affordable(n, options.degree, n_rows, real=domain == "real"):
+        if not affordable(n, options.degree, n_rows, **limits):
             return 1, options.degree
         return tuple(range(1, options.degree + 1))
-    return choose.degrees_to_try(n, n_rows, real=domain == "real")
+    return choose.degrees_to_try(n, n_rows, **limits)
 
 
 def _refuse_too_many(n: int, degree: int) -> None:
@@ -89,6 +90,8 @@ def search_for(table: Table, options: FitOptions) -> LowDegreeRegressorCV:
         degrees=degrees,
         alphas=(options.alpha,) if isinstance(options.alpha, float) else "auto",
         cv=options.folds,
+        solver="lasso" if options.lasso else "auto",
+        heredity=None if options.heredity == "none" else options.heredity,
         random_state=options.random_state,
         domain=domain_of(table, options),
     )

@@ -101,6 +101,8 @@ def terms(
     coef, subsets, names = coefficients(model, target), model.subsets_, encoding.feature_names
     signs = sign_features(model, encoding)
     largest = np.argsort(-np.abs(coef), kind="stable")[:n_terms]
+    if model.solver_ == "lasso":
+        largest = largest[coef[largest] != 0]
     chosen = [subsets[i] for i in largest]
     of_tests, n_tested = q_values(model, target, largest)
     joint = intervals(model, target, chosen, 1 - (1 - CONFIDENCE) / max(1, n_tested))

@@ -15,6 +15,7 @@ OPTIONS = {
     "model": ("auto", "low-degree", "sparse", "gp", "letters", "latent", "lsh", "network", "ensemble"),
     "domain": ("auto", "cube", "real"),
     "task": ("auto", "regression", "classification"),
+    "heredity": ("none", "weak", "strong"),
     "link": ("identity", "log", "sigmoid", "monotone", "auto"),
 }
 
@@ -27,6 +28,8 @@ class FitOptions:
     model: str = "auto"
     degree: Any = "auto"  # or an int
     alpha: Any = "auto"  # or a float
+    lasso: bool = False
+    heredity: str = "none"
     columns: tuple[str, ...] | None = None
     ignore: tuple[str, ...] = ()
     domain: str = "auto"
@@ -69,9 +72,9 @@ class FitOptions:
         for name, value in numbers.items():  # NumPy's as Python's
             object.__setattr__(self, name, value)
         for name in self.given if self.model not in ("auto", "low-degree") else ():
+            said = name if name == "lasso" else f"{name} {getattr(self, name)}"
             raise ValueError(
-                f"{name} {getattr(self, name):g} is of low-degree models, and model {self.model} chooses its own; "
-                "leave one of the two out."
+                f"{said} is of low-degree models, and model {self.model} chooses its own; leave one of the two out."
             )
         if about := set(self.row_columns) & set(self.target):
             raise ValueError(f"column {about.pop()!r} is a target; groups, weights and sigma are other columns.")
@@ -104,8 +107,8 @@ class FitOptions:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """What cross-validation need not choose."""
-        return tuple(name for name in ("degree", "alpha") if getattr(self, name) != "auto")
+        """What is given of polynomials, of which only these are then fitted."""
+        return tuple(name for name in ("degree", "alpha", "lasso", "heredity") if name in self.changed)
 
     @property
     def weighted(self) -> bool:
@@ -128,7 +131,7 @@ class FitOptions:
         named |= {name: getattr(self, name) for name in OPTIONS}
         named |= {name: list(named[name] or ()) for name in ("target", "columns", "ignore")}
         named |= {name: named[name] or [] for name in ("groups", "weights", "sigma")}
-        named["link"] = None if self.link == "identity" else self.link  # which files without the option mean
+        named |= {name: None for name in ("link", "heredity") if name not in self.changed}  # which older files mean
         named["censor"] = list(self.censor) if isinstance(self.censor, tuple) else named["censor"]
         named |= {"seed": named.pop("random_state"), "report": named.pop("held_out_rows")}
         del named["explain"]

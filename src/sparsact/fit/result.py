@@ -214,6 +214,7 @@ class FitResult:
             "why": choices.reason,
             "contenders": [model.to_dict() for model in choices.models],
             "degree": polynomial and polynomial.degree,
+            "penalty": polynomial and polynomial.penalty,
             "alpha": polynomial and polynomial.alpha,
             "monomials": polynomial and polynomial.n_monomials,
             "solver": polynomial and polynomial.solver,
@@ -244,7 +245,8 @@ class FitResult:
         lines += [f"note: {note}" for note in found["notes"]]
         lines.append(f"chosen: {self.choices.name}, because {found['why']}")
         if found["degree"] is not None:
-            lines.append(f"{self.choices.name} ({found['monomials']:,} monomials), ridge penalty {found['alpha']:g}")
+            penalty = f"{found['penalty']} penalty {found['alpha']:g}"
+            lines.append(f"{self.choices.name} ({found['monomials']:,} monomials), {penalty}")
             lines.append(f"solver {found['solver']}: {found['solver_reason']}")
         if self.layout is not None:
             lines += [self.layout.layout, self.layout.fill]

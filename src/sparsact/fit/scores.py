@@ -77,6 +77,20 @@ class LowDegreeInfo:
     solver_reason: str
     given: tuple[str, ...] = ()
 
+    @property
+    def penalty(self) -> str:
+        """Which penalty it is."""
+        return "lasso" if self.solver == "lasso" else "ridge"
+
+    @property
+    def selection(self) -> str:
+        """What choosing its terms means for their effects, in a sentence; empty where none were chosen."""
+        if self.solver == "lasso":
+            return "The lasso has chosen the terms and drawn them towards 0. They have no intervals."
+        if "heredity" in self.given:
+            return "These rows have chosen the terms, by tests at 5 % (Bonferroni), so that intervals are too narrow."
+        return ""
+
 
 @dataclass(frozen=True)
 class CandidateModel:

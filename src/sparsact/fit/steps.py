@@ -281,4 +281,5 @@ def _r2(fitted: Fitted) -> float:
 def _info(model: Any, options: FitOptions) -> LowDegreeInfo:
     """A fitted polynomial, in numbers."""
     solver, reason = str(model.solver_), str(model.solver_reason_)
-    return LowDegreeInfo(int(model.degree_), float(model.alpha), len(model.subsets_), solver, reason, options.given)
+    n_monomials = int(np.count_nonzero(np.atleast_2d(model.coefficients_).any(axis=0)))
+    return LowDegreeInfo(int(model.degree_), float(model.alpha), n_monomials, solver, reason, options.given)

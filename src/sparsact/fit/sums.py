@@ -179,7 +179,8 @@ class FoldSums:
     def models(self, degree: int, alpha: float, domain: str) -> FoldModels:
         """Polynomials of a degree and penalty."""
         kind = LowDegreeClassifier if isinstance(self.target, Classes) else LowDegreeRegressor
-        return FoldModels(self, kind(degree=degree, alpha=alpha, domain=domain))
+        selected = {name: getattr(self.search, name) for name in ("solver", "heredity")}
+        return FoldModels(self, kind(degree=degree, alpha=alpha, domain=domain, **selected))
 
 
 class FoldModels:

@@ -67,7 +67,7 @@ def error_chart(frame: Frame) -> Axes:
     best = sorted(row for row in rows(frame) if row[4])
     degree, _, unexplained, deviation, _ = zip(*best, strict=True)
     axes.errorbar(
-        degree, unexplained, yerr=deviation, color=BLUE, marker="o", capsize=4, lw=1.8, label="best ridge penalty"
+        degree, unexplained, yerr=deviation, color=BLUE, marker="o", capsize=4, lw=1.8, label="best penalty"
     )
     if len(set(frame["alpha"])) > 1:
         axes.plot([], [], color=PALE, marker=".", label="other penalties")

@@ -8,7 +8,7 @@ from explicit import centred, least_norm, monomials, subsets_of_size
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import Lasso, LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
@@ -52,6 +52,51 @@ def test_grid_search(monkeypatch, route):
     assert ours.subsets_ == subsets_of_size(6, 2)
     assert_allclose(ours.coefficients_, theirs.best_estimator_[-1].coef_, atol=1e-9)
     assert_allclose(ours.predict(X), theirs.predict(X))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-170, 3e150])
+@pytest.mark.parametrize("route", ["signs", "real"])
+def test_the_lasso_in_a_grid_search(route, scale):
+    X, split, alphas = columns(route), PredefinedSplit(FOLDS), [0.03, 0.3]
+    expand = PolynomialFeatures(interaction_only=True, include_bias=False)
+    grid = {"polynomialfeatures__degree": DEGREES, "lasso__alpha": alphas}
+    pipeline = make_pipeline(expand, Lasso(tol=1e-12, max_iter=100_000))
+    theirs = GridSearchCV(pipeline, grid, scoring="r2", cv=split).fit(X, Y)
+    ours = LowDegreeRegressorCV(DEGREES, [alpha * scale for alpha in alphas], split, "lasso").fit(X, scale * Y)
+    found = {
+        (d, a): r2 for d, a, r2 in zip(*(ours.cv_results_[k] for k in ("degree", "alpha", "fold_r2")), strict=True)
+    }
+    for i, setting in enumerate(theirs.cv_results_["params"]):
+        of_folds = [theirs.cv_results_[f"split{fold}_test_score"][i] for fold in range(4)]
+        at = setting["polynomialfeatures__degree"], scale * setting["lasso__alpha"]
+        assert_allclose(found[at], of_folds, atol=1e-4)
+    best = theirs.best_params_
+    assert (ours.degree_, ours.alpha_) == (best["polynomialfeatures__degree"], scale * best["lasso__alpha"])
+    assert_allclose(ours.coefficients_, scale * theirs.best_estimator_[-1].coef_, rtol=1e-5, atol=1e-6 * scale)
+
+
+def test_penalties_of_the_lasso_are_those_of_the_targets():
+    """From none that is worth its name to one that leaves next to nothing, in the units of the targets."""
+    ours = LowDegreeRegressorCV([2], solver="lasso").fit(SIGNS, 7 * Y)
+    penalties = ours.cv_results_["alpha"]
+    assert_allclose([penalties.min(), penalties.max()], 7 * Y.std() * np.array([1e-4, 0.5]))
+    assert 0.7 < ours.best_score_ < LowDegreeRegressor(2).fit(SIGNS, Y).r2_
+
+
+@pytest.mark.parametrize("rule", ["weak", "strong"])
+def test_every_fold_selects_its_monomials(rule):
+    """A fold is scored by what the rows outside of it select."""
+    Y2 = Y + 3 * SIGNS[:, 1] + SIGNS[:, 4]
+    ours = LowDegreeRegressorCV([2], [0.5], PredefinedSplit(FOLDS), heredity=rule).fit(SIGNS, Y2)
+    chosen = set()
+    for fold in range(4):
+        others, left = fold != FOLDS, fold == FOLDS
+        subsets = LowDegreeRegressor(2, heredity=rule).fit(SIGNS[others], Y2[others]).subsets_
+        chosen |= set(subsets)
+        features = monomials(SIGNS, subsets)
+        theirs = Ridge(0.5).fit(features[others], Y2[others])
+        assert_allclose(ours.cv_results_["fold_r2"][0, fold], theirs.score(features[left], Y2[left]))
+    assert chosen == {(0,), (1,), (4,), (1, 4)} == set(ours.subsets_)
 
 
 @pytest.mark.parametrize("route", ["cells", "moments", "kernel", "real"])

@@ -41,6 +41,12 @@ class FitSpec:
     domain: str
     max_memory: float | None
     n_threads: int
+    heredity: str | None = None
+
+    @property
+    def selects(self) -> bool:
+        """Whether monomials are selected, by the lasso or heredity."""
+        return self.heredity is not None or self.solver == "lasso"
 
     def with_degree(self, degree: int) -> FitSpec:
         """The same for another largest degree; a list of subsets is cut to it."""
@@ -53,14 +59,13 @@ class FitSpec:
             return Family.explicit(n, self.subsets)
         return Family.full(n, self.degree, self.min_degree)
 
-    def size(
-        self, n: int, n_rows: int, n_targets: int, form: str = "rows", *, explicit_gram: bool = False
-    ) -> ProblemSize:
+    def size(self, n: int, n_rows: int, n_targets: int, form: str = "rows") -> ProblemSize:
         """What decides the cost of a fit."""
         low, high = max(1, self.min_degree), min(self.degree, n)
         listed = self.subsets is not None
         n_monomials = len(self.family(n)) if listed else Family.count(n, high, low)
-        return ProblemSize(n, n_monomials, n_rows, n_targets, None if listed else (low, high), form, explicit_gram)
+        degree_range = None if listed else (low, high)
+        return ProblemSize(n, n_monomials, n_rows, n_targets, degree_range, form, self.heredity is not None)
 
 
 @dataclass(eq=False)

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from sparsact.bounds.unexplained import unexplained_variance
 from sparsact.hypercube import bits_to_signs, n_subsets
 from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
+from sparsact.learners.low_degree.heredity import hierarchical
 from sparsact.learners.low_degree.normal_equations import NormalEquations
 from sparsact.learners.low_degree.polynomial import Family, Penalty
-from sparsact.learners.low_degree.solvers.solver import choose_solver
+from sparsact.learners.low_degree.solvers.solver import Solver, choose_solver
 from sparsact.learners.points import detect_encoding
 from sparsact.statistics.folds import assign_folds
 from sparsact.statistics.statistic import Batch
@@ -28,27 +29,31 @@ ALPHAS = (0.0, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
 MAX_MONOMIALS = 2500
 MAX_MONOMIALS_OF_PAIRS = 6000
 MAX_MONOMIALS_OF_FEW_ROWS = 20_000
+MAX_MONOMIALS_OF_SELECTIONS = 1500  # by the lasso or heredity, from the Gram matrix however few the rows
 MAX_MONOMIALS_OF_NUMBERS = 1000  # products of numbers are summed row by row
 MAX_MONOMIALS_OF_HIGH_DEGREES = 700  # above 4, where they seldom pay: all products of nine columns
 FEW_ROWS = 2000  # with so few the work depends on the rows, not on the monomials
 MAX_MONOMIALS_OF_ONE_FIT = 12_000  # of a degree beyond, for which uniform rows speak
+LASSO_ALPHAS = tuple(np.geomspace(1e-4, 0.5, 16).tolist())  # in standard deviations of the targets
 EQUAL = 1e-9  # of the variance
 _FOLDS = 5  # of automatic choices
 
 
-def affordable(n: int, degree: int, n_rows: int, *, real: bool, min_degree: int = 1) -> bool:
+def affordable(n: int, degree: int, n_rows: int, *, real: bool, min_degree: int = 1, selects: bool = False) -> bool:
     """Whether cross-validation has time for a degree."""
     most = MAX_MONOMIALS_OF_PAIRS if degree <= 2 else MAX_MONOMIALS
     if real or n_rows <= FEW_ROWS:
         most = MAX_MONOMIALS_OF_NUMBERS if real else MAX_MONOMIALS_OF_FEW_ROWS
+    if selects:
+        most = min(most, MAX_MONOMIALS_OF_SELECTIONS)
     if degree > 4:
         most = min(most, MAX_MONOMIALS_OF_HIGH_DEGREES)
     return n_subsets(n, degree, max(1, min_degree)) <= most
 
 
-def degrees_to_try(n: int, n_rows: int, *, real: bool) -> tuple[int, ...]:
+def degrees_to_try(n: int, n_rows: int, *, real: bool, selects: bool = False) -> tuple[int, ...]:
     """Degrees from 1 that cross-validation has time for, degree 1 in any case."""
-    return 1, *takewhile(lambda degree: affordable(n, degree, n_rows, real=real), range(2, n + 1))
+    return 1, *takewhile(lambda degree: affordable(n, degree, n_rows, real=real, selects=selects), range(2, n + 1))
 
 
 def degrees_in_reach(n: int, n_rows: int, n_targets: int, spec: FitSpec, *, real: bool) -> list[int]:
@@ -56,13 +61,13 @@ def degrees_in_reach(n: int, n_rows: int, n_targets: int, spec: FitSpec, *, real
     if spec.subsets is not None:
         return [max((len(subset) for subset in spec.subsets), default=0)]
 
-    def in_reach(degree: int) -> bool:
+    def in_time(degree: int) -> bool:
+        return affordable(n, degree, n_rows, real=real, min_degree=spec.min_degree, selects=spec.selects)
+
+    def in_memory(degree: int) -> bool:
         return _has_memory(spec, degree, n, n_rows, n_targets, real=real)
 
-    in_time = takewhile(
-        lambda degree: affordable(n, degree, n_rows, real=real, min_degree=spec.min_degree), range(1, n + 1)
-    )
-    return [0, *takewhile(in_reach, in_time)]
+    return [0, *takewhile(in_memory, takewhile(in_time, range(1, n + 1)))]
 
 
 def _has_memory(spec: FitSpec, degree: int, n: int, n_rows: int, n_targets: int, *, real: bool) -> bool:
@@ -143,7 +148,7 @@ def _scores(
         family = training.family_of(wanted.family(training.n))
         if plan.explicit_gram:
             both = both or (training.normal_equations(family, **how), held_out.normal_equations(family, **how))
-            squared[i] = _by_equations(*both, family, alphas)
+            squared[i] = _by_equations(*both, family, alphas, plan.solver, spec.heredity)
             continue
         for j, alpha in enumerate(alphas):
             penalty = Penalty("ridge", alpha, fit_intercept)
@@ -154,16 +159,21 @@ def _scores(
 
 
 def _by_equations(
-    training: NormalEquations, held_out: NormalEquations, family: Family, alphas: list[float]
+    training: NormalEquations,
+    held_out: NormalEquations,
+    family: Family,
+    alphas: list[float],
+    solver: Solver,
+    heredity: str | None,
 ) -> NDArray[np.float64]:
     """Mean squared errors (alphas, T) by quadratic forms in the held-out equations."""
     leading = slice(len(family))
     train, test = training.part(leading), held_out.part(leading)
-    errors = []
-    for alpha in alphas:
-        coef = train.factor(alpha).solve(train.rhs)
-        errors.append(test.squared_error(coef, train.feature_mean, train.target_mean) / test.weight)
-    return np.stack(errors)
+    if heredity is not None:
+        chosen = hierarchical(train, family, heredity)
+        train, test = train.part(chosen), test.part(chosen)
+    path = solver.path(train, alphas)
+    return np.stack([test.squared_error(coef, train.feature_mean, train.target_mean) for coef in path]) / test.weight
 
 
 def summary(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -13,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparsact.learners.low_degree.choose import (
     ALPHAS,
+    LASSO_ALPHAS,
     CVSelection,
     choose,
     degrees_in_reach,
@@ -23,6 +25,7 @@ from sparsact.learners.low_degree.polynomial import Penalty, Solution
 from sparsact.learners.low_degree.regressor import LowDegreeRegressor
 from sparsact.learners.low_degree.solvers.solver import solvers
 from sparsact.learners.points import detect_encoding
+from sparsact.statistics.exact_sum import LIMB_BITS
 from sparsact.statistics.folds import assign_folds
 from sparsact.transaction import transaction
 
@@ -38,15 +41,18 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
     degrees : sequence of int or "auto", default="auto"
         Degrees to try; ``"auto"``: those from 0 on within reach of time, memory and rows.
     alphas : sequence of float or "auto", default="auto"
-        Ridge penalties to try; ``"auto"``: 0 and the powers of ten from 0.1 to 10,000.
+        Penalties to try; ``"auto"``: of ridge 0 and the powers of ten from 0.1 to 10,000, of the lasso 16 from .0001 to
+        .5 standard deviations of the targets.
     cv : int or iterable of (train, test) pairs or splitter, default=5
         Number of folds: of every ``cv`` consecutive rows one goes to each fold, in an order drawn from
         ``random_state``, so that a stream can be validated in one pass. Other splits must put each row into exactly
         one test fold, and serve ``fit`` only.
     random_state : int, default=0
         Seed of the folds.
-    solver : {"auto", "cells", "moments", "kernel"}, default="auto"
+    solver : {"auto", "cells", "moments", "kernel", "lasso"}, default="auto"
         As in :class:`LowDegreeRegressor`.
+    heredity : {"strong", "weak"}, default=None
+        As in :class:`LowDegreeRegressor`; the rows outside of a fold select the monomials that it is scored with.
     fit_intercept, domain, min_degree, subsets, max_memory, n_jobs, verbose
         As in :class:`LowDegreeRegressor`.
 
@@ -79,11 +85,22 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         "cv": ["cv_object"],
         "random_state": [Interval(Integral, 0, None, closed="left")],
         "solver": [
-            StrOptions({"auto", *(name for name, one in solvers().items() if one.by_name and one.penalty == "ridge")})
+            StrOptions(
+                {"auto", *(name for name, one in solvers().items() if one.by_name and one.penalty != "correlation")}
+            )
         ],
         **{
             name: LowDegree._parameter_constraints[name]
-            for name in ("fit_intercept", "domain", "min_degree", "subsets", "max_memory", "n_jobs", "verbose")
+            for name in (
+                "fit_intercept",
+                "domain",
+                "min_degree",
+                "subsets",
+                "heredity",
+                "max_memory",
+                "n_jobs",
+                "verbose",
+            )
         },
     }
 
@@ -99,6 +116,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         domain: str = "auto",
         min_degree: int = 1,
         subsets: Iterable[Iterable[int]] | None = None,
+        heredity: str | None = None,
         max_memory: float | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -112,6 +130,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         self.domain = domain
         self.min_degree = min_degree
         self.subsets = subsets
+        self.heredity = heredity
         self.max_memory = max_memory
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -121,7 +140,6 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
     _real_columns = False  # of the first rows, where degrees are to be found
 
     _needs_row_numbers = True  # the fold of a row follows from them
-    heredity = None  # not offered here: a selection inside folds would be a different estimator
 
     @transaction
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
@@ -183,6 +201,10 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
 
     def _all_degrees(self) -> bool:
         return isinstance(self.degrees, str)
+
+    @property
+    def _kind(self) -> str:
+        return "ridge" if self.solver == "auto" else solvers()[self.solver].penalty
 
     def _penalties(self) -> list[float]:
         return list(ALPHAS) if isinstance(self.alphas, str) else sorted({float(alpha) for alpha in self.alphas})
@@ -253,13 +275,18 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
             if not statistic.n_rows:
                 raise ValueError(f"fold {fold} holds no row of positive weight; pass a smaller cv, or other folds.")
         everything = seen.total()
-        exponent, least_squares = everything.target_exponent(), Penalty("ridge", 0.0, self.fit_intercept)
-        of_size_one = seen.rescaled(exponent, least_squares.origin(everything, exponent))
+        exponent, penalty = everything.target_exponent(), Penalty(self._kind, 0.0, self.fit_intercept)
+        of_size_one, unit = seen.rescaled(exponent, penalty.origin(everything, exponent)), 2.0 ** (LIMB_BITS * exponent)
         alphas = self._penalties()
+        if self._kind == "lasso" and isinstance(self.alphas, str):
+            spread = unit * float(np.sqrt(of_size_one.total().variances()).mean())
+            alphas = [alpha * spread for alpha in LASSO_ALPHAS]
         degrees = self._degrees_to_compare(alphas)
-        chosen = choose(of_size_one, spec, degrees, alphas, fit_intercept=self.fit_intercept)
-        penalty = Penalty("ridge", chosen.alpha, self.fit_intercept)
-        solution = self._solve_for(everything, spec.with_degree(chosen.degree), penalty)
+        over_unit = [replace(penalty, alpha=alpha).over(unit).alpha for alpha in alphas]
+        chosen = choose(of_size_one, spec, degrees, over_unit, fit_intercept=self.fit_intercept)
+        chosen = replace(chosen, alpha=alphas[over_unit.index(chosen.alpha)])
+        chosen.results["alpha"] = np.tile(alphas, len(degrees))
+        solution = self._solve_for(everything, spec.with_degree(chosen.degree), replace(penalty, alpha=chosen.alpha))
         solution.encoding = seen.encoding
         with np.errstate(over="ignore"):
             for name in ("mean_mse", "std_mse", "fold_mse"):

@@ -9,17 +9,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import t
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.hypercube import Subset
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
 from sparsact.learners.low_degree.fitted import FittedLowDegree
-from sparsact.learners.low_degree.normal_equations import NormalEquations
-from sparsact.learners.low_degree.polynomial import Family, Penalty, Solution
+from sparsact.learners.low_degree.heredity import hierarchical
+from sparsact.learners.low_degree.polynomial import Penalty, Solution
 from sparsact.learners.low_degree.solvers.solver import choose_solver, solvers
 from sparsact.learners.points import numeric_rows
 from sparsact.statistics.exact_sum import LIMB_BITS
@@ -30,7 +28,6 @@ from sparsact.validation.estimators import checked_sample_weight
 from sparsact.validation.former_names import renamed_attributes
 
 MAX_TOTAL = 1e200  # weight of all rows
-_LEVEL = 0.05  # of the tests by which heredity admits interactions
 _NO_STATISTIC = "a model without its statistic cannot take in more rows; save it with statistic=True."
 
 
@@ -183,6 +180,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
             self.domain,
             None if self.max_memory is None else float(self.max_memory),
             threads(self.n_jobs),
+            self.heredity,
         )
 
     def _largest_degree(self) -> int:
@@ -271,14 +269,13 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         """The solution of a statistic whose targets are of size one, and about their mean if there is an intercept."""
         distinct = spec.solver == "kernel" and statistic.kind == "rows"  # after rescaling
         n_rows = statistic.n_points if distinct else statistic.n_rows
-        explicit = self.heredity is not None
-        size = spec.size(statistic.n, n_rows, statistic.n_targets, statistic.kind, explicit_gram=explicit)
+        size = spec.size(statistic.n, n_rows, statistic.n_targets, statistic.kind)
         plan = choose_solver(spec.solver, size, spec.max_memory)
         family = statistic.family_of(spec.family(statistic.n))
-        if self.heredity is None:
+        if spec.heredity is None:
             return plan.solver.solve(statistic, family, penalty, plan, n_threads=spec.n_threads)
         equations = statistic.normal_equations(family, fit_intercept=self.fit_intercept, n_threads=spec.n_threads)
-        chosen = hierarchical(equations, family, self.heredity)
+        chosen = hierarchical(equations, family, spec.heredity)
         return plan.solver.from_equations(equations.part(chosen), family.part(chosen), penalty, plan)
 
 
@@ -295,53 +292,3 @@ def _check_products(weights: NDArray[np.float64], y: NDArray[np.float64]) -> Non
             f"row {row} has weight {weights[row]:g} and target {y[row, target]:g}, whose product is beyond float64; "
             "scale the weights or the targets."
         )
-
-
-def hierarchical(equations: NormalEquations, family: Family, rule: str) -> NDArray[np.intp]:
-    """Places in the family of the subsets that a heredity rule admits and the rows support.
-
-    Sizes are visited upwards. A subset is a candidate when all (``"strong"``) or any (``"weak"``) of its subsets with
-    one coordinate less were kept; the smallest size is always a candidate. Candidates are kept when the t-test of their
-    coefficient, next to those kept before, passes at level 0.05 / (number of candidates), so that at each size the
-    chance of keeping any null term is at most 5 %.
-
-    Notes
-    -----
-    Intervals after a selection by the same rows are too narrow; judge the selected model on other rows.
-    """
-    enough = all if rule == "strong" else any
-    kept: list[int] = []
-    names: set[Subset] = set()
-    by_size = np.array([len(subset) for subset in family.subsets])
-    for size in np.unique(by_size):
-        smallest = size == by_size[0]
-        candidates = [
-            place
-            for place in np.flatnonzero(by_size == size).tolist()
-            if smallest or enough(part in names for part in _parts(family.subsets[place]))
-        ]
-        if not candidates:
-            break
-        passed = _significant(equations, [*kept, *candidates], len(candidates))
-        kept += passed
-        names |= {family.subsets[place] for place in passed}
-    return np.sort(np.array(kept, dtype=np.intp))
-
-
-def _parts(subset: Subset) -> list[Subset]:
-    return [subset[:i] + subset[i + 1 :] for i in range(len(subset))]
-
-
-def _significant(equations: NormalEquations, places: list[int], n_candidates: int) -> list[int]:
-    """The last ``n_candidates`` places whose t-test passes."""
-    part = equations.part(np.array(places, dtype=np.intp))
-    factor = part.factor(0.0)
-    freedom = part.n_rows - factor.rank - 1
-    if freedom < 1:
-        return places[-n_candidates:]  # nothing can be tested: the rows are too few to refuse anything
-    coef = factor.solve(part.rhs)
-    variance = part.squared_error(coef, part.feature_mean, part.target_mean) / freedom
-    error = np.sqrt(np.maximum(factor.inverse.diagonal(), 0.0)[:, None] * variance)
-    critical = t.ppf(1 - _LEVEL / (2 * n_candidates * coef.shape[1]), freedom)
-    passed = (np.abs(coef) > critical * error).any(axis=1)[-n_candidates:]
-    return [place for place, ok in zip(places[-n_candidates:], passed.tolist(), strict=True) if ok]

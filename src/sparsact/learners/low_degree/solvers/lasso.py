@@ -8,13 +8,14 @@ method ends there, as the gap to the dual shows.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
+from scipy.linalg import lapack, solve_triangular
+from sklearn import linear_model
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import Lasso
 
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.low_degree.normal_equations import NormalEquations
@@ -43,11 +44,15 @@ class LassoSolver(Solver):
         coef = lasso(equations, penalty.alpha)
         return coef, equations.feature_mean, f"{plan.reason}.", float(np.count_nonzero(coef, axis=0).max(initial=0))
 
+    def path(self, equations: NormalEquations, alphas: Sequence[float]) -> Iterable[NDArray[np.float64]]:
+        """Coefficients (D, T) for each of some penalties, as cross-validation needs them."""
+        return lasso_path(equations, alphas)
+
 
 def lasso(equations: NormalEquations, alpha: float) -> NDArray[np.float64]:
     r"""Minimiser (D, T) of :math:`\frac{1}{2W}\sum_i w_i (y_i - \dots)^2 + \alpha \|\beta\|_1`, W the total weight.
 
-    The scale of ``alpha`` is that of scikit-learn's ``Lasso``. One eigendecomposition, D x D.
+    The scale of ``alpha`` is that of scikit-learn's ``Lasso``. One Cholesky factor, D x D.
 
     Warns
     -----
@@ -57,9 +62,10 @@ def lasso(equations: NormalEquations, alpha: float) -> NDArray[np.float64]:
     gram, rhs = equations.gram, equations.rhs
     if not len(gram):
         return np.zeros_like(rhs)
-    if alpha == 0:  # coordinate descent converges badly without a penalty
-        return equations.factor(0.0).solve(rhs)
-    penalty, coef = alpha * equations.weight, _descended(equations, alpha)
+    coef: NDArray[np.float64] = lasso_path(equations, [alpha], tol=1e-8)[0]
+    if alpha == 0:
+        return coef
+    penalty = alpha * equations.weight
     for target, square in enumerate(equations.target_squares.tolist()):
         found, gap = _ended(gram, rhs[:, target], penalty, square, coef[:, target])
         coef[:, target] = found
@@ -72,22 +78,31 @@ def lasso(equations: NormalEquations, alpha: float) -> NDArray[np.float64]:
     return coef
 
 
-def _descended(equations: NormalEquations, alpha: float) -> NDArray[np.float64]:
-    """Coefficients (D, T) by coordinate descent, near the minimiser."""
-    with blas_threads(len(equations.gram) ** 3):
-        values, vectors = eigh(equations.gram)
-    kept = values > len(values) * np.finfo(float).eps * max(values[-1], 0.0)
-    root = np.sqrt(values[kept])
-    design = np.ascontiguousarray((vectors[:, kept] * root).T)
-    targets = (vectors[:, kept].T @ equations.rhs) / root[:, None]
-    if not len(design):
-        return np.zeros_like(equations.rhs)
-    scale = equations.weight / len(design)  # Lasso divides by its own number of rows
-    model = Lasso(alpha * scale, fit_intercept=False, precompute=True, tol=1e-8, max_iter=10_000)
+def lasso_path(equations: NormalEquations, alphas: Sequence[float], tol: float = 1e-6) -> NDArray[np.float64]:
+    """Coefficients (A, D, T) near the minimisers for some penalties, by coordinate descent from the largest one on."""
+    gram, rhs, given = equations.gram, equations.rhs, np.array(alphas)
+    found: NDArray[np.float64] = np.zeros((len(given), *rhs.shape))
+    if not gram.any():
+        return found
+    if not given.all():  # coordinate descent converges badly without a penalty
+        found[given == 0] = equations.factor(0.0).solve(rhs)
+    places = np.flatnonzero(given)
+    places = places[np.argsort(-given[places], kind="stable")]
+    with blas_threads(len(gram) ** 3):
+        factor, order, rank, _ = lapack.dpstrf(gram, lower=1)  # Cholesky with pivots
+        root, order = np.tril(factor[:, :rank]), order - 1
+        targets = solve_triangular(root[:rank], rhs[order[:rank]], lower=True)
+    design = np.empty((rank, len(gram)), order="F")
+    design[:, order] = root.T
+    penalties = given[places] * (equations.weight / rank)  # scikit-learn divides by its own number of rows
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the gap is the judge
-        coef = model.fit(design, targets).coef_
-    return np.array(coef.reshape(-1, len(equations.gram)).T)
+        warnings.simplefilter("ignore", ConvergenceWarning)  # where it matters, the gap is the judge
+        for k, target in enumerate(targets.T):
+            path = linear_model.lasso_path(design, target, alphas=penalties, precompute=True, tol=tol, max_iter=10_000)[
+                1
+            ]
+            found[places, :, k] = path.T
+    return found
 
 
 def relative_gap(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -128,6 +129,10 @@ class Solver(ABC):
         """Coefficients (D, T), the feature means that the intercept makes up for, the reason, effective parameters."""
         factor = equations.factor(penalty.alpha)
         return factor.solve(equations.rhs), equations.feature_mean, plan.reason + ending(factor), None
+
+    def path(self, equations: NormalEquations, alphas: Sequence[float]) -> Iterable[NDArray[np.float64]]:
+        """Coefficients (D, T) for each of some penalties, as cross-validation needs them."""
+        return (equations.factor(alpha).solve(equations.rhs) for alpha in alphas)
 
 
 def ending(factor: Factor | None) -> str:

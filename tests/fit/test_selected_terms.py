@@ -1,0 +1,78 @@
+"""Terms of polynomials chosen by the lasso or heredity in `fit_table`."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from commands import fit_json, run
+
+import sparsact as sa
+from sparsact import LowDegreeRegressorCV
+
+NAMES = tuple("abcdef")
+RNG = np.random.default_rng(3)
+BITS = RNG.integers(0, 2, (200, 6))
+SIGNS = 1 - 2 * BITS
+Y = (
+    2 * SIGNS[:, 0]
+    + SIGNS[:, 1]
+    + 1.5 * SIGNS[:, 0] * SIGNS[:, 1]
+    + SIGNS[:, 2] * SIGNS[:, 3]
+    + RNG.normal(size=200) / 3
+)
+
+
+def table(**columns):
+    return pa.table({name: BITS[:, i] for i, name in enumerate(NAMES)} | columns)
+
+
+def test_the_lasso_is_that_of_the_learner():
+    result = sa.fit_table(table(y=Y), "y", lasso=True)
+    theirs = LowDegreeRegressorCV(range(1, 7), solver="lasso").fit(BITS, Y)
+    info = result.choices.low_degree
+    assert (info.degree, info.alpha, info.penalty) == (theirs.degree_, theirs.alpha_, "lasso")
+    np.testing.assert_allclose(result.model.coefficients_, theirs.coefficients_, atol=1e-9)
+    assert info.n_monomials == np.count_nonzero(theirs.coefficients_) < len(theirs.subsets_)
+    assert len(result.targets[0].terms) == info.n_monomials
+    assert all(term.effect and term.low is None for term in result.targets[0].terms)
+    assert "They have no intervals" in str(result)
+
+
+def test_the_lasso_takes_the_penalty_that_is_given_and_columns_of_numbers():
+    numbers = table(z=RNG.normal(size=200), y=Y)
+    result = sa.fit_table(numbers, "y", lasso=True, alpha=0.4, degree=2)
+    assert result.choices.low_degree.alpha == 0.4
+    assert result.domain == "real"
+    assert {term.label for term in result.targets[0].terms} <= {"a", "b", "a × b", "c × d"}
+
+
+def test_the_lasso_of_classes():
+    result = sa.fit_table(table(y=np.where(Y > 0, "yes", "no")), "y", lasso=True, degree=2)
+    assert result.model.solver_ == "lasso"
+    assert result.confusion.accuracy > result.confusion.majority
+
+
+@pytest.mark.parametrize("rule", ["weak", "strong"])
+def test_heredity_keeps_interactions_of_what_is_kept(rule):
+    result = sa.fit_table(table(y=Y), "y", heredity=rule)
+    kept = {term.label for term in result.targets[0].terms}
+    assert kept == {"a", "b", "a × b"}  # c and d do nothing by themselves
+    assert "heredity was given" in result.choices.reason
+    assert "intervals are too narrow" in str(result)
+
+
+def test_other_models_have_neither():
+    with pytest.raises(ValueError, match="lasso is of low-degree models, and model gp chooses its own"):
+        sa.fit_table(table(y=Y), "y", model="gp", lasso=True)
+    with pytest.raises(ValueError, match="heredity weak is of low-degree models"):
+        sa.fit_table(table(y=Y), "y", model="sparse", heredity="weak")
+
+
+def test_the_command(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    pa.csv.write_csv(table(y=Y), path)
+    found = fit_json(capsys, path, "--target", "y", "--lasso", "--heredity", "strong", "--degree", "2")
+    assert found["penalty"] == "lasso"
+    assert sorted(term["columns"] for term in found["targets"][0]["terms"]) == [["a"], ["a", "b"], ["b"]]
+    model = tmp_path / "m.sparsact"
+    assert run(capsys, "fit", path, "--target", "y", "--lasso", "--out", model)[0] == 0
+    assert "lasso penalty" in run(capsys, "inspect", model)[1]
