@@ -66,9 +66,7 @@ def error_chart(frame: Frame) -> Axes:
         axes.plot(*zip(*path, strict=True), color=PALE, lw=1, marker=".", ms=4, zorder=1)
     best = sorted(row for row in rows(frame) if row[4])
     degree, _, unexplained, deviation, _ = zip(*best, strict=True)
-    axes.errorbar(
-        degree, unexplained, yerr=deviation, color=BLUE, marker="o", capsize=4, lw=1.8, label="best penalty"
-    )
+    axes.errorbar(degree, unexplained, yerr=deviation, color=BLUE, marker="o", capsize=4, lw=1.8, label="best penalty")
     if len(set(frame["alpha"])) > 1:
         axes.plot([], [], color=PALE, marker=".", label="other penalties")
     axes.axhline(1, color=GREY, lw=1, ls="--", label="mean (learns nothing)")
