@@ -112,9 +112,32 @@ def test_what_processes_refuse():
         sa.fit_table(table, "y", ignore=["kind", "z"], model="gp")
     with pytest.raises(ValueError, match=r"needs numbers to predict .*, and these are classes; choose model sparse"):
         sa.fit_table(table, "kind", ignore=["y", "z", "level"], model="gp")
-    wide = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (50, 17))).add_prefix("c").assign(y=np.arange(50.0))
-    with pytest.raises(ValueError, match="at most 16 columns of bits, and there are 17"):
+    wide = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (50, 65))).add_prefix("c").assign(y=np.arange(50.0))
+    with pytest.raises(ValueError, match="at most 64 columns of bits, and there are 65"):
         sa.fit_table(wide, "y", model="gp")
+
+
+def test_more_columns_than_a_spectrum_has(tmp_path):
+    """Posterior effects of one and two columns, by covariances with the rows; the same from the file."""
+    rng, n = np.random.default_rng(4), 26
+    bits = rng.integers(0, 2, (150, n))
+    signs = 1 - 2 * bits
+    y = 2.0 * signs[:, 3] - 1.5 * signs[:, 7] + signs[:, 3] * signs[:, 20] + 0.1 * rng.normal(size=150)
+    table = pd.DataFrame(bits).add_prefix("b").assign(y=y)
+    result = sa.fit_table(table.head(120), "y", model="gp")
+    first = result.targets[0].terms[:3]
+    assert [term.subset for term in first] == [("b3",), ("b7",), ("b3", "b20")]
+    for term, truth in zip(first, (2.0, -1.5, 1.0), strict=True):
+        assert term.low < truth < term.high
+    assert r2_score(y[120:], result.predict(table.tail(30))) > 0.8
+    assert result.targets[0].posterior_shares == ()
+    result.save(tmp_path / "model.sparsact")
+    again = sa.load(tmp_path / "model.sparsact")
+    np.testing.assert_allclose(again.predict(bits[120:].astype(bool)), result.predict(table.tail(30)), rtol=1e-12)
+
+
+def test_rows_that_processes_learn_from_are_bounded_by_the_size_of_the_cube():
+    assert [gp_candidate.most_rows(n) for n in (10, 16, 18, 20, 21, 64)] == [30_000, 30_000, 8_192, 2_048, 2_000, 2_000]
 
 
 def test_the_posterior_shares_of_degrees_are_those_of_the_process():

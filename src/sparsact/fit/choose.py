@@ -20,6 +20,7 @@ from sparsact.fit.options import FitOptions
 from sparsact.fit.scores import CandidateModel, CVCandidate, FoldScores
 from sparsact.hypercube import n_subsets
 from sparsact.learners import LowDegreeRegressorCV
+from sparsact.learners.cube_ensemble import LARGEST_CUBE
 from sparsact.learners.low_degree import choose
 from sparsact.learners.low_degree.choose import affordable
 
@@ -132,15 +133,16 @@ def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple
             "or choose model low-degree."
         )
     on_cube, of_numbers = domain_of(table, options) == "cube", isinstance(table.encoding.targets[0], Real)
-    narrow = len(table.feature_names) <= MOST_COLUMNS
+    most = LARGEST_CUBE if options.model == "ensemble" else MOST_COLUMNS
+    n, narrow = len(table.feature_names), len(table.feature_names) <= most
     if options.model in ("sparse", "gp", "ensemble", "latent") and not (on_cube and one_function):
         fact = "columns of numbers" if one_function else "more than two classes"
         raise ValueError(
             f"{NAMES[options.model]} is one function of columns of bits, and there are {fact}; choose model low-degree."
         )
     if options.model in ("gp", "ensemble") and not (of_numbers and narrow):
-        need = f"numbers to predict and at most {MOST_COLUMNS} columns of bits"
-        fact = f"there are {len(table.feature_names)}" if of_numbers else "these are classes"
+        need = f"numbers to predict and at most {most} columns of bits"
+        fact = f"there are {n}" if of_numbers else "these are classes"
         raise ValueError(f"{NAMES[options.model]} needs {need}, and {fact}; choose model sparse.")
     several_passes = options.groups is not None and n_rows > MAX_SAMPLE
     if options.model == "lsh" and several_passes:
@@ -166,7 +168,8 @@ def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple
     if letters and options.groups is None and one_function and on_cube:
         kinds += ("letters",)  # bits of letters exclude one another, and models of bits would search them for minutes
     elif one_function and on_cube:
-        kinds += ("sparse", "gp", "ensemble") if of_numbers and narrow else ("sparse",)
+        kinds += ("sparse", "gp") if of_numbers and narrow else ("sparse",)
+        kinds += ("ensemble",) if "gp" in kinds and n <= LARGEST_CUBE else ()
     if one_function and "letters" not in kinds:
         kinds += ("lasso",)
     if n_rows in ROWS_FOR_NETWORKS and one_function and "letters" not in kinds:

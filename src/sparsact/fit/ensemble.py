@@ -17,6 +17,7 @@ from sparsact.learners.cube_ensemble import CubeEnsemble, stacking_weights
 Array = NDArray[np.float64]
 
 PRIOR = {"low-degree": 0.3, "sparse": 0.3}  # of all others 1
+PRIOR_OF_FEW = {"product": 2.0, "trees of 8 leaves": 0.5}
 FEW_ROWS = 100  # below, polynomials are left out: their held-out errors come in jumps
 
 
@@ -38,13 +39,14 @@ def fitted_ensemble(
         Bits of a row.
     """
     n_rows = min(len(scores.folds) for _, scores in members.values())
+    priors = PRIOR
     if n_rows < FEW_ROWS:
-        members = {name: member for name, member in members.items() if name not in PRIOR}
+        priors, members = PRIOR_OF_FEW, {name: member for name, member in members.items() if name not in PRIOR}
     held_out = [_rows_of(scores, sample, n_rows) for _, scores in members.values()]
     first = held_out[0]
     y, folds = first.actual[:, 0], first.folds
     predicted = np.column_stack([scores.predicted[:, 0] for scores in held_out])
-    prior = np.array([PRIOR.get(name, 1.0) for name in members])
+    prior = np.array([priors.get(name, 1.0) for name in members])
     stacked = np.empty(len(y))
     for fold in np.unique(folds):
         seen, left = folds != fold, folds == fold
@@ -52,9 +54,10 @@ def fitted_ensemble(
         predicted[left] = predicted[left].clip(low, high)
         stacked[left] = predicted[left] @ stacking_weights(predicted[seen].clip(low, high), y[seen], prior)
     weights = stacking_weights(predicted, y, prior)
-    cube = signs_to_bits(points(n_columns))
-    whole = [values(model, cube)[:, 0].clip(y.min(), y.max()) for model, _ in members.values()]
-    of_all = np.asarray(weights @ np.array(whole))
+    cube, of_all = signs_to_bits(points(n_columns)), np.zeros(1 << n_columns)
+    for weight, (model, _) in zip(weights.tolist(), members.values(), strict=True):
+        if weight:
+            of_all += weight * values(model, cube)[:, 0].clip(y.min(), y.max())
     ensemble = CubeEnsemble(of_all, dict(zip(members, weights.tolist(), strict=True)), np.abs(stacked - y))
     return ensemble, replace(first, predicted=stacked[:, None])
 

@@ -288,7 +288,9 @@ def explained(
 
 def posterior_shares(model: Any) -> tuple[tuple[float, float, float], ...]:
     """Shares of the degrees in the variance with 95 % intervals, of a Gaussian process of not too many rows."""
-    if not hasattr(model, "variance_decomposition") or len(model.X_train_) > ROWS_DRAWN:
+    if not (hasattr(model, "variance_decomposition") and hasattr(model, "spectrum_")):
+        return ()
+    if len(model.X_train_) > ROWS_DRAWN:
         return ()
     shares = model.variance_decomposition(DRAWS).shares
     means, ends = shares.mean(), shares.interval()

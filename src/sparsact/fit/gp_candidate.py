@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,18 @@ from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample
 from sparsact.fit.term import CONFIDENCE, Term
 from sparsact.fit.threads import in_threads
+from sparsact.hypercube import Subset
 from sparsact.learners import CubeGPRegressor
+from sparsact.learners.cube_ensemble import LARGEST_CUBE
 
-MOST_COLUMNS = 16  # a transform of 2**16 numbers takes a millisecond
+MOST_COLUMNS = 64
 MOST_ROWS = 30_000
-KERNELS_OF_FEW = ("degree", "product", "degree_site")  # with more parameters, few rows mislead
+MOST_NUMBERS = 1 << 31  # rows times points of the cube, where all of these have numbers
+MOST_WIDE_ROWS = 2_000  # of more columns: a process is a matrix of them
+KERNELS_OF_FEW = ("product", "product + product", "degree_site")  # with more parameters, few rows mislead
 KERNELS = ("product", "product + product", "degree_site + product", "degree_site_pair")
 KERNELS_OF_MANY = ("degree_site + product", "degree_site_pair")  # which hold the others as special cases
+KERNELS_OF_WIDE = ("product", "degree")  # that need no table of all subsets
 FEW_ROWS, MANY_ROWS = 100, 10_000
 LEAST_ROWS_TO_WARP = 80
 HYPERPARAMETER_ROWS = 800
@@ -55,13 +61,14 @@ def fitted_processes(
     Those of the folds learn their hyperparameters from rows outside of the fold; the search begins at those of all.
     With ``warped``, and not too few rows, some are of a monotone function of the target (:class:`WarpedProcess`).
     """
-    X, y, folds = sample.at_most(MOST_ROWS)
+    most = most_rows(len(table.feature_names))
+    X, y, folds = sample.at_most(most)
     X, target = X.astype(bool), table.encoding.targets[0]  # bits, even where all are 1
-    tasks = {kernel: (kernel, y) for kernel in kernels_for(len(X))}
+    tasks = {kernel: (kernel, y) for kernel in kernels_for(*X.shape)}
     if warped and LEAST_ROWS_TO_WARP <= len(X) < MANY_ROWS:
         tasks |= {f"product of {name}": ("product", warp(y)) for name, warp in WARPS.items()}
 
-    weights = sample.weights[sample.smallest(MOST_ROWS)] if options.weighted else None
+    weights = sample.weights[sample.smallest(most)] if options.weighted else None
 
     def fitted(task: tuple[str, Array]) -> Fitted:
         kernel, values = task
@@ -88,8 +95,15 @@ def fitted_processes(
     return found
 
 
-def kernels_for(n_rows: int) -> tuple[str, ...]:
+def most_rows(n: int) -> int:
+    """Rows that processes of n columns are fitted to."""
+    return min(MOST_ROWS, MOST_NUMBERS >> n) if n <= LARGEST_CUBE else MOST_WIDE_ROWS
+
+
+def kernels_for(n_rows: int, n: int) -> tuple[str, ...]:
     """Kernels that are worth their time."""
+    if n > LARGEST_CUBE:
+        return KERNELS_OF_WIDE
     return KERNELS_OF_FEW if n_rows < FEW_ROWS else KERNELS if n_rows < MANY_ROWS else KERNELS_OF_MANY
 
 
@@ -120,13 +134,23 @@ def inverse_sines(y: Array) -> Array:
 WARPS = {"normal scores": normal_scores, "inverse sines": inverse_sines}
 
 
+def _strongest(model: Any, n_terms: int) -> list[tuple[Subset, float]]:
+    """The largest coefficients; of more columns than a spectrum has, those of one and two columns."""
+    n = model.n_features_in_
+    if n <= LARGEST_CUBE:
+        return list(model.spectrum_.top(n_terms, min_degree=1))
+    subsets = [subset for size in (1, 2) for subset in combinations(range(n), size)]
+    means = model.confidence_intervals(subsets).mean(axis=1)
+    return [(subsets[i], float(means[i])) for i in np.argsort(-np.abs(means), kind="stable")[:n_terms]]
+
+
 def gp_terms(model: Any, encoding: Encoding, n_terms: int = TERMS) -> tuple[Term, ...]:
     """The largest coefficients of a model with a spectrum, with posterior intervals, each by itself and all at once.
 
     The q-value is twice the posterior probability that the sign is wrong: the prior, learned from all effects, has
     shrunk those that are many already.
     """
-    strongest = [pair for pair in model.spectrum_.top(n_terms, min_degree=1) if pair[1]]
+    strongest = [(subset, mean) for subset, mean in _strongest(model, n_terms) if mean]
     subsets = [subset for subset, _ in strongest]
     bounds = intervals(model, 0, subsets)
     joint = intervals(model, 0, subsets, 1 - (1 - CONFIDENCE) / max(1, len(subsets)))

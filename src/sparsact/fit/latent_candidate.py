@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sparsact.datasets import Encoding, Table
 from sparsact.datasets.columns import Real
 from sparsact.fit.explain import TargetResult, influences
-from sparsact.fit.gp_candidate import MOST_COLUMNS, gp_terms
+from sparsact.fit.gp_candidate import gp_terms
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
@@ -22,7 +22,7 @@ from sparsact.learners.latent.targets import pinned
 
 MOST_ROWS = 30_000
 SAME = 1.02  # errors this close are the same, and the polynomial is taken
-PROCESS_ROWS = 5_000  # up to which a latent Gaussian process is tried too
+PROCESS_ROWS, MOST_COLUMNS = 5_000, 16  # up to which a latent Gaussian process is tried too
 ROWS_SHOWN, CURVE_POINTS = 2_000, 200
 TERMS = 200
 

@@ -22,7 +22,7 @@ MOST_NUMBERS = 1 << 22  # rows times columns times functions
 LEAVES = (8, 16)  # of a tree: the sizes that are compared
 TREES, LEARNING_RATE, LEAST_ROWS = 150, 0.1, 2
 MANY_ROWS = 5_000  # from there on, twice the trees
-MOST_FOR_TWO = 10_000  # rows: beyond, only the larger trees are tried
+ROWS_FOR_TWO = range(100, 10_000)  # below, only the smaller trees are tried, beyond only the larger ones
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def fitted_trees(
     target, n_functions = table.encoding.targets[0], len(function_names(table.encoding))
     X, y, folds = sample.at_most(min(MOST_ROWS, MOST_NUMBERS // (len(table.feature_names) * n_functions)))
     functions = as_numbers(target, y).reshape(len(y), -1)
-    sizes = LEAVES if len(X) < MOST_FOR_TWO else LEAVES[-1:]
+    sizes = LEAVES if len(X) in ROWS_FOR_TWO else LEAVES[:1] if len(X) < ROWS_FOR_TWO.start else LEAVES[1:]
     tasks = [(leaves, fold) for leaves in sizes for fold in (None, *range(options.folds))]
 
     def fitted(task: tuple[int, int | None]) -> list[Any]:

@@ -123,6 +123,26 @@ def test_derivatives_of_the_likelihood():
     np.testing.assert_allclose(gradient, found, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("n_rows", [14, 100])
+def test_few_rows_take_matrices_of_their_own_and_many_a_table(n_rows):
+    """Value and derivatives are those of a dense matrix on both sides of the switch, 16 rows of eight columns."""
+    rng, n = np.random.default_rng(7), 8
+    X = points(n)[rng.permutation(2**n)[:n_rows]]
+    y = X[:, 0] + rng.normal(size=n_rows)
+    kernel = CubeKernel.product(1.2, rng.uniform(-0.3, 0.9, n)) + CubeKernel.by_degree(0.5 ** np.arange(n + 1.0))
+    model = fixed(kernel).fit(X, y)
+
+    def expected(theta):
+        covariance = kernel.with_theta(theta[:-1])(X) + np.exp(theta[-1]) * np.eye(n_rows)
+        return multivariate_normal.logpdf(y - y.mean(), np.zeros(n_rows), covariance)
+
+    theta = np.append(kernel.theta, np.log(0.3))
+    value, gradient = model.log_marginal_likelihood(theta, eval_gradient=True)
+    assert value == pytest.approx(expected(theta), rel=1e-11)
+    found = [(expected(theta + unit) - expected(theta - unit)) / 2e-5 for unit in 1e-5 * np.eye(len(theta))]
+    np.testing.assert_allclose(gradient, found, rtol=1e-5, atol=1e-6)
+
+
 def test_two_thousand_rows_have_the_likelihood_of_a_dense_matrix():
     rng = np.random.default_rng(4)
     X = points(12)[rng.permutation(4096)[:2000]]

@@ -50,11 +50,16 @@ class Component:
     by_pair: Array
 
     def __post_init__(self) -> None:
-        if self.n > LARGEST_CUBE and (self.by_pair.size or (self.by_site.size and len(self.by_degree) > 1)):
+        if self.n > LARGEST_CUBE and self.needs_table:
             raise ValueError(
                 f"a kernel of degrees and sites together needs a table of all 2**n subsets, so n up to {LARGEST_CUBE}; "
                 f"got n = {self.n}: use a product kernel, a kernel of degrees, or their sum."
             )
+
+    @property
+    def needs_table(self) -> bool:
+        """Whether a covariance takes the prior variances of all subsets."""
+        return bool(self.by_pair.size or (self.by_site.size and len(self.by_degree) > 1))
 
     @property
     def theta(self) -> Array:

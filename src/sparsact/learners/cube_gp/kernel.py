@@ -137,6 +137,11 @@ class CubeKernel:
         """Whether n is at most 20, so that all prior variances are computed."""
         return self.n <= LARGEST_CUBE
 
+    @property
+    def needs_table(self) -> bool:
+        """Whether a covariance takes the prior variances of all subsets."""
+        return any(component.needs_table for component in self.components)
+
     @cached_property
     def spectrum(self) -> Array:
         """Prior variances of all coefficients, (2**n,), in table order; n up to 20."""
@@ -170,6 +175,10 @@ class CubeKernel:
         """:meth:`__call__` of bits that are trusted."""
         if self.has_table:
             return self.covariance_at(codes_of(one)[:, None] ^ codes_of(other))
+        return self.covariance_of_rows(one, other)
+
+    def covariance_of_rows(self, one: Array, other: Array) -> Array:
+        """The same without a table of all points, by kernels of products and of degrees."""
         return np.asarray(np.sum([component.covariance(one, other) for component in self.components], axis=0))
 
     def covariance_at(self, differences: NDArray[np.intp]) -> Array:

@@ -89,12 +89,17 @@ def difference_sums(lower: Array, codes: NDArray[np.intp], size: int) -> Array:
 def covariance_matrix(kernel: CubeKernel, noise_variance: float, rows: DistinctRows) -> Array:
     """A, in Fortran order."""
     check_room(len(rows))
-    if kernel.has_table:
-        matrix = gathered(kernel.table, rows.codes)
+    if _by_rows(kernel, len(rows)):
+        matrix = np.asfortranarray(kernel.covariance_of_rows(rows.bits, rows.bits))
     else:
-        matrix = np.asfortranarray(kernel.covariance(rows.bits, rows.bits))
+        matrix = gathered(kernel.table, rows.codes)
     matrix[np.diag_indices(len(rows))] += noise_variance / rows.weights
     return matrix
+
+
+def _by_rows(kernel: CubeKernel, n_rows: int) -> bool:
+    """Whether matrices of the rows are made without tables of all subsets, which few rows need not pay for."""
+    return not (kernel.has_table and (kernel.needs_table or n_rows**2 > 2**kernel.n))
 
 
 def repeats_log_likelihood(noise_variance: float, rows: DistinctRows) -> tuple[float, float]:
@@ -133,7 +138,7 @@ def log_marginal_likelihood_gradient(
     inverse = factor.lower_inverse()
     diagonal = inverse.diagonal()
     by_noise = slope + 0.5 * float(((alpha**2 - diagonal) / rows.weights).sum())
-    if not kernel.has_table:
+    if _by_rows(kernel, len(rows)):
         whole = inverse + inverse.T - np.diag(diagonal)
         return value, kernel.covariance_pullback(rows.bits, 0.5 * (np.outer(alpha, alpha) - whole)), by_noise
     size = 2**kernel.n
