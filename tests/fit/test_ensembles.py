@@ -63,6 +63,24 @@ def test_a_polynomial_is_taken_where_it_does_as_well():
     assert model_named(result, "an ensemble of models").r2.mean > 0.99
 
 
+def test_positive_targets_have_a_process_of_their_logarithms():
+    """Effects that multiply are learned from 50 of 1,024 rows; an offset or a sign leaves no logarithms to learn."""
+    rng = np.random.default_rng(5)
+    bits = signs_to_bits(points(10))
+    y = np.exp(bits @ rng.normal(size=10) + 0.02 * rng.normal(size=len(bits)))
+    table = pd.DataFrame(bits).add_prefix("c").assign(y=y)
+    few = table.sample(50, random_state=0)
+    result = sa.fit_table(few, "y", model="ensemble", explain=False)
+    assert result.choices.weights["product of logarithms"] > 0.5
+    others = table.drop(few.index)
+    process = sa.fit_table(few, "y", model="gp", explain=False)
+    errors = [mean_squared_error(others["y"], model.predict(others)) for model in (result, process)]
+    assert errors[0] < 0.4 * errors[1]
+    for changed in (few["y"] + 3 * y.max(), few["y"] - 2 * y.min()):
+        weights = sa.fit_table(few.assign(y=changed), "y", model="ensemble", explain=False).choices.weights
+        assert "product of logarithms" not in weights
+
+
 def test_intervals_hold_the_coefficients():
     """Forty terms of each of eight landscapes, 320 intervals of 95 %: fewer than 283 hold by chance below 1e-4."""
     held = 0

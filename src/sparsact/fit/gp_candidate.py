@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -34,6 +35,7 @@ KERNELS_OF_MANY = ("degree_site + product", "degree_site_pair")  # which hold th
 KERNELS_OF_WIDE = ("product", "degree")  # that need no table of all subsets
 FEW_ROWS, MANY_ROWS = 100, 10_000
 LEAST_ROWS_TO_WARP = 80
+LEAST_RATIO = 1.5  # of the largest to the smallest target: logarithms of closer ones are nearly linear
 HYPERPARAMETER_ROWS = 800
 TERMS = 40  # whose variances are computed
 
@@ -43,14 +45,14 @@ Fitted = tuple[Any, HeldOutScores]
 
 @dataclass(frozen=True)
 class WarpedProcess:
-    """A Gaussian process of a monotone function of the target, and an isotonic regression back."""
+    """A Gaussian process of a monotone function of the target, and a function back."""
 
     process: CubeGPRegressor
-    back: Any
+    back: Callable[[Array], Array]
 
     def predict(self, X: NDArray[Any]) -> Array:
         """Values (m,)."""
-        return np.asarray(self.back.predict(self.process.predict(X)))
+        return np.asarray(self.back(self.process.predict(X)))
 
 
 def fitted_processes(
@@ -59,7 +61,8 @@ def fitted_processes(
     """By kernel a Gaussian process of every row, or of a sample of many, and how such processes predict left-out folds.
 
     Those of the folds learn their hyperparameters from rows outside of the fold; the search begins at those of all.
-    With ``warped``, and not too few rows, some are of a monotone function of the target (:class:`WarpedProcess`).
+    With ``warped`` some are of a monotone function of the target (:class:`WarpedProcess`): of its logarithm where it is
+    positive and not nearly constant, and from 80 rows on of functions that an isotonic regression takes back.
     """
     most = most_rows(len(table.feature_names))
     X, y, folds = sample.at_most(most)
@@ -67,6 +70,9 @@ def fitted_processes(
     tasks = {kernel: (kernel, y) for kernel in kernels_for(*X.shape)}
     if warped and LEAST_ROWS_TO_WARP <= len(X) < MANY_ROWS:
         tasks |= {f"product of {name}": ("product", warp(y)) for name, warp in WARPS.items()}
+    logs = np.log(y) if warped and len(X) < MANY_ROWS and 0 < LEAST_RATIO * y.min() < y.max() else y
+    if logs is not y:
+        tasks["product of logarithms"] = "product", logs
 
     weights = sample.weights[sample.smallest(most)] if options.weighted else None
 
@@ -84,7 +90,13 @@ def fitted_processes(
             rows = folds != fold
             models.append(copy(process).fit(X[rows], values[rows], None if weights is None else weights[rows]))
         scores = replace(HeldOutScores.of(models, target, X, values, folds), weights=weights)
-        return (process, scores) if values is y else _unwarped(process, scores, y)
+        if values is y:
+            return process, scores
+        if values is logs:
+            return WarpedProcess(process, np.exp), replace(
+                scores, actual=y[:, None], predicted=np.exp(scores.predicted)
+            )
+        return _unwarped(process, scores, y)
 
     found: dict[str, Fitted] = {}
     n_rows = (options.folds + 1) * len(X)
@@ -112,12 +124,12 @@ def _unwarped(process: CubeGPRegressor, scores: HeldOutScores, y: Array) -> Fitt
     from sklearn.isotonic import IsotonicRegression
 
     def back(rows: Any) -> Any:
-        return IsotonicRegression(out_of_bounds="clip").fit(scores.predicted[rows, 0], y[rows])
+        return IsotonicRegression(out_of_bounds="clip").fit(scores.predicted[rows, 0], y[rows]).predict
 
     predicted = np.empty_like(scores.predicted)
     for fold in np.unique(scores.folds):
         left = scores.folds == fold
-        predicted[left, 0] = back(~left).predict(scores.predicted[left, 0])
+        predicted[left, 0] = back(~left)(scores.predicted[left, 0])
     return WarpedProcess(process, back(slice(None))), HeldOutScores(y[:, None], predicted, scores.folds)
 
 
