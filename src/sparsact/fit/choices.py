@@ -26,11 +26,13 @@ TERMS_OF = {  # of kinds other than polynomials of all products
     "which expects them to be small.",
     "ensemble": "The effects are those of the weighted mean of the models, exactly. Their 95 % intervals are the "
     "posterior ones of its best Gaussian process, widened by the distance of its effects from the mean's.",
-    "letters": "The effects are those of letters, and of pairs of letters beyond these, in the fitted function, "
-    "averaged over the other sites by the frequencies of their letters in the table. They have no intervals.",
     "latent": "The effects are those of the latent, which a floor, a ceiling or a curve of the measurement does not "
     "bend, with their 95 % intervals.",
 }
+TERMS_OF_LETTERS = (
+    "The effects are those of letters, and of pairs of letters beyond these, in the fitted function, averaged over the "
+    "other sites by the frequencies of their letters in the table. They have no intervals."
+)
 LEAST_WEIGHT = 0.005  # that is shown
 
 

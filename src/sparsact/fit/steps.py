@@ -101,12 +101,10 @@ class FitSteps:
                         model = with_deviations(model, models["gp"])
                     found = gp_terms(model, encoding) if choices.kind in ("gp", "ensemble") else None
                     targets = explained(targets, model, encoding, X, found)
-                elif options.explain and choices.kind == "letters":
-                    targets = explained_letters(targets, model, encoding, X)
                 elif options.explain and choices.kind == "latent":
                     latent = latent_info(model, X, y)
                     targets = latent_targets(targets, model, encoding, X)
-                elif options.explain:
+                elif options.explain and choices.kind == "network":
                     network = network_info(model, encoding.feature_names, X)
                     targets = self._with_terms(targets, sums, selected)
                 if choices.kind in ("sparse", "lasso"):
@@ -114,6 +112,8 @@ class FitSteps:
             else:
                 model, rows, targets = self._low_degree(sums, selected)
                 choices = replace(choices, low_degree=_info(model, options))
+            if options.explain:
+                targets = explained_letters(targets, model, encoding, X)
             if options.explain and not self._is_classes:
                 targets = tuple(
                     replace(target, ceiling=noise_ceiling(X, of_target, sums.sample.weights))
