@@ -18,7 +18,7 @@ from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample
 from sparsact.fit.term import CONFIDENCE, Term
-from sparsact.fit.threads import in_threads
+from sparsact.kernels.threads import in_threads
 from sparsact.learners import CubeGPRegressor
 
 MOST_COLUMNS = 16  # a transform of 2**16 numbers takes a millisecond
