@@ -10,11 +10,10 @@ from sparsact.hypercube import characters, points
 from sparsact.learners.cube_gp import conjugate_gradients
 
 
-@pytest.mark.parametrize(("largest_error", "eigenvalues"), [(np.inf, 0), (0, 1), (0, 40), (0, 10_000)])
-def test_conjugate_gradients_solve_what_a_factor_solves(largest_error, eigenvalues, monkeypatch):
-    """By the coefficients' system, or by the points' with so many eigenvalues inverted."""
+@pytest.mark.parametrize("largest_error", [0.0, np.inf])
+def test_conjugate_gradients_solve_what_a_factor_solves(largest_error, monkeypatch):
+    """By the system of the points, and by that of the coefficients."""
     monkeypatch.setattr(conjugate_gradients, "LARGEST_ERROR", largest_error)
-    monkeypatch.setattr(conjugate_gradients, "LARGEST_EIGENVALUES", eigenvalues)
     rng, n = np.random.default_rng(6), 9
     codes = rng.permutation(2**n)[:211]
     kernel = CubeKernel.product(2.0, rng.uniform(0.2, 0.99, n))
@@ -47,7 +46,7 @@ def test_few_rows_of_a_rough_function_are_solved_at_the_points():
     codes = rng.permutation(2**n)[:200]
     system = conjugate_gradients.CubeSystem(spectrum, codes, 1e-3 * np.exp(rng.normal(size=200)))
     assert not system.solves_coefficients
-    assert system.solve(rng.normal(size=(1, 200)), 1e-3)[1] <= 10
+    assert system.solve(rng.normal(size=(1, 200)), 1e-3)[1] <= 20
 
 
 def test_draws_of_coefficients_have_the_moments_of_the_posterior():

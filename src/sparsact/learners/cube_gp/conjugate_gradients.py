@@ -1,19 +1,16 @@
-r"""Solutions of :math:`(K + D)\, \alpha = y` at some points of the cube, by products with the whole cube's kernel.
+r"""Solutions of :math:`(K + D)\, \alpha = y` at some points of the cube, by conjugate gradients of two transforms a step.
 
-:math:`K = H P H^\top`, with the prior variances P and the points' rows H of the Walsh-Hadamard transform. There are two
-systems of conjugate gradients, whose product is two transforms.
-
-Where the points determine the function well, that of the coefficients,
+:math:`K = H P H^\top`, with the prior variances P and the points' rows H of the Walsh-Hadamard transform. The system of
+the coefficients,
 
 .. math:: w = P^{1/2} v, \qquad (I + P^{1/2} H^\top D^{-1} H P^{1/2})\, v = P^{1/2} H^\top D^{-1} y, \qquad
           \alpha = D^{-1} (y - H w),
 
-divided by its diagonal :math:`1 + p_S\, \mathrm{tr}\, D^{-1}`. Were the points the whole cube with equal noise, that
-would be all of it; else relative errors are about :math:`\sqrt{d / m}` with d degrees of freedom, few steps. With
-:math:`D^{1/2} \varepsilon` in place of y and :math:`\eta` added on the right, both standard normal, w is a draw of what
-the posterior leaves open [1]_.
+is its diagonal :math:`1 + p_S\, \mathrm{tr}\, D^{-1}` where the points are the whole cube and have equal noise; divided
+by it, errors are about :math:`\sqrt{d / m}` elsewhere, with d degrees of freedom. With :math:`D^{1/2} \varepsilon` in
+place of y and :math:`\eta` added on the right, both standard normal, w is a draw of what the posterior leaves open [1]_.
 
-Elsewhere that of the points itself, with a preconditioner that inverts the largest eigenvalues exactly.
+Few points of a rough function, or of very unequal noise, have the system :math:`K + D` itself, near its own diagonal.
 
 References
 ----------
@@ -26,17 +23,13 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from sparsact.kernels.walsh_hadamard import walsh_hadamard
 from sparsact.learners.cube_gp.component import Array
 
-LARGEST_EIGENVALUES = 1_024  # that the preconditioner inverts exactly
-LARGEST_ERROR = 0.1  # square of the diagonal's relative error, up to which coefficients are solved for
+LARGEST_ERROR = 10.0  # square of the diagonal's relative error, up to which coefficients are solved for
 _MOST_STEPS = 20_000
 _TOLERANCE = 1e-3  # of draws, in the norm of the inverse diagonal
-
-Tables = Callable[[Array], Array]
 
 
 class CubeSystem:
@@ -61,7 +54,6 @@ class CubeSystem:
         unevenness = float((precision**2).sum() / total**2) - 1 / spectrum.size
         self.solves_coefficients = freedom * unevenness <= LARGEST_ERROR
         self._noise, self._precision = self._at_points(np.stack([noise, precision]))
-        self._precondition = None if self.solves_coefficients else self._largest_eigenvalues()
 
     def solve(self, targets: Array, tolerance: float) -> tuple[Array, int]:
         """Solutions (k, m) for targets (k, m) with residuals of a relative norm, and the number of steps.
@@ -72,12 +64,14 @@ class CubeSystem:
             If rounding stops the residuals from decreasing that far.
         """
         enough = tolerance**2 * _dot(targets, targets)
-        if self._precondition is not None:
-            solved, steps = self._iterate(self._of_points, self._at_points(targets), self._precondition, None, enough)
+        if not self.solves_coefficients:
+            diagonal = self.spectrum.sum() + self._noise
+            solved, steps = self._iterate(self._of_points, self._at_points(targets), diagonal, 1.0, enough)
             return solved[:, self.codes], steps
         # of a residual r here, H P^1/2 r is left of the targets, at all points and thus at some
         scale = np.sqrt(self._root.size) * self._root
-        v, steps = self._iterate(self._of_coefficients, self._right(targets / self.noise), self._divide, scale, enough)
+        right = self._right(targets / self.noise)
+        v, steps = self._iterate(self._of_coefficients, right, self._diagonal, scale, enough)
         fitted = _transformed(self._root * v)[:, self.codes]
         return (targets - fitted) / self.noise, steps
 
@@ -87,7 +81,7 @@ class CubeSystem:
         right += rng.standard_normal(right.shape)
         scale = 1 / np.sqrt(self._diagonal)
         enough = _TOLERANCE**2 * _dot(right * scale, right * scale)
-        v, _ = self._iterate(self._of_coefficients, right, self._divide, scale, enough)
+        v, _ = self._iterate(self._of_coefficients, right, self._diagonal, scale, enough)
         return np.asarray(self._root * v)
 
     def _at_points(self, numbers: Array) -> Array:
@@ -120,56 +114,33 @@ class CubeSystem:
         result += self._noise * tables
         return result
 
-    def _divide(self, tables: Array) -> Array:
-        return np.asarray(tables / self._diagonal)
-
-    def _largest_eigenvalues(self) -> Tables:
-        r"""Inverse of :math:`U P U^\top + D + \tau` with the largest p, by Woodbury; the others' sum is :math:`\tau`.
-
-        Products with U, characters at the points, are transforms too, and :math:`U^\top (D + \tau)^{-1} U` at S, T is
-        the transform of the diagonal at the symmetric difference of S and T.
-        """
-        count = min(LARGEST_EIGENVALUES, len(self.codes), self.spectrum.size)
-        top = np.argpartition(self.spectrum, -count)[-count:]
-        rest = self.spectrum.sum() - self.spectrum[top].sum()
-        diagonal = self._at_points(1 / (self.noise + rest)[None])
-        inner = _transformed(diagonal.copy())[0][top[:, None] ^ top]
-        root = self._root[top]
-        factor = cho_factor(np.eye(count) + root[:, None] * inner * root, lower=True, overwrite_a=True)
-
-        def apply(tables: Array) -> Array:
-            scaled = diagonal * tables
-            parts = _transformed(scaled.copy())[:, top] * root
-            back = np.zeros_like(scaled)
-            back[:, top] = cho_solve(factor, parts.T, check_finite=False).T * root
-            scaled -= diagonal * _transformed(back)
-            return scaled
-
-        return apply
-
     def _iterate(
-        self, product: Tables, residual: Array, precondition: Tables, scale: Array | None, enough: Array
+        self,
+        product: Callable[[Array], Array],
+        residual: Array,
+        diagonal: Array,
+        scale: Array | float,
+        enough: Array,
     ) -> tuple[Array, int]:
         """Solutions whose scaled residuals have squares of at most ``enough``, and the number of steps.
 
         Right sides, ``residual``, are changed.
         """
         x = np.zeros_like(residual)
-        z = precondition(residual)
-        direction, inner = z.copy(), _dot(residual, z)
+        direction, inner = np.zeros_like(residual), np.zeros((len(residual), 1))
         for step in range(_MOST_STEPS):
-            scaled = residual if scale is None else scale * residual
+            scaled = scale * residual
             if (_dot(scaled, scaled) <= enough).all():
                 return x, step
+            z = residual / diagonal
+            before, inner = inner, _dot(residual, z)
+            direction *= _ratio(inner, before)
+            direction += z
             image = product(direction)
             length = _ratio(inner, _dot(direction, image))
             x += length * direction
             image *= length
             residual -= image
-            z = precondition(residual)
-            before, inner = inner, _dot(residual, z)
-            direction *= _ratio(inner, before)
-            direction += z
         raise ArithmeticError(
             f"conjugate gradients did not converge in {_MOST_STEPS:,} steps: the noise variance "
             f"{self.noise.min():.3g} is too small next to the kernel's {self.spectrum.sum():.3g}; raise it."
@@ -187,5 +158,5 @@ def _dot(one: Array, other: Array) -> Array:
 
 
 def _ratio(numerator: Array, denominator: Array) -> Array:
-    """Quotients, zero for a system that is solved exactly."""
+    """Quotients, zero where there is nothing to divide by."""
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
