@@ -20,8 +20,8 @@ from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample
 from sparsact.fit.term import CONFIDENCE, Term
-from sparsact.fit.threads import in_threads
 from sparsact.hypercube import Subset
+from sparsact.kernels.threads import in_threads
 from sparsact.learners import CubeGPRegressor
 from sparsact.learners.cube_ensemble import LARGEST_CUBE
 

@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from sparsact import CubeGPRegressor, CubeKernel, load
 from sparsact.hypercube import characters, points
-from sparsact.learners.cube_gp import conjugate_gradients, posterior
+from sparsact.learners.cube_gp import posterior
 
 N, M = 5, 19
 RHO = np.array([0.9, 0.2, -0.3, 0.7, 0.5])
@@ -186,21 +186,6 @@ def test_more_columns_than_a_table_holds(n, monkeypatch):
 @pytest.fixture
 def iterative(monkeypatch):
     monkeypatch.setattr(posterior, "DIRECT_ROWS", 10)
-
-
-@pytest.mark.parametrize("eigenvalues", [1, 40, 10_000])
-def test_conjugate_gradients_solve_what_a_factor_solves(eigenvalues, monkeypatch):
-    monkeypatch.setattr(conjugate_gradients, "LARGEST_EIGENVALUES", eigenvalues)
-    rng, n = np.random.default_rng(6), 9
-    codes = rng.permutation(2**n)[:211]
-    kernel = CubeKernel.product(2.0, rng.uniform(0.2, 0.99, n))
-    noise = rng.uniform(0.01, 0.5, 211)
-    system = conjugate_gradients.CubeSystem(kernel.spectrum, codes, noise)
-    targets = rng.normal(size=(3, 211))
-    targets[1] = 0
-    matrix = kernel(points(n)[codes]) + np.diag(noise)
-    found, _ = system.solve(targets, 1e-11)
-    np.testing.assert_allclose(found, np.linalg.solve(matrix, targets.T).T, atol=1e-7)
 
 
 def test_large_tables_give_the_same_posterior(iterative):

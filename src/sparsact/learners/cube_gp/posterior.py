@@ -6,7 +6,7 @@ With the prior variances p, :math:`\alpha = (K + D)^{-1} y` and the transform H,
           \mathrm{Var}\, w_S = p_S - p_S^2 \sum_{ij} (K + D)^{-1}_{ij} \chi_S(x_i) \chi_S(x_j),
 
 all at once by a transform of the histogram of the inverse. A draw is one of the prior plus the posterior mean of what
-it leaves of the targets (Matheron's rule) [1]_.
+it leaves of the targets (Matheron's rule) [1]_, unless :mod:`.conjugate_gradients` draws directly.
 
 References
 ----------
@@ -34,7 +34,7 @@ from sparsact.learners.cube_gp.rows import DistinctRows
 
 DIRECT_ROWS = 1_024  # distinct rows up to which a Cholesky factor is made where there is a choice
 TOLERANCE, DRAW_TOLERANCE = 1e-8, 1e-4  # of residuals, for means and for draws
-_NUMBERS_AT_ONCE = 1 << 23
+_NUMBERS_AT_ONCE = 1 << 19
 _POINTS_AT_ONCE = 1 << 10
 
 
@@ -185,6 +185,9 @@ class CubePosterior(Posterior):
         deviation = np.sqrt(self.noise_variance / self.rows.weights)
         for start in range(0, n_samples, at_once):
             count = min(at_once, n_samples - start)
+            if not self.is_direct and self.system.solves_coefficients:
+                yield self.system.deviations(count, rng)
+                continue
             prior = rng.standard_normal((count, size)) * np.sqrt(self.kernel.spectrum)
             noisy = np.asarray(walsh_hadamard(prior, normalize=False))[:, self.rows.codes]
             noisy += deviation * rng.standard_normal((count, len(self.rows)))
