@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from sparsact.lift import Lift
     from sparsact.network import SparselyActivatedNetwork
     from sparsact.reports.displays import InteractionsDisplay, SpectrumDisplay, VarianceDisplay
+    from sparsact.reports.letters_display import LettersDisplay
     from sparsact.saving.modelfile import load
     from sparsact.stack import Stack, StackLayer
 
@@ -84,6 +85,7 @@ _NAMES = {
     "LSHRegressor": "sparsact.learners",
     "DSMRegressor": "sparsact.learners",
     "LatentRegressor": "sparsact.learners",
+    "LettersDisplay": "sparsact.reports.letters_display",
     "LettersRegressor": "sparsact.learners",
     "Lift": "sparsact.lift",
     "LowDegreeClassifier": "sparsact.learners",
@@ -124,6 +126,7 @@ __all__ = [
     "LSHClassifier",
     "LSHRegressor",
     "LatentRegressor",
+    "LettersDisplay",
     "LettersRegressor",
     "Lift",
     "LowDegreeClassifier",

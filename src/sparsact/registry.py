@@ -14,6 +14,7 @@ CERTIFY_STACK = "sparsact.certificate:certify_stack"
 NETWORK_SPECTRUM = "sparsact.fourier.networks:spectrum_of_network"
 STACK_SPECTRUM = "sparsact.fourier.networks:spectrum_of_stack"
 DISPLAYS = {  # pictures, each made by ``from_<kind>``
+    "anova": "sparsact.reports.letters_display:LettersDisplay",
     "interactions": "sparsact.reports.displays:InteractionsDisplay",
     "spectrum": "sparsact.reports.displays:SpectrumDisplay",
 }

@@ -79,7 +79,8 @@ def test_noise_is_called_noise(capsys, folder):
     status, out, _ = run(capsys, "fit", folder / "noise.csv", "--target", "y")
     assert status == 0
     assert out.startswith(
-        "Nothing of degree ≤ 6, nor by a sparse polynomial, a Gaussian process or an ensemble of models, was found in "
+        "Nothing of degree ≤ 6, nor by a sparse polynomial, a lasso polynomial, a Gaussian process or an "
+        "ensemble of models, was found in "
         "these columns"
     )
 

@@ -46,6 +46,7 @@ def test_the_default_is_an_ensemble_where_no_model_is_simple(chosen):
         "degree_site_pair",
         "product of normal scores",
         "product of inverse sines",
+        "lasso",
         "trees of 8 leaves",
         "trees of 16 leaves",
         "sparse",

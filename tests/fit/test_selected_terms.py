@@ -4,9 +4,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from commands import fit_json, run
+from sklearn.linear_model import Lasso
+from sklearn.metrics import r2_score
+from sklearn.preprocessing import PolynomialFeatures, scale
 
 import sparsact as sa
 from sparsact import LowDegreeRegressorCV
+from sparsact.statistics.folds import assign_folds
 
 NAMES = tuple("abcdef")
 RNG = np.random.default_rng(3)
@@ -49,6 +53,27 @@ def test_the_lasso_of_classes():
     result = sa.fit_table(table(y=np.where(Y > 0, "yes", "no")), "y", lasso=True, degree=2)
     assert result.model.solver_ == "lasso"
     assert result.confusion.accuracy > result.confusion.majority
+
+
+def test_few_terms_of_many_numbers_are_learned_by_the_lasso(tmp_path):
+    """Among other models, of weighted rows; scored as scikit-learn's lasso of the same folds."""
+    X, w = scale(RNG.normal(size=(150, 9))), RNG.uniform(0.5, 2, 150)
+    y = X[:, 0] - X[:, 1] + X[:, 2] * X[:, 3] + RNG.normal(size=150)
+    data = pa.table({f"z{i}": X[:, i] for i in range(9)} | {"w": w, "y": y})
+    result = sa.fit_table(data, "y", weights="w", held_out_rows=True)
+    degree, alpha = result.choices.low_degree.degree, result.choices.low_degree.alpha
+    assert (result.choices.kind, result.choices.name) == ("lasso", f"a lasso polynomial of degree {degree}")
+    features = PolynomialFeatures(degree, interaction_only=True, include_bias=False).fit_transform(X)
+    theirs = Lasso(alpha, tol=1e-10, max_iter=10_000)
+    np.testing.assert_allclose(result.predict(data), theirs.fit(features, y, w).predict(features), atol=1e-5)
+    folds, of_fold = assign_folds(0, 150, 5, 0), []
+    for k in range(5):
+        seen, left = folds != k, folds == k
+        predicted = theirs.fit(features[seen], y[seen], w[seen]).predict(features[left])
+        of_fold.append(r2_score(y[left], predicted, sample_weight=w[left]))
+    np.testing.assert_allclose(result.targets[0].r2.folds, of_fold, atol=1e-4)
+    result.report(tmp_path / "r.html")
+    assert "lasso penalty" in (tmp_path / "r.html").read_text()
 
 
 @pytest.mark.parametrize("rule", ["weak", "strong"])

@@ -127,7 +127,7 @@ def test_the_contents_lead_to_every_section(html):
     [
         "Held-out R² against the baselines",
         "Predicted, actual and residual",
-        "Error by degree",
+        "Error of polynomials by degree",
         "Weight by degree",
         "Strongest effects",
         "Influence of each column",

@@ -59,7 +59,8 @@ def inspect_model(
     Of a Gaussian process, or of an ensemble and its weights: its strongest effects with 95 % posterior intervals. Of a
     learned polynomial: its strongest effects with 95 % intervals, its weight by degree and its influences. An effect is
     what switching the columns on together changes, beyond what fewer of them change, averaged over all settings of the
-    others.
+    others. Where sites have letters that the rows do not tell apart as bits, it is that of a letter, or of two beyond
+    these, averaged over all letters of the other sites.
 
     Of hash tables (LSH): how they are made, how full their buckets are, and which columns matter: by the slope of the
     linear trend, for columns as the model sees them (numbers standardised, bits as signs), and by the share of each
@@ -145,12 +146,10 @@ def _show_function(model: Any, encoding: Any, top: int, as_json: bool, from_refe
 def _terms_of(model: Any, encoding: Any, top: int) -> Any:
     """The strongest effects; of letters in the mean over all combinations of the others, equally often."""
     from sparsact.fit.gp_candidate import gp_terms
-    from sparsact.fit.letters_candidate import terms_of_letters
+    from sparsact.fit.letters_candidate import components, terms_of_letters
 
-    if hasattr(model, "letters_"):
-        letters = [letters for _, letters in encoding.sites]
-        return terms_of_letters(model.anova(letters=letters), encoding.sites, top)
-    return gp_terms(model, encoding, top)
+    found = components(model, encoding)
+    return terms_of_letters(found[0], encoding, top) if found else gp_terms(model, encoding, top)
 
 
 def _show_units(model: Any, encoding: Any, top: int, as_json: bool) -> None:
@@ -186,16 +185,22 @@ def description_of_tables(model: Any, encoding: Any) -> dict[str, Any]:
 
 
 def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
-    """A polynomial as JSON holds it."""
+    """A polynomial as JSON holds it; of sites with letters its components."""
     from sparsact.fit.explain import function_names, shares, terms
+    from sparsact.fit.letters_candidate import are_identified, components, terms_of_letters
 
-    names, described = encoding.feature_names, []
+    names, described, of_letters = encoding.feature_names, [], components(model, encoding)
     for i, name in enumerate(function_names(encoding)):
         by_degree, by_column = shares(model, i, len(names))
+        largest = terms(model, i, encoding, top)
+        if of_letters:
+            names = [site for site, _ in encoding.sites]
+            by_degree, by_column = of_letters[i].variance_by_degree(), of_letters[i].variance_by_site()
+            if not are_identified(model, largest):
+                largest = terms_of_letters(of_letters[i], encoding, top)
         influences = dict(zip(names, by_column.tolist(), strict=True))
-        largest = [term.to_dict() for term in terms(model, i, encoding, top)]
-        weights = by_degree.tolist()
-        described.append({"name": name, "terms": largest, "weight_by_degree": weights, "influences": influences})
+        listed, weights = [term.to_dict() for term in largest], by_degree.tolist()
+        described.append({"name": name, "terms": listed, "weight_by_degree": weights, "influences": influences})
     return {
         "degree": int(model.degree_),
         "penalty": "lasso" if model.solver_ == "lasso" else "ridge",
@@ -250,7 +255,7 @@ def _print_model(content: dict[str, Any]) -> None:
     for target in content["targets"]:
         _print_terms(target)
         weights = ", ".join(f"{degree}: {weight:.4g}" for degree, weight in enumerate(target["weight_by_degree"], 1))
-        console.print(f"weight by degree, over all combinations of bits equally often  {weights}")
+        console.print(f"weight by degree, over all combinations equally often  {weights}")
         ranked = sorted(target["influences"].items(), key=lambda pair: -pair[1])[:10]
         console.print(shown("influence, likewise  " + ", ".join(f"{name}: {value:.4g}" for name, value in ranked)))
 

@@ -13,6 +13,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.statistics.conformal import kept_errors, reach
+
 MOST_BITS = 512  # whose pairs are kept
 MOST_ERRORS = 400  # of a target
 
@@ -38,7 +40,7 @@ class TableDesign:
     ) -> Self:
         """From a table (2, 2, n, n), ranges, and held-out errors (rows, targets)."""
         packed = b64encode(zlib.compress(np.packbits(unseen).tobytes(), 9)).decode() if unseen.any() else ""
-        kept = tuple(map(_spread, np.abs(errors).T))
+        kept = tuple(tuple(kept_errors(of_target, MOST_ERRORS).tolist()) for of_target in errors.T)
         return cls(unseen.shape[-1], packed, tuple(low.tolist()), tuple(high.tolist()), kept)
 
     @cached_property
@@ -58,13 +60,8 @@ class TableDesign:
         return table.reshape(2, 2, n, n).astype(bool)
 
     def reach(self, target: int, confidence: float) -> float:
-        """Half of the width of an interval that holds a new row of the target with this probability, or more.
-
-        The quantile of held-out errors at (m + 1) / m times the probability; infinite where m of them are too few.
-        """
-        errors = self.errors[target]
-        place = ceil((len(errors) + 1) * confidence) - 1
-        return errors[place] if place < len(errors) else np.inf
+        """Half of the width of an interval that holds a new row of the target with this probability, or more."""
+        return reach(self.errors[target], confidence)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON holds it."""
@@ -81,12 +78,3 @@ class TableDesign:
         design = cls(n_bits, pairs, **numbers, errors=errors)
         _ = design.unseen
         return design
-
-
-def _spread(errors: NDArray[np.float64]) -> tuple[float, ...]:
-    """Errors in order; of many such as their quantiles, none smaller than it should be."""
-    ranked = np.sort(errors)
-    if len(ranked) > MOST_ERRORS:
-        steps = np.arange(1, MOST_ERRORS + 1) / (MOST_ERRORS + 1)
-        ranked = ranked[np.minimum(np.ceil(steps * (len(ranked) + 1)).astype(np.intp), len(ranked)) - 1]
-    return tuple(ranked.tolist())

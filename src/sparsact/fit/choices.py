@@ -9,6 +9,7 @@ from sparsact.fit.scores import CandidateModel, CVCandidate, Gain, LowDegreeInfo
 
 NAMES = {  # kinds besides "low-degree"
     "sparse": "a sparse polynomial",
+    "lasso": "a lasso polynomial",
     "gp": "a Gaussian process",
     "letters": "a model of letters",
     "latent": "a measurement model",
@@ -25,11 +26,13 @@ TERMS_OF = {  # of kinds other than polynomials of all products
     "which expects them to be small.",
     "ensemble": "The effects are those of the weighted mean of the models, exactly. Their 95 % intervals are the "
     "posterior ones of its best Gaussian process, widened by the distance of its effects from the mean's.",
-    "letters": "The effects are those of letters, and of pairs of letters beyond these, in the fitted function, "
-    "averaged over the other sites by the frequencies of their letters in the table. They have no intervals.",
     "latent": "The effects are those of the latent, which a floor, a ceiling or a curve of the measurement does not "
     "bend, with their 95 % intervals.",
 }
+TERMS_OF_LETTERS = (
+    "The effects are those of letters, and of pairs of letters beyond these, in the fitted function, averaged over the "
+    "other sites by the frequencies of their letters in the table. They have no intervals."
+)
 LEAST_WEIGHT = 0.005  # that is shown
 
 
@@ -39,8 +42,8 @@ class Choices:
 
     ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
     ``candidates`` are the degrees and penalties of polynomials. ``kind`` is ``"low-degree"``, ``"sparse"``,
-    ``"gp"``, ``"letters"``, ``"latent"``, ``"lsh"``, ``"network"`` or ``"ensemble"``; ``low_degree`` is that of a
-    polynomial, else None, and ``weights`` are those of the models of an ensemble.
+    ``"lasso"``, ``"gp"``, ``"letters"``, ``"latent"``, ``"lsh"``, ``"network"`` or ``"ensemble"``; ``low_degree`` is
+    that of a polynomial, else None, and ``weights`` are those of the models of an ensemble.
     """
 
     reason: str
@@ -54,7 +57,7 @@ class Choices:
     def name(self) -> str:
         """The chosen model."""
         degree = "" if self.low_degree is None else f"degree {self.low_degree.degree}"
-        return f"{NAMES[self.kind]} of {degree}" if self.kind == "sparse" else degree or NAMES[self.kind]
+        return f"{NAMES[self.kind]} of {degree}" if self.kind in ("sparse", "lasso") else degree or NAMES[self.kind]
 
     @property
     def terms_of(self) -> str:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MAX_LISTED = 5_000_000
 SINGLE = tuple(kind for kind in NAMES if kind != "ensemble")  # kinds that no polynomial is compared with, if asked for
-HANDICAPS = {"ensemble": 1.01, "gp": 1.1}  # factors of errors: polynomials explain more; a kernel is the best of four
+HANDICAPS = {"lasso": 1.01, "ensemble": 1.01, "gp": 1.1}  # of errors: others explain more; a kernel is the best of four
 DOUBTED, FEW_ROWS = 10, 100
 NEAR_ZERO = 1e-12  # of the largest error: models this exact are equals
 ROWS_FOR_NETWORKS = range(1_000, 100_001)  # unless they are asked for
@@ -40,12 +40,15 @@ def domain_of(table: Table, options: FitOptions) -> str:
     return "real" if options.domain == "real" or table.encoding.real else "cube"
 
 
-def degrees_to_try(options: FitOptions, n: int, n_rows: int, domain: str = "cube") -> tuple[int, ...]:
+def degrees_to_try(
+    options: FitOptions, n: int, n_rows: int, domain: str = "cube", *, selects: bool = False
+) -> tuple[int, ...]:
     """Degrees from 1 to the one asked for, or to the highest that is affordable.
 
-    Where the degree asked for is costly, only the linear model is compared with it.
+    Where the degree asked for is costly, only the linear model is compared with it. ``selects`` is for the lasso and
+    heredity.
     """
-    limits = {"real": domain == "real", "selects": options.lasso or options.heredity != "none"}
+    limits = {"real": domain == "real", "selects": selects}
     if isinstance(options.degree, int):
         if options.degree > n:
             raise ValueError(f"degree {options.degree} is above the number of columns, {n}; choose at most {n}.")
@@ -85,7 +88,9 @@ def search_for(table: Table, options: FitOptions) -> LowDegreeRegressorCV:
     if options.model in SINGLE:
         degrees = (1,)
     elif degrees != "auto":
-        degrees = degrees_to_try(options, len(table.feature_names), table.n_rows or 0, domain_of(table, options))
+        selects = options.lasso or options.heredity != "none"
+        n, domain = len(table.feature_names), domain_of(table, options)
+        degrees = degrees_to_try(options, n, table.n_rows or 0, domain, selects=selects)
     return LowDegreeRegressorCV(
         degrees=degrees,
         alphas=(options.alpha,) if isinstance(options.alpha, float) else "auto",
@@ -101,7 +106,8 @@ def select_polynomial(search: LowDegreeRegressorCV, options: FitOptions) -> Sele
     """Cross-validate every candidate degree from 1 and penalty, by the sums of the folds."""
     if options.model not in SINGLE:
         n, n_rows = search.n_features_in_, search.n_samples_seen_
-        search.degrees = degrees_to_try(options, n, n_rows, search.domain)
+        selects = search.solver == "lasso" or search.heredity is not None
+        search.degrees = degrees_to_try(options, n, n_rows, search.domain, selects=selects)
     results, r2_of_targets = search.cv_results_, search._choice.r2_of_targets
     scored = zip(*(results[name] for name in ("degree", "alpha", "fold_r2", "fold_mse")), r2_of_targets, strict=True)
     candidates = tuple(
@@ -153,7 +159,7 @@ def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple
     if options.model == "latent" and not of_numbers:
         raise ValueError(f"{NAMES['latent']} needs numbers to predict, and these are classes; choose model sparse.")
     if options.model == "ensemble":
-        return ("sparse", "gp", "ensemble", "trees"), "model ensemble was asked for"
+        return ("sparse", "lasso", "gp", "ensemble", "trees"), "model ensemble was asked for"
     if options.model != "auto":
         return tuple(kind for kind in NAMES if kind == options.model), f"model {options.model} was asked for"
     if given := options.given:
@@ -164,10 +170,12 @@ def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple
     elif one_function and on_cube:
         kinds += ("sparse", "gp") if of_numbers and narrow else ("sparse",)
         kinds += ("ensemble",) if "gp" in kinds and n <= LARGEST_CUBE else ()
+    if one_function and "letters" not in kinds:
+        kinds += ("lasso",)
     if n_rows in ROWS_FOR_NETWORKS and one_function and "letters" not in kinds:
         kinds += ("network",)
     if options.weighted:
-        return tuple(kind for kind in kinds if kind == "gp"), "other kinds of model take no weights of rows"
+        return tuple(kind for kind in kinds if kind in ("gp", "lasso")), "other kinds of model take no weights of rows"
     several = "several functions of bits are learned, of which low-degree polynomials are made; model lsh tries another"
     return (*kinds, "trees"), "" if kinds else several
 

@@ -14,6 +14,7 @@ from sparsact.datasets.columns import Classes, LogReal, Real
 from sparsact.fit.scores import Confusion, FoldScores, NoiseCeiling
 from sparsact.fit.sums import Prediction, as_numbers, class_numbers, values
 from sparsact.fit.term import CONFIDENCE, Term
+from sparsact.fourier.hoeffding import Anova
 from sparsact.hypercube import Subset
 
 TERMS_KEPT = 200
@@ -34,7 +35,9 @@ class TargetResult:
     ``actual`` and ``predicted`` are held-out rows, or a sample; ``predicted`` is None where none was made.
     ``relative_error`` is the mean size of predicted / actual - 1 over these, of a target whose logarithm is learned;
     ``ceiling`` is the R2 that rows of equal columns leave possible, where they are enough. ``posterior_shares`` are, of
-    a Gaussian process, the share of each degree from 1 in the variance over the cube, and its 95 % interval.
+    a Gaussian process, the share of each degree from 1 in the variance over the cube, and its 95 % interval. ``anova``
+    are, where sites have letters, the components of the fitted function over all their combinations: ``weights`` and
+    ``influences`` are then its variances by number of sites, and by site.
     """
 
     name: str
@@ -49,6 +52,12 @@ class TargetResult:
     relative_error: float | None = None
     ceiling: NoiseCeiling | None = None
     posterior_shares: tuple[tuple[float, float, float], ...] = ()
+    anova: Anova | None = None
+
+    @property
+    def of_letters(self) -> bool:
+        """Whether the terms are effects of letters, not of bits."""
+        return self.anova is not None and all(not term.n_bits for term in self.terms)
 
     @property
     def learned(self) -> bool:
@@ -77,6 +86,7 @@ class TargetResult:
                 dict(zip(("share", "low", "high"), one, strict=True)) for one in self.posterior_shares
             ],
             "influences": dict(self.influences),
+            "variance_by_pair": None if self.anova is None else self.anova.variance_by_pair().tolist(),
         }
 
     def lines(self, n_terms: int) -> list[str]:

@@ -14,13 +14,14 @@ from sparsact.fit.explain import TargetResult
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
-from sparsact.fit.sums import RowSample
+from sparsact.fit.sums import RowSample, inputs, values
 from sparsact.fit.term import Term
-from sparsact.fourier.hoeffding import Anova
+from sparsact.fourier.hoeffding import Anova, anova
 from sparsact.learners import LettersRegressor
-from sparsact.learners.letters.regressor import LARGEST_GRID
 
-TERMS = 200
+TERMS, TERMS_READ = 200, 20
+LARGEST_GRID = 1 << 20  # combinations at which a function is evaluated
+AT_ONCE = 1 << 15
 
 
 def has_letters(encoding: Encoding) -> bool:
@@ -40,30 +41,61 @@ def fitted_letters(table: Table, options: FitOptions, sample: RowSample, stages:
     return model, HeldOutScores(y[:, None], model.out_of_fold_[:, None], folds)
 
 
-def explained_letters(
-    targets: Sequence[TargetResult], model: Any, encoding: Encoding, points: NDArray[Any]
-) -> tuple[TargetResult, ...]:
-    """The target with variances by degree and site of the fitted function, and its largest effects of letters.
+def components(model: Any, encoding: Encoding, points: NDArray[Any] | None = None) -> list[Anova]:
+    """Components of each fitted function over all combinations of the sites' letters, exactly; of a latent its own.
 
-    All are under the product of the letters' frequencies in the table. Beyond the largest grid there are none.
+    Letters are as frequent as in the points, or else equally frequent. There are none where a column is a number, every
+    site has two letters only, or the combinations are too many.
     """
     sites = encoding.sites
     sizes = [len(letters) for _, letters in sites]
-    if np.prod(sizes, dtype=float) > LARGEST_GRID:
+    if not has_letters(encoding) or np.prod(sizes, dtype=float) > LARGEST_GRID:
+        return []
+    indicators = [
+        np.eye(q, dtype=bool)[:, q - n_bits :] for q, n_bits in zip(sizes, encoding.bits_of_sites, strict=True)
+    ]
+    codes, counts = np.indices(sizes).reshape(len(sizes), -1), None
+    if points is not None:
+        rows = encoding.letters(points).T
+        counts = [(row[:, None] == np.array(known)).sum(axis=0) for (_, known), row in zip(sites, rows, strict=True)]
+    found = []
+    for block in np.array_split(codes, max(1, codes.shape[1] // AT_ONCE), axis=1):
+        cells = np.concatenate([of_site[column] for of_site, column in zip(indicators, block, strict=True)], axis=1)
+        latent = hasattr(model, "predict_latent")
+        found.append(model.predict_latent(cells)[:, None] if latent else values(model, inputs(model, encoding, cells)))
+    return [anova(of_function.reshape(sizes), counts) for of_function in np.concatenate(found).T]
+
+
+def explained_letters(
+    targets: Sequence[TargetResult], model: Any, encoding: Encoding, points: NDArray[Any]
+) -> tuple[TargetResult, ...]:
+    """The targets with variances by degree and site of the fitted functions, and effects of letters."""
+    found = components(model, encoding, points)
+    if not found:
         return tuple(targets)
-    known = [letters for _, letters in sites]
-    rows = encoding.letters(points).T
-    counts = [(column[:, None] == np.array(letters)).sum(axis=0) for letters, column in zip(known, rows, strict=True)]
-    found = model.anova(counts, known)
+    names = [name for name, _ in encoding.sites]
+    return tuple(
+        replace(
+            target,
+            anova=of_target,
+            weights=tuple(of_target.variance_by_degree().tolist()),
+            influences=tuple(zip(names, of_target.variance_by_site().tolist(), strict=True)),
+            posterior_shares=(),
+            terms=target.terms if are_identified(model, target.terms) else terms_of_letters(of_target, encoding, TERMS),
+        )
+        for target, of_target in zip(targets, found, strict=True)
+    )
 
-    terms = terms_of_letters(found, sites, TERMS)
-    by_site = tuple(zip((name for name, _ in sites), found.variance_by_site().tolist(), strict=True))
-    weights = tuple(found.variance_by_degree().tolist())
-    return tuple(replace(target, weights=weights, terms=terms, influences=by_site) for target in targets)
+
+def are_identified(model: Any, terms: Sequence[Term]) -> bool:
+    """Whether rows tell the effects of the polynomial's bits apart, so that they have intervals."""
+    shown = terms[:TERMS_READ]
+    return hasattr(model, "identified") and all(term.identified and term.low is not None for term in shown)
 
 
-def terms_of_letters(found: Anova, sites: Sequence[tuple[str, Sequence[str]]], n_terms: int) -> tuple[Term, ...]:
+def terms_of_letters(found: Anova, encoding: Encoding, n_terms: int) -> tuple[Term, ...]:
     """The largest effects of letters and of pairs of them."""
+    sites = encoding.sites
 
     def label(site: int, letter: int) -> str:
         return f"{sites[site][0]}={sites[site][1][letter]}"

@@ -126,7 +126,8 @@ def _intervals(
 ) -> list[NDArray[np.float64]]:
     """Lower and upper ends (m, targets) as the targets were learned; infinite where they are not known."""
     if hasattr(model, "prediction_intervals"):
-        return list(model.prediction_intervals(X, confidence).T[:, :, None]) if len(X) else [found, found]
+        rows = inputs(model, encoding, X)
+        return list(model.prediction_intervals(rows, confidence).T[:, :, None]) if len(X) else [found, found]
     bounds = getattr(model, "censoring_", (None, None))  # beyond which nothing is measured
     lower, upper = (end if bound is None else bound for bound, end in zip(bounds, (-np.inf, np.inf), strict=True))
     design = encoding.design
@@ -141,12 +142,3 @@ def _free(name: str, encoding: Encoding) -> str:
     while name in encoding.target_names:
         name += "_"
     return name
-
-
-def _interval(model: Any, encoding: Encoding, target: int, X: NDArray[Any], confidence: float) -> NDArray[np.float64]:
-    """Ends of the intervals of one target, (m, 2); infinite where they are not known."""
-    if hasattr(model, "prediction_intervals"):
-        return np.asarray(model.prediction_intervals(X, confidence)) if len(X) else np.empty((0, 2))
-    design = encoding.design
-    reach = np.inf if design is None or not design.errors else design.reach(target, confidence)
-    return values(model, inputs(model, encoding, X))[:, [target]] + [-reach, reach]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sparsact import files
 from sparsact.extras import EXTRAS, missing
-from sparsact.fit.choices import NAMES, TREES, Choices
+from sparsact.fit.choices import NAMES, TERMS_OF_LETTERS, TREES, Choices
 from sparsact.fit.progress import Resources
 from sparsact.fit.scores import Confusion, Scores
 from sparsact.notebook import html_table, to_pandas
@@ -157,6 +157,18 @@ class FitResult:
         found = [f"{score}{self._of(one)}" for one in self.targets for score in one.more_scores]
         return found + ([] if self.test is None else self.test.lines)
 
+    @property
+    def of_letters(self) -> bool:
+        """Whether the terms of the targets are effects of letters, not of bits."""
+        return any(target.of_letters for target in self.targets)
+
+    @property
+    def terms_of(self) -> str:
+        """Whose the terms of the targets are, in a sentence."""
+        if not self.of_letters:
+            return self.choices.terms_of
+        return TERMS_OF_LETTERS if self.latent is None else TERMS_OF_LETTERS.replace("fitted function", "latent")
+
     def _of(self, target: TargetResult) -> str:
         return f" for {target.name}" if len(self.targets) > 1 else ""
 
@@ -258,7 +270,7 @@ class FitResult:
             lines.append(self.latent.summary)
         if self.learned and len(self.targets) == 1:
             terms = self.targets[0].lines(TERMS_SHOWN)
-            lines += [line for line in [self.choices.terms_of] if line and terms] + terms
+            lines += [line for line in [self.terms_of] if line and terms] + terms
         lines.append(f"{duration(found['seconds'])}, peak memory {size(found['peak_memory_bytes'])}")
         lines += [f"{what}: {found[what]}" for what in ("report", "model") if found[what] is not None]
         return "\n  ".join(lines)

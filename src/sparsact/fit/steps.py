@@ -96,24 +96,24 @@ class FitSteps:
                 rows, targets = self._of_rows(sums.sample, held_out, selected)
                 if options.explain and isinstance(held_out, TableScores):
                     layout = layout_info(model, standardised_weights(model, table, X, y), len(X), held_out)
-                elif options.explain and choices.kind in ("sparse", "gp", "ensemble"):
+                elif options.explain and choices.kind in ("sparse", "lasso", "gp", "ensemble"):
                     if choices.kind == "ensemble":
                         model = with_deviations(model, models["gp"])
-                    found = None if choices.kind == "sparse" else gp_terms(model, encoding)
+                    found = gp_terms(model, encoding) if choices.kind in ("gp", "ensemble") else None
                     targets = explained(targets, model, encoding, X, found)
-                elif options.explain and choices.kind == "letters":
-                    targets = explained_letters(targets, model, encoding, X)
                 elif options.explain and choices.kind == "latent":
                     latent = latent_info(model, X, y)
                     targets = latent_targets(targets, model, encoding, X)
-                elif options.explain:
+                elif options.explain and choices.kind == "network":
                     network = network_info(model, encoding.feature_names, X)
                     targets = self._with_terms(targets, sums, selected)
-                if choices.kind == "sparse":
+                if choices.kind in ("sparse", "lasso"):
                     choices = replace(choices, low_degree=_info(model, options))
             else:
                 model, rows, targets = self._low_degree(sums, selected)
                 choices = replace(choices, low_degree=_info(model, options))
+            if options.explain:
+                targets = explained_letters(targets, model, encoding, X)
             if options.explain and not self._is_classes:
                 targets = tuple(
                     replace(target, ceiling=noise_ceiling(X, of_target, sums.sample.weights))
@@ -149,6 +149,12 @@ class FitSteps:
             models["lsh"], scores["lsh"] = fitted_tables(table, options, sample, self.stages, self.checkpoint)
         if "sparse" in kinds:
             models["sparse"], scores["sparse"] = fitted_sparse(table, options, sample, self.stages)
+        if "lasso" in kinds:
+            with self.stages.stage("choosing terms by the lasso"):
+                by_lasso = sums.by_lasso()
+                models["lasso"], scores["lasso"] = self._polynomial(
+                    by_lasso, select_polynomial(by_lasso.search, options)
+                )
         members: dict[str, Fitted] = {}
         if "gp" in kinds:
             processes = fitted_processes(table, options, sample, self.stages, warped="ensemble" in kinds)
@@ -182,7 +188,7 @@ class FitSteps:
                     f"best other model has {best:.3f}"
                 )
         if "ensemble" in kinds:
-            for kind in ("sparse", "latent", "network"):
+            for kind in ("sparse", "lasso", "latent", "network"):
                 if kind in models:
                     members[kind] = models[kind], scores[kind]
             members["low-degree"] = self._polynomial(sums, selected)
@@ -194,9 +200,10 @@ class FitSteps:
     def _polynomial(self, sums: FoldSums, selected: Selected) -> Fitted:
         """The polynomial that cross-validation has chosen, and its held-out scores, of a sample of many rows."""
         X, y, folds = sums.sample.at_most(MOST_OF_PROCESSES)
+        weights = sums.sample.weights[sums.sample.smallest(MOST_OF_PROCESSES)] if self.options.weighted else None
         polynomials = sums.models(selected.degree, selected.alpha, domain_of(self.table, self.options))
         actual = as_numbers(self.table.encoding.targets[0], y).reshape(len(y), -1)
-        return polynomials.whole, HeldOutScores(actual, polynomials.held_out(X, folds), folds)
+        return polynomials.whole, HeldOutScores(actual, polynomials.held_out(X, folds), folds, weights=weights)
 
     def _sums(self, on_rows: OnRows) -> FoldSums:
         """The sums of every row, by fold, and a sample of the rows, to which models of other kinds are fitted."""

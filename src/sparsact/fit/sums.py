@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -175,6 +175,12 @@ class FoldSums:
         self.sample.restore(state["sample"], arrays)
         self.design.restore(arrays)
         self.low, self.high = arrays["low"], arrays["high"]
+
+    def by_lasso(self) -> FoldSums:
+        """The same sums, of which the lasso chooses terms."""
+        search = copy(self.search).set_params(solver="lasso")
+        search.__dict__.pop("_solution", None)
+        return replace(self, search=search)
 
     def models(self, degree: int, alpha: float, domain: str) -> FoldModels:
         """Polynomials of a degree and penalty."""

@@ -16,10 +16,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sparsact import registry
 from sparsact.hypercube import Subset
 
 Array = NDArray[np.float64]
@@ -128,6 +130,15 @@ class Anova:
                     letters = tuple(int(of_site[i]) for of_site, i in zip(there, at, strict=True))
                     found.append((sites, letters, float(table[letters])))
         return sorted(found, key=lambda effect: -abs(effect[2]))[:n_effects]
+
+    def plot(self, **options: Any) -> Any:
+        """Draw the effects of letters by site, on new axes or on ``ax``: a :class:`~sparsact.LettersDisplay`.
+
+        ``letters`` and ``feature_names`` name letters and sites. Variances are drawn by ``from_anova`` of
+        :class:`~sparsact.VarianceDisplay` (by degree) and :class:`~sparsact.InteractionsDisplay` (by site and pair).
+        Wants matplotlib.
+        """
+        return registry.find(registry.DISPLAYS["anova"]).from_anova(self, **options)
 
     def _checked(self, sites: Iterable[int]) -> Subset:
         chosen = tuple(sorted(set(sites)))

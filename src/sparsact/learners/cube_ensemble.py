@@ -16,6 +16,7 @@ from sparsact.hypercube import masks_of
 from sparsact.learners.points import Encoding, pack
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, State
+from sparsact.statistics.conformal import kept_errors, reach
 from sparsact.validation.arrays import checked_reals, checked_subset
 from sparsact.validation.parameters import checked_probability
 
@@ -24,7 +25,7 @@ Array = NDArray[np.float64]
 LARGEST_CUBE = 20  # coordinates
 RIDGE = 60.0  # c of the weights
 NEAR_ZERO = 1e-9  # of the largest error
-_MOST_RESIDUALS = 4_096  # that are kept, evenly spaced among the sorted ones
+_MOST_RESIDUALS = 4_096  # that are kept, as quantiles
 _ARRAYS = {
     "values": ArrayField("N", finite=True),
     "weights": ArrayField("k", finite=True, nonnegative=True),
@@ -90,12 +91,10 @@ class CubeEnsemble:
                 f"`values` holds 2**n numbers, for n from 1 to {LARGEST_CUBE}; got shape {self._values.shape}."
             )
         self.weights_ = {name: float(weight) for name, weight in weights.items()}
-        self._residuals = np.sort(checked_reals(residuals, "`residuals`"))
-        if self._residuals.ndim != 1 or not self._residuals.size or self._residuals[0] < 0:
+        residuals = checked_reals(residuals, "`residuals`")
+        if residuals.ndim != 1 or not residuals.size or (residuals < 0).any():
             raise ValueError("`residuals` holds at least one number, none of them negative.")
-        if len(self._residuals) > _MOST_RESIDUALS:
-            places = np.linspace(0, len(self._residuals) - 1, _MOST_RESIDUALS).round().astype(np.intp)
-            self._residuals = self._residuals[places]
+        self._residuals = kept_errors(residuals, _MOST_RESIDUALS)
         self._deviations = None if deviations is None else checked_reals(deviations, "`deviations`")
         if self._deviations is not None and self._deviations.shape != self._values.shape:
             raise ValueError(f"`deviations` has shape {self._deviations.shape}, and `values` {self._values.shape}.")
@@ -110,14 +109,13 @@ class CubeEnsemble:
         return self._values[codes[:, 0].astype(np.intp)]
 
     def prediction_intervals(self, X: ArrayLike, confidence: float = 0.95) -> Array:
-        r"""Intervals (m, 2) around :meth:`predict` as wide as the held-out errors ask for.
+        """Intervals (m, 2) around :meth:`predict` as wide as the held-out errors ask for.
 
-        The half width is the :math:`\lceil c\,(r + 1) \rceil`-th smallest of the r absolute errors, the same for all
-        rows: of exchangeable rows, a share c lies inside, whatever the noise. Infinite where r is too small for c.
+        The half width is the same for all rows: :mod:`sparsact.statistics.conformal`. Infinite where the residuals are
+        too few for the confidence.
         """
-        rank = int(np.ceil(checked_probability(confidence, "`confidence`") * (len(self._residuals) + 1)))
-        reach = self._residuals[rank - 1] if rank <= len(self._residuals) else np.inf
-        return np.asarray(self.predict(X)[:, None] + np.array([-reach, reach]))
+        width = reach(self._residuals, checked_probability(confidence, "`confidence`"))
+        return np.asarray(self.predict(X)[:, None] + np.array([-width, width]))
 
     def with_deviations(self, deviations: ArrayLike) -> Self:
         """The same with other deviations."""

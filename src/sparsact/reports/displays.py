@@ -19,7 +19,7 @@ MOST_LABELS = 40  # of a heat map
 MOST_TOLD = 7  # degrees whose shares are written below the axis
 
 
-class _Drawn:
+class Drawn:
     """Axes of one's own, or those of the caller; what scikit-learn calls ``ax_`` and ``figure_``."""
 
     ax_: Axes
@@ -38,7 +38,7 @@ class _Drawn:
         self.ax_.set(xlabel=self.ax_.get_xlabel() or x, ylabel=self.ax_.get_ylabel() or y)
 
 
-class SpectrumDisplay(_Drawn):
+class SpectrumDisplay(Drawn):
     """The strongest coefficients or effects, with intervals: a dot and a bar each.
 
     Parameters
@@ -129,7 +129,7 @@ class SpectrumDisplay(_Drawn):
         return self
 
 
-class InteractionsDisplay(_Drawn):
+class InteractionsDisplay(Drawn):
     """Values of single columns and of pairs, as a heat map or as a network.
 
     Parameters
@@ -167,6 +167,12 @@ class InteractionsDisplay(_Drawn):
                 values[subset[0], subset[-1]] = values[subset[-1], subset[0]] = value
         return cls(values=values, feature_names=feature_names).plot(kind=kind, ax=ax)
 
+    @classmethod
+    def from_anova(cls, found: Any, *, feature_names: Sequence[str] | None = None, ax: Any = None) -> Self:
+        """Plot the shares of sites and of pairs in the variance, of :func:`sparsact.fourier.anova`."""
+        shares = found.variance_by_pair() / (found.variances.sum() or 1.0)
+        return cls(values=shares, feature_names=feature_names).plot(ax=ax)
+
     @styled
     def plot(self, *, kind: str = "heatmap", ax: Axes | None = None) -> Self:
         """Draw a ``"heatmap"``, or a ``"network"``: larger dots and thicker lines are larger values."""
@@ -178,17 +184,7 @@ class InteractionsDisplay(_Drawn):
         return self
 
     def _heat_map(self, axes: Axes) -> None:
-        from matplotlib.colors import LinearSegmentedColormap
-
-        size = float(np.nanmax(np.abs(self.values), initial=0.0)) or 1.0
-        colours = LinearSegmentedColormap.from_list("signs", [VERMILION, "white", BLUE])
-        axes.set_facecolor(PALE)  # shows where a value is not known
-        picture = axes.imshow(self.values, cmap=colours, vmin=-size, vmax=size)
-        names = [shortened(name) for name in self.feature_names]
-        if len(names) <= MOST_LABELS:
-            axes.set_xticks(range(len(names)), names, rotation=90)
-            axes.set_yticks(range(len(names)), names)
-        axes.figure.colorbar(picture, ax=axes, shrink=0.8)
+        heat_map(axes, self.values, self.feature_names, self.feature_names)
 
     def _network(self, axes: Axes) -> None:
         n, values = len(self.values), np.nan_to_num(self.values)
@@ -210,7 +206,7 @@ class InteractionsDisplay(_Drawn):
         axes.axis("off")
 
 
-class VarianceDisplay(_Drawn):
+class VarianceDisplay(Drawn):
     """How much of the variance each degree has, and their running sum; with bands where they come from a posterior.
 
     Parameters
@@ -252,6 +248,12 @@ class VarianceDisplay(_Drawn):
         weights = spectrum.weight_by_degree()[1 : max(1, spectrum.degree()) + 1]
         return cls(shares=weights / (weights.sum() or 1.0)).plot(ax=ax)
 
+    @classmethod
+    def from_anova(cls, found: Any, *, ax: Axes | None = None) -> Self:
+        """Plot the shares of the degrees, of :func:`sparsact.fourier.anova`."""
+        by_degree = found.variance_by_degree()
+        return cls(shares=by_degree / (by_degree.sum() or 1.0)).plot(ax=ax)
+
     @styled
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw a bar a degree."""
@@ -271,6 +273,22 @@ class VarianceDisplay(_Drawn):
         axes.legend(loc="upper left", ncols=2, fontsize=8.5)
         self._label("degree and its share", "share of the variance")
         return self
+
+
+def heat_map(axes: Axes, values: NDArray[np.float64], columns: Sequence[str], rows: Sequence[str]) -> None:
+    """Cells in blue above 0 and vermilion below, pale where a value is not known, white from 0 where none is below."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    size = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
+    low = -size if np.nanmin(values, initial=0.0) < 0 else 0.0
+    colours = LinearSegmentedColormap.from_list("signs", [VERMILION, "white", BLUE] if low else ["white", BLUE])
+    axes.set_facecolor(PALE)
+    picture = axes.imshow(values, cmap=colours, vmin=low, vmax=size, aspect="equal")
+    for names, set_ticks, turned in ((columns, axes.set_xticks, 90), (rows, axes.set_yticks, 0)):
+        if len(names) <= MOST_LABELS:
+            labels = [shortened(name) for name in names]
+            set_ticks(range(len(names)), labels, rotation=turned if max(map(len, labels), default=0) > 1 else 0)
+    axes.figure.colorbar(picture, ax=axes, shrink=0.8)
 
 
 def _labels(subsets: Sequence[tuple[int, ...]], names: Sequence[str] | None) -> list[str]:

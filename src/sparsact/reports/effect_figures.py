@@ -44,8 +44,11 @@ def interactions_chart(frame: Frame) -> Axes:
     """A dot and its interval for each; blue raises the target, vermilion lowers it, grey is not significant."""
     shown = list(rows(frame))[:TERMS_SHOWN]
     labels = [label for label, *_ in shown]
-    axes = panel(width_for(labels), 0.9 + 0.27 * max(len(shown), 2), x="effect (bar: 95 % interval)")
-    _, _, effects, low, high, _, joint_low, joint_high, significant, *_ = zip(*shown, strict=True)
+    _, _, effects, low, high, q_values, joint_low, joint_high, significant, *_ = zip(*shown, strict=True)
+    if not any(q_value is not None for q_value in q_values):
+        significant = (True,) * len(shown)  # as far as is known
+    known = any(end is not None for end in low)
+    axes = panel(width_for(labels), 0.9 + 0.27 * max(len(shown), 2), x="effect" + " (bar: 95 % interval)" * known)
     SpectrumDisplay(
         labels=labels,
         values=effects,

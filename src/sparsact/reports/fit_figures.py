@@ -54,9 +54,10 @@ def error_frame(candidates: Sequence[CVCandidate]) -> Frame:
 
 @chart(
     "error-by-degree",
-    "Error by degree",
+    "Error of polynomials by degree",
     error_frame,
-    "Each fold was predicted by a model learned from the other folds. Bars: ± one standard deviation.",
+    "Polynomials of all products of up to so many columns, whatever model was chosen; each letter of a site is "
+    "a column. Each fold was predicted by a polynomial learned from the others. Bars: ± one standard deviation.",
 )
 def error_chart(frame: Frame) -> Axes:
     """The best penalty of each degree with its spread; every other penalty in pale."""
@@ -235,13 +236,6 @@ def weights_chart(frame: Frame) -> Axes:
     return axes
 
 
-letters_chart = replace(
-    weights_chart,
-    caption="Of the fitted function, by how many sites act together, letters as frequent as in the table; the rest of "
-    "the variance is noise.",
-)
-
-
 def shares_frame(target: TargetResult) -> Frame:
     """Posterior mean of the share of each degree, and its interval."""
     means, low, high = zip(*target.posterior_shares, strict=True)
@@ -275,9 +269,9 @@ def gains_frame(found: Sequence[Gain]) -> Frame:
     "gains",
     "What each degree adds",
     gains_frame,
-    "What each degree adds to the R² of the lower ones on rows that were not seen; bars: 95 % intervals. The squares "
-    "of the coefficients are shares of the variance only where every combination of bits is equally frequent, which "
-    "these rows are not.",
+    "What each degree of a polynomial adds to the R² of the lower ones on rows that were not seen; bars: 95 % "
+    "intervals. The squares of the coefficients are shares of the variance only where every combination of bits is "
+    "equally frequent, which these rows are not.",
 )
 def gains_chart(frame: Frame) -> Axes:
     """A bar and its interval for each degree."""
@@ -308,16 +302,20 @@ def influences_frame(target: TargetResult) -> Frame:
     "influences",
     "Influence of each column",
     influences_frame,
-    "Mean square, over the rows, of the part of the polynomial that holds the column, as a share of the target's "
+    "Mean square, over the rows, of the part of the fitted function that holds the column, as a share of the target's "
     "variance. Parts of several columns overlap, and may cancel where columns go together.",
 )
 def influences_chart(frame: Frame) -> Axes:
     """A bar a column."""
-    share = list(frame["share of variance"][:COLUMNS_SHOWN])
-    names = list(frame["column"][:COLUMNS_SHOWN])
-    axes = panel(width_for(names), 0.9 + 0.25 * max(len(share), 2), x="influence, as a share of the target's variance")
-    bars = axes.barh(range(len(share)), share, height=0.66, color=BLUE)
-    axes.bar_label(bars, fmt="%.3g", padding=4, fontsize=9)
+    return bars(frame["column"], frame["share of variance"], "influence, as a share of the target's variance")
+
+
+def bars(names: Sequence[str], shares: Sequence[float], x: str) -> Axes:
+    """A bar for each of the first names."""
+    share, names = list(shares[:COLUMNS_SHOWN]), list(names[:COLUMNS_SHOWN])
+    axes = panel(width_for(names), 0.9 + 0.25 * max(len(share), 2), x=x)
+    drawn = axes.barh(range(len(share)), share, height=0.66, color=BLUE)
+    axes.bar_label(drawn, fmt="%.3g", padding=4, fontsize=9)
     axes.margins(x=0.1)
     list_axis(axes, names)
     return axes

@@ -20,13 +20,13 @@ from sparsact.reports.fit_figures import (
     error_chart,
     gains_chart,
     influences_chart,
-    letters_chart,
     residuals_chart,
     scores_chart,
     shares_chart,
     weights_chart,
 )
 from sparsact.reports.latent_figures import latent_figures
+from sparsact.reports.letters_figures import letters_figures
 from sparsact.reports.lsh_figures import lsh_figures
 from sparsact.reports.measurement_figures import measurement_figures
 from sparsact.reports.network_report import NetworkSummary, network_figures
@@ -122,7 +122,7 @@ def template(name: str, *packages: str) -> Template:
 
 def _effects(result: FitResult) -> str:
     """What an effect is, where the kind of model has not said it."""
-    if result.choices.kind == "letters":
+    if result.of_letters:
         return ""
     return EFFECTS if result.domain == "cube" else f"{EFFECTS} {NUMBERS}"
 
@@ -134,7 +134,7 @@ def _overview(result: FitResult) -> list[Display]:
         if len(result.choices.models) > 1:
             drawn.append(class_scores_chart.display(_models(result, result.targets[0])))
         drawn.append(confusion_chart.display(result.confusion))
-    if result.choices.highest_tried > 1 or result.layout is None:
+    if result.choices.highest_tried > 1 or result.choices.kind == "low-degree":
         drawn.append(error_chart.display(result.choices.candidates))
     return drawn
 
@@ -152,14 +152,17 @@ def _section(result: FitResult, target: TargetResult, prefix: str) -> Section:
             prediction.append(residuals_chart.display(tested, prefix=f"{prefix}test-", note=note))
     if result.layout is not None or not target.terms:
         return Section(target, tuple(prediction), ())
-    structure = [interactions_chart.display(target, prefix=prefix, note=_interval_note(result, target))]
+    note = _interval_note(result, target)
+    if target.anova is not None:
+        return Section(target, tuple(prediction), letters_figures(target, result.encoding.sites, prefix, note))
+    structure = [interactions_chart.display(target, prefix=prefix, note=note)]
     if sum(len(term.subset) == 2 for term in target.terms) >= FEWEST_PAIRS:
         structure.append(pairs_chart.display(target, prefix=prefix))
     if target.influences:
         shares = (
             shares_chart.display(target, prefix=prefix)
             if target.posterior_shares
-            else (letters_chart if result.choices.kind == "letters" else weights_chart).display(target, prefix=prefix)
+            else weights_chart.display(target, prefix=prefix)
             if target.weights
             else gains_chart.display(result.choices.gains, prefix=prefix)
         )

@@ -1,1 +1,1 @@
-"""Sums over rows that are the same, or nearly so, however the rows are cut: exact, and centred."""
+"""Statistics of rows: sums that are exact or centred, however the rows are cut, and intervals by held-out errors."""

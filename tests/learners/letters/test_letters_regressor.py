@@ -91,6 +91,18 @@ def test_a_file_predicts_the_same(fitted, tmp_path):
     again = load(tmp_path / "m.sparsact")
     np.testing.assert_array_equal(again.predict(cells), model.predict(cells))
     assert (again.letters_, again.alphabet_, again.weights_) == (model.letters_, "plain", model.weights_)
+    np.testing.assert_array_equal(again.prediction_intervals(cells, 0.8), model.prediction_intervals(cells, 0.8))
+
+
+def test_intervals_are_as_wide_as_errors_of_rows_left_out(fitted):
+    """The 73rd smallest of 80 errors: 73 is .9 times 81, rounded up."""
+    model, X, y, _, _ = fitted
+    low, high = model.prediction_intervals(X, 0.9).T
+    np.testing.assert_allclose((low + high) / 2, model.predict(X))
+    np.testing.assert_allclose(high - low, 2 * np.sort(np.abs(model.out_of_fold_ - y))[72])
+    assert np.isinf(model.prediction_intervals(X[:1], 0.99)).all()  # 80 rows do not tell
+    with pytest.raises(ValueError, match="`confidence`"):
+        model.prediction_intervals(X, 1.0)
 
 
 def test_processes_on_grids_and_with_too_many_combinations(monkeypatch):

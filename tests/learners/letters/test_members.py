@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from sparsact.learners.cube_ensemble import RIDGE
+from sparsact.learners.letters.ensemble import isotonic, member_weights
 from sparsact.learners.letters.perceptrons import Adam, forward, gradients, inputs
-from sparsact.learners.letters.stacking import RIDGE, isotonic, stacking_weights
 
 
 def test_gradients_of_networks():
@@ -51,23 +52,23 @@ def test_inputs_are_indicators_and_features():
     np.testing.assert_allclose(found, [[0, 1, 2, 1, 0, 0], [1, 0, 1, 0, 0, 1]])  # features count half
 
 
-def test_stacking_weights_are_the_least_penalized_squares():
+def test_weights_of_members_are_the_least_penalized_squares():
+    """A row of weight 2 counts twice; the penalty is towards weights in proportion to 1 / error**2."""
     rng = np.random.default_rng(2)
     m, k = 60, 3
     y = rng.normal(2, 3, m)
     predicted = np.stack([y + rng.normal(size=m), 0.3 * y + rng.normal(size=m), -y], axis=1)
     weights = rng.uniform(0.5, 2, m)
-    found = stacking_weights(predicted, y, weights)
-    assert (found >= 0).all()
-    assert found[2] < found[0]
-    centre = np.average(y, weights=weights)
-    scale = np.average((y - centre) ** 2, weights=weights)
+    found = member_weights(predicted, y, weights)
+    errors = np.average((predicted - y[:, None]) ** 2, axis=0, weights=weights)
+    centre = errors**-2 / (errors**-2).sum()
 
     def loss(w):
-        error = (weights / weights.mean() * (y - centre - (predicted - centre) @ w) ** 2).sum() / scale
-        return error + RIDGE * m * ((w - 1 / k) ** 2).sum()
+        of_rows = np.average((predicted @ w - y) ** 2, weights=weights)
+        return of_rows + RIDGE / m * errors.min() * ((w - centre) ** 2).sum()
 
-    best = minimize(loss, np.full(k, 1 / k), bounds=[(0, None)] * k, tol=1e-12)
+    to_one = {"type": "eq", "fun": lambda w: w.sum() - 1}
+    best = minimize(loss, np.full(k, 1 / k), bounds=[(0, None)] * k, constraints=to_one, tol=1e-12)
     np.testing.assert_allclose(found, best.x, atol=1e-4)
 
 

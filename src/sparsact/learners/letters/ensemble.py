@@ -7,16 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.isotonic import IsotonicRegression
 
+from sparsact.learners.cube_ensemble import stacking_weights
 from sparsact.learners.letters.kernel import Array, Codes
 from sparsact.learners.letters.perceptrons import Perceptrons, fitted_perceptrons
 from sparsact.learners.letters.process import ProcessEnsemble, fitted_processes
-from sparsact.learners.letters.stacking import isotonic, stacking_weights
 
 MARGIN = 0.05  # of the range, beyond which the logit takes the range to end
 SKEW = 0.05  # of the standard deviation, where the inverse hyperbolic sine turns from linear to logarithmic
 FEW_ROWS = 1_000
 FOLDS = 5
+DRAWS = 10  # of rows, with replacement: their mean is smoother than one isotonic regression
 FOLDS_OF_MANY = 3  # of processes: a third of many rows is no loss
 
 Warp = Callable[[Array], Array]
@@ -62,9 +64,7 @@ class LetterEnsemble:
     curves : sequence of pairs of ndarray
         Knots and values of each of ``MEMBERS``; empty where the score is taken as it is.
     weights : ndarray
-        Of the members, none negative.
-    centre : float
-        Mean of y, from which the weights count.
+        Of the members, none negative, of sum 1.
     codes : ndarray of shape (m, n)
         Letters of the rows.
     """
@@ -72,7 +72,6 @@ class LetterEnsemble:
     scores: dict[str, ProcessEnsemble | Perceptrons]
     curves: tuple[tuple[Array, Array], ...]
     weights: Array
-    centre: float
     codes: Codes
 
     @property
@@ -87,7 +86,7 @@ class LetterEnsemble:
             np.interp(scores[name], *curve) if len(curve[0]) else scores[name]
             for (name, _), curve in zip(MEMBERS, self.curves, strict=True)
         ]
-        return np.asarray(self.centre + (np.stack(members, axis=1) - self.centre) @ self.weights)
+        return np.stack(members, axis=1) @ self.weights
 
 
 def dealt(n_rows: int, most: int, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -122,15 +121,31 @@ def fitted_ensemble(
         curves.append(isotonic(score, y, weights, rng) if curved else (np.empty(0), np.empty(0)))
         columns.append(_curved_without_fold(score, y, weights, folds, rng) if curved else score)
     predicted = np.stack(columns, axis=1)
-    centre, predictions = float(np.average(y, weights=weights)), np.empty(len(y))
+    predictions = np.empty(len(y))
     for fold in range(folds.max() + 1):
         rows = folds == fold
-        mean = np.average(y[~rows], weights=weights[~rows])
-        predictions[rows] = mean + (predicted[rows] - mean) @ stacking_weights(
-            predicted[~rows], y[~rows], weights[~rows]
-        )
-    found = stacking_weights(predicted, y, weights)
-    return LetterEnsemble(scores, tuple(curves), found, centre, codes), predictions
+        predictions[rows] = predicted[rows] @ member_weights(predicted[~rows], y[~rows], weights[~rows])
+    return LetterEnsemble(scores, tuple(curves), member_weights(predicted, y, weights), codes), predictions
+
+
+def member_weights(predicted: Array, y: Array, weights: Array) -> Array:
+    """Weights of members by their predictions (m, k) of rows that they have not seen."""
+    root = np.sqrt(weights / weights.mean())
+    return stacking_weights(root[:, None] * predicted, root * y, np.ones(predicted.shape[1]))
+
+
+def isotonic(scores: Array, y: Array, weights: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Knots and values of a mean of isotonic regressions of y on scores, each of rows drawn with replacement.
+
+    Between knots the mean is linear, and constant beyond the ends: ``np.interp`` evaluates it.
+    """
+    curves = []
+    for _ in range(DRAWS):
+        rows = rng.integers(0, len(y), len(y))
+        curve = IsotonicRegression(out_of_bounds="clip").fit(scores[rows], y[rows], sample_weight=weights[rows])
+        curves.append((curve.X_thresholds_, curve.y_thresholds_))
+    knots = np.unique(np.concatenate([x for x, _ in curves]))
+    return knots, np.mean([np.interp(knots, x, values) for x, values in curves], axis=0)
 
 
 def _curved_without_fold(

@@ -20,11 +20,15 @@ from sparsact.learners.letters.ensemble import MEMBERS, fitted_ensemble
 from sparsact.learners.letters.kernel import Array, Codes
 from sparsact.learners.letters.saving import ensemble_arrays, read_ensemble
 from sparsact.saving import modelfile, schema
-from sparsact.saving.schema import Arrays, Checks, State
+from sparsact.saving.schema import ArrayField, Arrays, Checks, State
+from sparsact.statistics.conformal import kept_errors, reach
 from sparsact.transaction import transaction
 from sparsact.validation.estimators import checked_sample_weight
+from sparsact.validation.parameters import checked_probability
 
+MOST_ERRORS = 4_096  # of rows left out, that are kept as quantiles
 LARGEST_GRID = 1 << 22  # cells on which a fitted function is decomposed
+_ERRORS = {"errors": ArrayField("r", finite=True, nonnegative=True)}
 _LEARNED: Checks = {"n_features_in_": schema.as_count, "table_encoding_": schema.as_str}
 
 
@@ -151,6 +155,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
             )
         self.out_of_fold_ = np.full(len(there), np.nan)
         self.out_of_fold_[there] = predictions[np.argsort(order)][of_row]
+        self._errors = kept_errors(self.out_of_fold_[there] - targets, MOST_ERRORS)
 
     def predict(self, X: ArrayLike) -> Array:
         """Predictions (m,) for rows X."""
@@ -159,6 +164,16 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         with blas_threads(0):
             known = self._ensemble.frequent if self.handle_unknown == "frequent" else None
             return self._ensemble.values(self._alphabet.codes(rows, known))
+
+    def prediction_intervals(self, X: ArrayLike, confidence: float = 0.95) -> Array:
+        """Intervals (m, 2) around :meth:`predict`, as wide as the errors of ``out_of_fold_`` ask for.
+
+        The width is the same for all rows, and right for rows drawn as those of the fit were
+        (:mod:`sparsact.statistics.conformal`). Infinite where these are too few for the confidence.
+        """
+        check_is_fitted(self)
+        width = reach(self._errors, checked_probability(confidence, "`confidence`"))
+        return np.asarray(self.predict(X)[:, None] + np.array([-width, width]))
 
     @property
     def letters_(self) -> list[tuple[str, ...]]:
@@ -179,17 +194,13 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         names = [f"{name}, isotonic" if curved else name for name, curved in MEMBERS]
         return dict(zip(names, self._ensemble.weights.tolist(), strict=True))
 
-    def anova(
-        self, frequencies: Sequence[ArrayLike] | None = None, letters: Sequence[Sequence[str]] | None = None
-    ) -> Anova:
-        """Sum-to-zero components of the fitted function over all combinations of letters.
+    def anova(self, frequencies: Sequence[ArrayLike] | None = None) -> Anova:
+        """Sum-to-zero components of the fitted function over all combinations of ``letters_``.
 
         Parameters
         ----------
         frequencies : sequence of array-like of shape (q_i,), optional
             Of the letters of each site; by default all are equally frequent.
-        letters : sequence of sequences of str, optional
-            Letters of each site, in the order of the axes; by default ``letters_``.
 
         Returns
         -------
@@ -201,22 +212,24 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         ValueError
             If the combinations are more than 2**22.
         """
-        sites = [np.array(one) for one in (letters or self.letters_)]
-        sizes = list(map(len, sites))
-        if np.prod([float(q) for q in sizes]) > LARGEST_GRID:
+        check_is_fitted(self)
+        sizes = list(map(len, self.letters_))
+        if (n_cells := np.prod(sizes, dtype=float)) > LARGEST_GRID:
             raise ValueError(
-                f"{len(sizes)} sites have {np.prod([float(q) for q in sizes]):.3g} combinations of letters, and at "
-                f"most {LARGEST_GRID:,} can be decomposed; fit fewer sites."
+                f"{len(sizes)} sites have {n_cells:.3g} combinations of letters, and at most {LARGEST_GRID:,} can be "
+                "decomposed; fit fewer sites."
             )
-        cells = [one[places.ravel()] for one, places in zip(sites, np.indices(sizes), strict=True)]
-        return anova(self.predict(np.stack(cells, axis=1)).reshape(sizes), frequencies)
+        with blas_threads(0):
+            cells = np.indices(sizes).reshape(len(sizes), -1).T
+            return anova(self._ensemble.values(cells).reshape(sizes), frequencies)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
         check_is_fitted(self)
         state = schema.learned_state(self, _LEARNED) | {"params": schema.params_of(self)}
         state |= {"letters": schema.to_json(self._alphabet.sites), "amino_acids": self._alphabet.amino_acids}
-        modelfile.write(path, type(self).__name__, state, ensemble_arrays(self._ensemble))
+        arrays = ensemble_arrays(self._ensemble) | {"errors": self._errors}
+        modelfile.write(path, type(self).__name__, state, arrays)
 
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:
@@ -226,6 +239,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         if len(sites) != learner.n_features_in_ or not all(sites) or any(len(set(one)) < len(one) for one in sites):
             raise ValueError("letters that are not those of the sites")
         learner._alphabet = Alphabet(sites, schema.as_bool(state["amino_acids"], "amino_acids"))
+        learner._errors = np.sort(schema.read_arrays(_ERRORS, arrays)["errors"])
         learner._ensemble = read_ensemble(learner._alphabet.features, arrays)
         return learner
 

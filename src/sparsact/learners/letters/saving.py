@@ -16,7 +16,6 @@ from sparsact.saving.schema import ArrayField, Arrays
 _ENSEMBLE = {
     "codes": ArrayField("m n", np.uint8),
     "weights": ArrayField("members", finite=True, nonnegative=True),
-    "centre": ArrayField("1", finite=True),
 }
 _PROCESSES = {
     "theta": ArrayField("k parameters", finite=True),
@@ -32,7 +31,6 @@ def ensemble_arrays(ensemble: LetterEnsemble) -> Arrays:
     arrays: Arrays = {
         "codes": ensemble.codes.astype(np.uint8),
         "weights": ensemble.weights,
-        "centre": np.array([ensemble.centre]),
     }
     for place, score in enumerate(ensemble.scores.values()):
         own: Arrays = {"units": np.array([score.centre, score.scale])}
@@ -63,7 +61,7 @@ def read_ensemble(features: Sequence[Array], arrays: Arrays) -> LetterEnsemble:
         if curved != bool(len(curve["knots"])) or (np.diff(curve["knots"]) <= 0).any():
             raise ValueError("a curve whose knots do not rise")
         curves.append((curve["knots"], curve["values"]))
-    return LetterEnsemble(scores, tuple(curves), read["weights"], float(read["centre"][0]), codes)
+    return LetterEnsemble(scores, tuple(curves), read["weights"], codes)
 
 
 def _read_processes(features: Sequence[Array], codes: Codes, arrays: Arrays) -> ProcessEnsemble:

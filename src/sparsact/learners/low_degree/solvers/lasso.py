@@ -62,7 +62,7 @@ def lasso(equations: NormalEquations, alpha: float) -> NDArray[np.float64]:
     gram, rhs = equations.gram, equations.rhs
     if not len(gram):
         return np.zeros_like(rhs)
-    coef: NDArray[np.float64] = lasso_path(equations, [alpha], tol=1e-8)[0]
+    coef: NDArray[np.float64] = lasso_path(equations, [alpha], 1e-8, 10_000)[0]
     if alpha == 0:
         return coef
     penalty = alpha * equations.weight
@@ -78,8 +78,13 @@ def lasso(equations: NormalEquations, alpha: float) -> NDArray[np.float64]:
     return coef
 
 
-def lasso_path(equations: NormalEquations, alphas: Sequence[float], tol: float = 1e-6) -> NDArray[np.float64]:
-    """Coefficients (A, D, T) near the minimisers for some penalties, by coordinate descent from the largest one on."""
+def lasso_path(
+    equations: NormalEquations, alphas: Sequence[float], tol: float = 1e-5, n_sweeps: int = 300
+) -> NDArray[np.float64]:
+    """Coefficients (A, D, T) near the minimisers for some penalties, by coordinate descent from the largest one on.
+
+    Tiny penalties of more monomials than rows, which cross-validation seldom prefers, may end before the tolerance.
+    """
     gram, rhs, given = equations.gram, equations.rhs, np.array(alphas)
     found: NDArray[np.float64] = np.zeros((len(given), *rhs.shape))
     if not gram.any():
@@ -98,9 +103,9 @@ def lasso_path(equations: NormalEquations, alphas: Sequence[float], tol: float =
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # where it matters, the gap is the judge
         for k, target in enumerate(targets.T):
-            path = linear_model.lasso_path(design, target, alphas=penalties, precompute=True, tol=tol, max_iter=10_000)[
-                1
-            ]
+            path = linear_model.lasso_path(
+                design, target, alphas=penalties, precompute=True, tol=tol, max_iter=n_sweeps
+            )[1]
             found[places, :, k] = path.T
     return found
 

@@ -1,0 +1,138 @@
+"""Figures of sites with letters: what acts together in the fitted function, and what each letter changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from sparsact.reports.displays import InteractionsDisplay, VarianceDisplay
+from sparsact.reports.effect_figures import interactions_chart
+from sparsact.reports.figure import Display, Frame, chart, panel, rows
+from sparsact.reports.fit_figures import bars
+from sparsact.reports.letters_display import LettersDisplay
+
+if TYPE_CHECKING:
+    from sparsact.fit.explain import TargetResult
+
+Sites = Sequence[tuple[str, Sequence[str]]]  # names and letters
+Source = tuple[Any, Sites]  # of :func:`sparsact.fourier.anova`
+OF_WHAT = (
+    "Shares of the variance of the fitted function, or latent, over all combinations of letters, each letter as "
+    "frequent as in the table."
+)
+
+
+def by_number_frame(source: Source) -> Frame:
+    """Share of the variance of parts of one site, of two, and so on."""
+    found, _ = source
+    shares = found.variance_by_degree() / (found.variances.sum() or 1.0)
+    return {"degree": list(range(1, found.n_sites + 1)), "share": shares.tolist()}
+
+
+@chart("weights", "Variance by how many sites act together", by_number_frame, f"{OF_WHAT} The parts add up to it.")
+def by_number_chart(frame: Frame) -> Axes:
+    """A bar a number of sites, and the running sum."""
+    axes = panel(4.6, 3.4, x="sites that act together, and their share", y="share of the variance", grid="y")
+    VarianceDisplay(shares=frame["share"]).plot(ax=axes)
+    return axes
+
+
+def pairs_frame(source: Source) -> Frame:
+    """Shares of the variance of single sites and of pairs, each once."""
+    found, sites = source
+    values, names = found.variance_by_pair(), [name for name, _ in sites]
+    places = [(i, i) for i in range(len(names))] + list(combinations(range(len(names)), 2))
+    total = found.variances.sum() or 1.0
+    return {
+        "site": [names[i] for i, _ in places],
+        "with": [names[j] for _, j in places],
+        "share of variance": [float(values[place] / total) for place in places],
+    }
+
+
+@chart(
+    "site-pairs",
+    "Sites and pairs of sites",
+    pairs_frame,
+    f"{OF_WHAT} On the diagonal what a site does by itself, beside it what two sites do together beyond that.",
+)
+def pairs_of_sites_chart(frame: Frame) -> Axes:
+    """A heat map, site by site."""
+    names = list(dict.fromkeys(frame["site"]))
+    values = np.zeros((len(names), len(names)))
+    for first, second, share in rows(frame):
+        i, j = names.index(first), names.index(second)
+        values[i, j] = values[j, i] = share
+    side = 2.6 + 0.26 * len(names)
+    axes = panel(side + 0.8, side)
+    InteractionsDisplay(values=values, feature_names=names).plot(ax=axes)
+    return axes
+
+
+def letters_frame(source: Source) -> Frame:
+    """The effect of each letter at each site."""
+    found, sites = source
+    effects = [found.component((site,)).tolist() for site in range(len(sites))]
+    return {
+        "site": [name for name, letters in sites for _ in letters],
+        "letter": [letter for _, letters in sites for letter in letters],
+        "effect": [effect for of_site in effects for effect in of_site],
+    }
+
+
+@chart(
+    "letters",
+    "Effects of letters",
+    letters_frame,
+    "What a letter changes in the function, on average over the letters of the other sites, as frequent as in "
+    "the table: blue raises it, vermilion lowers it. Grey: the site does not have the letter.",
+)
+def letters_chart(frame: Frame) -> Axes:
+    """A row a site, and a column a letter."""
+    by_site: dict[str, dict[str, float]] = {}
+    for site, letter, effect in rows(frame):
+        by_site.setdefault(site, {})[letter] = effect
+    drawn = LettersDisplay(
+        effects=[list(of_site.values()) for of_site in by_site.values()],
+        letters=[list(of_site) for of_site in by_site.values()],
+        feature_names=list(by_site),
+    )
+    axes = panel(*drawn.size)
+    drawn.plot(ax=axes)
+    return axes
+
+
+def by_site_frame(source: Source) -> Frame:
+    """Sites from the most important down."""
+    found, sites = source
+    shares = found.variance_by_site() / (found.variances.sum() or 1.0)
+    order = np.argsort(-shares, kind="stable").tolist()
+    return {"site": [sites[i][0] for i in order], "share of variance": [float(shares[i]) for i in order]}
+
+
+@chart(
+    "influences",
+    "Variance in which each site has a part",
+    by_site_frame,
+    f"{OF_WHAT} A part of several sites counts for each of them: total Sobol indices.",
+)
+def by_site_chart(frame: Frame) -> Axes:
+    """A bar a site."""
+    return bars(frame["site"], frame["share of variance"], "share of the variance")
+
+
+largest_chart = replace(interactions_chart, caption="Effects in units of the target, the largest first.")
+
+
+def letters_figures(target: TargetResult, sites: Sites, prefix: str, note: str) -> tuple[Display, ...]:
+    """Figures of one target; the note is for its strongest effects."""
+    source = target.anova, sites
+    effects = (largest_chart if target.of_letters else interactions_chart).display(target, prefix=prefix, note=note)
+    charts = (by_number_chart, pairs_of_sites_chart, letters_chart, by_site_chart)
+    first, second, *rest = (one.display(source, prefix=prefix) for one in charts)
+    return first, second, effects, *rest
