@@ -203,11 +203,9 @@ def select_model(selected: Selected, scores: Mapping[str, HeldOutScores], reason
             others.insert(0, described)
         else:
             found[kind] = described
-    handicaps = HANDICAPS.copy()
-    if (
-        "ensemble" in scores and len(scores["ensemble"].folds) < FEW_ROWS
-    ):  # of few rows, held-out errors say little, and a mean of models is the safer choice
-        handicaps["ensemble"] = max(0.1, handicaps["ensemble"] - DOUBTED / len(scores["ensemble"].folds))
+    handicaps, safer = HANDICAPS.copy(), "ensemble" if "ensemble" in scores else "gp"
+    if safer in scores and len(scores[safer].folds) < FEW_ROWS:  # of few rows, held-out errors say little
+        handicaps[safer] = max(0.1, handicaps[safer] - DOUBTED / len(scores[safer].folds))
     errors = {kind: _error(model) * handicaps.get(kind, 1.0) for kind, model in found.items()}
     rounding = NEAR_ZERO * max(errors.values())
     kind = asked if asked in found else min(errors, key=lambda kind: max(errors[kind], rounding))
