@@ -49,9 +49,9 @@ def fit(
             "floor, a ceiling or a curve; 'lsh': local polynomials in the buckets of hash tables; 'network': a ReLU "
             "network of which each row switches on few units; 'ensemble': a weighted mean of models of bits and of "
             "boosted trees; 'auto': whichever does best on held-out rows (polynomials of few terms, Gaussian "
-            "processes and ensembles for up to 16 of them, models of letters for sites of more than two, measurement "
-            "models where rows are pinned at the lowest or highest target or --link or --censor ask for one, hash "
-            "tables for numbers only, networks for 1,000 to 100,000 rows, after a quick look).",
+            "processes for up to 64 bits, ensembles for up to 20, models of letters for sites of more than two, "
+            "measurement models where rows are pinned at the lowest or highest target or --link or --censor ask for one, "
+            "hash tables for numbers only, networks for 1,000 to 100,000 rows, after a quick look).",
         ),
     ] = ModelOption.auto,
     degree: Annotated[

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MAX_LISTED = 5_000_000
 SINGLE = tuple(kind for kind in NAMES if kind != "ensemble")  # kinds that no polynomial is compared with, if asked for
 HANDICAPS = {"lasso": 1.01, "ensemble": 1.01, "gp": 1.1}  # of errors: others explain more; a kernel is the best of four
-DOUBTED, FEW_ROWS = 10, 100
+DOUBTED, FEW_ROWS = 20, 100
 NEAR_ZERO = 1e-12  # of the largest error: models this exact are equals
 ROWS_FOR_NETWORKS = range(1_000, 100_001)  # unless they are asked for
 

@@ -16,7 +16,7 @@ from sparsact.learners.cube_ensemble import CubeEnsemble, stacking_weights
 
 Array = NDArray[np.float64]
 
-PRIOR = {"low-degree": 0.3, "sparse": 0.3}  # of all others 1
+PRIOR = {"low-degree": 0.3, "sparse": 0.3, "lasso": 0.3}  # of all others 1
 PRIOR_OF_FEW = {"product": 2.0, "trees of 8 leaves": 0.5}
 FEW_ROWS = 100  # below, polynomials are left out: their held-out errors come in jumps
 

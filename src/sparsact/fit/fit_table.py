@@ -74,12 +74,12 @@ def fit_table(
         Column to learn, or several columns of numbers. In an NPZ file the name of a matrix stands for all its columns.
     model : {"auto", "low-degree", "sparse", "gp", "letters", "latent", "lsh", "network", "ensemble"}
         ``"low-degree"``: a polynomial of all products of few columns. ``"sparse"``: of the significant ones among
-        them, columns of bits only. ``"gp"``: a Gaussian process with interactions of all sizes, of up to 16 columns of
+        them, columns of bits only. ``"gp"``: a Gaussian process with interactions of all sizes, of up to 64 columns of
         bits and a target of numbers. ``"letters"``: Gaussian processes and networks on sites with letters, such as
         amino acids, or categories (:class:`~sparsact.LettersRegressor`). ``"latent"``: a function of bits behind a
         floor, a ceiling or a curve of the measurement. ``"lsh"``: local polynomials in the buckets of hash tables.
-        ``"network"``: a ReLU network of which each row switches on 1 or 4 units at most. ``"ensemble"``: where ``"gp"``
-        is possible, a weighted mean of models of bits, of Gaussian processes with several kernels, and of boosted
+        ``"network"``: a ReLU network of which each row switches on 1 or 4 units at most. ``"ensemble"``: of up
+        to 20 columns, a weighted mean of models of bits, of Gaussian processes with several kernels, and of boosted
         trees. ``"auto"``: a polynomial where one of the next four is given, else the one that predicts
         held-out rows best; hash tables are tried if some column is numbers, models of letters if some site has
         more than two, measurement models if rows are pinned at the lowest or highest target, or ``link`` or ``censor``
