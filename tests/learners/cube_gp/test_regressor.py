@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from sparsact import CubeGPRegressor, CubeKernel, load
 from sparsact.hypercube import characters, points
-from sparsact.learners.cube_gp import posterior
+from sparsact.learners.cube_gp import conjugate_gradients, posterior
 
 N, M = 5, 19
 RHO = np.array([0.9, 0.2, -0.3, 0.7, 0.5])
@@ -188,11 +188,13 @@ def iterative(monkeypatch):
     monkeypatch.setattr(posterior, "DIRECT_ROWS", 10)
 
 
-def test_large_tables_give_the_same_posterior(iterative):
+@pytest.mark.parametrize("largest_error", [0.0, np.inf])
+def test_large_tables_give_the_same_posterior(largest_error, iterative, monkeypatch):
     """Means to the tolerance of the solver; variances are means of 520 squares: a deviation of 1/16, so five are .31.
 
     Of some 600 variances the share beyond 20 % (3.2 deviations) is below 2 % but for a probability of 1e-6.
     """
+    monkeypatch.setattr(conjugate_gradients, "LARGEST_ERROR", largest_error)
     rng, n = np.random.default_rng(7), 8
     X, kernel = points(n)[rng.permutation(2**n)[:90]], CubeKernel.product(2.0, rng.uniform(0.3, 0.95, n))
     y = rng.normal(size=90)

@@ -71,7 +71,7 @@ def more_probable(
         if precision is None or np.abs(step).max() > _SMALL_STEP:
             precision = _fisher_information(tried, rows) + moved.prior.precision
         moved = replace(tried, known_precision=precision)
-        step = np.linalg.solve(precision, gradient)
+        step = np.asarray(np.linalg.solve(precision, gradient), dtype=np.float64)
         gain = 0.5 * float(gradient @ step)
         report(f"all rows, step {count + 1}: gains {gain:.3g} of log-likelihood")
         if gain < _SMALL_GAIN:

@@ -1,4 +1,4 @@
-r"""Solutions of :math:`(K + D)\, \alpha = y` at some points of the cube, by conjugate gradients of two transforms a step.
+r"""Solutions of :math:`(K + D)\, \alpha = y` at points of the cube, by conjugate gradients of two transforms a step.
 
 :math:`K = H P H^\top`, with the prior variances P and the points' rows H of the Walsh-Hadamard transform. The system of
 the coefficients,
@@ -8,7 +8,7 @@ the coefficients,
 
 is its diagonal :math:`1 + p_S\, \mathrm{tr}\, D^{-1}` where the points are the whole cube and have equal noise; divided
 by it, errors are about :math:`\sqrt{d / m}` elsewhere, with d degrees of freedom. With :math:`D^{1/2} \varepsilon` in
-place of y and :math:`\eta` added on the right, both standard normal, w is a draw of what the posterior leaves open [1]_.
+place of y and :math:`\eta` added on the right, both normal, w is a draw of what the posterior leaves open [1]_.
 
 Few points of a rough function, or of very unequal noise, have the system :math:`K + D` itself, near its own diagonal.
 
