@@ -148,8 +148,8 @@ def _terms_of(model: Any, encoding: Any, top: int) -> Any:
     from sparsact.fit.gp_candidate import gp_terms
     from sparsact.fit.letters_candidate import components, terms_of_letters
 
-    found = components(model, encoding)
-    return terms_of_letters(found[0], encoding, top) if found else gp_terms(model, encoding, top)
+    sites, found = components(model, encoding)
+    return terms_of_letters(found[0], sites, top) if found else gp_terms(model, encoding, top)
 
 
 def _show_units(model: Any, encoding: Any, top: int, as_json: bool) -> None:
@@ -189,15 +189,16 @@ def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
     from sparsact.fit.explain import function_names, shares, terms
     from sparsact.fit.letters_candidate import are_identified, components, terms_of_letters
 
-    names, described, of_letters = encoding.feature_names, [], components(model, encoding)
+    names, described = encoding.feature_names, []
+    sites, of_letters = components(model, encoding)
     for i, name in enumerate(function_names(encoding)):
         by_degree, by_column = shares(model, i, len(names))
         largest = terms(model, i, encoding, top)
         if of_letters:
-            names = [site for site, _ in encoding.sites]
+            names = [site for site, _ in sites]
             by_degree, by_column = of_letters[i].variance_by_degree(), of_letters[i].variance_by_site()
             if not are_identified(model, largest):
-                largest = terms_of_letters(of_letters[i], encoding, top)
+                largest = terms_of_letters(of_letters[i], sites, top)
         influences = dict(zip(names, by_column.tolist(), strict=True))
         listed, weights = [term.to_dict() for term in largest], by_degree.tolist()
         described.append({"name": name, "terms": listed, "weight_by_degree": weights, "influences": influences})

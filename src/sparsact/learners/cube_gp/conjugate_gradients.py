@@ -7,6 +7,7 @@ for it and two for a preconditioner.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from sparsact.fourier import walsh_hadamard
 from sparsact.learners.cube_gp.component import Array
+
+Vectors = NDArray[Any]  # of float32 or float64
 
 LARGEST_EIGENVALUES = 1_024  # that the preconditioner inverts exactly
 _MOST_STEPS = 20_000
@@ -55,23 +58,11 @@ class CubeSystem:
         ArithmeticError
             If rounding stops the residuals from decreasing that far.
         """
-        x = np.zeros((len(targets), self.spectrum.size))
-        residual = np.zeros_like(x)
-        residual[:, self.codes] = targets
-        enough = tolerance**2 * _squares(residual)
-        z = self._precondition(residual)
-        direction, inner = z.copy(), _dot(residual, z)
-        for step in range(_MOST_STEPS):
-            if (_squares(residual) <= enough).all():
-                return x[:, self.codes], step
-            image = self.product(direction)
-            length = _ratio(inner, _dot(direction, image))
-            x += length * direction
-            residual -= length * image
-            z = self._precondition(residual)
-            before, inner = inner, _dot(residual, z)
-            direction *= _ratio(inner, before)
-            direction += z
+        right = np.zeros((len(targets), self.spectrum.size))
+        right[:, self.codes] = targets
+        x, step = conjugate_gradients(self.product, right, tolerance, _MOST_STEPS, self._precondition)
+        if step < _MOST_STEPS:
+            return x[:, self.codes], step
         raise ArithmeticError(
             f"conjugate gradients did not converge in {_MOST_STEPS:,} steps: the noise variance "
             f"{self.noise[self.codes].min():.3g} is too small next to the kernel's {self.spectrum.sum():.3g}; raise it."
@@ -108,14 +99,50 @@ class CubeSystem:
         return apply
 
 
-def _dot(one: Array, other: Array) -> Array:
+def conjugate_gradients(
+    product: Callable[[Vectors], Vectors],
+    right: Vectors,
+    tolerance: float,
+    n_steps: int,
+    precondition: Callable[[Vectors], Vectors] = lambda residual: residual,
+) -> tuple[Vectors, int]:
+    """Solutions (k, m) for right sides (k, m), which are overwritten, and steps; ``n_steps`` if those were too few.
+
+    Parameters
+    ----------
+    product : callable
+        The matrix times vectors (k, m), in a new array.
+    right : ndarray of shape (k, m)
+        Right sides; left as the residuals.
+    tolerance : float
+        Norm of the residuals over that of the right sides.
+    n_steps : int
+        Most steps.
+    precondition : callable
+        An approximate inverse times vectors.
+    """
+    x, residual = np.zeros_like(right), right
+    enough = tolerance**2 * _dot(residual, residual)
+    z = precondition(residual)
+    direction, inner = z.copy(), _dot(residual, z)
+    for step in range(n_steps):
+        if (_dot(residual, residual) <= enough).all():
+            return x, step
+        image = product(direction)
+        length = _ratio(inner, _dot(direction, image))
+        x += length * direction
+        residual -= length * image
+        z = precondition(residual)
+        before, inner = inner, _dot(residual, z)
+        direction *= _ratio(inner, before)
+        direction += z
+    return x, n_steps
+
+
+def _dot(one: Vectors, other: Vectors) -> Vectors:
     return np.asarray(np.einsum("kx,kx->k", one, other)[:, None])
 
 
-def _squares(tables: Array) -> Array:
-    return _dot(tables, tables)
-
-
-def _ratio(numerator: Array, denominator: Array) -> Array:
+def _ratio(numerator: Vectors, denominator: Vectors) -> Vectors:
     """Quotients, zero for a system that is solved exactly."""
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
