@@ -41,7 +41,7 @@ from benchmarks.figures import Figure, judged, options, report
 from benchmarks.harness import append_row
 from sparsact import LettersRegressor
 from sparsact.datasets.landscapes import data_file
-from sparsact.learners.letters.amino_acids import features_of
+from sparsact.learners.letters.alphabet import features_of
 from sparsact.learners.letters.process import fitted_processes
 
 Array = NDArray[np.float64]
