@@ -137,6 +137,7 @@ def test_other_mutations_are_refused(tmp_path, text, message):
     ("column", "wild_type", "message"),
     [
         (0, "MKTA", "the wild type has 4 letters, and the rows have 5"),
+        (0, "XXXXX", "no row agrees with the wild type anywhere"),
         (0, "MKTAF", "at place 4 the wild type has F, and every row has Y"),
         (1, "MRTAY", "site 2 is K in mutation K2., and the wild type has R; check where its numbers begin"),
         (1, "MKT", "site 4 is A in mutation A4V, and the wild type has no such site"),

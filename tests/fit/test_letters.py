@@ -75,6 +75,77 @@ def test_the_file_and_the_command_predict_the_same(result, table, tmp_path, caps
     np.testing.assert_array_equal(model.predict(CELLS), expected)
 
 
+def test_the_command_says_intervals(result, tmp_path, capsys):
+    """About as many cells as asked for, with the width that rows left out ask for."""
+    result.save(tmp_path / "m.sparsact")
+    (tmp_path / "n.csv").write_text("g\n" + "\n".join(CELLS) + "\n")
+    assert main(["predict", str(tmp_path / "m.sparsact"), str(tmp_path / "n.csv"), "--confidence", "0.9"]) == 0
+    found = pd.read_csv(StringIO(capsys.readouterr().out))
+    expected = np.array([value(text) for text in CELLS])
+    assert ((found["y_low"] <= expected) & (expected <= found["y_high"])).mean() > 0.8
+    width = result.model.prediction_intervals(CELLS[:1], 0.9)
+    np.testing.assert_allclose(found["y_high"] - found["y_low"], width[0, 1] - width[0, 0])
+
+
+@pytest.mark.parametrize("model", ["low-degree", "network"])
+def test_any_model_of_letters_is_decomposed(table, model, tmp_path, capsys):
+    """As its predictions at all cells are, by the frequencies of the table's letters."""
+    chosen = sa.fit_table(table, "y", model=model)
+    (target,) = chosen.targets
+    counts = [
+        [sum(text[i] == letter for text in table["g"].to_pylist()) for letter in one] for i, one in enumerate(LETTERS)
+    ]
+    expected = sa.fourier.anova(chosen.predict(pa.table({"g": CELLS})).reshape(4, 3, 2, 4), counts)
+    np.testing.assert_allclose(target.anova.values, expected.values, atol=1e-9)
+    np.testing.assert_allclose(target.weights, expected.variance_by_degree(), atol=1e-9)
+    np.testing.assert_allclose(dict(target.influences)["g[0]"], expected.variance_by_site()[0])
+    sites, letters, effect = expected.top_effects(1)[0]
+    assert target.terms[0].subset == tuple(f"g[{s}]={LETTERS[s][i]}" for s, i in zip(sites, letters, strict=True))
+    assert target.terms[0].effect == pytest.approx(effect)
+    assert "those of letters" in str(chosen)
+    chosen.report(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    for title in ("Sites and pairs of sites", "Effects of letters", "Variance by how many sites act together"):
+        assert title in page
+    assert "beyond what smaller sets" not in page  # which is said of bits
+    if model == "low-degree":
+        chosen.save(tmp_path / "m.sparsact")
+        assert main(["inspect", str(tmp_path / "m.sparsact"), "--top", "3"]) == 0
+        assert "g[0]=T" in capsys.readouterr().out
+
+
+def test_effects_of_mutations_that_rows_tell_apart_keep_their_intervals(table):
+    wild = [letters[0] for letters in LETTERS]
+    lists = [
+        ":".join(f"{w}{i}{c}" for i, (w, c) in enumerate(zip(wild, text, strict=True), 5) if c != w) or "WT"
+        for text in table["g"].to_pylist()
+    ]
+    (target,) = sa.fit_table(pa.table({"mutant": lists, "y": table["y"]}), "y", degree=1).targets
+    assert not target.of_letters
+    assert target.terms[0].low is not None
+    assert target.anova.n_sites == 4
+    assert sum(target.weights[1:]) < 1e-9 < target.weights[0]
+
+
+def test_classes_are_decomposed_one_by_one(table):
+    named = [
+        ("high" if y > 1 else "low") if text[3] != "C" else "c"
+        for text, y in zip(table["g"].to_pylist(), table["y"].to_pylist(), strict=True)
+    ]
+    found = sa.fit_table(pa.table({"g": table["g"], "y": named}), "y", degree=1)
+    assert [target.name for target in found.targets] == ["c", "high", "low"]
+    assert found.targets[0].influences[3][1] == max(value for _, value in found.targets[0].influences)
+
+
+def test_a_wild_type_that_no_row_has(table):
+    """Effects are of the letters that rows have; the wild type's is asked for in vain."""
+    lists = [":".join(f"M{i + 5}{c}" for i, c in enumerate(text)) for text in table["g"].to_pylist()]
+    found = sa.fit_table(pa.table({"g": lists, "y": table["y"]}), "y", model="letters")
+    assert [letters for _, letters in found.targets[0].sites] == [tuple(one) for one in LETTERS]
+    with pytest.raises(ValueError, match="letter 'M' was not learned"):
+        found.predict(pa.table({"g": ["WT"]}))
+
+
 def test_it_competes_on_the_same_folds(table):
     chosen = sa.fit_table(table, "y", explain=False)
     models = {model.name: model.r2 for model in chosen.choices.models}

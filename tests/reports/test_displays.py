@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from summaries import summary
 
 import sparsact as sa
-from sparsact.fourier import Spectrum, interactions
+from sparsact.fourier import Spectrum, anova, interactions
 from sparsact.reports.effect_figures import interactions_chart
 from sparsact.reports.fit_figures import weights_chart
 
@@ -115,3 +115,33 @@ def test_frames_hold_what_is_listed(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="`to_frame` needs the package pandas: pip install pandas"):
         SPECTRUM.to_frame()
+
+
+def test_letters_share_columns_or_stand_in_their_cells(axes):
+    values = [[0.0, 3.0, 6.0], [0.0, 1.0, 2.0]]
+    found = anova(values).plot(letters=["BA", "ABC"], feature_names=["x", "y"], ax=axes)
+    assert isinstance(found, sa.LettersDisplay)
+    columns, cells = found.table()
+    assert columns == ["A", "B", "C"]
+    np.testing.assert_allclose(cells, [[-1, 1, np.nan], [-2, 0, 2]])
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["x", "y"]
+    apart = sa.LettersDisplay.from_anova(anova(values), letters=[["red", "blue"], ["low", "high", "mid"]])
+    assert apart.table()[0] == []
+    assert {text.get_text() for text in apart.ax_.texts} == {"red", "blue", "low", "high", "mid"}
+    with pytest.raises(ValueError, match=r"2 sites of \[1, 3\] letters are named, where effects are of \[2, 3\]"):
+        anova(values).plot(letters=["A", "ABC"])
+
+
+def test_letters_of_a_regressor():
+    X = [a + b for a in "ACGT" for b in "AC"]
+    model = sa.LettersRegressor(random_state=0).fit(X, [float("ACGT".index(text[0])) for text in X])
+    drawn = sa.LettersDisplay.from_estimator(model)
+    np.testing.assert_allclose(drawn.effects[0], model.anova().component((0,)))
+    assert drawn.letters == [list(site) for site in model.letters_]
+
+
+def test_variances_of_components(axes):
+    """By hand: of 3 x 2 cells, equally frequent."""
+    found = anova([[0.0, 0.0, 3.0], [0.0, 0.0, 0.0]])
+    np.testing.assert_allclose(sa.VarianceDisplay.from_anova(found, ax=axes).shares, [0.6, 0.4])
+    np.testing.assert_allclose(sa.InteractionsDisplay.from_anova(found).values, [[0.2, 0.4], [0.4, 0.4]])

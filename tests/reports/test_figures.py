@@ -4,6 +4,7 @@ import pytest
 from summaries import classes, summary, tables
 
 from sparsact.fit.scores import FoldScores
+from sparsact.fourier import anova
 from sparsact.reports.effect_figures import interactions_chart, pairs_chart
 from sparsact.reports.figure import n_rows
 from sparsact.reports.fit_figures import (
@@ -16,7 +17,14 @@ from sparsact.reports.fit_figures import (
     shares_chart,
     weights_chart,
 )
+from sparsact.reports.letters_figures import by_number_chart, by_site_chart, letters_chart, pairs_of_sites_chart
 from sparsact.reports.lsh_figures import columns_chart, coverage_chart, layouts_chart, load_chart
+
+
+def of_letters():
+    """Components of two sites, and their names."""
+    return anova([[0.0, 3.0], [0.0, 1.0]]), (("first", ("A", "C")), ("second", ("A", "D")))
+
 
 CHARTS = [
     (scores_chart, lambda: {"chosen": FoldScores((0.8, 0.9)), "linear": FoldScores((0.1, 0.2))}),
@@ -29,6 +37,10 @@ CHARTS = [
     (pairs_chart, lambda: summary().targets[0]),
     (residuals_chart, lambda: summary().targets[0]),
     (confusion_chart, lambda: classes().confusion),
+    (by_number_chart, of_letters),
+    (pairs_of_sites_chart, of_letters),
+    (letters_chart, of_letters),
+    (by_site_chart, of_letters),
     (load_chart, tables),
     (layouts_chart, tables),
     (coverage_chart, tables),

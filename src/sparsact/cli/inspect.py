@@ -59,8 +59,7 @@ def inspect_model(
     Of a Gaussian process, or of an ensemble and its weights: its strongest effects with 95 % posterior intervals. Of a
     learned polynomial: its strongest effects with 95 % intervals, its weight by degree and its influences. An effect is
     what switching the columns on together changes, beyond what fewer of them change, averaged over all settings of the
-    others. Where sites have letters that the rows do not tell apart as bits, it is that of a letter, or of two beyond
-    these, averaged over all letters of the other sites.
+    others; where sites have letters, that of a letter or two, averaged over the letters of the others.
 
     Of hash tables (LSH): how they are made, how full their buckets are, and which columns matter: by the slope of the
     linear trend, for columns as the model sees them (numbers standardised, bits as signs), and by the share of each
@@ -148,8 +147,8 @@ def _terms_of(model: Any, encoding: Any, top: int) -> Any:
     from sparsact.fit.gp_candidate import gp_terms
     from sparsact.fit.letters_candidate import components, terms_of_letters
 
-    found = components(model, encoding)
-    return terms_of_letters(found[0], encoding, top) if found else gp_terms(model, encoding, top)
+    sites, found = components(model, encoding)
+    return terms_of_letters(found[0], sites, top) if found else gp_terms(model, encoding, top)
 
 
 def _show_units(model: Any, encoding: Any, top: int, as_json: bool) -> None:
@@ -190,17 +189,16 @@ def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
     from sparsact.fit.letters_candidate import are_identified, components, terms_of_letters
     from sparsact.fit.scores import LowDegreeInfo
 
-    names, described, of_letters = encoding.feature_names, [], components(model, encoding)
+    (sites, of_letters), names, described = components(model, encoding), encoding.feature_names, []
     for i, name in enumerate(function_names(encoding)):
         by_degree, by_column = shares(model, i, len(names))
-        largest = terms(model, i, encoding, top)
+        found = terms(model, i, encoding, top)
         if of_letters:
-            names = [site for site, _ in encoding.sites]
+            names = tuple(site for site, _ in sites)
             by_degree, by_column = of_letters[i].variance_by_degree(), of_letters[i].variance_by_site()
-            if not are_identified(model, largest):
-                largest = terms_of_letters(of_letters[i], encoding, top)
+            found = found if are_identified(model, found) else terms_of_letters(of_letters[i], sites, top)
         influences = dict(zip(names, by_column.tolist(), strict=True))
-        listed, weights = [term.to_dict() for term in largest], by_degree.tolist()
+        listed, weights = [term.to_dict() for term in found], by_degree.tolist()
         described.append({"name": name, "terms": listed, "weight_by_degree": weights, "influences": influences})
     return {**LowDegreeInfo.of(model).to_dict(), "targets": described}
 

@@ -133,6 +133,8 @@ def _check_letters(name: str, letters: list[str], wild_type: str) -> None:
         raise ValueError(
             f"column {name!r}: the wild type has {len(wild_type)} letters, and the rows have {len(letters)}."
         )
+    if not any(own in of_rows for of_rows, own in zip(letters, wild_type, strict=True)):
+        raise ValueError(f"column {name!r}: no row agrees with the wild type anywhere; check it, or leave it out.")
     for place, (of_rows, own) in enumerate(zip(letters, wild_type, strict=True)):
         if len(of_rows) == 1 and of_rows != own:
             raise ValueError(

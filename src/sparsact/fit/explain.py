@@ -36,8 +36,8 @@ class TargetResult:
     ``relative_error`` is the mean size of predicted / actual - 1 over these, of a target whose logarithm is learned;
     ``ceiling`` is the R2 that rows of equal columns leave possible, where they are enough. ``posterior_shares`` are, of
     a Gaussian process, the share of each degree from 1 in the variance over the cube, and its 95 % interval. ``anova``
-    are, where sites have letters, the components of the fitted function over all their combinations: ``weights`` and
-    ``influences`` are then its variances by number of sites, and by site.
+    are, where sites have letters, the components of the fitted function over all their combinations, with the names and
+    letters of the ``sites``: ``weights`` and ``influences`` are then its variances by number of sites, and by site.
     """
 
     name: str
@@ -53,6 +53,7 @@ class TargetResult:
     ceiling: NoiseCeiling | None = None
     posterior_shares: tuple[tuple[float, float, float], ...] = ()
     anova: Anova | None = None
+    sites: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def of_letters(self) -> bool:

@@ -82,8 +82,8 @@ def fit_table(
         to 20 columns, a weighted mean of models of bits, of Gaussian processes with several kernels, and of boosted
         trees. ``"auto"``: a polynomial where one of the next four is given, else the one that predicts
         held-out rows best; hash tables are tried if some column is numbers, models of letters if some site has
-        more than two, measurement models if rows are pinned at the lowest or highest target, or ``link`` or ``censor``
-        asks for one, and networks of 1,000 to 100,000 rows, if a quick look promises enough.
+        more than two, measurement models if rows are pinned at the lowest or highest target, it has a long tail, or
+        ``link`` or ``censor`` asks for one, and networks of 1,000 to 100,000 rows, if a quick look promises enough.
     degree : int or "auto"
         Of a polynomial: largest number of columns in a product. ``"auto"`` chooses by cross-validation.
     alpha : float or "auto"

@@ -23,6 +23,8 @@ TERMS, TERMS_READ = 200, 20
 LARGEST_GRID = 1 << 20  # combinations at which a function is evaluated
 AT_ONCE = 1 << 15
 
+Sites = tuple[tuple[str, tuple[str, ...]], ...]  # names and letters
+
 
 def has_letters(encoding: Encoding) -> bool:
     """Whether some site has more than two letters, and no column is a number."""
@@ -41,47 +43,61 @@ def fitted_letters(table: Table, options: FitOptions, sample: RowSample, stages:
     return model, HeldOutScores(y[:, None], model.out_of_fold_[:, None], folds)
 
 
-def components(model: Any, encoding: Encoding, points: NDArray[Any] | None = None) -> list[Anova]:
-    """Components of each fitted function over all combinations of the sites' letters, exactly; of a latent its own.
+def sites_known(model: Any, encoding: Encoding, points: NDArray[Any] | None = None) -> Sites:
+    """Sites with the letters that points have, or else those that the model can predict."""
+    seen: Any = [dict.fromkeys(letters) for _, letters in encoding.sites]
+    if points is not None:
+        seen = [set(letters.tolist()) for letters in encoding.letters(points).T]
+    elif hasattr(model, "letters_"):
+        seen = model.letters_
+    pairs = zip(encoding.sites, seen, strict=True)
+    return tuple((name, tuple(letter for letter in letters if letter in known)) for (name, letters), known in pairs)
 
-    Letters are as frequent as in the points, or else equally frequent. There are none where a column is a number, every
-    site has two letters only, or the combinations are too many.
+
+def components(model: Any, encoding: Encoding, points: NDArray[Any] | None = None) -> tuple[Sites, list[Anova]]:
+    """Sites, and components of each fitted function over all combinations of their letters; of a latent its own.
+
+    Letters are as frequent as in the points, or else equally frequent. There are no components where a column is a
+    number, every site has two letters only, or the combinations are too many.
     """
-    sites = encoding.sites
+    if not has_letters(encoding):
+        return (), []
+    sites, counts = sites_known(model, encoding, points), None
     sizes = [len(letters) for _, letters in sites]
-    if not has_letters(encoding) or np.prod(sizes, dtype=float) > LARGEST_GRID:
-        return []
-    indicators = [
-        np.eye(q, dtype=bool)[:, q - n_bits :] for q, n_bits in zip(sizes, encoding.bits_of_sites, strict=True)
-    ]
-    codes, counts = np.indices(sizes).reshape(len(sizes), -1), None
+    if np.prod(sizes, dtype=float) > LARGEST_GRID:
+        return sites, []
     if points is not None:
         rows = encoding.letters(points).T
         counts = [(row[:, None] == np.array(known)).sum(axis=0) for (_, known), row in zip(sites, rows, strict=True)]
-    found = []
+    bits = []
+    for (_, known), (_, letters), n_bits in zip(sites, encoding.sites, encoding.bits_of_sites, strict=True):
+        indicators = np.eye(len(letters), dtype=bool)[:, len(letters) - n_bits :]
+        bits.append(indicators[[letters.index(letter) for letter in known]])
+    codes, found = np.indices(sizes).reshape(len(sizes), -1), []
     for block in np.array_split(codes, max(1, codes.shape[1] // AT_ONCE), axis=1):
-        cells = np.concatenate([of_site[column] for of_site, column in zip(indicators, block, strict=True)], axis=1)
+        cells = np.concatenate([of_site[column] for of_site, column in zip(bits, block, strict=True)], axis=1)
         latent = hasattr(model, "predict_latent")
         found.append(model.predict_latent(cells)[:, None] if latent else values(model, inputs(model, encoding, cells)))
-    return [anova(of_function.reshape(sizes), counts) for of_function in np.concatenate(found).T]
+    return sites, [anova(of_function.reshape(sizes), counts) for of_function in np.concatenate(found).T]
 
 
 def explained_letters(
     targets: Sequence[TargetResult], model: Any, encoding: Encoding, points: NDArray[Any]
 ) -> tuple[TargetResult, ...]:
     """The targets with variances by degree and site of the fitted functions, and effects of letters."""
-    found = components(model, encoding, points)
+    sites, found = components(model, encoding, points)
     if not found:
         return tuple(targets)
-    names = [name for name, _ in encoding.sites]
+    names = [name for name, _ in sites]
     return tuple(
         replace(
             target,
             anova=of_target,
+            sites=sites,
             weights=tuple(of_target.variance_by_degree().tolist()),
             influences=tuple(zip(names, of_target.variance_by_site().tolist(), strict=True)),
             posterior_shares=(),
-            terms=target.terms if are_identified(model, target.terms) else terms_of_letters(of_target, encoding, TERMS),
+            terms=target.terms if are_identified(model, target.terms) else terms_of_letters(of_target, sites, TERMS),
         )
         for target, of_target in zip(targets, found, strict=True)
     )
@@ -93,9 +109,8 @@ def are_identified(model: Any, terms: Sequence[Term]) -> bool:
     return hasattr(model, "identified") and all(term.identified and term.low is not None for term in shown)
 
 
-def terms_of_letters(found: Anova, encoding: Encoding, n_terms: int) -> tuple[Term, ...]:
+def terms_of_letters(found: Anova, sites: Sites, n_terms: int) -> tuple[Term, ...]:
     """The largest effects of letters and of pairs of them."""
-    sites = encoding.sites
 
     def label(site: int, letter: int) -> str:
         return f"{sites[site][0]}={sites[site][1][letter]}"

@@ -14,7 +14,7 @@ from sparsact.reports.figure import INK, shortened, styled
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FILLED = 0.5  # share of the cells that have a letter, for a column a letter
+FILLED = 0.5  # share of the cells that have a letter, above which a column is a letter
 LONGEST_IN_CELL = 6
 
 
@@ -107,7 +107,7 @@ class LettersDisplay(Drawn):
         """Effects (sites, columns), NaN where a site lacks the letter, and the columns' letters, if they share them."""
         every = list(dict.fromkeys(letter for letters in self.letters for letter in letters))
         every = sorted(every) if all(len(letter) == 1 for letter in every) else every
-        shared = sum(map(len, self.letters)) >= FILLED * len(every) * len(self.letters)
+        shared = sum(map(len, self.letters)) > FILLED * len(every) * len(self.letters)
         width = len(every) if shared else max(map(len, self.letters))
         values = np.full((len(self.letters), width), np.nan)
         for row, letters, effects in zip(values, self.letters, self.effects, strict=True):

@@ -69,7 +69,7 @@ def pairs_of_sites_chart(frame: Frame) -> Axes:
         i, j = names.index(first), names.index(second)
         values[i, j] = values[j, i] = share
     side = 2.6 + 0.26 * len(names)
-    axes = panel(side + 0.8, side)
+    axes = panel(side + 0.8, side, x="site", y="site")
     InteractionsDisplay(values=values, feature_names=names).plot(ax=axes)
     return axes
 
@@ -102,7 +102,7 @@ def letters_chart(frame: Frame) -> Axes:
         letters=[list(of_site) for of_site in by_site.values()],
         feature_names=list(by_site),
     )
-    axes = panel(*drawn.size)
+    axes = panel(*drawn.size, x="letter")
     drawn.plot(ax=axes)
     return axes
 
@@ -129,9 +129,9 @@ def by_site_chart(frame: Frame) -> Axes:
 largest_chart = replace(interactions_chart, caption="Effects in units of the target, the largest first.")
 
 
-def letters_figures(target: TargetResult, sites: Sites, prefix: str, note: str) -> tuple[Display, ...]:
+def letters_figures(target: TargetResult, prefix: str, note: str) -> tuple[Display, ...]:
     """Figures of one target; the note is for its strongest effects."""
-    source = target.anova, sites
+    source = target.anova, target.sites
     effects = (largest_chart if target.of_letters else interactions_chart).display(target, prefix=prefix, note=note)
     charts = (by_number_chart, pairs_of_sites_chart, letters_chart, by_site_chart)
     first, second, *rest = (one.display(source, prefix=prefix) for one in charts)

@@ -154,7 +154,7 @@ def _section(result: FitResult, target: TargetResult, prefix: str) -> Section:
         return Section(target, tuple(prediction), ())
     note = _interval_note(result, target)
     if target.anova is not None:
-        return Section(target, tuple(prediction), letters_figures(target, result.encoding.sites, prefix, note))
+        return Section(target, tuple(prediction), letters_figures(target, prefix, note))
     structure = [interactions_chart.display(target, prefix=prefix, note=note)]
     if sum(len(term.subset) == 2 for term in target.terms) >= FEWEST_PAIRS:
         structure.append(pairs_chart.display(target, prefix=prefix))

@@ -120,7 +120,7 @@ def test_processes_on_grids_and_with_too_many_combinations(monkeypatch):
 
 def test_amino_acids_at_sites_where_no_row_has_them():
     """A function of a property: the letter's features say what no row does."""
-    from sparsact.learners.letters.amino_acids import AMINO_ACIDS
+    from sparsact.learners.letters.alphabet import AMINO_ACIDS
 
     rng = np.random.default_rng(4)
     X = rng.choice(list(AMINO_ACIDS), (150, 2))

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from sparsact.learners.letters import process
-from sparsact.learners.letters.amino_acids import AMINO_ACIDS, features_of
+from sparsact.learners.letters.alphabet import AMINO_ACIDS, features_of
 from sparsact.learners.letters.grid import Grid
 from sparsact.learners.letters.kernel import LetterKernel, prior
 from sparsact.learners.letters.likelihood import log_likelihood_gradient

@@ -20,12 +20,16 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels.walsh_hadamard import walsh_hadamard
 from sparsact.learners.cube_gp.component import Array
+
+Vectors = NDArray[Any]  # of float32 or float64
+Product = Callable[[Vectors], Vectors]
 
 LARGEST_ERROR = 10.0  # square of the diagonal's relative error, up to which coefficients are solved for
 _MOST_STEPS = 20_000
@@ -63,15 +67,15 @@ class CubeSystem:
         ArithmeticError
             If rounding stops the residuals from decreasing that far.
         """
-        enough = tolerance**2 * _dot(targets, targets)
+        enough = tolerance**2 * squares(targets)
         if not self.solves_coefficients:
             diagonal = self.spectrum.sum() + self._noise
-            solved, steps = self._iterate(self._of_points, self._at_points(targets), diagonal, 1.0, enough)
+            solved, steps = self._solved(self._of_points, self._at_points(targets), diagonal, 1.0, enough)
             return solved[:, self.codes], steps
         # of a residual r here, H P^1/2 r is left of the targets, at all points and thus at some
         scale = np.sqrt(self._root.size) * self._root
         right = self._right(targets / self.noise)
-        v, steps = self._iterate(self._of_coefficients, right, self._diagonal, scale, enough)
+        v, steps = self._solved(self._of_coefficients, right, self._diagonal, scale, enough)
         fitted = _transformed(self._root * v)[:, self.codes]
         return (targets - fitted) / self.noise, steps
 
@@ -80,8 +84,8 @@ class CubeSystem:
         right = self._right(rng.standard_normal((n_samples, len(self.codes))) / np.sqrt(self.noise))
         right += rng.standard_normal(right.shape)
         scale = 1 / np.sqrt(self._diagonal)
-        enough = _TOLERANCE**2 * _dot(right * scale, right * scale)
-        v, _ = self._iterate(self._of_coefficients, right, self._diagonal, scale, enough)
+        enough = _TOLERANCE**2 * squares(right * scale)
+        v, _ = self._solved(self._of_coefficients, right, self._diagonal, scale, enough)
         return np.asarray(self._root * v)
 
     def _at_points(self, numbers: Array) -> Array:
@@ -114,37 +118,65 @@ class CubeSystem:
         result += self._noise * tables
         return result
 
-    def _iterate(
-        self,
-        product: Callable[[Array], Array],
-        residual: Array,
-        diagonal: Array,
-        scale: Array | float,
-        enough: Array,
+    def _solved(
+        self, product: Product, right: Array, diagonal: Array, scale: Array | float, enough: Array
     ) -> tuple[Array, int]:
-        """Solutions whose scaled residuals have squares of at most ``enough``, and the number of steps.
-
-        Right sides, ``residual``, are changed.
-        """
-        x = np.zeros_like(residual)
-        direction, inner = np.zeros_like(residual), np.zeros((len(residual), 1))
-        for step in range(_MOST_STEPS):
-            scaled = scale * residual
-            if (_dot(scaled, scaled) <= enough).all():
-                return x, step
-            z = residual / diagonal
-            before, inner = inner, _dot(residual, z)
-            direction *= _ratio(inner, before)
-            direction += z
-            image = product(direction)
-            length = _ratio(inner, _dot(direction, image))
-            x += length * direction
-            image *= length
-            residual -= image
+        """Solutions and the number of steps, or the reason why there are none; see :func:`conjugate_gradients`."""
+        x, steps = conjugate_gradients(product, right, enough, _MOST_STEPS, diagonal=diagonal, scale=scale)
+        if steps < _MOST_STEPS:
+            return x, steps
         raise ArithmeticError(
             f"conjugate gradients did not converge in {_MOST_STEPS:,} steps: the noise variance "
             f"{self.noise.min():.3g} is too small next to the kernel's {self.spectrum.sum():.3g}; raise it."
         )
+
+
+def conjugate_gradients(
+    product: Product,
+    right: Vectors,
+    enough: Vectors,
+    n_steps: int,
+    *,
+    diagonal: Vectors | float = 1.0,
+    scale: Vectors | float = 1.0,
+) -> tuple[Vectors, int]:
+    """Solutions (k, m) for right sides (k, m), which are overwritten, and steps; ``n_steps`` if those were too few.
+
+    Parameters
+    ----------
+    product : callable
+        The matrix times vectors (k, m), in a new array.
+    right : ndarray of shape (k, m)
+        Right sides; left as the residuals.
+    enough : ndarray of shape (k, 1)
+        Squared norms of the residuals times ``scale`` at which to stop.
+    n_steps : int
+        Most steps.
+    diagonal : ndarray of shape (m,) or (k, m), or float, default=1.0
+        The preconditioner: approximately the diagonal of the matrix.
+    scale : ndarray of shape (m,), or float, default=1.0
+        What residuals are measured in.
+    """
+    x, direction = np.zeros_like(right), np.zeros_like(right)
+    inner = np.zeros((len(right), 1), right.dtype)
+    for step in range(n_steps):
+        if (squares(scale * right) <= enough).all():
+            return x, step
+        z = right / diagonal
+        before, inner = inner, _dot(right, z)
+        direction *= _ratio(inner, before)
+        direction += z
+        image = product(direction)
+        length = _ratio(inner, _dot(direction, image))
+        x += length * direction
+        image *= length
+        right -= image
+    return x, n_steps
+
+
+def squares(vectors: Vectors) -> Vectors:
+    """Squared norms (k, 1) of vectors (k, m)."""
+    return _dot(vectors, vectors)
 
 
 def _transformed(tables: Array) -> Array:
@@ -153,10 +185,10 @@ def _transformed(tables: Array) -> Array:
     return tables
 
 
-def _dot(one: Array, other: Array) -> Array:
+def _dot(one: Vectors, other: Vectors) -> Vectors:
     return np.asarray(np.einsum("kx,kx->k", one, other)[:, None])
 
 
-def _ratio(numerator: Array, denominator: Array) -> Array:
+def _ratio(numerator: Vectors, denominator: Vectors) -> Vectors:
     """Quotients, zero where there is nothing to divide by."""
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)

@@ -1,16 +1,56 @@
-"""Letters of the sites: rows of texts or strings as numbers of letters."""
+"""Letters of the sites: rows of texts or strings as numbers of letters, and features of letters.
+
+Those of amino acids are published properties: hydropathy [1]_; volume in cubic angstroms [2]_; charge at pH 7, of
+histidine .3; whether the side chain is an aromatic ring; polarity [3]_; helix propensity in kcal/mol [4]_; whether the
+side chain branches at its beta carbon.
+
+References
+----------
+.. [1] J. Kyte, R. F. Doolittle, "A simple method for displaying the hydropathic character of a protein", J. Mol. Biol.
+   157, 1982.
+.. [2] A. A. Zamyatnin, "Protein volume in solution", Prog. Biophys. Mol. Biol. 24, 1972.
+.. [3] R. Grantham, "Amino acid difference formula to help explain protein evolution", Science 185, 1974.
+.. [4] C. N. Pace, J. M. Scholtz, "A helix propensity scale based on experimental studies of peptides and proteins",
+   Biophys. J. 75, 1998.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.letters.amino_acids import KNOWN, are_amino_acids, features_of
 from sparsact.learners.letters.kernel import Array, Codes
 
+AMINO_ACIDS = {
+    "A": (1.8, 88.6, 0, 0, 8.1, 0.00, 0),
+    "C": (2.5, 108.5, 0, 0, 5.5, 0.68, 0),
+    "D": (-3.5, 111.1, -1, 0, 13.0, 0.69, 0),
+    "E": (-3.5, 138.4, -1, 0, 12.3, 0.40, 0),
+    "F": (2.8, 189.9, 0, 1, 5.2, 0.54, 0),
+    "G": (-0.4, 60.1, 0, 0, 9.0, 1.00, 0),
+    "H": (-3.2, 153.2, 0.3, 1, 10.4, 0.61, 0),
+    "I": (4.5, 166.7, 0, 0, 5.2, 0.41, 1),
+    "K": (-3.9, 168.6, 1, 0, 11.3, 0.26, 0),
+    "L": (3.8, 166.7, 0, 0, 4.9, 0.21, 0),
+    "M": (1.9, 162.9, 0, 0, 5.7, 0.24, 0),
+    "N": (-3.5, 114.1, 0, 0, 11.6, 0.65, 0),
+    "P": (-1.6, 112.7, 0, 0, 8.0, 3.16, 0),
+    "Q": (-3.5, 143.8, 0, 0, 10.5, 0.39, 0),
+    "R": (-4.5, 173.4, 1, 0, 10.5, 0.21, 0),
+    "S": (-0.8, 89.0, 0, 0, 9.2, 0.50, 0),
+    "T": (-0.7, 116.1, 0, 0, 8.6, 0.66, 1),
+    "V": (4.2, 140.0, 0, 0, 5.9, 0.61, 1),
+    "W": (-0.9, 227.8, 0, 1, 5.4, 0.49, 0),
+    "Y": (-1.3, 193.6, 0, 1, 6.2, 0.53, 0),
+}
+OTHERS = {"*", "-"}  # a stop and a gap, next to amino acids
+KNOWN = set(AMINO_ACIDS) | OTHERS
+FEWEST = 8  # different letters that are taken for amino acids: A, C, G and T are more often nucleotides
+ALIKE = 2.65  # length of an indicator of a letter: two differ as much as two amino acids on average
 MOST_LETTERS = 64  # of a site
 
 
@@ -96,3 +136,20 @@ class Alphabet:
                 )
             codes[:, site] = found
         return codes
+
+
+def are_amino_acids(sites: Sequence[Sequence[str]]) -> bool:
+    """Whether the letters of all sites are those of amino acids, stops and gaps, and eight or more."""
+    letters = {letter for site in sites for letter in site}
+    return letters <= KNOWN and len(letters & set(AMINO_ACIDS)) >= FEWEST
+
+
+def features_of(letters: Sequence[str], amino_acids: bool) -> Array:
+    """Features (q, F) of letters: standardized properties and an indicator of stop and gap, or each its own."""
+    if not amino_acids:
+        return np.eye(len(letters)) * ALIKE
+    table = np.array(list(AMINO_ACIDS.values()))
+    scaled = dict(zip(AMINO_ACIDS, (table - table.mean(axis=0)) / table.std(axis=0), strict=True))
+    found = np.array([scaled.get(letter, np.zeros(table.shape[1])) for letter in letters])
+    others = [np.array([ALIKE * (letter == other) for letter in letters]) for other in sorted(OTHERS & set(letters))]
+    return np.column_stack([found, *others])

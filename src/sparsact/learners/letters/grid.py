@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.learners.cube_gp.conjugate_gradients import conjugate_gradients, squares
 from sparsact.learners.letters.kernel import Array, Codes, LetterKernel
 
 Table = NDArray[np.float32]
@@ -76,29 +77,12 @@ class Grid:
         By conjugate gradients, without a preconditioner.
         """
         diagonal = noise.astype(np.float32)
-        x = np.zeros_like(targets)
-        residual = targets * masks
-        direction, inner = residual.copy(), _squares(residual)
-        enough = TOLERANCE**2 * inner
-        for step in range(STEPS):
-            if (inner <= enough).all():
-                return x, step
-            image = self.values(direction)[:, self.cells]
+
+        def product(vectors: Table) -> Table:
+            image = self.values(vectors)[:, self.cells]
             image *= masks
-            image += diagonal * direction
-            length = _ratio(inner, (direction * image).sum(axis=1, keepdims=True))
-            x += length * direction
-            residual -= length * image
-            before, inner = inner, _squares(residual)
-            direction *= _ratio(inner, before)
-            direction += residual
-        return x, STEPS
+            image += diagonal * vectors
+            return image
 
-
-def _squares(vectors: Table) -> Table:
-    return np.asarray(np.einsum("km,km->k", vectors, vectors)[:, None])
-
-
-def _ratio(numerator: Table, denominator: Table) -> Table:
-    """Quotients, zero for a system that is solved exactly."""
-    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
+        right = targets * masks
+        return conjugate_gradients(product, right, TOLERANCE**2 * squares(right), STEPS)
