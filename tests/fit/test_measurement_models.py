@@ -12,6 +12,8 @@ import sparsact as sa
 from sparsact.fit.options import FitOptions
 from sparsact.reports.latent_figures import latent_chart, latent_frame
 
+pytestmark = pytest.mark.usefixtures("few_rivals")
+
 
 def behind_floor(share, seed=0, m=400, n=6):
     """An additive latent of columns of bits; y is pinned at a floor that hides a share of the rows."""

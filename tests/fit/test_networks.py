@@ -14,6 +14,8 @@ import sparsact as sa
 from sparsact.fit import network_candidate
 from sparsact.fit.held_out import HeldOutScores
 
+pytestmark = pytest.mark.usefixtures("few_rivals")
+
 N_COLUMNS, N_UNITS = 9, 4
 
 

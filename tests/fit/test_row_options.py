@@ -20,6 +20,8 @@ from sparsact.fit.scored_table import r2_score as scored
 from sparsact.fit.scored_table import wilson
 from sparsact.learners import CubeGPRegressor, LowDegreeRegressor
 
+pytestmark = pytest.mark.usefixtures("few_rivals")
+
 NAMES = tuple("abcdef")
 
 
