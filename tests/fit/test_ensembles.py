@@ -16,7 +16,6 @@ from sparsact.fit import ensemble, tree_candidate
 from sparsact.fit.choices import TREES
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.sums import RowSample
-from sparsact.hypercube import points, signs_to_bits
 from sparsact.learners.cube_ensemble import stacking_weights
 
 
@@ -157,11 +156,10 @@ def test_trees_stand_beside_numbers_and_classes():
     assert model_named(classes, TREES).r2.mean > 0.9
 
 
-def test_trees_are_scikit_learns_on_the_same_folds():
-    table, _ = landscape(0)
-    result = sa.fit_table(table, "y", held_out_rows=True)
+def test_trees_are_scikit_learns_on_the_same_folds(chosen):
+    table = landscape(0)[0].sample(frac=0.4, random_state=0)
     sample = RowSample(1_000, 5, 0)
-    sample.add(signs_to_bits(points(N)), table["y"].to_numpy(), 0)
+    sample.add(table.drop(columns="y").to_numpy(), table["y"].to_numpy(), 0)
     X, y, folds = sample.rows()
     best = max(
         np.mean(
@@ -172,7 +170,7 @@ def test_trees_are_scikit_learns_on_the_same_folds():
         )
         for leaves in tree_candidate.LEAVES
     )
-    assert model_named(result, TREES).r2.mean == pytest.approx(best)
+    assert model_named(chosen, TREES).r2.mean == pytest.approx(best)
 
 
 def boosted(leaves, X, y):
