@@ -35,3 +35,16 @@ def pytest_collect_file(file_path: Path):
 def unrendered(monkeypatch):
     """Figures of pages are plotted, but not rendered, which takes longest: for tests of all else on a page."""
     monkeypatch.setattr("sparsact.reports.figure.to_svg", lambda figure: '<svg viewBox="0 0 1 1"></svg>')
+
+
+@pytest.fixture(scope="module")
+def few_rivals():
+    """Default fits compare one Gaussian process, plain and warped, and ten trees: for tests of all else about a fit."""
+    from sparsact.fit.gp_candidate import normal_scores
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sparsact.fit.gp_candidate.KERNELS", ("product",))
+        patch.setattr("sparsact.fit.gp_candidate.WARPS", {"normal scores": normal_scores})
+        patch.setattr("sparsact.fit.tree_candidate.LEAVES", (8,))
+        patch.setattr("sparsact.fit.tree_candidate.TREES", 10)
+        yield

@@ -160,6 +160,7 @@ def test_models_of_the_command_predict(capsys, tmp_path, model, table):
     check_answers(tmp_path / "out.csv", FILES / f"{model}.predictions.csv")
 
 
+@pytest.mark.usefixtures("few_rivals")
 @pytest.mark.parametrize(("name", "words"), [("bits", ()), ("numbers", ("--model", "low-degree"))])
 def test_a_stopped_fit_goes_on(capsys, monkeypatch, tmp_path, name, words):
     """Its survey is not made again; later passes of that version are, since they summed up something else."""

@@ -17,6 +17,8 @@ from sparsact.fit import cluster
 from sparsact.fit.sums import FoldSums
 from sparsact.saving import modelfile
 
+pytestmark = pytest.mark.usefixtures("few_rivals")
+
 
 @pytest.fixture
 def folder(tmp_path):

@@ -17,6 +17,8 @@ from commands import fit_json, run
 import sparsact
 from sparsact.cli import main
 
+pytestmark = pytest.mark.usefixtures("few_rivals")
+
 NAMES = [f"gene{i}" for i in range(6)]
 
 

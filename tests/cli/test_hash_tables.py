@@ -22,6 +22,8 @@ from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample
 
+pytestmark = pytest.mark.usefixtures("few_rivals")
+
 N = 901
 
 

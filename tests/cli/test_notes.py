@@ -9,6 +9,8 @@ from commands import fit_json, run
 
 import sparsact
 
+pytestmark = pytest.mark.usefixtures("few_rivals")
+
 
 def test_a_remedy_can_be_pasted(capsys, tmp_path):
     """The name of a column may have spaces."""

@@ -16,6 +16,8 @@ from commands import run
 from sparsact.datasets.parts import Parts
 from sparsact.saving import modelfile
 
+pytestmark = pytest.mark.usefixtures("few_rivals")
+
 SIZES = (61, 97, 23, 150)
 
 

@@ -3,7 +3,10 @@
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pytest
 from commands import fit_json
+
+pytestmark = pytest.mark.usefixtures("few_rivals")
 
 
 def test_a_rare_class_may_be_learned_and_never_named(capsys, tmp_path):

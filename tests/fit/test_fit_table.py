@@ -1,6 +1,7 @@
 """`fit_table`: the command in Python, of files and of tables in memory."""
 
 import signal
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -13,9 +14,10 @@ from commands import fit_json, run
 import sparsact as sa
 from sparsact.datasets import encoded_table
 from sparsact.environment import Interrupted
-from sparsact.fit.gp_candidate import KERNELS, WARPS
+from sparsact.fit import gp_candidate, tree_candidate
 from sparsact.fit.sparse_candidate import degrees_to_scan
-from sparsact.fit.tree_candidate import LEAVES
+
+pytestmark = pytest.mark.usefixtures("few_rivals")
 
 M = 211
 MEASURED = {"seconds", "peak_memory_bytes"}
@@ -109,12 +111,17 @@ IN_MEMORY = {
 }
 
 
+@pytest.fixture(scope="module")
+def of_file(folder):
+    """What the fit of a target to some columns of the Parquet file tells."""
+    return cache(lambda target, features: sa.fit_table(folder / "t.parquet", target, columns=features, folds=3))
+
+
 @pytest.mark.parametrize("kind", IN_MEMORY)
 @pytest.mark.parametrize(("target", "features"), [("y", BITS), ("kind", BITS), ("bent", NUMBERS)])
-def test_a_table_in_memory_gives_what_its_parquet_file_gives(folder, kind, target, features):
+def test_a_table_in_memory_gives_what_its_parquet_file_gives(of_file, kind, target, features):
     result = sa.fit_table(IN_MEMORY[kind](), target, columns=features, folds=3)
-    of_file = sa.fit_table(folder / "t.parquet", target, columns=features, folds=3)
-    found, expected = result.to_dict(), of_file.to_dict()
+    found, expected = result.to_dict(), of_file(target, features).to_dict()
     assert found.pop("table") == "the table"
     for name in found.keys() - MEASURED:
         assert found[name] == expected[name], name
@@ -198,8 +205,8 @@ def test_progress_counts_the_rows_of_every_stage(folder):
         "choosing": M,
         "searching monomials": (1 + 5 * len(degrees_to_scan(len(BITS), M))) * M,
         "choosing terms by the lasso": 0,
-        "fitting Gaussian processes": (len(KERNELS) + len(WARPS)) * 6 * M,
-        "fitting trees": len(LEAVES) * 6 * M,
+        "fitting Gaussian processes": (len(gp_candidate.KERNELS) + len(gp_candidate.WARPS)) * 6 * M,
+        "fitting trees": len(tree_candidate.LEAVES) * 6 * M,
         "weighting models": 0,
         "summing up": 0,
     }

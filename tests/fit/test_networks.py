@@ -14,6 +14,8 @@ import sparsact as sa
 from sparsact.fit import network_candidate
 from sparsact.fit.held_out import HeldOutScores
 
+pytestmark = pytest.mark.usefixtures("few_rivals")
+
 N_COLUMNS, N_UNITS = 9, 4
 
 
@@ -132,7 +134,7 @@ def test_what_networks_refuse():
 
 
 def test_an_automatic_choice_leaves_networks_out_where_a_class_is_too_rare():
-    result = sa.fit_table(gated(1000, 2).assign(kind=["rare"] + ["often"] * 999), "kind", ignore="y")
+    result = sa.fit_table(gated(1000, 2, 5).assign(kind=["rare"] + ["often"] * 999), "kind", ignore="y")
     assert result.choices.kind != "network"
     assert "class 'rare' is in one fold only" in result.choices.reason
 

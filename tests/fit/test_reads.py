@@ -10,6 +10,8 @@ import pytest
 import sparsact as sa
 from sparsact.datasets.parts import Parts
 
+pytestmark = pytest.mark.usefixtures("few_rivals")
+
 BITS, NUMBERS = [f"b{i}" for i in range(5)], ["u", "v"]
 
 

@@ -12,6 +12,8 @@ import sparsact as sa
 from sparsact.fit.sparse_candidate import PRODUCTS, degrees_to_scan
 from sparsact.hypercube import n_subsets
 
+pytestmark = pytest.mark.usefixtures("few_rivals")
+
 N = 40
 PLANTED = {(3,): 1.0, (5, 17): -2.0, (0, 8, 30): 1.5, (11, 12, 13): 0.5}
 
