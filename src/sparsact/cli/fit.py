@@ -50,8 +50,8 @@ def fit(
             "network of which each row switches on few units; 'ensemble': a weighted mean of models of bits and of "
             "boosted trees; 'auto': whichever does best on held-out rows (polynomials of few terms, Gaussian "
             "processes for up to 64 bits, ensembles for up to 20, models of letters for sites of more than two, "
-            "measurement models where rows are pinned at the lowest or highest target or --link or --censor ask for one, "
-            "hash tables for numbers only, networks for 1,000 to 100,000 rows, after a quick look).",
+            "measurement models where rows are pinned at the lowest or highest target or --link or --censor ask for "
+            "one, hash tables for numbers only, networks for 1,000 to 100,000 rows, after a quick look).",
         ),
     ] = ModelOption.auto,
     degree: Annotated[
