@@ -30,6 +30,15 @@ def test_bit_strings_keep_their_leading_zeros_and_read_left_to_right(tmp_path):
     assert "strings of 3 bits" in table.encoding.notes[0]
 
 
+def test_columns_of_the_same_two_values_share_a_note(tmp_path):
+    rows = "yes,on,no,1\nno,off,yes,2\nno,on,yes,3\nyes,off,yes,5\n"
+    table = open_table(write(tmp_path / "t.csv", f"a,b,c,y\n{rows}"), "y")
+    assert table.encoding.notes == (
+        "a, c: bit 1 stands for yes, bit 0 for no.",
+        "b: bit 1 stands for on, bit 0 for off.",
+    )
+
+
 @pytest.mark.parametrize(
     ("cells", "bits", "noted"),
     [

@@ -66,6 +66,21 @@ def test_no_bound_no_measurement_model():
     assert "a measurement model" in [model.name for model in asked.choices.models]
 
 
+@pytest.mark.parametrize("n", [5, 23])
+def test_a_long_tail_is_noted_and_its_logarithm_tried(n):
+    """A product of factors is additive in its logarithm, whatever the number of columns."""
+    rng = np.random.default_rng(8)
+    bits = rng.integers(0, 2, (150, n))
+    y = np.exp(3 + bits[:, :4] @ [1.5, -1.0, 0.7, 0.5] + 0.03 * rng.normal(size=150))
+    result = sa.fit_table(pd.DataFrame(bits).add_prefix("c").assign(y=y), "y")
+    assert any("has a long upper tail" in note and "--log-target" in note for note in result.encoding.notes)
+    assert (result.choices.kind, result.latent.link, result.latent.degree) == ("latent", "log", 1)
+    found = {term.subset[0]: term.effect for term in result.targets[0].terms[:4]}
+    assert found == pytest.approx({"c0": 1.5, "c1": -1.0, "c2": 0.7, "c3": 0.5}, abs=0.1)
+    plain = sa.fit_table(pd.DataFrame(bits).add_prefix("c").assign(y=np.log(y)), "y")
+    assert not any("long upper tail" in note for note in plain.encoding.notes)
+
+
 def test_the_report_draws_latent_and_measured(fitted, tmp_path):
     fitted.report(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -188,6 +188,7 @@ def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
     """A polynomial as JSON holds it; of sites with letters its components."""
     from sparsact.fit.explain import function_names, shares, terms
     from sparsact.fit.letters_candidate import are_identified, components, terms_of_letters
+    from sparsact.fit.scores import LowDegreeInfo
 
     names, described, of_letters = encoding.feature_names, [], components(model, encoding)
     for i, name in enumerate(function_names(encoding)):
@@ -201,14 +202,7 @@ def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
         influences = dict(zip(names, by_column.tolist(), strict=True))
         listed, weights = [term.to_dict() for term in largest], by_degree.tolist()
         described.append({"name": name, "terms": listed, "weight_by_degree": weights, "influences": influences})
-    return {
-        "degree": int(model.degree_),
-        "penalty": "lasso" if model.solver_ == "lasso" else "ridge",
-        "alpha": float(model.alpha),
-        "solver": str(model.solver_),
-        "solver_reason": str(model.solver_reason_),
-        "targets": described,
-    }
+    return {**LowDegreeInfo.of(model).to_dict(), "targets": described}
 
 
 def _print_tables(content: dict[str, Any], top: int) -> None:

@@ -194,26 +194,26 @@ _FIELDS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def column_note(column: Column) -> str | None:
-    """A sentence for the report, where a column that varies is not simply 0 and 1."""
-    if isinstance(column, BitString):
-        return f"{column.name}: strings of {column.length} bits, expanded into as many columns."
-    if isinstance(column, OneHot):
-        return f"{column.name}: {len(column.values)} categories, one bit each (one-hot)."
-    if isinstance(column, LetterString):
-        return f"{column.name}: strings of {len(column.letters)} letters, of which {len(column.sites)} sites vary."
-    if isinstance(column, Mutations):
-        return f"{column.name}: mutations of {len(column.sites)} sites."
-    if isinstance(column, Bit) and set(column.values) != {"0", "1"}:
-        return f"{column.name}: bit 1 stands for {column.values[1]}, bit 0 for {column.values[0]}."
-    return None  # one note for all columns of numbers: see `numbers_note`
-
-
-def numbers_note(columns: Sequence[Column], domain: str) -> list[str]:
-    """A sentence for the columns of numbers, where there are some."""
-    names = [column.name for column in columns if isinstance(column, Real)]
+def column_notes(columns: Sequence[Column], domain: str) -> list[str]:
+    """Sentences for the report on columns that are not simply 0 and 1; columns of the same values share one."""
+    numbers = [column.name for column in columns if isinstance(column, Real)]
     how = "used as they are" if domain == "real" else "less their mean, over their standard deviation, both frozen"
-    return [f"columns of numbers, {how}: {listed(names)}."] if names else []
+    notes = [f"columns of numbers, {how}: {listed(numbers)}."] if numbers else []
+    same: dict[tuple[str, ...], list[str]] = {}
+    for column in columns:
+        if isinstance(column, Bit) and len(column.values) == 2 and set(column.values) != {"0", "1"}:
+            same.setdefault(column.values, []).append(column.name)
+        elif isinstance(column, BitString):
+            notes.append(f"{column.name}: strings of {column.length} bits, expanded into as many columns.")
+        elif isinstance(column, OneHot):
+            notes.append(f"{column.name}: {len(column.values)} categories, one bit each (one-hot).")
+        elif isinstance(column, LetterString):
+            sites = f"strings of {len(column.letters)} letters, of which {len(column.sites)} sites vary"
+            notes.append(f"{column.name}: {sites}.")
+        elif isinstance(column, Mutations):
+            notes.append(f"{column.name}: mutations of {len(column.sites)} sites.")
+    bits = [f"{listed(names)}: bit 1 stands for {one}, bit 0 for {zero}." for (zero, one), names in same.items()]
+    return notes + bits
 
 
 def listed(names: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sparsact.datasets.columns import Bit, Classes, Column, Encoding, Points, Real, column_note, listed, numbers_note
+from sparsact.datasets.columns import Bit, Classes, Column, Encoding, Points, Real, column_notes, listed
 from sparsact.datasets.letters import LetterString, Mutations
 from sparsact.datasets.parts import Data, Parts, Place, did_you_mean, resolve
 from sparsact.datasets.related_columns import aliases
@@ -160,8 +160,7 @@ class TableSurvey:
             notes.append(
                 f"left out, since other columns hold the same or its opposite: {listed(list(map(str, repeated)))}."
             )
-        notes += numbers_note(kept, self.surveys[0].domain)
-        notes += [note for column in kept if column.name not in alone and (note := column_note(column))]
+        notes += column_notes([column for column in kept if column.name not in alone], self.surveys[0].domain)
         if constant:
             what = "nothing can be learned from what is" if useless else "left out, since they are"
             notes.append(f"{what} the same in every row: {listed(constant)}.")

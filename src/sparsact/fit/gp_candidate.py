@@ -20,8 +20,8 @@ from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample
 from sparsact.fit.term import CONFIDENCE, Term
-from sparsact.fit.threads import in_threads
 from sparsact.hypercube import Subset
+from sparsact.kernels.threads import in_threads
 from sparsact.learners import CubeGPRegressor
 from sparsact.learners.cube_ensemble import LARGEST_CUBE
 
@@ -149,7 +149,7 @@ WARPS = {"normal scores": normal_scores, "inverse sines": inverse_sines}
 def _strongest(model: Any, n_terms: int) -> list[tuple[Subset, float]]:
     """The largest coefficients; of more columns than a spectrum has, those of one and two columns."""
     n = model.n_features_in_
-    if n <= LARGEST_CUBE:
+    if n <= LARGEST_CUBE or getattr(model, "latent", "gp") == "low-degree":
         return list(model.spectrum_.top(n_terms, min_degree=1))
     subsets = [subset for size in (1, 2) for subset in combinations(range(n), size)]
     means = model.confidence_intervals(subsets).mean(axis=1)

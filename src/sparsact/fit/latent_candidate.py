@@ -16,6 +16,7 @@ from sparsact.fit.gp_candidate import gp_terms
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
+from sparsact.fit.reading import has_long_tail
 from sparsact.fit.sums import RowSample
 from sparsact.learners import LatentRegressor
 from sparsact.learners.latent.targets import pinned
@@ -65,7 +66,7 @@ class LatentInfo:
 
 
 def is_wanted(table: Table, options: FitOptions, sample: RowSample) -> bool:
-    """Whether a bound or a link was asked for, or rows are seen to be pinned at a bound."""
+    """Whether a bound or a link was asked for, or rows are seen to be pinned at a bound or to have a long tail."""
     if options.model != "auto":
         return options.model == "latent"
     if options.asks_for_measurement and not is_possible(table):
@@ -78,7 +79,8 @@ def is_wanted(table: Table, options: FitOptions, sample: RowSample) -> bool:
     _, y, folds = sample.rows()
     lower, upper = pinned(y, np.ones(len(y))) if options.censor == "auto" else (-np.inf, np.inf)
     between = (y > lower) & (y < upper)
-    return not between.all() and all(between[folds != fold].any() for fold in range(options.folds))
+    is_pinned = not between.all() and all(between[folds != fold].any() for fold in range(options.folds))
+    return is_pinned or has_long_tail(y)
 
 
 def is_possible(table: Table) -> bool:
@@ -110,9 +112,11 @@ def fitted_latent(table: Table, options: FitOptions, sample: RowSample, stages: 
     """
     X, y, folds = sample.at_most(MOST_ROWS)
     X = X.astype(bool)  # bits, even where all are 1
-    kinds = ("low-degree", "gp") if len(X) <= PROCESS_ROWS and X.shape[1] <= MOST_COLUMNS else ("low-degree",)
+    by_tail = options.model == "auto" and not options.asks_for_measurement and has_long_tail(y)
+    few = not by_tail and len(X) <= PROCESS_ROWS and X.shape[1] <= MOST_COLUMNS
+    kinds = ("low-degree", "gp") if few else ("low-degree",)
     settings = {
-        "link": options.link,
+        "link": "log" if by_tail else options.link,
         "censoring": options.bounds,
         "domain": "cube",
         "random_state": options.random_state,

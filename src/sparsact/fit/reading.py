@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import skew
 
 from sparsact.datasets import Encoding, Table, tables
-from sparsact.datasets.columns import Classes, LogReal
+from sparsact.datasets.columns import Classes, LogReal, Real
 from sparsact.datasets.parts import Parts
 from sparsact.datasets.related_columns import FirstRows, suspicions
 from sparsact.datasets.survey import TargetSurvey
@@ -19,6 +20,12 @@ from sparsact.fit.checkpoint import Checkpoint, Pass
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import OnRows
 
+LEAST_RATIO, LEAST_SKEW = 10, 1.0
+MOST_AT_END = 0.03  # of rows at the lowest target: more are pinned there
+LONG_TAIL = (
+    "{name!r} is positive, spans a factor of {ratio:.3g} and has a long upper tail: where relative errors count, learn "
+    "its logarithm (log_target, --log-target)."
+)
 LOGARITHMS = (
     "the natural logarithm of the target is learned: R², effects and their intervals are of it (an effect of 0.1 "
     "multiplies the target by 1.105); predictions are brought back."
@@ -70,10 +77,22 @@ def check_targets(encoding: Encoding, low: NDArray[np.float64], high: NDArray[np
 
 
 def warnings(encoding: Encoding, X: NDArray[Any], y: NDArray[np.float64]) -> list[str]:
-    """Notes on columns that may be the target again, by some of the rows."""
+    """Notes on columns that may be the target again, and on targets that suit logarithms, by some of the rows."""
     rows = FirstRows(encoding)
     rows.take(X, y)
-    return suspicions(encoding, rows)
+    found = suspicions(encoding, rows)
+    for target, values in zip(encoding.targets, y.reshape(len(y), -1).T, strict=True):
+        if type(target) is Real and has_long_tail(values):
+            found.append(LONG_TAIL.format(name=target.name, ratio=values.max() / values.min()))
+    return found
+
+
+def has_long_tail(y: NDArray[np.float64]) -> bool:
+    """Whether targets are positive, span a factor of 10 and are skewed, much less so their logarithms."""
+    if not 0 < LEAST_RATIO * y.min() < y.max() or (y == y.min()).mean() > MOST_AT_END:
+        return False
+    tail = float(skew(y))
+    return tail > LEAST_SKEW and abs(float(skew(np.log(y)))) < tail / 2
 
 
 def _check_squares(answers: Sequence[TargetSurvey]) -> None:

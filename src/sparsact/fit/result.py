@@ -13,7 +13,7 @@ from sparsact import files
 from sparsact.extras import EXTRAS, missing
 from sparsact.fit.choices import NAMES, TERMS_OF_LETTERS, TREES, Choices
 from sparsact.fit.progress import Resources
-from sparsact.fit.scores import Confusion, Scores
+from sparsact.fit.scores import LOW_DEGREE_FACTS, Confusion, Scores
 from sparsact.notebook import html_table, to_pandas
 from sparsact.reports.amounts import duration, size
 from sparsact.validation.parameters import checked_option
@@ -225,12 +225,7 @@ class FitResult:
             "kind": choices.kind,
             "why": choices.reason,
             "contenders": [model.to_dict() for model in choices.models],
-            "degree": polynomial and polynomial.degree,
-            "penalty": polynomial and polynomial.penalty,
-            "alpha": polynomial and polynomial.alpha,
-            "monomials": polynomial and polynomial.n_monomials,
-            "solver": polynomial and polynomial.solver,
-            "solver_reason": polynomial and polynomial.solver_reason,
+            **(polynomial.to_dict() if polynomial else dict.fromkeys(LOW_DEGREE_FACTS)),
             "weights": dict(choices.weights),
             "lsh": self.layout and self.layout.to_dict(),
             "network": self.network and asdict(self.network),

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, sqrt
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+LOW_DEGREE_FACTS = ("degree", "penalty", "alpha", "monomials", "solver", "solver_reason")
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,18 @@ class LowDegreeInfo:
     solver: str
     solver_reason: str
     given: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, model: Any, given: tuple[str, ...] = ()) -> Self:
+        """That of a fitted model."""
+        n_monomials = int(np.count_nonzero(np.atleast_2d(model.coefficients_).any(axis=0)))
+        solver, reason = str(model.solver_), str(model.solver_reason_)
+        return cls(int(model.degree_), float(model.alpha), n_monomials, solver, reason, given)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        facts = (self.degree, self.penalty, self.alpha, self.n_monomials, self.solver, self.solver_reason)
+        return dict(zip(LOW_DEGREE_FACTS, facts, strict=True))
 
     @property
     def penalty(self) -> str:

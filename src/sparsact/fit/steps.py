@@ -108,10 +108,10 @@ class FitSteps:
                     network = network_info(model, encoding.feature_names, X)
                     targets = self._with_terms(targets, sums, selected)
                 if choices.kind in ("sparse", "lasso"):
-                    choices = replace(choices, low_degree=_info(model, options))
+                    choices = replace(choices, low_degree=LowDegreeInfo.of(model, options.given))
             else:
                 model, rows, targets = self._low_degree(sums, selected)
-                choices = replace(choices, low_degree=_info(model, options))
+                choices = replace(choices, low_degree=LowDegreeInfo.of(model, options.given))
             if options.explain:
                 targets = explained_letters(targets, model, encoding, X)
             if options.explain and not self._is_classes:
@@ -283,10 +283,3 @@ class FitSteps:
 def _r2(fitted: Fitted) -> float:
     """Mean held-out R2."""
     return fitted[1].mean_r2.mean
-
-
-def _info(model: Any, options: FitOptions) -> LowDegreeInfo:
-    """A fitted polynomial, in numbers."""
-    solver, reason = str(model.solver_), str(model.solver_reason_)
-    n_monomials = int(np.count_nonzero(np.atleast_2d(model.coefficients_).any(axis=0)))
-    return LowDegreeInfo(int(model.degree_), float(model.alpha), n_monomials, solver, reason, options.given)

@@ -15,7 +15,7 @@ from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample, as_numbers
-from sparsact.fit.threads import in_threads
+from sparsact.kernels.threads import in_threads
 
 MOST_ROWS = 30_000
 MOST_NUMBERS = 1 << 22  # rows times columns times functions

@@ -25,9 +25,10 @@ from sparsact.learners.cube_gp.rows import DistinctRows
 
 _PROBES = 8
 _TOLERANCE = 1e-3
-_MOST_STEPS, _LONGEST_STEP = 10, 2.0  # of a logarithm
+_MOST_STEPS, _LONGEST_STEP = 16, 2.0  # of a logarithm
+_SMALL_STEP = 0.5  # up to which the information of the step before serves
 WARM_STEPS = 3  # from the optimum of slightly other rows
-_SMALL_GAIN = 0.05  # of log-likelihood, half the Newton decrement
+_SMALL_GAIN = 0.5  # of log-likelihood, half the Newton decrement
 _SUBSETS_AT_ONCE = 1 << 14
 _FOLDS = 5
 
@@ -57,22 +58,29 @@ def more_probable(
 ) -> HyperparameterPosterior:
     """Parameters moved towards the most probable ones given all rows; each step solves nine systems."""
     probes = rng.choice([-1.0, 1.0], (_PROBES, len(rows)))
-    moved, longest, before = found, _LONGEST_STEP, np.inf
+    moved, precision = found, found.known_precision
+    step, slope = np.zeros_like(found.mode), 0.0
     for count in range(most_steps):
-        gradient, information = _derivatives(moved, rows, probes)
-        gradient += moved.prior.log_density(moved.mode)[1]
-        precision = information + moved.prior.precision
-        step = np.linalg.solve(precision, gradient)
+        tried = replace(moved, mode=moved.mode + step)
+        gradient = _gradient(tried, rows, probes) + moved.prior.log_density(tried.mode)[1]
+        ahead = float(gradient @ step)
+        if ahead < -slope / 2:  # well beyond the maximum in this direction, which the secant finds
+            shorter = slope / (slope - ahead)
+            step, slope = shorter * step, shorter * slope
+            continue
+        if precision is None or np.abs(step).max() > _SMALL_STEP:
+            precision = _fisher_information(tried, rows) + moved.prior.precision
+        moved = replace(tried, known_precision=precision)
+        step = np.asarray(np.linalg.solve(precision, gradient), dtype=np.float64)
         gain = 0.5 * float(gradient @ step)
-        if gain > before:  # it oscillates: the information is an approximation
-            longest /= 2
-        before = gain
-        mode = moved.mode + step * min(1.0, longest / float(np.abs(step).max()))
-        moved = replace(moved, mode=mode, known_precision=precision)
         report(f"all rows, step {count + 1}: gains {gain:.3g} of log-likelihood")
         if gain < _SMALL_GAIN:
             break
-    return moved
+        # each by itself, so that the others do not wait for what the rows hardly determine
+        clipped = step.clip(-_LONGEST_STEP, _LONGEST_STEP)
+        step = clipped if gradient @ clipped > 0 else step * (_LONGEST_STEP / float(np.abs(step).max()))
+        slope = float(gradient @ step)
+    return replace(moved, mode=moved.mode + step)
 
 
 def out_of_fold_error(tried: Hyperparameters, rows: DistinctRows, fold: NDArray[np.intp]) -> float:
@@ -85,11 +93,9 @@ def out_of_fold_error(tried: Hyperparameters, rows: DistinctRows, fold: NDArray[
     return float(np.average(errors, weights=rows.weights))
 
 
-def _derivatives(found: HyperparameterPosterior, rows: DistinctRows, probes: Array) -> tuple[Array, Array]:
-    """Gradient of the log marginal likelihood by all parameters, and their Fisher information."""
-    tried = found.best
-    kernel, noise = tried.kernel, tried.noise_variance
-    by_log_noise = noise - NOISE_FLOOR if found.known_noise is None else 0.0
+def _gradient(found: HyperparameterPosterior, rows: DistinctRows, probes: Array) -> Array:
+    """Gradient of the log marginal likelihood by all parameters."""
+    kernel, noise = found.best.kernel, found.best.noise_variance
     system = CubeSystem(kernel.spectrum, rows.codes, noise / rows.weights)
     targets = np.concatenate([rows.y[None], probes])
     solved, _ = system.solve(targets, _TOLERANCE)
@@ -101,12 +107,17 @@ def _derivatives(found: HyperparameterPosterior, rows: DistinctRows, probes: Arr
     traces = np.einsum("km,km->m", solved[1:], probes) / len(probes)
     _, slope = repeats_log_likelihood(noise, rows)
     by_noise = slope + 0.5 * float(((solved[0] ** 2 - traces) / rows.weights).sum())
-    gradient = np.append(kernel.spectrum_pullback(by_spectrum), by_noise * by_log_noise)
-    return gradient, _fisher_information(tried, rows, by_log_noise)
+    return np.append(kernel.spectrum_pullback(by_spectrum), by_noise * _by_log_noise(found))
 
 
-def _fisher_information(tried: Hyperparameters, rows: DistinctRows, by_log_noise: float) -> Array:
+def _by_log_noise(found: HyperparameterPosterior) -> float:
+    """Derivative of the noise variance by its parameter."""
+    return found.best.noise_variance - NOISE_FLOOR if found.known_noise is None else 0.0
+
+
+def _fisher_information(found: HyperparameterPosterior, rows: DistinctRows) -> Array:
     """Fisher information of all parameters."""
+    tried, by_log_noise = found.best, _by_log_noise(found)
     p, m = tried.kernel.spectrum, float(rows.weights.sum())
     share = min(1.0, len(rows) / p.size)
     left = tried.noise_variance

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +12,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
-from sparsact.hypercube import masks_of
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.cube_gp.component import LARGEST_CUBE, Array
 from sparsact.learners.cube_gp.kernel import CubeKernel
@@ -22,43 +20,25 @@ from sparsact.learners.cube_gp.marginal import MarginalPosterior, VarianceDecomp
 from sparsact.learners.cube_gp.posterior import CubePosterior
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.cube_gp.saving import kernel_arrays, posterior_arrays, read_kernel, read_posterior
-from sparsact.learners.points import Encoding, kernel_dtype, points_of, unpack
-from sparsact.saving import modelfile, schema
-from sparsact.saving.schema import ArrayField, Arrays, Checks, State
-from sparsact.validation.arrays import checked_reals, checked_subset
-from sparsact.validation.estimators import checked_rows
+from sparsact.learners.on_cube import OnCube
+from sparsact.saving import schema
+from sparsact.saving.schema import ArrayField, Arrays, State
+from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import checked_probability
 
-_LEARNED: Checks = {
-    "n_features_in_": schema.as_count,
-    "encoding_": schema.as_encoding,
-    "table_encoding_": schema.as_str,  # how the command encoded the columns of a table
-}
-_ARRAYS = {"cuts": ArrayField("n", finite=True, optional=True), "units": ArrayField("3")}
+_UNITS = {"units": ArrayField("3")}
 
 
-class FittedCubeGP:
+class FittedCubeGP(OnCube):
     """Reading side of :class:`CubeGPRegressor`: a posterior of standardized targets, and their mean and scale."""
 
+    _CONTENT = "_posterior"
+
     kernel: str | CubeKernel
-    n_features_in_: int
-    encoding_: Encoding | None
-    cuts_: Array | None
     y_mean_: float
     log_marginal_likelihood_value_: float
     _scale: float
     _posterior: MarginalPosterior
-
-    def _points(self, rows: NDArray[Any]) -> Any:
-        """Rows as points of the cube."""
-        return points_of(rows, self.encoding_, self.cuts_, getattr(self, "feature_names_in_", None))
-
-    def _bits(self, X: ArrayLike) -> Array:
-        """Rows to predict as bits."""
-        check_is_fitted(self)
-        finite = self.encoding_ is None
-        rows = kernel_dtype(checked_rows(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
-        return unpack(self._points(rows), "bits").astype(np.float64)
 
     def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
         """Posterior means of the function, (m,); with ``return_std`` also its standard deviations, (m,).
@@ -157,26 +137,14 @@ class FittedCubeGP:
         coefficients[0] += self.y_mean_
         return Spectrum.from_coefficients(coefficients)
 
-    def standard_errors(self, subsets: Iterable[Iterable[int]] | None = None) -> Array:
-        """Posterior standard deviations of the coefficients of ``subsets`` (default: of ``spectrum_``), (N,)."""
-        return self._coefficients(subsets)[1]
-
-    def confidence_intervals(
-        self, subsets: Iterable[Iterable[int]] | None = None, confidence: float = 0.95
-    ) -> NDArray[np.float64]:
-        """Central posterior intervals of the coefficients of ``subsets`` (default: of ``spectrum_``), (N, 2)."""
-        return _around(*self._coefficients(subsets), confidence)
-
     def _coefficients(self, subsets: Iterable[Iterable[int]] | None) -> tuple[Array, Array]:
         """Posterior means and standard deviations (N,) of coefficients."""
-        check_is_fitted(self)
         with blas_threads(len(self._posterior.best.rows) ** 3 / 3):
             if subsets is None:
                 posterior = self._on_cube("all coefficients")
                 mean, variance = self.spectrum_.coefficients, posterior.coefficient_variances
             else:
-                named = [checked_subset(subset) for subset in subsets]
-                masks_of(named, self.n_features_in_)  # validates the coordinates
+                named = self._named(subsets)
                 mean, variance = self._posterior.coefficient_moments(named)
                 mean = self._scale * mean + np.array([0.0 if subset else self.y_mean_ for subset in named])
         return mean, self._scale * np.sqrt(variance)
@@ -210,25 +178,19 @@ class FittedCubeGP:
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
         check_is_fitted(self)
-        state = schema.learned_state(self, _LEARNED) | {"params": schema.params_of(self)}
         arrays = posterior_arrays(self._posterior)
         arrays["units"] = np.array([self.y_mean_, self._scale, self.log_marginal_likelihood_value_])
+        changed = {}
         if isinstance(self.kernel, CubeKernel):
-            state["params"]["kernel"] = "auto"  # a value of its own, below
+            changed = {"kernel": "auto"}  # a value of its own, below
             arrays |= schema.add_prefix("given", kernel_arrays(self.kernel))
-        if self.cuts_ is not None:
-            arrays["cuts"] = self.cuts_
-        modelfile.write(path, type(self).__name__, state, arrays)
+        self._write(path, arrays, params=changed)
 
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:
         """The regressor that :meth:`save` wrote."""
-        learner: Self = schema.rebuild(cls, state, _LEARNED, optional=("table_encoding_",))
+        learner, read = cls._read(state, arrays, _UNITS)
         n = learner.n_features_in_
-        read = schema.read_arrays(_ARRAYS, arrays, n=n)
-        learner.cuts_ = read.get("cuts")
-        if (learner.cuts_ is None) == (learner.encoding_ is None):
-            raise ValueError("columns that are neither cut nor points of the cube, or both")
         learner.y_mean_, learner._scale, learner.log_marginal_likelihood_value_ = read["units"].tolist()
         if not learner._scale > 0:
             raise ValueError("a scale that is not positive")
@@ -236,12 +198,3 @@ class FittedCubeGP:
         if given := schema.strip_prefix("given", arrays):
             learner.kernel = read_kernel(n, given)
         return learner
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_posterior" in self.__dict__
-
-
-def _around(centre: Array, deviation: Array, confidence: float) -> Array:
-    """Central intervals (N, 2) of normal distributions."""
-    reach = NormalDist().inv_cdf((1 + checked_probability(confidence, "`confidence`")) / 2) * deviation
-    return np.stack([centre - reach, centre + reach], axis=-1)

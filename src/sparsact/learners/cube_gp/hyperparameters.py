@@ -187,8 +187,6 @@ def most_probable(
         Of the other starts.
     report : callable
         Called with a line for each start.
-    start : ndarray of shape (k + 1,), optional
-        Where the first search begins, in place of the prior mean.
     """
     objective = partial(_objective, prior, rows, noise_variance)
     found = []

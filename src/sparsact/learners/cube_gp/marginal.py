@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import ceil
 from statistics import NormalDist
 from typing import Any, cast
@@ -20,6 +21,7 @@ import numpy as np
 
 from sparsact.fourier import Spectrum, walsh_hadamard
 from sparsact.hypercube import Subset
+from sparsact.kernels.threads import in_threads
 from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.cube_gp.hyperparameters import HyperparameterPosterior
 from sparsact.learners.cube_gp.kernel import codes_of
@@ -65,9 +67,14 @@ class MarginalPosterior:
     @property
     def parts(self) -> Iterator[Any]:
         """Posteriors given each draw of kernel and noise, one after the other."""
-        if not len(self.parameters):
-            yield self.best
-        yield from map(self.best.with_parameters, self.parameters)
+        return map(self._part, range(self._n_parts))
+
+    @property
+    def _n_parts(self) -> int:
+        return max(1, len(self.parameters))
+
+    def _part(self, k: int) -> Any:
+        return self.best.with_parameters(self.parameters[k]) if len(self.parameters) else self.best
 
     @property
     def noise_variance(self) -> float:
@@ -126,18 +133,26 @@ class MarginalPosterior:
         variances = np.zeros(2**self.best.kernel.n)
         for part in self.parts:
             variances += part.coefficient_variances + (part.coefficients - self.cube.coefficients) ** 2
-        return variances / max(1, len(self.parameters))
+        return variances / self._n_parts
 
     @cached_property
     def _estimated_variances(self) -> tuple[Array, Array]:
         """Mean squares of draws around the means: of all coefficients, and of the values at all points."""
-        sums = np.zeros((2, 2**self.best.kernel.n))
-        for draws in self.draws(VARIANCE_DRAWS, np.random.default_rng([*self.seed, 2])):
-            draws -= self.cube.coefficients
-            sums[0] += np.einsum("ks,ks->s", draws, draws)
-            values = walsh_hadamard(draws, normalize=False, overwrite=True)
-            sums[1] += np.einsum("ks,ks->s", values, values)
-        of_coefficients, of_values = sums / VARIANCE_DRAWS
+        rngs = np.random.default_rng([*self.seed, 2]).spawn(self._n_parts)
+        _ = self.cube.coefficients  # before threads ask for it
+
+        def squares(task: tuple[int, int, np.random.Generator]) -> Array:
+            k, count, rng = task
+            sums = np.zeros((2, 2**self.best.kernel.n))
+            for draws in self._part(k).draws(count, rng):
+                draws -= self.cube.coefficients
+                sums[0] += np.einsum("ks,ks->s", draws, draws)
+                values = walsh_hadamard(draws, normalize=False, overwrite=True)
+                sums[1] += np.einsum("ks,ks->s", values, values)
+            return sums
+
+        tasks = zip(range(self._n_parts), self._counts(VARIANCE_DRAWS), rngs, strict=True)
+        of_coefficients, of_values = np.sum(list(in_threads(squares, tasks)), axis=0) / VARIANCE_DRAWS
         return of_coefficients, of_values
 
     def draws(self, n_samples: int, rng: np.random.Generator) -> Iterator[Array]:
@@ -153,8 +168,8 @@ class MarginalPosterior:
 
     def _counts(self, n_samples: int) -> list[int]:
         """Numbers of draws of the parts, which differ by one at most."""
-        count = max(1, len(self.parameters))
-        return [n_samples * (k + 1) // count - n_samples * k // count for k in range(count)]
+        ends = [n_samples * k // self._n_parts for k in range(self._n_parts + 1)]
+        return [after - before for before, after in pairwise(ends)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ With the prior variances p, :math:`\alpha = (K + D)^{-1} y` and the transform H,
           \mathrm{Var}\, w_S = p_S - p_S^2 \sum_{ij} (K + D)^{-1}_{ij} \chi_S(x_i) \chi_S(x_j),
 
 all at once by a transform of the histogram of the inverse. A draw is one of the prior plus the posterior mean of what
-it leaves of the targets (Matheron's rule) [1]_.
+it leaves of the targets (Matheron's rule) [1]_, unless :mod:`.conjugate_gradients` draws directly.
 
 References
 ----------
@@ -34,7 +34,7 @@ from sparsact.learners.cube_gp.rows import DistinctRows
 
 DIRECT_ROWS = 1_024  # distinct rows up to which a Cholesky factor is made where there is a choice
 TOLERANCE, DRAW_TOLERANCE = 1e-8, 1e-4  # of residuals, for means and for draws
-_NUMBERS_AT_ONCE = 1 << 23
+_NUMBERS_AT_ONCE = 1 << 19
 _POINTS_AT_ONCE = 1 << 10
 
 
@@ -71,7 +71,11 @@ class Posterior(ABC):
     @cached_property
     def alpha(self) -> Array:
         """Inverse covariance matrix of the rows times their targets, (m,)."""
-        return self.cholesky.solve(self.rows.y) if self.known_alpha is None else self.known_alpha
+        return self.solve(self.rows.y[None], TOLERANCE)[0] if self.known_alpha is None else self.known_alpha
+
+    def solve(self, targets: Array, tolerance: float) -> Array:
+        """Inverse covariance matrix of the rows times targets (k, m); residuals have at most a relative norm."""
+        return self.cholesky.solve(targets.T).T
 
     @cached_property
     def cholesky(self) -> Cholesky:
@@ -125,12 +129,9 @@ class RowPosterior(Posterior):
 class CubePosterior(Posterior):
     """Posterior over the whole cube of at most 20 columns."""
 
-    @cached_property
-    def alpha(self) -> Array:
-        """Inverse covariance matrix of the rows times their targets, (m,)."""
-        if self.known_alpha is not None or self.is_direct:
-            return np.asarray(super().alpha)
-        return np.asarray(self.system.solve(self.rows.y[None], TOLERANCE)[0][0])
+    def solve(self, targets: Array, tolerance: float) -> Array:
+        """Inverse covariance matrix of the rows times targets (k, m); residuals have at most a relative norm."""
+        return super().solve(targets, tolerance) if self.is_direct else self.system.solve(targets, tolerance)[0]
 
     @cached_property
     def coefficients(self) -> Array:
@@ -185,20 +186,25 @@ class CubePosterior(Posterior):
         deviation = np.sqrt(self.noise_variance / self.rows.weights)
         for start in range(0, n_samples, at_once):
             count = min(at_once, n_samples - start)
+            if not self.is_direct and self.system.solves_coefficients:
+                yield self.system.deviations(count, rng)
+                continue
             prior = rng.standard_normal((count, size)) * np.sqrt(self.kernel.spectrum)
             noisy = np.asarray(walsh_hadamard(prior, normalize=False))[:, self.rows.codes]
             noisy += deviation * rng.standard_normal((count, len(self.rows)))
             solved = np.zeros_like(prior)
-            solved[:, self.rows.codes] = self._solve(noisy)
+            solved[:, self.rows.codes] = self.solve(noisy, DRAW_TOLERANCE)
             prior -= self.kernel.spectrum * walsh_hadamard(solved, normalize=False, overwrite=True)
             yield prior
-
-    def _solve(self, targets: Array) -> Array:
-        if self.is_direct:
-            return self.cholesky.solve(targets.T).T
-        return self.system.solve(targets, DRAW_TOLERANCE)[0]
 
     @cached_property
     def system(self) -> CubeSystem:
         """The covariance matrix of the rows, by transforms."""
         return CubeSystem(self.kernel.spectrum, self.rows.codes, self.noise_variance / self.rows.weights)
+
+
+def posterior_of(
+    kernel: CubeKernel, noise_variance: float, rows: DistinctRows, known_alpha: Array | None = None
+) -> Posterior:
+    """By transforms of the whole cube where it has a table, else by matrices of the rows."""
+    return (CubePosterior if kernel.has_table else RowPosterior)(kernel, noise_variance, rows, known_alpha)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -27,13 +26,13 @@ from sparsact.learners.cube_gp.hyperparameters import (
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood
 from sparsact.learners.cube_gp.marginal import MarginalPosterior
-from sparsact.learners.cube_gp.posterior import CubePosterior, RowPosterior
+from sparsact.learners.cube_gp.posterior import posterior_of
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.points import rows_of_cube
 from sparsact.transaction import transaction
 
 
-class CubeGPRegressor(RegressorMixin, FittedCubeGP, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
+class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     r"""Gaussian process regression on the cube, exact, with the posterior of every Walsh coefficient.
 
     .. math:: y = \mu + \sum_S w_S\, \chi_S(x) + \varepsilon, \qquad w_S \sim N(0, p_S), \qquad
@@ -100,10 +99,9 @@ class CubeGPRegressor(RegressorMixin, FittedCubeGP, BaseEstimator):  # type: ign
     by their mean. Rows of the same point are merged, exactly.
 
     Up to 1,024 distinct rows a Cholesky factor gives mean and variances exactly. Beyond, for up to 20 columns,
-    conjugate gradients solve with a preconditioner of the 1,024 largest eigenvalues; a step is four transforms of
-    :math:`n 2^n` additions. Then variances are estimated from 520 draws of the posterior, which leaves
-    deviations a standard error of 3 %. More than 20 columns need a matrix of all distinct rows and a product kernel or
-    one of degrees; a ValueError says so if memory does not suffice.
+    conjugate gradients solve; a step is two transforms of :math:`n 2^n` additions. Then variances are estimated from
+    520 draws of the posterior, which leaves deviations a standard error of 3 %. More than 20 columns need a matrix of
+    all distinct rows and a product kernel or one of degrees; a ValueError says so if memory does not suffice.
 
     Means are those of the most probable kernel and noise. Deviations and intervals average over 20 draws of both, from
     Laplace's approximation of their posterior, unless ``optimizer`` is None. They are computed when first asked for.
@@ -168,10 +166,6 @@ class CubeGPRegressor(RegressorMixin, FittedCubeGP, BaseEstimator):  # type: ign
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fork(self) -> Callable[[bool], None]:
-        """For :func:`.transaction`: a fit changes nothing in place."""
-        return lambda done: None
-
     @transaction
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Learn kernel and noise, and fit rows X (m, n), targets y (m,) and weights (m,)."""
@@ -194,7 +188,7 @@ class CubeGPRegressor(RegressorMixin, FittedCubeGP, BaseEstimator):  # type: ign
             kernel, noise_variance = found.best.kernel, found.best.noise_variance
             value = log_marginal_likelihood(kernel, noise_variance, chosen)
         self.log_marginal_likelihood_value_ = self._in_units(value, chosen)
-        best = (CubePosterior if kernel.has_table else RowPosterior)(kernel, noise_variance, rows)
+        best = posterior_of(kernel, noise_variance, rows)
         known = np.empty((0, kernel.theta.size + 1))
         self._posterior = MarginalPosterior(best, known if self.optimizer is None else found, seed)
         with blas_threads(len(rows) ** 3 / 3):
@@ -203,7 +197,7 @@ class CubeGPRegressor(RegressorMixin, FittedCubeGP, BaseEstimator):  # type: ign
     def _standardized(self, rows: NDArray[Any], y: Array, weights: Array) -> DistinctRows:
         """Distinct rows with targets of mean 0 and variance 1; notes mean and scale."""
         largest = float(np.abs(y).max()) or 1.0  # squares of y / largest do not overflow
-        distinct = DistinctRows.of(self._points(rows), y / largest, weights)
+        distinct = DistinctRows.of(self._unpacked(rows), y / largest, weights)
         scale = np.sqrt(distinct.variance) or 1.0
         self.y_mean_, self._scale = largest * distinct.mean, float(largest * scale)
         return distinct.standardized(distinct.mean, scale)
@@ -234,12 +228,6 @@ class CubeGPRegressor(RegressorMixin, FittedCubeGP, BaseEstimator):  # type: ign
         if not self.warm_start or not isinstance(before, HyperparameterPosterior):
             return None
         return before if before.prior.kernel.is_like(prior.kernel) else None
-
-    def __sklearn_tags__(self) -> Any:
-        """Real columns are cut at their medians: too coarse for scikit-learn's check of R squared."""
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True
-        return tags
 
     def _report(self, line: str) -> None:
         if self.verbose:

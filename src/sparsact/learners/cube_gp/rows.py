@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.cube_gp.kernel import codes_of
-from sparsact.learners.points import Points, unpack
+from sparsact.learners.points import pack
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,16 +37,13 @@ class DistinctRows:
     scatter: Array
 
     @classmethod
-    def of(cls, points: Points, y: Array, weights: Array) -> Self:
-        """The distinct points, in the order of their numbers; all weights are positive."""
-        codes = points.codes()
-        _, first, place = np.unique(codes[:, ::-1], axis=0, return_index=True, return_inverse=True)
-        place = place.ravel()  # NumPy 2.0 kept an axis
+    def of(cls, bits: Array, y: Array, weights: Array) -> Self:
+        """The distinct points of bits (m, n), in the order of their numbers; all weights are positive."""
+        distinct, place = distinct_points(bits)
         total = np.bincount(place, weights).astype(np.float64)
         mean = np.bincount(place, weights * y) / total
         scatter = np.bincount(place, weights * (y - mean[place]) ** 2).astype(np.float64)
-        bits = unpack(Points.from_codes(np.ascontiguousarray(codes[first]), points.n), "bits")
-        return cls(bits.astype(np.float64), mean, total, scatter)
+        return cls(distinct, mean, total, scatter)
 
     def __len__(self) -> int:
         return len(self.y)
@@ -79,3 +76,9 @@ class DistinctRows:
     def differences(self) -> NDArray[np.intp]:
         """Exclusive or of the numbers of each two points, (m, m); n up to 20."""
         return np.asarray(self.codes[:, None] ^ self.codes)
+
+
+def distinct_points(bits: Array) -> tuple[Array, NDArray[np.intp]]:
+    """The distinct ones of points of bits (m, n), in the order of their numbers, and the place of each point."""
+    _, first, place = np.unique(pack(bits, "bits").codes()[:, ::-1], axis=0, return_index=True, return_inverse=True)
+    return bits[first], place.ravel()  # NumPy 2.0 kept an axis

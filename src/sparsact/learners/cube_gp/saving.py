@@ -7,7 +7,7 @@ import numpy as np
 from sparsact.learners.cube_gp.component import Component
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.marginal import MarginalPosterior
-from sparsact.learners.cube_gp.posterior import CubePosterior, RowPosterior
+from sparsact.learners.cube_gp.posterior import posterior_of
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
@@ -73,6 +73,5 @@ def read_posterior(n: int, arrays: Arrays) -> MarginalPosterior:
     if not len(read["y"]) or (read["bits"] > 1).any() or not read["weights"].all() or not noise_variance:
         raise ValueError("rows that are no points of the cube, or have no weight or noise")
     rows = DistinctRows(read["bits"].astype(np.float64), read["y"], read["weights"], read["scatter"])
-    made = CubePosterior if kernel.has_table else RowPosterior
-    best = made(kernel, noise_variance, rows, read["alpha"])
+    best = posterior_of(kernel, noise_variance, rows, read["alpha"])
     return MarginalPosterior(best, read["parameters"], tuple(read["seed"].tolist()))

@@ -7,24 +7,21 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.stats import t
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
-from sparsact.hypercube import Subset, masks_of, subset_masks, subsets_of
+from sparsact.hypercube import Subset, subset_masks, subsets_of
 from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.latent.fitting import Fitted
 from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLatent
 from sparsact.learners.latent.links import LINKS
 from sparsact.learners.latent.measurement import FittedMeasurement
 from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate
-from sparsact.learners.points import Encoding, kernel_dtype, points_of, unpack
-from sparsact.saving import modelfile, schema
+from sparsact.learners.on_cube import LEARNED, OnCube
+from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
-from sparsact.validation.arrays import checked_reals, checked_subset
-from sparsact.validation.estimators import checked_rows
-from sparsact.validation.parameters import checked_probability
+from sparsact.validation.arrays import checked_reals
 
 
 def _candidates(value: Any, name: str) -> list[LatentCandidate]:
@@ -32,16 +29,13 @@ def _candidates(value: Any, name: str) -> list[LatentCandidate]:
 
 
 _LEARNED: Checks = {
-    "n_features_in_": schema.as_count,
-    "encoding_": schema.as_encoding,
-    "table_encoding_": schema.as_str,  # how the command encoded the columns of a table
+    **LEARNED,
     "n_censored_": schema.as_n_rows,
     "link_": schema.as_str,
     "degree_": schema.as_count,
     "candidates_": _candidates,
 }
 _ARRAYS = {
-    "cuts": ArrayField("n", finite=True, optional=True),
     "curve": ArrayField("k", finite=True),
     "units": ArrayField("5", finite=True),
     "bounds": ArrayField("2"),
@@ -49,32 +43,17 @@ _ARRAYS = {
 }
 
 
-class FittedLatent:
+class FittedLatent(OnCube):
     """Reading side of :class:`LatentRegressor`."""
 
+    _LEARNED, _CONTENT = _LEARNED, "_fitted"
+
     latent: str
-    n_features_in_: int
-    encoding_: Encoding | None
-    cuts_: Array | None
     link_: str
     degree_: int
     n_censored_: int
     candidates_: list[LatentCandidate]
     _fitted: Fitted
-    _freedom: float
-
-    def _unpacked(self, rows: NDArray[Any]) -> Array:
-        """Rows as bits."""
-        points = points_of(rows, self.encoding_, self.cuts_, getattr(self, "feature_names_in_", None))
-        return unpack(points, "bits").astype(np.float64)
-
-    def _bits(self, X: ArrayLike) -> Array:
-        """Rows to predict as bits."""
-        check_is_fitted(self)
-        finite = self.encoding_ is None
-        return self._unpacked(
-            kernel_dtype(checked_rows(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
-        )
 
     def predict(self, X: ArrayLike) -> Array:
         """Expected measured values, (m,): over the noise, the bounds and what the rows leave open of the latent."""
@@ -122,32 +101,15 @@ class FittedLatent:
             return Spectrum.from_coefficients(values, latent.subsets, self.n_features_in_)
         return Spectrum.from_coefficients(values)
 
-    def standard_errors(self, subsets: Iterable[Iterable[int]] | None = None) -> Array:
-        """Standard errors of the latent's coefficients of ``subsets``, (N,); default as of confidence_intervals."""
-        return np.sqrt(self._coefficients(subsets)[1])
-
-    def confidence_intervals(
-        self, subsets: Iterable[Iterable[int]] | None = None, confidence: float = 0.95
-    ) -> NDArray[np.float64]:
-        """Intervals (N, 2) of the latent's coefficients of ``subsets``.
-
-        By default of ``subsets_``, or of all coefficients of a process in table order.
-        """
-        values, variances = self._coefficients(subsets)
-        level = (1 + checked_probability(confidence, "`confidence`")) / 2
-        reach = float(t.ppf(level, self._freedom)) * np.sqrt(variances)
-        return np.stack([values - reach, values + reach], axis=-1)
-
     def _coefficients(self, subsets: Iterable[Iterable[int]] | None) -> tuple[Array, Array]:
-        """Coefficients and their variances, (N,)."""
-        check_is_fitted(self)
+        """Coefficients and their standard errors, (N,)."""
         latent = self._fitted.latent
         if subsets is None:
             named = self.subsets_ if isinstance(latent, PolynomialLatent) else None
         else:
-            named = [checked_subset(subset) for subset in subsets]
-            masks_of(named, self.n_features_in_)  # validates the coordinates
-        return latent.coefficients(named)
+            named = self._named(subsets)
+        values, variances = latent.coefficients(named)
+        return values, np.sqrt(variances)
 
     # ---- files ----
 
@@ -155,27 +117,20 @@ class FittedLatent:
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
         check_is_fitted(self)
         one, latent = self._fitted.measurement, self._fitted.latent
-        state = schema.learned_state(self, _LEARNED) | {"params": schema.params_of(self)}
-        state["learned"]["candidates_"] = [[c.link, c.degree, c.log_likelihood] for c in self.candidates_]
         arrays = schema.add_prefix("latent", latent.arrays()) | {
             "curve": one.c,
             "units": np.array([one.precision, one.centre, one.scale, one.shift, one.unit]),
             "bounds": np.array(one.bounds),
             "freedom": np.array([self._freedom]),
         }
-        if self.cuts_ is not None:
-            arrays["cuts"] = self.cuts_
-        modelfile.write(path, type(self).__name__, state, arrays)
+        tried = [[c.link, c.degree, c.log_likelihood] for c in self.candidates_]
+        self._write(path, arrays, learned={"candidates_": tried})
 
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:
         """The regressor that :meth:`save` wrote."""
-        learner: Self = schema.rebuild(cls, state, _LEARNED, optional=("table_encoding_",))
-        n = learner.n_features_in_
-        read = schema.read_arrays(_ARRAYS, arrays, n=n)
-        learner.cuts_, bounds = read.get("cuts"), read["bounds"]
-        if (learner.cuts_ is None) == (learner.encoding_ is None):
-            raise ValueError("columns that are neither cut nor points of the cube, or both")
+        learner, read = cls._read(state, arrays, _ARRAYS)
+        n, bounds = learner.n_features_in_, read["bounds"]
         precision, centre, scale, shift, unit = read["units"].tolist()
         curve_link = "identity" if learner.link_ == "log" else learner.link_
         if curve_link not in LINKS or len(read["curve"]) != LINKS[curve_link]().n_parameters:
@@ -195,6 +150,3 @@ class FittedLatent:
             latent = PolynomialLatent.of_arrays(subsets_of(subset_masks(n, learner.degree_)), own)
         learner._fitted = Fitted(latent, measurement)
         return learner
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_fitted" in self.__dict__

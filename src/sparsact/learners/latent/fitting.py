@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sparsact.hypercube import Subset, characters, subset_masks, subsets_of
 from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.cube_gp.posterior import CubePosterior, Posterior
-from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.cube_gp.rows import DistinctRows, distinct_points
 from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLatent
 from sparsact.learners.latent.links import LINKS, Identity
 from sparsact.learners.latent.measurement import FittedMeasurement
@@ -116,10 +116,12 @@ def fitted_gp(rows: MeasuredRows, link: str, degree: int, kernel: str, rng: np.r
     """A latent Gaussian process, with the curve that belongs to a polynomial of some degree."""
     _, problem, at, measurement, _ = polynomial_fit(rows, link, degree, None)
     points, place = distinct_points(rows.bits)
+    nothing = np.zeros(len(points))
     varying = problem.sizes > 0
     offset = float(at.b[~varying].sum()) / at.precision
-    whole = ProcessProblem(points, place, problem.targets, problem.link, at.c, offset)
-    nothing, unit = np.zeros(len(points)), float(np.hypot(np.linalg.norm(at.b[varying]), 1.0))
+    distinct = DistinctRows(points, nothing, nothing + 1, nothing)
+    whole = ProcessProblem(distinct, place, problem.targets, problem.link, at.c, offset)
+    unit = float(np.hypot(np.linalg.norm(at.b[varying]), 1.0))
     mode, posterior = fitted_process(whole, Mode(at.precision, nothing, nothing), unit, kernel, rng)
     shift, unit = measurement.shift + measurement.unit * offset, measurement.unit
     if not problem.link.has_intercept:
@@ -137,10 +139,3 @@ def _over_all_points(posterior: Posterior, at: Mode) -> tuple[float, float]:
     else:
         mean, deviation = at.eta.mean(), at.eta.std()
     return float(mean / at.precision), float(deviation / at.precision) or 1.0
-
-
-def distinct_points(bits: Array) -> tuple[DistinctRows, NDArray[np.intp]]:
-    """The distinct points, without targets, and the point of each row."""
-    points, place = np.unique(bits, axis=0, return_inverse=True)
-    nothing = np.zeros(len(points))
-    return DistinctRows(points, nothing, nothing + 1, nothing), place.ravel()

@@ -27,7 +27,7 @@ from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.cube_gp.hyperparameters import default_kernel, most_probable, prior_of
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.marginal import PARTS, MarginalPosterior
-from sparsact.learners.cube_gp.posterior import CubePosterior, Posterior, RowPosterior
+from sparsact.learners.cube_gp.posterior import Posterior, posterior_of
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.latent.likelihood import residual_terms
 from sparsact.learners.latent.links import Link
@@ -114,29 +114,16 @@ class ProcessProblem:
             gain, at, value = found - value, tried, found
             if gain < _ENOUGH:
                 break
-        return at, posterior_of(kernel, self.pseudo_rows(at)[0])
+        return at, posterior_of(kernel, 1.0, self.pseudo_rows(at)[0])
 
     def _aim(self, at: Mode, kernel: CubeKernel) -> Mode:
         """Where a whole Newton step leads."""
         rows, mixed, gradient, hessian = self.pseudo_rows(at)
-        targets = np.stack([rows.y, mixed / rows.weights], axis=1)
-        solved = _solved(posterior_of(kernel, rows), targets)
-        smooth = targets - solved / rows.weights[:, None]
-        step = float((gradient - mixed @ (smooth[:, 0] - at.eta)) / (hessian - mixed @ smooth[:, 1]))
-        combined = np.array([1.0, -step])
-        return Mode(at.precision + step, smooth @ combined, solved @ combined)
-
-
-def posterior_of(kernel: CubeKernel, rows: DistinctRows) -> Posterior:
-    """Posterior of a process from pseudo-targets, whose weights are inverse noise variances."""
-    return (CubePosterior if kernel.has_table else RowPosterior)(kernel, 1.0, rows)
-
-
-def _solved(posterior: Posterior, targets: Array) -> Array:
-    """Inverse covariance matrix times targets (m, k)."""
-    if isinstance(posterior, CubePosterior) and not posterior.is_direct:
-        return np.asarray(posterior.system.solve(targets.T, _TOLERANCE)[0].T)
-    return posterior.cholesky.solve(targets)
+        targets = np.stack([rows.y, mixed / rows.weights])
+        solved = posterior_of(kernel, 1.0, rows).solve(targets, _TOLERANCE)
+        smooth = targets - solved / rows.weights
+        step = float((gradient - mixed @ (smooth[0] - at.eta)) / (hessian - mixed @ smooth[1]))
+        return Mode(at.precision + step, smooth[0] - step * smooth[1], solved[0] - step * solved[1])
 
 
 def fitted_process(

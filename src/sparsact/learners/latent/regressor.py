@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -25,7 +24,7 @@ _SQUARED_MONOMIALS = 1e5  # of a typical product
 LINK_NAMES = ("identity", "log", "sigmoid", "monotone")  # from the simplest on
 
 
-class LatentRegressor(RegressorMixin, FittedLatent, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
+class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     r"""A latent function on the cube, measured through a curve, with noise, between bounds.
 
     .. math:: y = \mathrm{clip}(g(f(x)) + \varepsilon,\ lower,\ upper), \qquad
@@ -142,10 +141,6 @@ class LatentRegressor(RegressorMixin, FittedLatent, BaseEstimator):  # type: ign
         self.domain = domain
         self.random_state = random_state
 
-    def _fork(self) -> Callable[[bool], None]:
-        """For :func:`.transaction`: a fit changes nothing in place."""
-        return lambda done: None
-
     @transaction
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Learn latent, curve and noise from rows X (m, n), targets y (m,) and weights (m,), numbers of rows."""
@@ -190,9 +185,3 @@ class LatentRegressor(RegressorMixin, FittedLatent, BaseEstimator):  # type: ign
         if len(links) == len(degrees) == 1:
             return links[0], degrees[0], []
         return chosen(rows, links, degrees, alpha, rng)
-
-    def __sklearn_tags__(self) -> Any:
-        """Real columns are cut at their medians: too coarse for scikit-learn's check of R squared."""
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True
-        return tags

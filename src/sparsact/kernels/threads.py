@@ -1,4 +1,8 @@
-"""Several fits at once, a thread each."""
+"""Several fits at once, a thread each.
+
+Each leaves BLAS and OpenMP one thread: teams of threads that wait for one another in busy loops are slow on cores that
+others use.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +19,7 @@ Result = TypeVar("Result")
 
 
 def in_threads(function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-    """Results in the order of the tasks, by as many threads as OpenMP would take.
-
-    Each leaves BLAS and OpenMP one thread: teams of threads that wait for one another in busy loops are slow on cores
-    that others use.
-    """
+    """Results in the order of the tasks, by as many threads as OpenMP would take."""
     openmp = ThreadpoolController().select(user_api="openmp")
     n_threads = max((library["num_threads"] for library in openmp.info()), default=1)
 

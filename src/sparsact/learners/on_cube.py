@@ -1,0 +1,110 @@
+"""What estimators of one function of bits share: rows as bits, the cuts of real columns, intervals, files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t
+from sklearn.utils.validation import check_is_fitted
+
+from sparsact.hypercube import Subset, masks_of
+from sparsact.learners.points import Encoding, kernel_dtype, points_of, unpack
+from sparsact.saving import modelfile, schema
+from sparsact.saving.schema import ArrayField, Arrays, Checks, State
+from sparsact.validation.arrays import checked_subset
+from sparsact.validation.estimators import checked_rows
+from sparsact.validation.parameters import checked_probability
+
+Array = NDArray[np.float64]
+
+LEARNED: Checks = {
+    "n_features_in_": schema.as_count,
+    "encoding_": schema.as_encoding,
+    "table_encoding_": schema.as_str,  # how the command encoded the columns of a table
+}
+
+
+class OnCube:
+    """Base of regressors whose ``fit`` sets ``encoding_`` and ``cuts_``, of which one is None, and ``_CONTENT``.
+
+    ``_coefficients`` has the coefficients of some subsets and their standard errors, and ``_freedom`` the degrees of
+    freedom of these.
+    """
+
+    _LEARNED: ClassVar[Checks] = LEARNED
+    _CONTENT: ClassVar[str]  # the attribute that a fit sets last
+
+    n_features_in_: int
+    encoding_: Encoding | None
+    cuts_: Array | None
+    _freedom: float = np.inf
+    _coefficients: Callable[[Iterable[Iterable[int]] | None], tuple[Array, Array]]
+
+    def _unpacked(self, rows: NDArray[Any]) -> Array:
+        """Rows as bits."""
+        points = points_of(rows, self.encoding_, self.cuts_, getattr(self, "feature_names_in_", None))
+        return unpack(points, "bits").astype(np.float64)
+
+    def _bits(self, X: ArrayLike) -> Array:
+        """Rows to predict as bits."""
+        check_is_fitted(self)
+        finite = self.encoding_ is None
+        return self._unpacked(
+            kernel_dtype(checked_rows(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
+        )
+
+    def _named(self, subsets: Iterable[Iterable[int]]) -> list[Subset]:
+        """Subsets of the columns that are asked for."""
+        named = [checked_subset(subset) for subset in subsets]
+        masks_of(named, self.n_features_in_)  # validates the coordinates
+        return named
+
+    def standard_errors(self, subsets: Iterable[Iterable[int]] | None = None) -> Array:
+        """Standard errors, or posterior deviations, of the coefficients of ``subsets``, (N,); by default of all."""
+        check_is_fitted(self)
+        return self._coefficients(subsets)[1]
+
+    def confidence_intervals(
+        self, subsets: Iterable[Iterable[int]] | None = None, confidence: float = 0.95
+    ) -> NDArray[np.float64]:
+        """Intervals (N, 2) of the coefficients of ``subsets``; by default of all, in the order of ``spectrum_``."""
+        check_is_fitted(self)
+        level = (1 + checked_probability(confidence, "`confidence`")) / 2
+        values, errors = self._coefficients(subsets)
+        return values[:, None] + np.outer(errors, float(t.ppf(level, self._freedom)) * np.array([-1, 1]))
+
+    def _write(self, path: str | Path, arrays: Arrays, **changed: Any) -> None:
+        """Write a file of the learned state, with some of it changed, the cuts, and further arrays."""
+        check_is_fitted(self)
+        state = schema.learned_state(self, self._LEARNED) | {"params": schema.params_of(self)}
+        state = {part: values | changed.get(part, {}) for part, values in state.items()}
+        cuts = {} if self.cuts_ is None else {"cuts": self.cuts_}
+        modelfile.write(path, type(self).__name__, state, arrays | cuts)
+
+    @classmethod
+    def _read(cls, state: State, arrays: Arrays, fields: Mapping[str, ArrayField]) -> tuple[Self, Arrays]:
+        """The estimator of such a file, and those of its arrays."""
+        learner: Self = schema.rebuild(cls, state, cls._LEARNED, optional=("table_encoding_",))
+        fields = {"cuts": ArrayField("n", finite=True, optional=True), **fields}
+        read = schema.read_arrays(fields, arrays, n=learner.n_features_in_)
+        learner.cuts_ = read.get("cuts")
+        if (learner.cuts_ is None) == (learner.encoding_ is None):
+            raise ValueError("columns that are neither cut nor points of the cube, or both")
+        return learner, read
+
+    def _fork(self) -> Callable[[bool], None]:
+        """For :func:`.transaction`: a fit changes nothing in place."""
+        return lambda done: None
+
+    def __sklearn_tags__(self) -> Any:
+        """Real columns are cut at their medians: too coarse for scikit-learn's check of R squared."""
+        tags = super().__sklearn_tags__()  # type: ignore[misc] # of the estimator
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._CONTENT in self.__dict__
