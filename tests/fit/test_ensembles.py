@@ -110,12 +110,20 @@ def test_weights_of_a_fold_are_learned_from_the_others():
     }
     model, scores = ensemble.fitted_ensemble(members, sample, n)
     seen, left = folds != 0, folds == 0
-    clipped = np.column_stack([lucky, np.zeros(m)])[seen].clip(y[seen].min(), y[seen].max())
+    margin = 0.5 * (y[seen].max() - y[seen].min())
+    ends = y[seen].min() - margin, y[seen].max() + margin
+    clipped = np.column_stack([lucky, np.zeros(m)])[seen].clip(*ends)
     weights = stacking_weights(clipped, y[seen], np.ones(2))
     assert weights[0] < 0.2
-    expected = weights[0] * lucky[left].clip(y[seen].min(), y[seen].max())
+    expected = weights[0] * lucky[left].clip(*ends)
     assert scores.predicted[left, 0] == pytest.approx(expected)
     assert model.weights_["lucky"] > weights[0]
+
+
+def test_predictions_reach_beyond_the_targets_but_not_beyond_a_floor():
+    y = np.linspace(1.0, 3.0, 50)
+    assert ensemble.reach(y) == (0.0, 4.0)
+    assert ensemble.reach(np.append(y, np.full(10, 0.5))) == (0.5, 4.25)
 
 
 class Constant:

@@ -13,11 +13,13 @@ from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.sums import RowSample, values
 from sparsact.hypercube import points, signs_to_bits
 from sparsact.learners.cube_ensemble import CubeEnsemble, stacking_weights
+from sparsact.learners.latent.targets import pinned
 
 Array = NDArray[np.float64]
 
 PRIOR = {"low-degree": 0.3, "sparse": 0.3, "lasso": 0.3}  # of all others 1
 PRIOR_OF_FEW = {"product": 2.0, "trees of 8 leaves": 0.5}
+MARGIN = 0.5  # of the range of the targets
 FEW_ROWS = 100  # below, polynomials are left out: their held-out errors come in jumps
 
 
@@ -26,8 +28,8 @@ def fitted_ensemble(
 ) -> tuple[CubeEnsemble, HeldOutScores]:
     """The weighted mean of fitted models, and its held-out scores.
 
-    Predictions are clipped to the range of the targets. The weights of all rows are learned from the predictions of
-    rows left out; those that a fold is scored with, from the other folds.
+    Predictions are clipped to the :func:`reach` of the targets. The weights of all rows are learned from the
+    predictions of rows left out; those that a fold is scored with, from the other folds.
 
     Parameters
     ----------
@@ -50,16 +52,23 @@ def fitted_ensemble(
     stacked = np.empty(len(y))
     for fold in np.unique(folds):
         seen, left = folds != fold, folds == fold
-        low, high = y[seen].min(), y[seen].max()
+        low, high = reach(y[seen])
         predicted[left] = predicted[left].clip(low, high)
         stacked[left] = predicted[left] @ stacking_weights(predicted[seen].clip(low, high), y[seen], prior)
     weights = stacking_weights(predicted, y, prior)
     cube, of_all = signs_to_bits(points(n_columns)), np.zeros(1 << n_columns)
     for weight, (model, _) in zip(weights.tolist(), members.values(), strict=True):
         if weight:
-            of_all += weight * values(model, cube)[:, 0].clip(y.min(), y.max())
+            of_all += weight * values(model, cube)[:, 0].clip(*reach(y))
     ensemble = CubeEnsemble(of_all, dict(zip(members, weights.tolist(), strict=True)), np.abs(stacked - y))
     return ensemble, replace(first, predicted=stacked[:, None])
+
+
+def reach(y: Array) -> tuple[float, float]:
+    """Where predictions may lie: half of the targets' range beyond them, but not beyond one where many are pinned."""
+    low, high = pinned(y, np.ones(len(y)))
+    beyond = MARGIN * float(np.ptp(y))
+    return max(low, float(y.min()) - beyond), min(high, float(y.max()) + beyond)
 
 
 def _rows_of(scores: HeldOutScores, sample: RowSample, n_rows: int) -> HeldOutScores:
