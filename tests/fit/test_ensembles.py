@@ -16,6 +16,7 @@ from sparsact.fit import ensemble, tree_candidate
 from sparsact.fit.choices import TREES
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.sums import RowSample
+from sparsact.hypercube import points, signs_to_bits
 from sparsact.learners.cube_ensemble import stacking_weights
 
 
