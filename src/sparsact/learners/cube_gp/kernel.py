@@ -174,16 +174,12 @@ class CubeKernel:
     def covariance(self, one: Array, other: Array) -> Array:
         """:meth:`__call__` of bits that are trusted."""
         if self.has_table:
-            return self.covariance_at(codes_of(one)[:, None] ^ codes_of(other))
+            return np.asarray(self.table[codes_of(one)[:, None] ^ codes_of(other)])
         return self.covariance_of_rows(one, other)
 
     def covariance_of_rows(self, one: Array, other: Array) -> Array:
         """The same without a table of all points, by kernels of products and of degrees."""
         return np.asarray(np.sum([component.covariance(one, other) for component in self.components], axis=0))
-
-    def covariance_at(self, differences: NDArray[np.intp]) -> Array:
-        """Covariance of points by the exclusive or of their numbers."""
-        return np.asarray(self.table[differences])
 
     def spectrum_pullback(self, gradient: Array) -> Array:
         """Derivatives by ``theta`` from those by :attr:`spectrum`, (2**n,)."""

@@ -72,11 +72,6 @@ class DistinctRows:
         """Numbers of the points in table order, (m,); n up to 20."""
         return codes_of(self.bits)
 
-    @cached_property
-    def differences(self) -> NDArray[np.intp]:
-        """Exclusive or of the numbers of each two points, (m, m); n up to 20."""
-        return np.asarray(self.codes[:, None] ^ self.codes)
-
 
 def distinct_points(bits: Array) -> tuple[Array, NDArray[np.intp]]:
     """The distinct ones of points of bits (m, n), in the order of their numbers, and the place of each point."""
