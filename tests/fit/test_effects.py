@@ -49,7 +49,7 @@ def test_an_effect_is_the_mean_difference_of_the_polynomial_over_the_cube():
         assert (term.effect_low, term.effect_high) == (min(scaled), max(scaled))
 
 
-@pytest.mark.parametrize(("options", "numbers"), [({}, ["n"]), ({"ignore": "n"}, []), ({"domain": "real"}, ["n"])])
+@pytest.mark.parametrize(("options", "numbers"), [({}, ["n"]), ({"ignore": ("n", "kind")}, []), ({"domain": "real"}, ["n"])])
 def test_effects_of_a_fit_are_differences_of_its_predictions(options, numbers):
     rng = np.random.default_rng(4)
     bits, n = rng.integers(0, 2, (97, 3)), rng.normal(3, 2, 97)
@@ -64,7 +64,7 @@ def test_effects_of_a_fit_are_differences_of_its_predictions(options, numbers):
         coded = np.array([point]) if numbers else (1 - np.array([point])) // 2
         return result.model.predict(coded.astype(np.float64 if numbers else np.uint8))[0]
 
-    assert len(result.targets[0].terms) == 6 + 15 + 7 * bool(numbers)
+    assert len(result.targets[0].terms) == (28 if numbers else 6)
     for term in result.targets[0].terms:
         free = [name for name in names if name not in term.subset]
         rows = product(*[(0,) if name in numbers else (0, 1) for name in free])

@@ -109,7 +109,8 @@ def test_weights_of_a_fold_are_learned_from_the_others():
         name: (tree_candidate.BoostedTrees([[Constant()]]), HeldOutScores(y[:, None], predicted[:, None], folds))
         for name, predicted in (("lucky", lucky), ("mean", np.zeros(m)))
     }
-    model, scores = ensemble.fitted_ensemble(members, sample, n)
+    found, scores = ensemble.weighted_models(members, sample)
+    model = found.on_cube(n)
     seen, left = folds != 0, folds == 0
     margin = 0.5 * (y[seen].max() - y[seen].min())
     ends = y[seen].min() - margin, y[seen].max() + margin

@@ -168,8 +168,14 @@ def test_columns_of_categories_and_mutations_are_sites_too(table):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"a": [0, 1] * 20, "y": range(40)}, "there are columns of numbers, or no column has three values; choose model auto"),
-        ({"a": list("XYZW") * 10, "b": np.arange(40) / 7, "y": range(40)}, "columns of numbers, or of two values"),
+        (
+            {"a": [0, 1] * 20, "y": range(40)},
+            "no column has three values; choose model auto",
+        ),
+        (
+            {"a": list("XYZW") * 10, "b": np.arange(40) / 7, "y": range(40)},
+            "columns of numbers, or no column has three",
+        ),
         ({"a": list("XYZW") * 10, "y": ["yes", "no"] * 20}, "needs numbers to predict .* the target is classes"),
         ({"a": list("XYZW") * 10, "y": range(40), "z": range(40)}, "has one target, and 2 are named"),
     ],

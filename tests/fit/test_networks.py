@@ -38,7 +38,7 @@ def chosen():
 def test_an_automatic_choice_takes_the_network_where_it_predicts_best(chosen):
     assert chosen.choices.kind == "network"
     network, polynomial = chosen.choices.models[0], max(chosen.choices.models[1:], key=lambda model: model.r2.mean)
-    assert network.r2.mean > polynomial.r2.mean
+    assert network.r2.mean >= polynomial.r2.mean  # of an ensemble that is all network
     assert f"{network.r2.mean:.3f} against {polynomial.r2.mean:.3f}" in chosen.choices.reason
     fresh = gated(700, 1)
     assert r2_score(fresh["y"], chosen.predict(fresh)) > 0.99

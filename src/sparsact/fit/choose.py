@@ -152,7 +152,7 @@ def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple
     letters = of_numbers and has_letters(table.encoding)
     if options.model == "letters" and not letters:
         need = "numbers to predict and columns of letters or categories, one of them with three or more"
-        fact = "the target is classes" if not of_numbers else "there are columns of numbers, or no column has three values"
+        fact = "there are columns of numbers, or no column has three values" if of_numbers else "the target is classes"
         raise ValueError(f"{NAMES['letters']} needs {need}, and {fact}; choose model auto.")
     if options.model == "letters" and options.groups is not None:
         raise ValueError(f"{NAMES['letters']} has folds of rows, not of groups; leave the groups out.")

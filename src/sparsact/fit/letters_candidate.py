@@ -21,6 +21,7 @@ from sparsact.learners import LettersRegressor
 
 TERMS, TERMS_READ = 200, 20
 LARGEST_GRID = 1 << 20  # combinations at which a function is evaluated
+ROUNDING = 1e-12  # of the largest effect
 AT_ONCE = 1 << 15
 
 Sites = tuple[tuple[str, tuple[str, ...]], ...]  # names and letters
@@ -115,7 +116,10 @@ def terms_of_letters(found: Anova, sites: Sites, n_terms: int) -> tuple[Term, ..
     def label(site: int, letter: int) -> str:
         return f"{sites[site][0]}={sites[site][1][letter]}"
 
+    effects = found.top_effects(n_terms)
+    least = ROUNDING * max((abs(effect) for *_, effect in effects), default=0.0)
     return tuple(
         Term(tuple(label(*pair) for pair in zip(places, letters, strict=True)), effect, n_bits=0)
-        for places, letters, effect in found.top_effects(n_terms)
+        for places, letters, effect in effects
+        if abs(effect) > least
     )

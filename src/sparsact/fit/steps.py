@@ -22,7 +22,7 @@ from sparsact.fit.choose import (
     select_model,
     select_polynomial,
 )
-from sparsact.fit.ensemble import fitted_ensemble, with_deviations
+from sparsact.fit.ensemble import weighted_models, with_deviations
 from sparsact.fit.explain import TargetResult, confusion, explained, function_names, scored_targets
 from sparsact.fit.gp_candidate import MOST_ROWS as MOST_OF_PROCESSES
 from sparsact.fit.gp_candidate import Fitted, fitted_processes, gp_terms
@@ -93,6 +93,8 @@ class FitSteps:
             encoding = replace(encoding, notes=tuple(notes))
             if choices.kind in models:
                 model, held_out = models[choices.kind], scores[choices.kind]
+                if choices.kind == "ensemble":
+                    model = model.on_cube(len(encoding.feature_names))
                 rows, targets = self._of_rows(sums.sample, held_out, selected)
                 if options.explain and isinstance(held_out, TableScores):
                     layout = layout_info(model, standardised_weights(model, table, X, y), len(X), held_out)
@@ -193,7 +195,7 @@ class FitSteps:
                     members[kind] = models[kind], scores[kind]
             members["low-degree"] = self._polynomial(sums, selected)
             with self.stages.stage("weighting models"):
-                found = fitted_ensemble(members, sample, len(table.feature_names))
+                found = weighted_models(members, sample)
             models["ensemble"], scores["ensemble"] = found
         return models, scores, reason
 

@@ -50,7 +50,7 @@ def fitted_trees(
     target, n_functions = table.encoding.targets[0], len(function_names(table.encoding))
     X, y, folds = sample.at_most(min(MOST_ROWS, MOST_NUMBERS // (len(table.feature_names) * n_functions)))
     functions = as_numbers(target, y).reshape(len(y), -1)
-    sizes = LEAVES if len(X) in ROWS_FOR_TWO else LEAVES[:1] if len(X) < ROWS_FOR_TWO.start else LEAVES[1:]
+    sizes = LEAVES if len(X) in ROWS_FOR_TWO else LEAVES[:1] if len(X) < ROWS_FOR_TWO.start else LEAVES[-1:]
     tasks = [(leaves, fold) for leaves in sizes for fold in (None, *range(options.folds))]
 
     def fitted(task: tuple[int, int | None]) -> list[Any]:
