@@ -49,7 +49,9 @@ def test_an_effect_is_the_mean_difference_of_the_polynomial_over_the_cube():
         assert (term.effect_low, term.effect_high) == (min(scaled), max(scaled))
 
 
-@pytest.mark.parametrize(("options", "numbers"), [({}, ["n"]), ({"ignore": ("n", "kind")}, []), ({"domain": "real"}, ["n"])])
+@pytest.mark.parametrize(
+    ("options", "numbers"), [({}, ["n"]), ({"ignore": ("n", "kind")}, []), ({"domain": "real"}, ["n"])]
+)
 def test_effects_of_a_fit_are_differences_of_its_predictions(options, numbers):
     rng = np.random.default_rng(4)
     bits, n = rng.integers(0, 2, (97, 3)), rng.normal(3, 2, 97)
