@@ -28,7 +28,7 @@ def signal(signs):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Tables of 301 rows and 6 bits: a number of degree 2, noise, a class, and digits of three classes."""
+    """Tables of 301 rows and 6 bits: a number of degree 2, a class, and digits of three classes."""
     path = tmp_path_factory.mktemp("tables")
     rng = np.random.default_rng(11)
     bits = rng.integers(0, 2, (301, 6))
@@ -38,7 +38,6 @@ def folder(tmp_path_factory):
     kind = np.where(signs[:, 0] * signs[:, 3] > 0, "even", "odd")
     three = bits[:, 0] + bits[:, 1]
     pa.csv.write_csv(pa.table(columns | {"y": y}), path / "t.csv")
-    pa.csv.write_csv(pa.table(columns | {"y": rng.normal(size=301)}), path / "noise.csv")
     pa.csv.write_csv(pa.table(columns | {"kind": kind}), path / "kinds.csv")
     pa.csv.write_csv(pa.table(columns | {"three": three}), path / "three.csv")
     pa.csv.write_csv(pa.table(columns | {"y": y, "z": -3 * y}), path / "two.csv")
@@ -75,16 +74,6 @@ def test_json_is_one_object_and_nothing_else(capsys, folder):
     assert sum(added.values()) == pytest.approx(target["r2"])
     assert 0.1 < added[1] < 0.3  # the signal is 2 x_0 x_1 + x_2
     assert all(gain["low"] <= gain["r2"] <= gain["high"] for gain in told["r2_by_degree"])
-
-
-def test_noise_is_called_noise(capsys, folder):
-    status, out, _ = run(capsys, "fit", folder / "noise.csv", "--target", "y")
-    assert status == 0
-    assert out.startswith(
-        "Nothing of degree ≤ 6, nor by a sparse polynomial, a lasso polynomial, a Gaussian process or an "
-        "ensemble of models, was found in "
-        "these columns"
-    )
 
 
 def test_predict_and_inspect_follow_the_model(capsys, folder, tmp_path):

@@ -4,9 +4,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from commands import fit_json
+from commands import fit_json, run
 
 pytestmark = pytest.mark.usefixtures("few_rivals")
+
+
+def test_noise_is_called_noise(capsys, tmp_path):
+    rng = np.random.default_rng(11)
+    columns = {name: rng.integers(0, 2, 301) for name in "abcdef"}
+    pa.csv.write_csv(pa.table(columns | {"y": rng.normal(size=301)}), tmp_path / "noise.csv")
+    status, out, _ = run(capsys, "fit", tmp_path / "noise.csv", "--target", "y")
+    assert status == 0
+    assert out.startswith(
+        "Nothing of degree ≤ 6, nor by a sparse polynomial, a lasso polynomial, a Gaussian process or an ensemble of "
+        "models, was found in these columns"
+    )
 
 
 def test_a_rare_class_may_be_learned_and_never_named(capsys, tmp_path):

@@ -202,10 +202,6 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
     def _all_degrees(self) -> bool:
         return isinstance(self.degrees, str)
 
-    @property
-    def _kind(self) -> str:
-        return "ridge" if self.solver == "auto" else solvers()[self.solver].penalty
-
     def _penalties(self) -> list[float]:
         return list(ALPHAS) if isinstance(self.alphas, str) else sorted({float(alpha) for alpha in self.alphas})
 
@@ -275,10 +271,10 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
             if not statistic.n_rows:
                 raise ValueError(f"fold {fold} holds no row of positive weight; pass a smaller cv, or other folds.")
         everything = seen.total()
-        exponent, penalty = everything.target_exponent(), Penalty(self._kind, 0.0, self.fit_intercept)
+        exponent, penalty = everything.target_exponent(), Penalty(self._penalty_kind, 0.0, self.fit_intercept)
         of_size_one, unit = seen.rescaled(exponent, penalty.origin(everything, exponent)), 2.0 ** (LIMB_BITS * exponent)
         alphas = self._penalties()
-        if self._kind == "lasso" and isinstance(self.alphas, str):
+        if self._penalty_kind == "lasso" and isinstance(self.alphas, str):
             spread = unit * float(np.sqrt(of_size_one.total().variances()).mean())
             alphas = [alpha * spread for alpha in LASSO_ALPHAS]
         degrees = self._degrees_to_compare(alphas)

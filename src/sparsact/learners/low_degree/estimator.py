@@ -243,9 +243,12 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         solution.encoding = seen.encoding
         return solution
 
+    @property
+    def _penalty_kind(self) -> str:
+        return "ridge" if self.solver == "auto" else solvers()[self.solver].penalty
+
     def _penalty(self) -> Penalty:
-        kind = "ridge" if self.solver == "auto" else solvers()[self.solver].penalty
-        return Penalty(kind, float(self.alpha), self.fit_intercept)
+        return Penalty(self._penalty_kind, float(self.alpha), self.fit_intercept)
 
     def _solve_for(self, statistic: Any, spec: FitSpec, penalty: Penalty) -> Solution:
         if not statistic.n_rows:

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from sparsact.learners.low_degree.choose import automatic
 from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.learners.low_degree.polynomial import Penalty
-from sparsact.learners.low_degree.solvers.solver import solvers
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import transaction
 from sparsact.validation.estimators import checked_sample_weight
@@ -154,7 +153,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
     def _choose_degree(self, X: NDArray[Any], y: NDArray[np.float64], weight: ArrayLike | None) -> None:
         if not (self._chooses_degree() or self._chooses_alpha()):
             return
-        if self.heredity is not None or (self.solver != "auto" and solvers()[self.solver].penalty != "ridge"):
+        if self.heredity is not None or self._penalty_kind != "ridge":
             what = f'solver="{self.solver}"' if self.heredity is None else f'heredity="{self.heredity}"'
             name = "degree" if self._chooses_degree() else "alpha"
             raise ValueError(f'{name}="auto" chooses for least squares and ridge, not with {what}: name a {name}.')
