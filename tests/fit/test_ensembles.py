@@ -13,9 +13,9 @@ from sklearn.metrics import mean_squared_error, r2_score
 
 import sparsact as sa
 from sparsact.fit import ensemble, tree_candidate
-from sparsact.fit.choices import TREES
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.sums import RowSample
+from sparsact.fit.tree_candidate import TreesCandidate
 from sparsact.hypercube import points, signs_to_bits
 from sparsact.learners.cube_ensemble import stacking_weights
 
@@ -177,12 +177,12 @@ def test_trees_stand_beside_numbers_and_classes():
     X = rng.normal(size=(300, 3))
     table = pd.DataFrame(X, columns=list("abc"))
     numbers = sa.fit_table(table.assign(y=np.abs(X[:, 0]) + 0.1 * rng.normal(size=300)), "y")
-    trees = model_named(numbers, TREES)
+    trees = model_named(numbers, TreesCandidate.name)
     assert not trees.chosen
     assert trees.r2.mean > 0.9
     assert f"boosted trees {trees.r2.mean:.3f}" in numbers.verdict
     classes = sa.fit_table(table.assign(y=np.array(["low", "middle", "high"])[np.digitize(X[:, 1], [-0.5, 0.5])]), "y")
-    assert model_named(classes, TREES).r2.mean > 0.9
+    assert model_named(classes, TreesCandidate.name).r2.mean > 0.9
 
 
 def test_trees_are_scikit_learns_on_the_same_folds(chosen):
@@ -199,7 +199,7 @@ def test_trees_are_scikit_learns_on_the_same_folds(chosen):
         )
         for leaves in tree_candidate.LEAVES
     )
-    assert model_named(chosen, TREES).r2.mean == pytest.approx(best)
+    assert model_named(chosen, TreesCandidate.name).r2.mean == pytest.approx(best)
 
 
 def boosted(leaves, X, y):

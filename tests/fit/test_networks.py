@@ -93,7 +93,7 @@ def test_a_quick_look_spares_the_networks_that_would_lose(monkeypatch):
     def refuse(*arguments):
         raise AssertionError("networks were fitted to every fold")
 
-    monkeypatch.setattr("sparsact.fit.steps.fitted_networks", refuse)
+    monkeypatch.setattr("sparsact.fit.network_candidate.fitted_networks", refuse)
     rng = np.random.default_rng(4)
     bits = rng.integers(0, 2, (1000, 6))
     odd = pd.DataFrame(bits, columns=[f"b{i}" for i in range(6)]).assign(

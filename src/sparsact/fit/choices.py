@@ -1,4 +1,4 @@
-"""Kinds of model in words, and which of them was chosen for a table, from what, and why."""
+"""What was chosen for a table, from what, and why."""
 
 from __future__ import annotations
 
@@ -7,28 +7,6 @@ from dataclasses import dataclass, field
 
 from sparsact.fit.scores import CandidateModel, CVCandidate, Gain, LowDegreeInfo, gains
 
-NAMES = {  # kinds besides "low-degree"
-    "sparse": "a sparse polynomial",
-    "lasso": "a lasso polynomial",
-    "gp": "a Gaussian process",
-    "letters": "a model of letters",
-    "latent": "a measurement model",
-    "lsh": "hash tables (LSH)",
-    "network": "a sparsely activated network",
-    "ensemble": "an ensemble of models",
-}
-TREES = "boosted trees, for comparison"  # never the choice
-
-TERMS_OF = {  # of kinds other than polynomials of all products
-    "sparse": "These rows have chosen the terms, each significant among all products that were searched (5 %, "
-    "Bonferroni), so that intervals of weak ones are a little too narrow.",
-    "gp": "The effects are posterior means, with 95 % posterior intervals; those of weak effects lean on the prior, "
-    "which expects them to be small.",
-    "ensemble": "The effects are those of the weighted mean of the models, exactly. Their 95 % intervals are the "
-    "posterior ones of its best Gaussian process, widened by the distance of its effects from the mean's.",
-    "latent": "The effects are those of the latent, which a floor, a ceiling or a curve of the measurement does not "
-    "bend, with their 95 % intervals.",
-}
 TERMS_OF_LETTERS = (
     "The effects are those of letters, and of pairs of letters beyond these, in the fitted function, averaged over the "
     "other sites by the frequencies of their letters in the table. They have no intervals."
@@ -41,32 +19,35 @@ class Choices:
     """What was chosen, from what, and why.
 
     ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
-    ``candidates`` are the degrees and penalties of polynomials. ``kind`` is ``"low-degree"``, ``"sparse"``,
-    ``"lasso"``, ``"gp"``, ``"letters"``, ``"latent"``, ``"lsh"``, ``"network"`` or ``"ensemble"``; ``low_degree`` is
-    that of a polynomial, else None, and ``weights`` are those of the models of an ensemble.
+    ``candidates`` are the degrees and penalties of polynomials. ``kind`` is ``"low-degree"`` or one of
+    :data:`sparsact.fit.candidates.KINDS`; ``own_terms`` says whose the terms are that such a kind has. ``low_degree``
+    is that of a polynomial, else None, and ``weights`` are those of the models of an ensemble.
     """
 
     reason: str
     models: tuple[CandidateModel, ...]
     candidates: tuple[CVCandidate, ...]
     kind: str = "low-degree"
+    own_terms: str = ""
     low_degree: LowDegreeInfo | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """The chosen model."""
-        degree = "" if self.low_degree is None else f"degree {self.low_degree.degree}"
-        return f"{NAMES[self.kind]} of {degree}" if self.kind in ("sparse", "lasso") else degree or NAMES[self.kind]
+        if self.low_degree is None:
+            return self.models[0].name
+        degree = f"degree {self.low_degree.degree}"
+        return degree if self.kind == "low-degree" else f"{self.models[0].name} of {degree}"
 
     @property
     def terms_of(self) -> str:
         """Whose the terms of the targets are, in a sentence."""
-        if self.kind in TERMS_OF:
-            return TERMS_OF[self.kind]
+        if self.own_terms:
+            return self.own_terms
         if self.low_degree is not None:
             return self.low_degree.selection
-        polynomial = next(model for model in self.models if model.name.startswith("degree"))
+        polynomial = next(model for model in self.models if model.kind == "low-degree")
         return f"The effects are those of the polynomial of {polynomial.name}, whose held-out R² is {polynomial.r2}."
 
     @property

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.fit.gp_candidate import WarpedProcess
+from sparsact.fit.gp_candidate import ProcessCandidate, WarpedProcess, refused_beyond
 from sparsact.fit.held_out import HeldOutScores
+from sparsact.fit.kind import Facts, FitRun, Fitted
 from sparsact.fit.sums import RowSample, values
 from sparsact.hypercube import points, signs_to_bits
 from sparsact.learners import CubeGPRegressor
-from sparsact.learners.cube_ensemble import CubeEnsemble, stacking_weights
+from sparsact.learners.cube_ensemble import LARGEST_CUBE, CubeEnsemble, stacking_weights
 from sparsact.learners.latent.targets import pinned
 
 Array = NDArray[np.float64]
@@ -108,3 +109,32 @@ def with_deviations(ensemble: CubeEnsemble, process: Any) -> CubeEnsemble:
     """
     away = ensemble.spectrum_.coefficients - process.spectrum_.coefficients
     return ensemble.with_deviations(np.hypot(process.standard_errors(), away))
+
+
+class EnsembleCandidate(ProcessCandidate):
+    """The weighted mean of all other models; a Gaussian process, too, has a spectrum of all coefficients."""
+
+    kind, name, takes_weights = "ensemble", "an ensemble of models", False
+    handicap = 1.01
+    needs = ("sparse", "lasso", "gp", "trees")
+    members = ("sparse", "lasso", "latent", "network")  # besides all processes and trees
+    terms_of = (
+        "The effects are those of the weighted mean of the models, exactly. Their 95 % intervals are the posterior "
+        "ones of its best Gaussian process, widened by the distance of its effects from the mean's."
+    )
+
+    def refusal(self, facts: Facts) -> str:
+        """Classes are refused, and too many columns."""
+        return refused_beyond(facts, self.name, LARGEST_CUBE)
+
+    def fit(self, run: FitRun) -> Fitted:
+        """Weigh the models; they are evaluated at all points once they are chosen."""
+        run.members |= {kind: run.fitted[kind] for kind in self.members if kind in run.fitted}
+        run.members["low-degree"] = run.polynomial(run.sums, run.selected)
+        with run.stages.stage("weighting models"):
+            return weighted_models(run.members, run.sample)
+
+    def finished(self, model: Any, run: FitRun) -> Any:
+        """The mean at all points, with the deviations of the best process where effects are shown."""
+        ensemble = model.on_cube(len(run.table.feature_names))
+        return with_deviations(ensemble, run.fitted[ProcessCandidate.kind][0]) if run.options.explain else ensemble

@@ -14,8 +14,19 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 from sparsact.datasets import Encoding, Table
-from sparsact.fit.explain import intervals
+from sparsact.fit.explain import explained, intervals
 from sparsact.fit.held_out import HeldOutScores
+from sparsact.fit.kind import (
+    MOST_ROWS,
+    CandidateKind,
+    Facts,
+    FitRun,
+    Fitted,
+    ModelFindings,
+    Targets,
+    mean_r2,
+    refused_without_bits,
+)
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample
@@ -26,7 +37,6 @@ from sparsact.learners import CubeGPRegressor
 from sparsact.learners.cube_ensemble import LARGEST_CUBE
 
 MOST_COLUMNS = 64
-MOST_ROWS = 30_000
 MOST_NUMBERS = 1 << 31  # rows times points of the cube, where all of these have numbers
 MOST_WIDE_ROWS = 2_000  # of more columns: a process is a matrix of them
 KERNELS_OF_FEW = ("product", "product + product", "degree_site")  # with more parameters, few rows mislead
@@ -40,7 +50,6 @@ HYPERPARAMETER_ROWS = 800
 TERMS = 40  # whose variances are computed
 
 Array = NDArray[np.float64]
-Fitted = tuple[Any, HeldOutScores]
 
 
 @dataclass(frozen=True)
@@ -181,3 +190,43 @@ def gp_terms(model: Any, encoding: Encoding, n_terms: int = TERMS) -> tuple[Term
         )
         for (subset, mean), ends, of_all, q_value in zip(strongest, bounds, joint, q_values, strict=True)
     )
+
+
+def refused_beyond(facts: Facts, name: str, most: int) -> str:
+    """Why models of numbers on a cube of at most ``most`` columns are not for a table."""
+    if refusal := refused_without_bits(facts, name):
+        return refusal
+    if facts.of_numbers and facts.n <= most:
+        return ""
+    need = f"numbers to predict and at most {most} columns of bits"
+    fact = f"there are {facts.n}" if facts.of_numbers else "these are classes"
+    return f"{name} needs {need}, and {fact}; choose model sparse."
+
+
+class ProcessCandidate(CandidateKind):
+    """Gaussian processes: the best kernel's competes, and all are members of an ensemble."""
+
+    kind, name, takes_weights = "gp", "a Gaussian process", True
+    handicap = 1.1  # a kernel is the best of four
+    terms_of = (
+        "The effects are posterior means, with 95 % posterior intervals; those of weak effects lean on the prior, "
+        "which expects them to be small."
+    )
+
+    def refusal(self, facts: Facts) -> str:
+        """Classes are refused, and too many columns."""
+        return refused_beyond(facts, self.name, MOST_COLUMNS)
+
+    def competes(self, facts: Facts) -> bool:
+        """It competes where there are no letters."""
+        return not facts.of_letters and not self.refusal(facts)
+
+    def fit(self, run: FitRun) -> Fitted:
+        """The process of the kernel with the best held-out R2."""
+        processes = fitted_processes(*run.parts, warped="ensemble" in run.kinds)
+        run.members |= processes
+        return max((one for one in processes.values() if isinstance(one[0], CubeGPRegressor)), key=mean_r2)
+
+    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> ModelFindings:
+        """The terms have posterior intervals."""
+        return ModelFindings(explained(targets, model, encoding, run.sample.rows()[0], gp_terms(model, encoding)))

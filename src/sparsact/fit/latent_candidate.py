@@ -14,6 +14,16 @@ from sparsact.datasets.columns import Real
 from sparsact.fit.explain import TargetResult, influences
 from sparsact.fit.gp_candidate import gp_terms
 from sparsact.fit.held_out import HeldOutScores
+from sparsact.fit.kind import (
+    MOST_ROWS,
+    CandidateKind,
+    Facts,
+    FitRun,
+    Fitted,
+    ModelFindings,
+    Targets,
+    refused_without_bits,
+)
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.reading import has_long_tail
@@ -21,7 +31,6 @@ from sparsact.fit.sums import RowSample
 from sparsact.learners import LatentRegressor
 from sparsact.learners.latent.targets import pinned
 
-MOST_ROWS = 30_000
 SAME = 1.02  # errors this close are the same, and the polynomial is taken
 PROCESS_ROWS, MOST_COLUMNS = 5_000, 16  # up to which a latent Gaussian process is tried too
 ROWS_SHOWN, CURVE_POINTS = 2_000, 200
@@ -176,3 +185,33 @@ def latent_info(model: Any, X: NDArray[Any], y: NDArray[np.float64]) -> LatentIn
         np.isin(y, [bound for bound in model.censoring_ if bound is not None]),
         (line, model.curve(line)),
     )
+
+
+class MeasurementCandidate(CandidateKind):
+    """Measurement models."""
+
+    kind, name = "latent", "a measurement model"
+    terms_of = (
+        "The effects are those of the latent, which a floor, a ceiling or a curve of the measurement does not bend, "
+        "with their 95 % intervals."
+    )
+
+    def refusal(self, facts: Facts) -> str:
+        """Columns that are not bits are refused, and classes."""
+        if refusal := refused_without_bits(facts, self.name):
+            return refusal
+        needs_numbers = f"{self.name} needs numbers to predict, and these are classes; choose model sparse."
+        return "" if facts.of_numbers else needs_numbers
+
+    def competes(self, facts: Facts) -> bool:
+        """It competes where a measurement is described, or could be noticed."""
+        return facts.options.asks_for_measurement or is_possible(facts.table)
+
+    def fit(self, run: FitRun) -> Fitted | None:
+        """A model, or None where neither a bound nor a long tail is seen or described."""
+        return fitted_latent(*run.parts) if is_wanted(run.table, run.options, run.sample) else None
+
+    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> ModelFindings:
+        """The terms are those of the latent; the curve comes with them."""
+        X, y, _ = run.sample.rows()
+        return ModelFindings(latent_targets(targets, model, encoding, X), latent=latent_info(model, X, y))

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets import Table
-from sparsact.fit.lsh_candidate import LEVELS, TableScores, bucket_bytes
+from sparsact.datasets.columns import Encoding
+from sparsact.fit.kind import CandidateKind, Facts, FitRun, Fitted, ModelFindings, Targets
+from sparsact.fit.lsh_candidate import LEVELS, MAX_SAMPLE, TableScores, bucket_bytes, fitted_tables
 from sparsact.fit.sums import as_numbers
 
 
@@ -171,3 +173,28 @@ def column_weights(
     slopes = trend * spread[:, None] / np.where(of_targets > 0, of_targets, 1.0)
     slope = slopes[:, 0] if slopes.shape[1] == 1 else np.sqrt((slopes**2).mean(axis=1))
     return tuple(ColumnWeight(name, float(slope[i]), tuple(shares[i].tolist())) for i, name in enumerate(names))
+
+
+class LSHCandidate(CandidateKind):
+    """Hash tables (LSH)."""
+
+    kind, name = "lsh", "hash tables (LSH)"
+
+    def refusal(self, facts: Facts) -> str:
+        """Groups of many rows are refused."""
+        if facts.options.groups is None or facts.n_rows <= MAX_SAMPLE:
+            return ""
+        return f"{self.name} of more than {MAX_SAMPLE:,} rows have folds of rows, not of groups; leave them out."
+
+    def competes(self, facts: Facts) -> bool:
+        """They compete where columns are numbers."""
+        return bool(facts.table.encoding.real) and not self.refusal(facts)
+
+    def fit(self, run: FitRun) -> Fitted:
+        """Tables of all rows, whatever their number."""
+        return fitted_tables(*run.parts, run.checkpoint)
+
+    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> ModelFindings:
+        """The layout is shown; there are no terms."""
+        X, y, _ = run.sample.rows()
+        return ModelFindings(targets, layout_info(model, standardised_weights(model, run.table, X, y), len(X), scores))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sparsact.datasets import Encoding, Table
 from sparsact.fit.explain import TargetResult
 from sparsact.fit.held_out import HeldOutScores
+from sparsact.fit.kind import CandidateKind, Facts, FitRun, Fitted, has_letters
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample, inputs, values
@@ -25,11 +26,6 @@ ROUNDING = 1e-12  # of the largest effect
 AT_ONCE = 1 << 15
 
 Sites = tuple[tuple[str, tuple[str, ...]], ...]  # names and letters
-
-
-def has_letters(encoding: Encoding) -> bool:
-    """Whether some site has more than two letters, and no column is a number."""
-    return not encoding.real and any(len(letters) > 2 for _, letters in encoding.sites)
 
 
 def fitted_letters(table: Table, options: FitOptions, sample: RowSample, stages: Stages) -> tuple[Any, HeldOutScores]:
@@ -123,3 +119,28 @@ def terms_of_letters(found: Anova, sites: Sites, n_terms: int) -> tuple[Term, ..
         for places, letters, effect in effects
         if abs(effect) > least
     )
+
+
+class LettersCandidate(CandidateKind):
+    """Sites with letters."""
+
+    kind, name = "letters", "a model of letters"
+
+    def refusal(self, facts: Facts) -> str:
+        """Other columns are refused, and groups."""
+        if not (facts.of_numbers and has_letters(facts.table.encoding)):
+            fact = "there are columns of numbers, or no column has three values"
+            fact = fact if facts.of_numbers else "the target is classes"
+            need = "numbers to predict and columns of letters or categories, one of them with three or more"
+            return f"{self.name} needs {need}, and {fact}; choose model auto."
+        if facts.options.groups is not None:
+            return f"{self.name} has folds of rows, not of groups; leave the groups out."
+        return ""
+
+    def competes(self, facts: Facts) -> bool:
+        """It competes wherever there are letters."""
+        return facts.of_letters
+
+    def fit(self, run: FitRun) -> Fitted:
+        """A model with its own folds."""
+        return fitted_letters(*run.parts)

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets import Table
-from sparsact.datasets.columns import Classes
+from sparsact.datasets.columns import Classes, Encoding
 from sparsact.fit.choose import domain_of
+from sparsact.fit.explain import explained
 from sparsact.fit.held_out import HeldOutScores
+from sparsact.fit.kind import CandidateKind, Facts, FitRun, Fitted, ModelFindings, Targets
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample
@@ -20,6 +22,7 @@ from sparsact.learners import SparselyActivatedClassifier, SparselyActivatedRegr
 
 MOST_ROWS = 20_000  # that a network is fitted to
 ROWS_OF_LOOK, UNITS_OF_LOOK = 4_000, 32
+ROWS_FOR_NETWORKS = range(1_000, 100_001)  # unless they are asked for
 ACTIVE = (4, 1)  # the first holds the networks of fewer active units
 PROMISING = 4 / 3  # a quick network's error over the best other model's, at which a larger one of all rows may win
 SAME = 1.05  # errors this close are the same, and fewer active units win
@@ -167,3 +170,41 @@ def _estimator(table: Table, options: FitOptions, max_active: int, **changed: An
     kind: Any = SparselyActivatedClassifier if classes else SparselyActivatedRegressor
     model = kind(max_active=max_active, domain=domain_of(table, options), random_state=options.random_state)
     return model.set_params(**changed)
+
+
+class NetworkCandidate(CandidateKind):
+    """Sparsely activated networks."""
+
+    kind, name = "network", "a sparsely activated network"
+
+    def competes(self, facts: Facts) -> bool:
+        """They compete for one function, with as many rows as they need and are quick with."""
+        return facts.n_rows in ROWS_FOR_NETWORKS and facts.one_function and not facts.of_letters
+
+    def fit(self, run: FitRun) -> Fitted | None:
+        """A network, or None where a quick look promises nothing and it was not asked for."""
+        is_asked = run.options.model == self.kind
+        if missing := missing_class(run.table, run.sample):
+            if is_asked:
+                raise ValueError(f"{missing}: leave them out, or choose model low-degree.")
+            run.reason = missing
+            return None
+        with run.stages.stage("looking at networks"):
+            best = 1.0 if is_asked else run.best_of_fold(0)
+            enough = None if is_asked else promising_r2(best)
+            look = first_look(run.table, run.options, run.sample, enough)
+        if enough is not None and look.r2 <= enough:
+            run.reason = (
+                f"a quick look at a sparsely activated network had R² {look.r2:.3f} on the first fold, where the best "
+                f"other model has {best:.3f}"
+            )
+            return None
+        run.reason = run.reason if is_asked else ""
+        return fitted_networks(run.table, run.options, run.sample, look, run.stages)
+
+    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> ModelFindings:
+        """The units are shown, and the terms of the best polynomial, as a network has none."""
+        X, _, _ = run.sample.rows()
+        polynomial = run.polynomials(run.sums, run.selected).whole
+        network = network_info(model, encoding.feature_names, X)
+        return ModelFindings(explained(targets, polynomial, encoding, X), network=network)

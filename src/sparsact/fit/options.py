@@ -111,6 +111,11 @@ class FitOptions:
         return tuple(name for name in ("degree", "alpha", "lasso", "heredity") if name in self.changed)
 
     @property
+    def has_no_polynomial(self) -> bool:
+        """Whether a model is asked for that no polynomial is compared with."""
+        return self.model not in ("auto", "low-degree", "ensemble")
+
+    @property
     def weighted(self) -> bool:
         """Whether rows differ in precision."""
         return self.weights is not None or self.sigma is not None

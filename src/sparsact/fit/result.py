@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sparsact import files
 from sparsact.extras import EXTRAS, missing
-from sparsact.fit.choices import NAMES, TERMS_OF_LETTERS, TREES, Choices
+from sparsact.fit.choices import TERMS_OF_LETTERS, Choices
 from sparsact.fit.progress import Resources
 from sparsact.fit.scores import LOW_DEGREE_FACTS, Confusion, Scores
 from sparsact.notebook import html_table, to_pandas
@@ -126,8 +126,9 @@ class FitResult:
                 f"{does_not} {rows}: {self._scores()}. "
                 f"Degree {best.degree} does, with held-out R² {best.r2}: choose {remedy}."
             )
-        *others, last = ["", *(model.name for model in self.choices.models if model.name in NAMES.values())]
-        also = f", nor by {' or '.join(filter(None, [', '.join(others[1:]), last]))}," if last else ""
+        others = [model.name for model in self.choices.models if model.kind not in ("low-degree", "trees")]
+        listed = " or ".join(filter(None, [", ".join(others[:-1]), *others[-1:]]))
+        also = f", nor by {listed}," if listed else ""
         few = f" {self.n_rows} rows are few: more of them may show more." if self.n_rows < FEW_ROWS else ""
         return (
             f"Nothing of degree ≤ {self.choices.highest_tried}{also} was found in these columns: {self._scores()}.{few}"
@@ -148,7 +149,7 @@ class FitResult:
 
     def _trees(self) -> str:
         """What trees reach, of one target."""
-        trees = next((model for model in self.choices.models if model.name == TREES), None)
+        trees = next((model for model in self.choices.models if model.kind == "trees"), None)
         return f", boosted trees {trees.r2.mean:.3f}" if trees and len(self.targets) == 1 else ""
 
     @property

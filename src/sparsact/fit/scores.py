@@ -114,6 +114,7 @@ class CandidateModel:
     r2: FoldScores
     rmse: FoldScores | None = None
     chosen: bool = False
+    kind: str = "low-degree"
 
     def to_dict(self) -> dict[str, object]:
         """As JSON holds it."""

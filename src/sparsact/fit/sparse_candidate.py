@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
+from sparsact.fit.choose import select_polynomial
 from sparsact.fit.held_out import HeldOutScores
+from sparsact.fit.kind import CandidateKind, Facts, FitRun, Fitted, refused_without_bits
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample, as_numbers
@@ -58,3 +60,42 @@ def _fitted(table: Table, options: FitOptions, X: NDArray[Any], y: NDArray[np.fl
     if isinstance(target, Classes):
         return LowDegreeClassifier(**settings).partial_fit(X, target.labels[y.astype(np.intp)], classes=target.labels)
     return LowDegreeRegressor(**settings).fit(X, y)
+
+
+class SparseCandidate(CandidateKind):
+    """Significant monomials."""
+
+    kind, name, is_polynomial = "sparse", "a sparse polynomial", True
+    terms_of = (
+        "These rows have chosen the terms, each significant among all products that were searched (5 %, Bonferroni), "
+        "so that intervals of weak ones are a little too narrow."
+    )
+
+    def refusal(self, facts: Facts) -> str:
+        """Columns that are not bits are refused."""
+        return refused_without_bits(facts, self.name)
+
+    def competes(self, facts: Facts) -> bool:
+        """It competes where there are no letters."""
+        return not facts.of_letters and not self.refusal(facts)
+
+    def fit(self, run: FitRun) -> Fitted:
+        """The polynomial of the degree with the best held-out R2."""
+        return fitted_sparse(*run.parts)
+
+
+class LassoCandidate(CandidateKind):
+    """Lasso polynomials, of the sums of the folds that the others have."""
+
+    kind, name, is_polynomial = "lasso", "a lasso polynomial", True
+    handicap, takes_weights = 1.01, True
+
+    def competes(self, facts: Facts) -> bool:
+        """It competes for one function, where there are no letters."""
+        return facts.one_function and not facts.of_letters
+
+    def fit(self, run: FitRun) -> Fitted:
+        """The polynomial of the degree and penalty with the least held-out error."""
+        with run.stages.stage("choosing terms by the lasso"):
+            by_lasso = run.sums.by_lasso()
+            return run.polynomial(by_lasso, select_polynomial(by_lasso.search, run.options))

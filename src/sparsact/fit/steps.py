@@ -12,51 +12,23 @@ from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
 from sparsact.datasets.extrapolation import DesignSums, design_notes
 from sparsact.environment import versions
+from sparsact.fit.candidates import KINDS, kinds_to_try, select_model
 from sparsact.fit.checkpoint import Checkpoint, Pass
-from sparsact.fit.choose import (
-    Selected,
-    best_of_fold,
-    domain_of,
-    models_to_try,
-    search_for,
-    select_model,
-    select_polynomial,
-)
-from sparsact.fit.ensemble import weighted_models, with_deviations
+from sparsact.fit.choose import Selected, domain_of, search_for, select_polynomial
 from sparsact.fit.explain import TargetResult, confusion, explained, function_names, scored_targets
-from sparsact.fit.gp_candidate import MOST_ROWS as MOST_OF_PROCESSES
-from sparsact.fit.gp_candidate import Fitted, fitted_processes, gp_terms
 from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.latent_candidate import (
-    LatentInfo,
-    fitted_latent,
-    is_wanted,
-    latent_info,
-    latent_targets,
-    pinned_notes,
-)
-from sparsact.fit.layout import LayoutInfo, layout_info, standardised_weights
-from sparsact.fit.letters_candidate import explained_letters, fitted_letters
-from sparsact.fit.lsh_candidate import MAX_NUMBERS, MAX_SAMPLE, TableScores, fitted_tables
-from sparsact.fit.network_candidate import (
-    MOST_ROWS,
-    NetworkInfo,
-    first_look,
-    fitted_networks,
-    missing_class,
-    network_info,
-    promising_r2,
-)
+from sparsact.fit.kind import Facts, FitRun, ModelFindings
+from sparsact.fit.latent_candidate import pinned_notes
+from sparsact.fit.letters_candidate import explained_letters
+from sparsact.fit.lsh_candidate import MAX_NUMBERS, MAX_SAMPLE
+from sparsact.fit.network_candidate import MOST_ROWS
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import OnRows, Resources, Stages
 from sparsact.fit.reading import check_targets, warnings
 from sparsact.fit.result import FitResult
 from sparsact.fit.row_columns import FitRows, RowColumns
 from sparsact.fit.scores import CVCandidate, FoldScores, LowDegreeInfo, noise_ceiling
-from sparsact.fit.sparse_candidate import fitted_sparse
-from sparsact.fit.sums import MAX_HELD_OUT, FoldSums, Prediction, RowSample, as_numbers
-from sparsact.fit.tree_candidate import fitted_trees
-from sparsact.learners import CubeGPRegressor
+from sparsact.fit.sums import MAX_HELD_OUT, FoldSums, Prediction, RowSample
 from sparsact.memory import peak_memory
 
 
@@ -77,11 +49,10 @@ class FitSteps:
             sums = self._sums(on_rows)
             selected = select_polynomial(sums.search, options)
         n_rows, encoding = sums.n_rows, table.encoding
-        layout: LayoutInfo | None = None
-        network: NetworkInfo | None = None
-        latent: LatentInfo | None = None
-        models, scores, reason = self._others(sums, selected)
-        choices = select_model(selected, scores, reason, options.model)
+        run = self._others(sums, selected)
+        scores = {kind: held_out for kind, (_, held_out) in run.fitted.items()}
+        choices = select_model(selected, scores, run.reason, options.model)
+        kind = KINDS.get(choices.kind)
         with self.stages.stage("summing up"):
             X, y, _ = sums.sample.rows()
             if options.encoding is None:
@@ -91,29 +62,20 @@ class FitSteps:
                 encoding = replace(encoding, notes=(*first, *encoding.notes))
             notes = dict.fromkeys((*encoding.notes, *pinned_notes(table, options, sums.sample)))
             encoding = replace(encoding, notes=tuple(notes))
-            if choices.kind in models:
-                model, held_out = models[choices.kind], scores[choices.kind]
-                if choices.kind == "ensemble":
-                    model = model.on_cube(len(encoding.feature_names))
-                rows, targets = self._of_rows(sums.sample, held_out, selected)
-                if options.explain and isinstance(held_out, TableScores):
-                    layout = layout_info(model, standardised_weights(model, table, X, y), len(X), held_out)
-                elif options.explain and choices.kind in ("sparse", "lasso", "gp", "ensemble"):
-                    if choices.kind == "ensemble":
-                        model = with_deviations(model, models["gp"])
-                    found = gp_terms(model, encoding) if choices.kind in ("gp", "ensemble") else None
-                    targets = explained(targets, model, encoding, X, found)
-                elif options.explain and choices.kind == "latent":
-                    latent = latent_info(model, X, y)
-                    targets = latent_targets(targets, model, encoding, X)
-                elif options.explain and choices.kind == "network":
-                    network = network_info(model, encoding.feature_names, X)
-                    targets = self._with_terms(targets, sums, selected)
-                if choices.kind in ("sparse", "lasso"):
-                    choices = replace(choices, low_degree=LowDegreeInfo.of(model, options.given))
-            else:
+            if kind is None:
                 model, rows, targets = self._low_degree(sums, selected)
+                findings = ModelFindings(targets)
+            else:
+                model, held_out = run.fitted[kind.kind]
+                model = kind.finished(model, run)
+                rows, targets = self._of_rows(sums.sample, held_out, selected)
+                explains = options.explain
+                findings = (
+                    kind.findings(run, model, held_out, targets, encoding) if explains else ModelFindings(targets)
+                )
+            if kind is None or kind.is_polynomial:
                 choices = replace(choices, low_degree=LowDegreeInfo.of(model, options.given))
+            targets = findings.targets
             if options.explain:
                 targets = explained_letters(targets, model, encoding, X)
             if options.explain and not self._is_classes:
@@ -136,82 +98,25 @@ class FitSteps:
             versions=versions(),
             call=call,
             confusion=confusion(rows, encoding),
-            layout=layout,
-            network=network,
-            latent=latent,
+            layout=findings.layout,
+            network=findings.network,
+            latent=findings.latent,
         )
 
-    def _others(self, sums: FoldSums, selected: Selected) -> tuple[dict[str, Any], dict[str, HeldOutScores], str]:
-        """Models of other kinds than polynomials, their held-out scores, and why there are no more of them."""
-        table, options, sample = self.table, self.options, sums.sample
-        kinds, reason = models_to_try(table, options, sums.n_rows)
-        models: dict[str, Any] = {}
-        scores: dict[str, HeldOutScores] = {}
-        if "lsh" in kinds:
-            models["lsh"], scores["lsh"] = fitted_tables(table, options, sample, self.stages, self.checkpoint)
-        if "sparse" in kinds:
-            models["sparse"], scores["sparse"] = fitted_sparse(table, options, sample, self.stages)
-        if "lasso" in kinds:
-            with self.stages.stage("choosing terms by the lasso"):
-                by_lasso = sums.by_lasso()
-                models["lasso"], scores["lasso"] = self._polynomial(
-                    by_lasso, select_polynomial(by_lasso.search, options)
-                )
-        members: dict[str, Fitted] = {}
-        if "gp" in kinds:
-            processes = fitted_processes(table, options, sample, self.stages, warped="ensemble" in kinds)
-            unwarped = [fitted for fitted in processes.values() if isinstance(fitted[0], CubeGPRegressor)]
-            models["gp"], scores["gp"] = max(unwarped, key=_r2)
-            members |= processes
-        if "letters" in kinds:
-            models["letters"], scores["letters"] = fitted_letters(table, options, sample, self.stages)
-        if is_wanted(table, options, sample):
-            models["latent"], scores["latent"] = fitted_latent(table, options, sample, self.stages)
-        if "trees" in kinds:
-            trees = fitted_trees(table, options, sample, self.stages)
-            scores["trees"] = max(trees.values(), key=_r2)[1]
-            members |= trees
-        if "network" in kinds and (missing := missing_class(table, sample)):
-            if options.model == "network":
-                raise ValueError(f"{missing}: leave them out, or choose model low-degree.")
-            reason = missing
-        elif "network" in kinds:
-            with self.stages.stage("looking at networks"):
-                best = None if options.model == "network" else best_of_fold(selected, scores, 0)
-                enough = None if best is None else promising_r2(best)
-                look = first_look(table, options, sample, enough)
-            if enough is None or look.r2 > enough:
-                fitted = fitted_networks(table, options, sample, look, self.stages)
-                models["network"], scores["network"] = fitted
-                reason = reason if best is None else ""
-            else:
-                reason = (
-                    f"a quick look at a sparsely activated network had R² {look.r2:.3f} on the first fold, where the "
-                    f"best other model has {best:.3f}"
-                )
-        if "ensemble" in kinds:
-            for kind in ("sparse", "lasso", "latent", "network"):
-                if kind in models:
-                    members[kind] = models[kind], scores[kind]
-            members["low-degree"] = self._polynomial(sums, selected)
-            with self.stages.stage("weighting models"):
-                found = weighted_models(members, sample)
-            models["ensemble"], scores["ensemble"] = found
-        return models, scores, reason
-
-    def _polynomial(self, sums: FoldSums, selected: Selected) -> Fitted:
-        """The polynomial that cross-validation has chosen, and its held-out scores, of a sample of many rows."""
-        X, y, folds = sums.sample.at_most(MOST_OF_PROCESSES)
-        weights = sums.sample.weights[sums.sample.smallest(MOST_OF_PROCESSES)] if self.options.weighted else None
-        polynomials = sums.models(selected.degree, selected.alpha, domain_of(self.table, self.options))
-        actual = as_numbers(self.table.encoding.targets[0], y).reshape(len(y), -1)
-        return polynomials.whole, HeldOutScores(actual, polynomials.held_out(X, folds), folds, weights=weights)
+    def _others(self, sums: FoldSums, selected: Selected) -> FitRun:
+        """Models of other kinds than polynomials, and their held-out scores."""
+        kinds, reason = kinds_to_try(Facts(self.table, self.options, sums.n_rows))
+        run = FitRun(self.table, self.options, self.stages, self.checkpoint, sums, selected, kinds, reason)
+        for kind in kinds:
+            if (fitted := KINDS[kind].fit(run)) is not None:
+                run.fitted[kind] = fitted
+        return run
 
     def _sums(self, on_rows: OnRows) -> FoldSums:
         """The sums of every row, by fold, and a sample of the rows, to which models of other kinds are fitted."""
         table, options = self.table, self.options
         most = MAX_HELD_OUT
-        if models_to_try(table, options, MOST_ROWS)[0]:
+        if kinds_to_try(Facts(table, options, MOST_ROWS))[0]:
             most = MOST_ROWS if options.model == "network" else MAX_SAMPLE
             most = max(options.folds, min(most, MAX_NUMBERS // len(table.feature_names)))
         sample = RowSample(most, options.folds, options.random_state)
@@ -261,16 +166,6 @@ class FitSteps:
             targets = explained(targets, model, table.encoding, X)
         return model, held_out, targets
 
-    def _with_terms(
-        self, targets: tuple[TargetResult, ...], sums: FoldSums, selected: Selected
-    ) -> tuple[TargetResult, ...]:
-        """The targets with the terms of the best polynomial, which a network lacks."""
-        polynomial = self._low_degree(sums, selected)[2]
-        return tuple(
-            replace(target, weights=other.weights, terms=other.terms, influences=other.influences)
-            for target, other in zip(targets, polynomial, strict=True)
-        )
-
     def _r2(self, candidate: CVCandidate) -> list[FoldScores]:
         """Scores for each target; classes share the mean over their indicators."""
         if self._is_classes:
@@ -280,8 +175,3 @@ class FitSteps:
     @property
     def _is_classes(self) -> bool:
         return isinstance(self.table.encoding.targets[0], Classes)
-
-
-def _r2(fitted: Fitted) -> float:
-    """Mean held-out R2."""
-    return fitted[1].mean_r2.mean

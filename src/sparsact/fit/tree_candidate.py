@@ -12,12 +12,12 @@ from sklearn.base import clone
 from sparsact.datasets import Table
 from sparsact.fit.explain import function_names
 from sparsact.fit.held_out import HeldOutScores
+from sparsact.fit.kind import MOST_ROWS, CandidateKind, FitRun, Fitted, mean_r2
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample, as_numbers
 from sparsact.kernels.threads import in_threads
 
-MOST_ROWS = 30_000
 MOST_NUMBERS = 1 << 22  # rows times columns times functions
 LEAVES = (8, 16)  # of a tree: the sizes that are compared
 TREES, LEARNING_RATE, LEAST_ROWS = 150, 0.1, 2
@@ -84,3 +84,15 @@ def _boosted(X: NDArray[Any], y: NDArray[np.float64], leaves: int, seed: int) ->
         random_state=seed,
     )
     return [clone(trees).fit(X, of_function) for of_function in y.T]
+
+
+class TreesCandidate(CandidateKind):
+    """Boosted trees, which are never the choice."""
+
+    kind, name = "trees", "boosted trees, for comparison"
+
+    def fit(self, run: FitRun) -> Fitted:
+        """The trees of the best size."""
+        trees = fitted_trees(*run.parts)
+        run.members |= trees
+        return max(trees.values(), key=mean_r2)
