@@ -10,6 +10,7 @@ from sparsact.hypercube import points
 from sparsact.learners.cube_gp import all_rows
 from sparsact.learners.cube_gp.hyperparameters import NOISE_FLOOR, HyperparameterPosterior, prior_of
 from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood, log_marginal_likelihood_gradient
+from sparsact.learners.cube_gp.posterior import is_direct
 from sparsact.learners.cube_gp.rows import DistinctRows
 
 N = 6
@@ -24,18 +25,26 @@ def some_rows(m):
 
 @pytest.mark.parametrize("name", ["product", "degree", "degree_site_pair + product"])
 @pytest.mark.parametrize("known", [None, 0.3])
-def test_the_gradient_is_that_of_the_likelihood(name, known):
+@pytest.mark.parametrize("direct", [False, True])
+def test_the_gradient_is_that_of_the_likelihood(name, known, direct, monkeypatch):
     """Probes that are the unit vectors, times the root of their number, have the exact trace."""
+    monkeypatch.setattr(all_rows, "is_direct", lambda *_: direct)
+    monkeypatch.setattr(all_rows, "_TOLERANCE", 1e-12)
     m = 29
     rows, prior = some_rows(m), prior_of(name, N)
     found = HyperparameterPosterior(prior, rows, known, prior.mean)
-    all_rows._TOLERANCE, before = 1e-12, all_rows._TOLERANCE
     gradient = all_rows._gradient(found, rows, np.sqrt(m) * np.eye(m))
-    all_rows._TOLERANCE = before
     best = found.best
     _, by_kernel, by_noise = log_marginal_likelihood_gradient(best.kernel, best.noise_variance, rows)
     by_log_noise = by_noise * (best.noise_variance - NOISE_FLOOR) if known is None else 0.0
     np.testing.assert_allclose(gradient, np.append(by_kernel, by_log_noise), rtol=1e-7, atol=1e-8)
+
+
+def test_factors_are_made_where_they_take_less_time():
+    """Of few rows, and of up to 4,096 if the cube is so large that a step of conjugate gradients takes longer."""
+    assert is_direct(1_024, 5) and not is_direct(1_025, 5)
+    assert is_direct(2_048, 16) and not is_direct(4_000, 16)
+    assert is_direct(4_096, 20) and not is_direct(4_097, 20)
 
 
 def test_the_information_of_the_whole_cube_is_exact():

@@ -1,6 +1,6 @@
 r"""Hyperparameters from all rows: Fisher scoring with derivatives from conjugate gradients and random probes.
 
-With probes z of random signs, :math:`u = A^{-1} z` and the transform H, the traces in the derivatives of
+Where a Cholesky factor takes less time, derivatives are exact. With probes z of random signs, :math:`u = A^{-1} z` and the transform H, the traces in the derivatives of
 :mod:`.likelihood` are means of :math:`(H u)_S (H z)_S`. For the Fisher information A is taken to have the eigenvalues
 :math:`m p_S + e`, as if the m rows filled the cube evenly; e is the noise and what m rows leave open elsewhere,
 
@@ -19,8 +19,8 @@ from sparsact.fourier import walsh_hadamard
 from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.cube_gp.conjugate_gradients import CubeSystem
 from sparsact.learners.cube_gp.hyperparameters import NOISE_FLOOR, HyperparameterPosterior, Hyperparameters
-from sparsact.learners.cube_gp.likelihood import repeats_log_likelihood
-from sparsact.learners.cube_gp.posterior import CubePosterior
+from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood_gradient, repeats_log_likelihood
+from sparsact.learners.cube_gp.posterior import CubePosterior, is_direct
 from sparsact.learners.cube_gp.rows import DistinctRows
 
 _PROBES = 8
@@ -96,6 +96,9 @@ def out_of_fold_error(tried: Hyperparameters, rows: DistinctRows, fold: NDArray[
 def _gradient(found: HyperparameterPosterior, rows: DistinctRows, probes: Array) -> Array:
     """Gradient of the log marginal likelihood by all parameters."""
     kernel, noise = found.best.kernel, found.best.noise_variance
+    if is_direct(len(rows), kernel.n):
+        _, by_kernel, by_noise = log_marginal_likelihood_gradient(kernel, noise, rows)
+        return np.append(by_kernel, by_noise * _by_log_noise(found))
     system = CubeSystem(kernel.spectrum, rows.codes, noise / rows.weights)
     targets = np.concatenate([rows.y[None], probes])
     solved, _ = system.solve(targets, _TOLERANCE)

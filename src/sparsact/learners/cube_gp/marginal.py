@@ -109,7 +109,7 @@ class MarginalPosterior:
         return normal if rank > len(errors) else max(normal, float(errors[rank - 1]))
 
     def variances(self, bits: Array) -> Array:
-        """Variances at points of bits (m', n): exact up to 1,024 distinct rows, else from draws."""
+        """Variances at points of bits (m', n): exact where rows are few, else from draws."""
         if not self.best.is_direct:
             return self._estimated_variances[1][codes_of(bits)]
         centre = self.best.values(bits)
@@ -127,7 +127,7 @@ class MarginalPosterior:
 
     @cached_property
     def coefficient_variances(self) -> Array:
-        """Variances of all coefficients, (2**n,), n up to 20: exact up to 1,024 distinct rows, else from draws."""
+        """Variances of all coefficients, (2**n,), n up to 20: exact where rows are few, else from draws."""
         if not self.best.is_direct:
             return self._estimated_variances[0]
         variances = np.zeros(2**self.best.kernel.n)

@@ -32,7 +32,8 @@ from sparsact.learners.cube_gp.kernel import CubeKernel, codes_of
 from sparsact.learners.cube_gp.likelihood import Cholesky, covariance_matrix, difference_sums
 from sparsact.learners.cube_gp.rows import DistinctRows
 
-DIRECT_ROWS = 1_024  # distinct rows up to which a Cholesky factor is made where there is a choice
+DIRECT_ROWS, MOST_DIRECT_ROWS = 1_024, 4_096  # up to which a Cholesky factor is made where there is a choice
+DIRECT_WORK = 16_000.0  # of the second: cube of the rows over n 2**n, with about a hundred steps to a solution
 TOLERANCE, DRAW_TOLERANCE = 1e-8, 1e-4  # of residuals, for means and for draws
 _NUMBERS_AT_ONCE = 1 << 19
 _POINTS_AT_ONCE = 1 << 10
@@ -152,7 +153,7 @@ class CubePosterior(Posterior):
     @property
     def is_direct(self) -> bool:
         """Whether a Cholesky factor is made."""
-        return len(self.rows) <= DIRECT_ROWS
+        return is_direct(len(self.rows), self.kernel.n)
 
     def variances(self, bits: Array) -> Array:
         """Variances at points of bits (m', n)."""
@@ -201,6 +202,11 @@ class CubePosterior(Posterior):
     def system(self) -> CubeSystem:
         """The covariance matrix of the rows, by transforms."""
         return CubeSystem(self.kernel.spectrum, self.rows.codes, self.noise_variance / self.rows.weights)
+
+
+def is_direct(n_rows: int, n: int) -> bool:
+    """Whether a Cholesky factor of distinct rows takes less time than conjugate gradients on all 2**n points."""
+    return n_rows <= DIRECT_ROWS or (n_rows <= MOST_DIRECT_ROWS and n_rows**3 <= DIRECT_WORK * n * 2**n)
 
 
 def posterior_of(
