@@ -100,8 +100,9 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
 
     Up to 1,024 distinct rows, and up to 4,096 of many columns, a Cholesky factor gives mean and variances exactly.
     Beyond, for up to 20 columns, conjugate gradients solve; a step is two transforms of :math:`n 2^n` additions. Then
-    variances are estimated from 520 draws of the posterior, which leaves deviations a standard error of 3 %. More than 20 columns need a matrix of
-    all distinct rows and a product kernel or one of degrees; a ValueError says so if memory does not suffice.
+    variances are estimated from 520 draws of the posterior, which leaves deviations a standard error of 3 %. More than
+    20 columns need a matrix of all distinct rows and a product kernel or one of degrees; a ValueError says so if memory
+    does not suffice.
 
     Means are those of the most probable kernel and noise. Deviations and intervals average over 20 draws of both, from
     Laplace's approximation of their posterior, unless ``optimizer`` is None. They are computed when first asked for.
