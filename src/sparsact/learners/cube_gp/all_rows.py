@@ -1,8 +1,9 @@
 r"""Hyperparameters from all rows: Fisher scoring with derivatives from conjugate gradients and random probes.
 
 Where a Cholesky factor takes less time, derivatives are exact. With probes z of random signs, :math:`u = A^{-1} z` and
-the transform H, the traces in the derivatives of :mod:`.likelihood` are means of :math:`(H u)_S (H z)_S`. For the Fisher information A is taken to have the eigenvalues
-:math:`m p_S + e`, as if the m rows filled the cube evenly; e is the noise and what m rows leave open elsewhere,
+the transform H, the traces in the derivatives of :mod:`.likelihood` are means of :math:`(H u)_S (H z)_S`. For the
+Fisher information A is taken to have the eigenvalues :math:`m p_S + e`, as if the m rows filled the cube evenly; e is
+the noise and what m rows leave open elsewhere,
 
 .. math:: e = \sigma^2 + \Big(1 - \frac{m}{2^n}\Big) \sum_S \frac{p_S\, e}{m p_S + e}.
 """
