@@ -18,6 +18,7 @@ from scipy.spatial import cKDTree
 from sparsact.kernels import bucket_statistics, bucket_values, hashing
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.compiled import Combination, CompiledModel, CompiledTable
+from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array, Layout
 from sparsact.statistics.statistic import Batch
 
@@ -143,6 +144,10 @@ def compiled_model(table: BucketTable, solution: BucketSolution) -> CompiledMode
     return CompiledModel(layout.level, layout.hashes.centre, layout.trend, (last,))
 
 
+class MissingValueError(ValueError):
+    """A row that has to be encoded first."""
+
+
 class TablePredictor:
     """Values of a fitted LSH model at single points or at rows, as fast as the table allows.
 
@@ -158,8 +163,10 @@ class TablePredictor:
     True
     """
 
-    def __init__(self, table: BucketTable, solution: BucketSolution, fallback: str, single: bool) -> None:
-        self.table, self.solution = table, solution
+    def __init__(
+        self, table: BucketTable, solution: BucketSolution, fallback: str, single: bool, inputs: InputRules
+    ) -> None:
+        self.table, self.solution, self.inputs = table, solution, inputs
         self.fallback, self._single = fallback, single
         self._layout = table.layout
         self.compiled = compiled_model(table, solution)
@@ -172,17 +179,30 @@ class TablePredictor:
     def __call__(self, x: ArrayLike) -> Any:
         """Value at a point (d,), a float or (targets,); or at rows (m, d), an array of (m,) or (m, targets)."""
         rows = np.ascontiguousarray(x, dtype=np.float64)
-        d = self._layout.n_columns
+        d = self.inputs.n_columns
         if rows.shape[-1:] != (d,) or rows.ndim > 2:
             raise ValueError(f"a query has {d} numbers, or is an array of such rows; got shape {rows.shape}.")
         single = rows.ndim == 1
-        values = self.values(rows[None] if single else rows)
-        # A row that is not finite has no finite value: the linear trend multiplies each of its numbers.
-        if not (isfinite(values[0, 0]) if single else np.isfinite(values[:, 0]).all()):
-            _check_finite(rows)
+        if not self.inputs.is_plain:
+            rows = self._encoded(rows)
+        try:
+            values = self.values(rows[None] if single else rows)
+            # A row that is not finite has no finite value: the linear trend multiplies each of its numbers.
+            if not (isfinite(values[0, 0]) if single else np.isfinite(values[:, 0]).all()):
+                _check_finite(rows)
+        except MissingValueError:
+            rows = self._encoded(rows)
+            values = self.values(rows[None] if single else rows)
         if single:
             return values[0, 0] if self._single else values[0]
         return values[:, 0] if self._single else values
+
+    def _encoded(self, rows: Array) -> Array:
+        """Rows, or one, without missing values."""
+        if np.isinf(rows).any():
+            raise ValueError("a query must be finite, but for NaN, a missing value; it holds an infinity.")
+        encoded = self.inputs.encode(np.atleast_2d(rows))
+        return encoded[0] if rows.ndim == 1 else encoded
 
     def values(self, X: Array, n_threads: int = 1) -> Array:
         """Values (m, targets) at rows that have been checked."""
@@ -233,4 +253,4 @@ class TablePredictor:
 
 def _check_finite(rows: Array) -> None:
     if not np.isfinite(rows).all():
-        raise ValueError("a query must be finite; it holds NaN or an infinity.")
+        raise MissingValueError("a query must be finite here; it holds NaN or an infinity.")
