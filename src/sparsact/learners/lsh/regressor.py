@@ -10,12 +10,15 @@ from scipy.special import ndtri
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.lsh.checked_inputs import MAX_SIZE, MIN_SIZE
+from sparsact.learners.lsh.drift import Drift, drift_of
 from sparsact.learners.lsh.estimator import LSHModel
 from sparsact.saving.schema import as_bool
 from sparsact.statistics.statistic import Batch
-from sparsact.transaction import transaction
+from sparsact.transaction import lock_of, transaction
+from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import checked_probability
 
 
@@ -131,6 +134,40 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         reach = ndtri((1 + confidence) / 2) * self._predictor.deviations(rows, threads(self.n_jobs))
         intervals = np.stack([values - reach, values + reach], axis=-1)
         return intervals[:, 0] if self._single else intervals
+
+    def drift(self, X: ArrayLike, y: ArrayLike | None = None) -> Drift:
+        """Whether rows come from where the rows of the model came from; with targets, also whether it is still right.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+            A batch of at least 20 rows that the model has not learned.
+        y : array-like of shape (m,) or (m, targets), optional
+            Their targets.
+
+        Returns
+        -------
+        drift : Drift
+            Numbers with p-values; ``print(drift)`` is a line for a log.
+        """
+        check_is_fitted(self)
+        rows = self._queries(X)
+        residuals = None
+        if y is not None:
+            predicted = self._predictor.values(rows, threads(self.n_jobs))
+            targets = checked_reals(y, "`y`")
+            targets = targets[:, None] if targets.ndim == 1 else targets
+            if targets.shape != predicted.shape or not np.isfinite(predicted).all():
+                raise ValueError(
+                    f"`y` has shape {targets.shape}; drift needs {predicted.shape}, all predicted by numbers."
+                )
+            residuals = targets - predicted
+        with lock_of(self):
+            found = hashing.places(rows, self.table_.layout.hashes)
+            ids = self.table_.index.find(found.keys).astype(np.int64)
+            present = self.table_.counts > 0
+            ids = np.where((ids >= 0) & present[ids], np.cumsum(present)[ids] - 1, -1)
+            return drift_of(ids, self.table_.counts[present], self.table_.positions()[present], residuals)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
