@@ -69,9 +69,8 @@ BENCHMARKS = {
         ("planted", ()),
         ("top_k", ("torch",)),
         ("dsm", ("torch",)),
-        ("lsh_regression", ("torch",)),
+        ("regression", ("lightgbm",)),
         ("lsh_slopes", ()),
-        ("lsh_tables", ()),
         ("scaling", ("dask", "distributed")),
         ("busy", ()),
     )

@@ -1,116 +1,241 @@
-"""Opponents of the LSH models: neighbours, forests, boosting, local lines and a network, each ready to be fitted."""
+"""Rivals of the LSH models, each tuned as its users tune it: a choice at a time, by held-out training rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.decomposition import PCA
-from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
-from sklearn.linear_model import LinearRegression
+from scipy.interpolate import RBFInterpolator
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsRegressor
+from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 
-Array = NDArray[np.float64]
-NEIGHBOURS, EXTRA_TREES, BOOSTING = "8-NN", "ExtraTrees", "HistGradientBoosting"
-LOCAL_LINES, NETWORK = "local lines", "MLP"
+from sparsact import LSHRegressor
+
+Array = NDArray[Any]
+Settings = dict[str, Any]
+Choices = Mapping[str, Sequence[Any]]  # the first of each is where the search begins
+UPDATES = 15_000  # of a network
+TREES, RATE, ROUNDS, PATIENCE = 150, 0.1, 1_000, 50
+MOST_TUNED = 10_000  # rows that a search learns from
 
 
-class LocalLines(RegressorMixin, BaseEstimator):
-    """A weighted line through the nearest rows, found by a kd-tree: tricube weights, a slight ridge."""
+@dataclass(frozen=True)
+class FittedRegressor:
+    """What predicts: rows at once, a row, and the object that has to be kept for it; and the rounds of a booster."""
 
-    def __init__(self, n_neighbours: int = 16, ridge: float = 1e-3) -> None:
-        self.n_neighbours = n_neighbours
-        self.ridge = ridge
+    predict: Callable[[Array], Array]
+    one: Callable[[Array], Any]
+    kept: Any
+    rounds: int = 0
 
-    def fit(self, X: Array, y: Array) -> LocalLines:
-        """Build the tree."""
-        self.tree_, self.X_, self.y_ = cKDTree(X), X, y
-        return self
-
-    def predict(self, X: Array) -> Array:
-        """Values of the lines at their own points."""
-        found: tuple[Any, Any] = self.tree_.query(X, self.n_neighbours)
-        distances, near = found
-        reach = 1.05 * distances[:, -1:] + 1e-300
-        weights = (1 - (distances / reach) ** 3) ** 3
-        weights /= weights.sum(axis=1, keepdims=True)
-        steps, values = (self.X_[near] - X[:, None]) / reach[:, :, None], self.y_[near]
-        centre, level = np.einsum("mk,mkd->md", weights, steps), np.einsum("mk,mk->m", weights, values)
-        steps = steps - centre[:, None]
-        weighted = steps * weights[:, :, None]
-        gram = np.einsum("mkd,mke->mde", weighted, steps) + self.ridge * np.eye(X.shape[1])
-        slopes = np.linalg.solve(gram, np.einsum("mkd,mk->md", weighted, values - level[:, None])[:, :, None])[:, :, 0]
-        return level - (slopes * centre).sum(axis=1)
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the object, pickled."""
+        return len(pickle.dumps(self.kept, protocol=5))
 
 
-class Network(RegressorMixin, BaseEstimator):
-    """A ReLU network d-256-256-1 in float32, by Adam with a one-cycle schedule, on standard columns and targets."""
-
-    def __init__(self, epochs: int = 40, batch: int = 256, rate: float = 4e-3, seed: int = 0) -> None:
-        self.epochs = epochs
-        self.batch = batch
-        self.rate = rate
-        self.seed = seed
-
-    def fit(self, X: Array, y: Array) -> Network:
-        """Train it."""
-        import torch
-
-        torch.manual_seed(self.seed)
-        self.centre_, self.scale_ = X.mean(axis=0), X.std(axis=0) + 1e-12
-        self.level_, self.unit_ = y.mean(), y.std()
-        rows, targets = self._rows(X), torch.tensor((y - self.level_) / self.unit_, dtype=torch.float32)[:, None]
-        layer, relu = torch.nn.Linear, torch.nn.ReLU
-        self.net_ = torch.nn.Sequential(layer(X.shape[1], 256), relu(), layer(256, 256), relu(), layer(256, 1))
-        adam = torch.optim.Adam(self.net_.parameters())
-        steps = -(-len(X) // self.batch) * self.epochs
-        cycle = torch.optim.lr_scheduler.OneCycleLR(adam, self.rate, total_steps=steps)
-        for _ in range(self.epochs):
-            for part in torch.randperm(len(X)).split(self.batch):
-                adam.zero_grad()
-                torch.nn.functional.mse_loss(self.net_(rows[part]), targets[part]).backward()
-                adam.step()
-                cycle.step()
-        return self
-
-    def predict(self, X: Array) -> Array:
-        """Values, all rows in one go."""
-        import torch
-
-        with torch.inference_mode():
-            return self.net_(self._rows(X))[:, 0].numpy().astype(np.float64) * self.unit_ + self.level_
-
-    def _rows(self, X: Array) -> Any:
-        import torch
-
-        return torch.from_numpy(((X - self.centre_) / self.scale_).astype(np.float32))
+Fit = Callable[..., FittedRegressor]  # (settings, X, y)
 
 
-def neighbours(n_components: int | None, k: int = 8) -> Any:
-    """k-NN with weights by distance, on a kd-tree after PCA."""
-    return _after_pca(n_components, KNeighborsRegressor(k, weights="distance", algorithm="kd_tree"))
+@dataclass(frozen=True)
+class Rival:
+    """How a kind of model is tuned and fitted."""
+
+    fit: Fit
+    choices: Choices
+    module: str = "sklearn"
+    boosts: bool = False
+    shortened: Settings = field(default_factory=dict)  # what holds in the search alone
+
+    def tune(self, X: Array, y: Array) -> Settings:
+        """Best settings on held-out rows, a choice at a time.
+
+        A booster's rounds are found on all rows, at a third of the rate of the search.
+        """
+        best = {name: values[0] for name, values in self.choices.items()}
+        errors: dict[str, tuple[float, Settings]] = {}
+        for name, values in self.choices.items():
+            for value in values if len(values) > 1 else ():
+                tried = best | {name: value}
+                errors.setdefault(str(tried), (self._error(tried | self.shortened, X, y, MOST_TUNED)[0], tried))
+            best = min(errors.values(), key=lambda found: found[0])[1] if errors else best
+        if not self.boosts:
+            return best
+        slow = best | {"learning_rate": RATE / 3, "rounds": 5 * ROUNDS}
+        return slow | {"rounds": self._error(slow, X, y)[1]}
+
+    def _error(self, settings: Settings, X: Array, y: Array, most: int | None = None) -> tuple[float, int]:
+        errors, rounds = [], []
+        for train, held in held_out(len(X)):
+            train = train[:most]
+            new = (X[held], y[held])
+            try:
+                model = self.fit(settings, X[train], y[train], *[new] * self.boosts)
+                errors.append(float(np.mean((model.predict(new[0]) - new[1]) ** 2)))
+            except np.linalg.LinAlgError:  # neighbours that lie in fewer dimensions than their polynomial
+                return np.inf, 0
+            rounds.append(model.rounds)
+        return float(np.mean(errors)), int(np.mean(rounds))
 
 
-def others(n_components: int | None, n_neighbours: int, seed: int, *, quick: bool) -> dict[str, Callable[[], Any]]:
-    """Makers of the other opponents; trees and lines are favoured by the same PCA, the network sees all columns."""
-    n_trees, n_rounds, epochs = (10, 30, 3) if quick else (100, 600, 40)
-    return {
-        EXTRA_TREES: lambda: _after_pca(n_components, ExtraTreesRegressor(n_trees, random_state=seed, n_jobs=1)),
-        BOOSTING: lambda: _after_pca(n_components, HistGradientBoostingRegressor(max_iter=n_rounds, random_state=seed)),
-        LOCAL_LINES: lambda: _after_pca(n_components, LocalLines(n_neighbours)),
-        NETWORK: lambda: Network(epochs, seed=seed),
-    }
+def held_out(m: int) -> list[tuple[Array, Array]]:
+    """Five folds of up to 5,000 rows; of more, one that holds a fifth out, 4,000 at most."""
+    if m <= 5_000:
+        return list(KFold(5, shuffle=True, random_state=0).split(np.empty((m, 1))))
+    order = np.random.default_rng(0).permutation(m)
+    n_held = min(m // 5, 4_000)
+    return [(order[n_held:], order[:n_held])]
 
 
-def linear_error(train: tuple[Array, Array], test: tuple[Array, Array]) -> float:
-    """Mean squared error on test rows of the best linear predictor of the training rows."""
-    return float(np.mean((LinearRegression().fit(*train).predict(test[0]) - test[1]) ** 2))
+def ours(settings: Settings, X: Array, y: Array) -> FittedRegressor:
+    """The library's own, which tunes itself; its single queries by ``predictor()``."""
+    model = LSHRegressor(**settings, random_state=0).fit(X, y)
+    return FittedRegressor(model.predict, model.predictor(), model)
 
 
-def _after_pca(n_components: int | None, estimator: Any) -> Any:
-    return estimator if n_components is None else make_pipeline(PCA(n_components, random_state=0), estimator)
+def by_estimator(make: Callable[..., Any]) -> Fit:
+    """Fit of an estimator of scikit-learn's kind."""
+
+    def fit(settings: Settings, X: Array, y: Array) -> FittedRegressor:
+        model = make(**settings).fit(X, y)
+        return FittedRegressor(model.predict, lambda x: model.predict(x[None])[0], model)
+
+    return fit
+
+
+def lightgbm(settings: Settings, X: Array, y: Array, held: tuple[Array, Array] | None = None) -> FittedRegressor:
+    """LightGBM, with lines in its leaves where ``linear_tree`` is set."""
+    import lightgbm as lgb
+
+    given = {"learning_rate": RATE, "verbose": -1, "seed": 0, "num_threads": 1, "bagging_freq": 1, **settings}
+    rounds, rows = given.pop("rounds", ROUNDS), lgb.Dataset(X, y, params={"linear_tree": "linear_tree" in given})
+    stop: list[Any] = [lgb.early_stopping(PATIENCE, verbose=False)] if held else []
+    booster: Any = lgb.train(given, rows, rounds, [rows.create_valid(*held)] if held else [], callbacks=stop)
+    return FittedRegressor(booster.predict, lambda x: booster.predict(x[None])[0], booster, booster.best_iteration)
+
+
+def xgboost(settings: Settings, X: Array, y: Array, held: tuple[Array, Array] | None = None) -> FittedRegressor:
+    """XGBoost by histograms; its single queries in place, without a DMatrix."""
+    import xgboost as xgb
+
+    given = {"learning_rate": RATE, "nthread": 1, "seed": 0, "tree_method": "hist", **settings}
+    rounds, watched = given.pop("rounds", ROUNDS), [(xgb.DMatrix(*held), "held")] if held else []
+    stop = PATIENCE if held else None
+    booster = xgb.train(given, xgb.DMatrix(X, y), rounds, watched, early_stopping_rounds=stop, verbose_eval=False)
+    last = booster.best_iteration + 1 if held else rounds
+    return FittedRegressor(
+        lambda new: booster.inplace_predict(new, (0, last)),
+        lambda x: booster.inplace_predict(x[None])[0],
+        booster,
+        last,
+    )
+
+
+def catboost(settings: Settings, X: Array, y: Array, held: tuple[Array, Array] | None = None) -> FittedRegressor:
+    """CatBoost."""
+    import catboost as cb
+
+    given = {"learning_rate": RATE, "thread_count": 1, "random_seed": 0, "verbose": 0, "allow_writing_files": False}
+    given |= settings
+    rounds, stop = given.pop("rounds", ROUNDS), {"eval_set": held, "early_stopping_rounds": PATIENCE} if held else {}
+    model = cb.CatBoostRegressor(iterations=rounds, **given).fit(X, y, **stop)
+    return FittedRegressor(lambda new: model.predict(new, thread_count=1), model.predict, model, model.tree_count_)
+
+
+def radial(settings: Settings, X: Array, y: Array) -> FittedRegressor:
+    """RBFInterpolator on the nearest rows."""
+    X, first = np.unique(X, axis=0, return_index=True)
+    model = RBFInterpolator(X, y[first], **settings)
+    return FittedRegressor(model, lambda x: model(x[None])[0], (X, y[first]))
+
+
+def network(settings: Settings, X: Array, y: Array) -> FittedRegressor:
+    """Two hidden layers by Adam in single precision, with a rate that falls twice; single queries by NumPy alone."""
+    batch, given = min(256, len(X)), {name: settings[name] for name in ("activation", "alpha")}
+    model = MLPRegressor(
+        hidden_layer_sizes=2 * [settings["width"]],
+        batch_size=batch,
+        warm_start=True,
+        n_iter_no_change=10_000,
+        random_state=0,
+        **given,
+    )
+    epochs = min(400, settings.get("updates", UPDATES) * batch / len(X))
+    for rate, share in ((2e-3, 0.6), (4e-4, 0.25), (8e-5, 0.15)):
+        model.set_params(learning_rate_init=rate, max_iter=max(1, round(share * epochs)))
+        model.fit(X.astype(np.float32), y.astype(np.float32))
+    bend = np.tanh if settings["activation"] == "tanh" else lambda z: np.maximum(z, 0)
+    (first, second, last), (b, c, d) = model.coefs_, model.intercepts_
+
+    def one(x: Array) -> Any:
+        return (bend(bend(x.astype(np.float32) @ first + b) @ second + c) @ last + d)[0]
+
+    return FittedRegressor(lambda new: model.predict(new.astype(np.float32)), one, (model.coefs_, model.intercepts_))
+
+
+def nystroem(settings: Settings, X: Array, y: Array) -> FittedRegressor:
+    """Ridge regression on 1,000 landmarks of a Gaussian kernel."""
+    features = Nystroem(gamma=settings["width"] / X.shape[1], n_components=min(1_000, len(X)), random_state=0)
+    model = make_pipeline(features, Ridge(settings["alpha"])).fit(X, y)
+    return FittedRegressor(model.predict, lambda x: model.predict(x[None])[0], model)
+
+
+def extra_trees(**settings: Any) -> Any:
+    """Extremely randomised trees, on one core."""
+    return ExtraTreesRegressor(TREES, random_state=0, n_jobs=1, **settings)
+
+
+def neighbours(**settings: Any) -> Any:
+    """Nearest neighbours, on one core."""
+    return KNeighborsRegressor(**settings, n_jobs=1)
+
+
+OURS, OURS_TREES = "LSHRegressor", "LSHRegressor, base trees"
+RADIAL, NETWORK = "RBFInterpolator", "MLP"
+BOOSTING = ("LightGBM", "LightGBM, linear leaves", "XGBoost", "CatBoost")
+LEAVES: Choices = {"num_leaves": [31, 15, 63, 127], "min_child_samples": [20, 5], "colsample_bytree": [1.0, 0.7]}
+SAMPLED: Choices = {"subsample": [1.0, 0.8]}
+LINEAR: Choices = {"linear_tree": [True], "num_leaves": [15, 7, 31, 63], "linear_lambda": [0.1, 1e-3, 10.0]}
+RIVALS = {
+    "k-NN": Rival(by_estimator(neighbours), {"n_neighbors": [8, 4, 16], "weights": ["distance"], "p": [2, 1]}),
+    RADIAL: Rival(
+        radial,
+        {
+            "kernel": ["thin_plate_spline", "linear", "cubic"],
+            "smoothing": [1e-6, 1e-3, 1e-1, 10.0],
+            "degree": [0, 1],
+            "neighbors": [50, 25, 100],
+        },
+    ),
+    "Nystroem ridge": Rival(nystroem, {"width": [1.0, 0.1, 0.3, 4.0, 20.0], "alpha": [1e-2, 1e-4, 1e-6, 1.0]}),
+    BOOSTING[0]: Rival(lightgbm, {**LEAVES, **SAMPLED}, "lightgbm", boosts=True),
+    BOOSTING[1]: Rival(lightgbm, LINEAR, "lightgbm", boosts=True),
+    BOOSTING[2]: Rival(
+        xgboost,
+        {"max_depth": [6, 4, 8], "min_child_weight": [1, 8], "colsample_bytree": [1.0, 0.7], **SAMPLED},
+        "xgboost",
+        boosts=True,
+    ),
+    BOOSTING[3]: Rival(catboost, {"depth": [6, 4, 8]}, "catboost", boosts=True),
+    "ExtraTrees": Rival(by_estimator(extra_trees), {"max_features": [1.0, 0.5], "min_samples_leaf": [1, 3]}),
+    NETWORK: Rival(
+        network,
+        {"activation": ["relu", "tanh"], "width": [256, 64], "alpha": [1e-4, 1e-2]},
+        shortened={"updates": 4_000},
+    ),
+}
+SIDES = {OURS: Rival(ours, {}), **RIVALS}
+if "base" in signature(LSHRegressor).parameters:
+    SIDES[OURS_TREES] = Rival(ours, {"base": ["trees"]})
+SIDES = {name: rival for name, rival in SIDES.items() if find_spec(rival.module)}

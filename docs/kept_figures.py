@@ -7,23 +7,11 @@ from pathlib import Path
 from benchmarks.table import lines, newest
 
 ROWS = Path(__file__).parents[1] / "results" / "benchmarks.jsonl"
-CUBE, POL, KIN = "f on a 4-dim subspace of R^64, m=65,536", "pol, 15,000 x 26", "kin40k, 40,000 x 8"
-ELEVATORS, FIT, TRAINED = "elevators, 16,599 x 18", "n=20 d=3 m=100,000", "4 layers of 512, 4096 units, 3.2% active"
+FIT, TRAINED = "n=20 d=3 m=100,000", "4 layers of 512, 4096 units, 3.2% active"
 PARITY = "parity of 4 among 12, m = 1,000"
 
 # What a page writes between bars, to the row that it stands for and how it is printed.
 FIGURES: dict[str, tuple[str, str, str]] = {
-    "kin40k ours": (KIN, "LSHRegressor: RMSE", "{:.3f}"),
-    "kin40k boosting": (KIN, "HistGradientBoosting: RMSE", "{:.3f}"),
-    "kin40k 8-NN": (KIN, "8-NN: RMSE", "{:.3f}"),
-    "elevators ours": (ELEVATORS, "LSHRegressor: RMSE", "{:.3f}"),
-    "elevators boosting": (ELEVATORS, "HistGradientBoosting: RMSE", "{:.3f}"),
-    "pol ours": (POL, "LSHRegressor: RMSE", "{:.3f}"),
-    "pol boosting": (POL, "HistGradientBoosting: RMSE", "{:.3f}"),
-    "pol trees": (POL, "ExtraTrees: RMSE", "{:.3f}"),
-    "hidden 8-NN": (CUBE, "RMSE over that of 8-NN", "{:.2f}"),
-    "hidden others": (CUBE, "RMSE over the best other's", "{:.2f}"),
-    "hidden speed": (CUBE, "predictions/s over those of 8-NN", "{:.0f}"),
     "fit speed": (FIT, "fit, times as fast", "{:.0f}"),
     "fit memory": (FIT, "memory, share of theirs", "{:.0%}"),
     "planted ours": ("Index_4, m = 800", "ours: share below 1 %", "{:.0%}"),

@@ -21,7 +21,8 @@ from sparsact_papers.provenance import commit
 ROOT = Path(__file__).parents[1]
 ROWS = ROOT / "results" / "benchmarks.jsonl"
 PACKAGE = ROOT / "benchmarks"
-SHARED = {"__init__", "__main__", "registry", "running", "harness", "figures", "opponents", "regressors"}
+_PARTS = {"harness", "figures", "opponents", "regressors", "regression_tasks"}  # what benchmarks share
+SHARED = {"__init__", "__main__", "registry", "running"} | _PARTS
 
 
 run = partial(commands.run, main=main)

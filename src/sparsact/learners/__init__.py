@@ -7,6 +7,7 @@ from sparsact.learners.latent import LatentRegressor
 from sparsact.learners.letters import LettersRegressor
 from sparsact.learners.low_degree import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.learners.lsh import (
+    Drift,
     LSHClassifier,
     LSHRegressor,
     SupportEstimate,
@@ -27,6 +28,7 @@ __all__ = [
     "CubeGPRegressor",
     "CubeKernel",
     "DSMRegressor",
+    "Drift",
     "LSHClassifier",
     "LSHRegressor",
     "LatentRegressor",

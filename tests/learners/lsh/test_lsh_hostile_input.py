@@ -18,10 +18,11 @@ def test_what_is_not_finite(wrong):
     spoiled[5, 2] = target[5] = wrong
     weights = np.where(np.arange(len(X)) == 5, wrong, 1.0)
     before = state(learner)
-    calls = [lambda m: m.partial_fit(spoiled, Y), lambda m: m.partial_fit(X, target), lambda m: m.remove(spoiled, Y)]
+    calls = [lambda m: m.partial_fit(spoiled, Y), lambda m: m.remove(spoiled, Y)]
     calls += [lambda m: m.fit(spoiled, Y), lambda m: m.predict(spoiled), lambda m: m.apply(spoiled)]
-    calls += [lambda m: m.predict_interval(spoiled), lambda m: m.partial_fit(X, Y, weights)]
-    for call in calls:
+    calls += [lambda m: m.predict_interval(spoiled)]
+    of_targets = [lambda m: m.partial_fit(X, target), lambda m: m.partial_fit(X, Y, weights)]
+    for call in of_targets if np.isnan(wrong) else calls + of_targets:  # NaN in X is a missing value
         with pytest.raises(ValueError, match=r"NaN|infinity|Negative"):
             call(learner)
     assert same(before, state(learner))

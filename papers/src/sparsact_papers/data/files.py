@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sparsact.datasets.landscapes import data_file, data_folder
 
-TABLES = ("kin40k", "elevators", "pol")
+TABLES = ("kin40k", "elevators", "pol", "airfoil", "parkinsons", "bike")
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class TabularData:
 
 
 def load_tabular(name: str, folder: str | Path | None = None) -> TabularData:
-    """One of the tables ``"kin40k"``, ``"elevators"`` and ``"pol"``.
+    """One of six tables of measurements and simulations: ``"kin40k"``, ``"elevators"``, ``"pol"``, ``"airfoil"`` ...
 
     Parameters
     ----------

@@ -2,7 +2,8 @@
 
 from sparsact.learners.lsh.bucket_counts import SupportEstimate, estimate_support
 from sparsact.learners.lsh.classifier import LSHClassifier
+from sparsact.learners.lsh.drift import Drift
 from sparsact.learners.lsh.planner import TablePlan, plan_table
 from sparsact.learners.lsh.regressor import LSHRegressor
 
-__all__ = ["LSHClassifier", "LSHRegressor", "SupportEstimate", "TablePlan", "estimate_support", "plan_table"]
+__all__ = ["Drift", "LSHClassifier", "LSHRegressor", "SupportEstimate", "TablePlan", "estimate_support", "plan_table"]

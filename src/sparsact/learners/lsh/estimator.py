@@ -20,6 +20,8 @@ from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import blas_threads, threads
 from sparsact.learners.lsh.bucket_counts import unseen_mass
 from sparsact.learners.lsh.bucket_table import BucketTable
+from sparsact.learners.lsh.checked_inputs import CheckedInputs
+from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.predictor import TablePredictor, joint_solution, separate_solution
 from sparsact.learners.lsh.saving import SavedLSH
@@ -27,18 +29,15 @@ from sparsact.learners.lsh.tuning import LSHConfig, Trial, TunedLayout, choose
 from sparsact.routing.backend import hash_generator
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import lock_of, locked, transaction
-from sparsact.validation.arrays import aligned, check_row_weights
-from sparsact.validation.estimators import checked_rows, checked_sample_weight
 from sparsact.validation.former_names import renamed, renamed_attributes
 
 ENOUGH_FOR_LAYOUT = 2048  # rows; a stream that began with fewer keeps them till then
 _NUMBERS = ("n_hashes", "bucket_width", "alpha")
-MAX_SIZE, MIN_SIZE = 1e305, 1e-300  # of columns and targets; of the largest target
 
 
 @renamed_attributes(width_="bucket_width_")
 @renamed(width="bucket_width")
-class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
+class LSHModel(SavedLSH, CheckedInputs, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the LSH estimators; see :class:`LSHRegressor` for the parameters."""
 
     _needs_layout = True  # chosen from a sample before rows are summed
@@ -59,6 +58,7 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
         "directions": [StrOptions({"auto", "principal", "standard", "gradients"})],
         "combine": [StrOptions({"average", "joint"})],
         "min_count": [Interval(Integral, 1, None, closed="left")],
+        "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
         "n_jobs": [Integral, None],
     }
 
@@ -76,6 +76,7 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
         directions: str = "auto",
         combine: str = "average",
         min_count: int = 1,
+        categorical_features: Any = "from_dtype",
         n_jobs: int | None = None,
     ) -> None:
         self.n_tables = n_tables
@@ -89,6 +90,7 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
         self.directions = directions
         self.combine = combine
         self.min_count = min_count
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
 
     def _fork(self) -> Callable[[bool], None]:
@@ -99,8 +101,10 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
         self.table_ = twin
         return finish
 
-    def _begin(self, batch: Batch) -> None:
-        """Choose the layout from these rows, and hold none of them."""
+    def _begin(self, raw: Batch) -> None:
+        """Choose what becomes of missing values and categories, and the layout, from these rows, and hold none."""
+        self._inputs = InputRules.choose(raw.X, raw.y, raw.row_weights(), self.is_categorical_)
+        batch = self._encoded(raw)
         options: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(LSHConfig)}
         options |= {name: None for name in _NUMBERS if options[name] == "auto"}
         given = isinstance(self.random_state, Integral)
@@ -109,7 +113,8 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
         choice: TunedLayout = choose(batch.X, batch.y, batch.row_weights(), LSHConfig(**options), generator)
         self.bucket_width_, self.alpha_, self.directions_ = choice.bucket_width, choice.alpha, choice.directions
         self.trials_: tuple[Trial, ...] = choice.trials
-        self.column_shares_: Array = choice.column_shares
+        shares = np.bincount(self._inputs.sources, choice.column_shares, minlength=self.n_features_in_)
+        self.column_shares_: Array = shares.astype(np.float64)
         self.table_ = BucketTable(choice.layout)
         self._rows = []
         self._forget_solution()
@@ -144,12 +149,13 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
                 "the model remembers no rows, so none can be removed: it was saved with statistic=False, begun by "
                 "blank(remember_rows=False), or learned in parts; fit again, and save with statistic=True."
             )
-        batch = self._validated(X, y, sample_weight, reset=False).positive()
+        raw = self._validated(X, y, sample_weight, reset=False).positive()
+        batch = self._encoded(raw)
         self.table_.remove(batch)
         if self.combine == "joint":
             self._rows = [Batch.joined(self._rows).without(batch)]
         if self._first_rows:
-            self._first_rows = [Batch.joined(self._first_rows).without(batch)]
+            self._first_rows = [Batch.joined(self._first_rows).without(raw)]
         self._forget_solution()
 
     @transaction
@@ -189,21 +195,11 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
             first = [batch] if streaming and n_rows < ENOUGH_FOR_LAYOUT else []
             self._n_laid_out = n_rows
         self._first_rows = first
-        batch = batch.positive()
+        batch = self._encoded(batch.positive())
         self.table_.add(batch)
         if self.combine == "joint":
             self._rows = [*self._rows, batch]
         self._forget_solution()
-
-    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, **options: Any) -> tuple[Array, Any, Array]:
-        X, y = checked_rows(self, X, y, reset=reset, dtype=np.float64, order="C", **options)
-        weights = checked_sample_weight(sample_weight, X)
-        if reset and not (weights > 0).any():
-            raise ValueError("every row has weight zero; give some row a positive weight.")
-        if np.abs(X).max() > MAX_SIZE:
-            raise ValueError(f"`X` holds numbers beyond {MAX_SIZE:g}, whose differences may be none; scale it down.")
-        check_row_weights(weights)
-        return aligned(X), y, aligned(weights)
 
     def _check_mergeable(self, other: Any) -> None:
         if type(other) is not type(self):
@@ -216,6 +212,7 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
         mine, theirs = self.table_.layout, other.table_.layout
         differing = mine.differences(theirs) + ([] if names[0] == names[1] else ["names of columns"])
         differing += [] if self.combine == other.combine else ["combine"]
+        differing += [] if self._inputs.equals(other._inputs) else ["missing values or categories"]
         if differing:
             raise ValueError(
                 f"models with different {', '.join(differing)} cannot be merged; make both from one, by "
@@ -273,24 +270,12 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
                 solution = joint_solution(self.table_, Batch.joined(self._rows), self.alpha_, self.min_count)
             else:
                 solution = separate_solution(self.table_, self.alpha_, self.min_count)
-            self._compiled.append(TablePredictor(self.table_, solution, self.fallback, self._single))
+            self._compiled.append(TablePredictor(self.table_, solution, self.fallback, self._single, self._inputs))
         return self._compiled
 
     @property
     @abstractmethod
     def _single(self) -> bool: ...
-
-    def _queries(self, X: Any) -> Array:
-        """Rows to predict at; an array that is as it should be is not checked twice."""
-        if "table_" not in self.__dict__:
-            check_is_fitted(self)
-        plain = type(X) is np.ndarray and X.dtype.kind in "fiu" and X.ndim == 2
-        if plain and "feature_names_in_" not in self.__dict__ and len(X) > 0 and X.shape[1] == self.n_features_in_:
-            numbers = aligned(np.ascontiguousarray(X, dtype=np.float64))
-            if np.isfinite(numbers.sum()):
-                return numbers
-        rows: Array = aligned(checked_rows(self, X, reset=False, dtype=np.float64, order="C"))
-        return rows
 
     def _values(self, X: Any) -> Array:
         rows = self._queries(X)
@@ -318,7 +303,7 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
         """The model as it is now, for single queries: ``model.predictor()(x)``; later updates do not change it."""
         check_is_fitted(self)
         compiled = self._predictor
-        return TablePredictor(compiled.table.frozen(), compiled.solution, self.fallback, self._single)
+        return TablePredictor(compiled.table.frozen(), compiled.solution, self.fallback, self._single, self._inputs)
 
     @property
     def n_buckets_(self) -> int:

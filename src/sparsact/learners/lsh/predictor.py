@@ -17,6 +17,8 @@ from scipy.spatial import cKDTree
 
 from sparsact.kernels import bucket_statistics, bucket_values, hashing
 from sparsact.learners.lsh.bucket_table import BucketTable
+from sparsact.learners.lsh.compiled import Combination, CompiledModel, CompiledTable
+from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array, Layout
 from sparsact.statistics.statistic import Batch
 
@@ -132,6 +134,20 @@ def _usearch_index(points: NDArray[np.float32]) -> NearestIndex:
     ).reshape(len(Z))
 
 
+def compiled_model(table: BucketTable, solution: BucketSolution) -> CompiledModel:
+    """The function of the row that a table and its solution stand for."""
+    layout = table.layout
+    combine: Combination = "average" if solution.average else "sum"
+    last = CompiledTable(
+        layout.hashes, table.index.slots, layout.degree, solution.coefficients, solution.weights, combine
+    )
+    return CompiledModel(layout.level, layout.hashes.centre, layout.trend, (last,))
+
+
+class MissingValueError(ValueError):
+    """A row that has to be encoded first."""
+
+
 class TablePredictor:
     """Values of a fitted LSH model at single points or at rows, as fast as the table allows.
 
@@ -147,36 +163,50 @@ class TablePredictor:
     True
     """
 
-    def __init__(self, table: BucketTable, solution: BucketSolution, fallback: str, single: bool) -> None:
-        self.table, self.solution = table, solution
+    def __init__(
+        self, table: BucketTable, solution: BucketSolution, fallback: str, single: bool, inputs: InputRules
+    ) -> None:
+        self.table, self.solution, self.inputs = table, solution, inputs
         self.fallback, self._single = fallback, single
         self._layout = table.layout
+        self.compiled = compiled_model(table, solution)
         self._index: NearestIndex | None = None
-        self._kernel: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the compiled kernel and the index, which point into memory; they are made again when needed."""
-        return {**self.__dict__, "_kernel": None, "_index": None}
+        """Without the index, which points into memory; it is made again when needed."""
+        return {**self.__dict__, "_index": None}
 
     def __call__(self, x: ArrayLike) -> Any:
         """Value at a point (d,), a float or (targets,); or at rows (m, d), an array of (m,) or (m, targets)."""
         rows = np.ascontiguousarray(x, dtype=np.float64)
-        d = self._layout.n_columns
+        d = self.inputs.n_columns
         if rows.shape[-1:] != (d,) or rows.ndim > 2:
             raise ValueError(f"a query has {d} numbers, or is an array of such rows; got shape {rows.shape}.")
         single = rows.ndim == 1
-        values = self.values(rows[None] if single else rows)
-        # A row that is not finite has no finite value: the linear trend multiplies each of its numbers.
-        if not (isfinite(values[0, 0]) if single else np.isfinite(values[:, 0]).all()):
-            _check_finite(rows)
+        if not self.inputs.is_plain:
+            rows = self._encoded(rows)
+        try:
+            values = self.values(rows[None] if single else rows)
+            # A row that is not finite has no finite value: the linear trend multiplies each of its numbers.
+            if not (isfinite(values[0, 0]) if single else np.isfinite(values[:, 0]).all()):
+                _check_finite(rows)
+        except MissingValueError:
+            rows = self._encoded(rows)
+            values = self.values(rows[None] if single else rows)
         if single:
             return values[0, 0] if self._single else values[0]
         return values[:, 0] if self._single else values
 
+    def _encoded(self, rows: Array) -> Array:
+        """Rows, or one, without missing values."""
+        if np.isinf(rows).any():
+            raise ValueError("a query must be finite, but for NaN, a missing value; it holds an infinity.")
+        encoded = self.inputs.encode(np.atleast_2d(rows))
+        return encoded[0] if rows.ndim == 1 else encoded
+
     def values(self, X: Array, n_threads: int = 1) -> Array:
         """Values (m, targets) at rows that have been checked."""
-        values, behind = self._values_and_weights(X, n_threads)
-        values += self._layout.level
+        values, behind = self.compiled.values(X, n_threads)
         if behind[0] == 0 if len(behind) == 1 else not behind.all():
             missed = np.flatnonzero(behind == 0)
             values[missed] = self._of_missed(X[missed], missed, values[missed])
@@ -196,24 +226,7 @@ class TablePredictor:
 
     def behind(self, X: Array) -> Array:
         """Weight of the rows (m,) that stand behind each value, over all tables; 0 where every table misses."""
-        return self._values_and_weights(X, 1)[1]
-
-    def _values_and_weights(self, X: Array, n_threads: int) -> tuple[Array, Array]:
-        """Values without the level, and the weight behind each."""
-        if self._kernel is None:
-            layout, solution = self._layout, self.solution
-            self._kernel = bucket_values.predictor(
-                layout.hashes,
-                self.table.index.slots,
-                layout.degree,
-                solution.coefficients,
-                solution.weights,
-                layout.trend,
-                average=solution.average,
-            )
-        values, behind = np.empty((len(X), self._layout.n_targets)), np.empty(len(X))
-        self._kernel(X, values, behind, n_threads)
-        return values, behind
+        return self.compiled.values(X)[1]
 
     def _of_missed(self, X: Array, rows: NDArray[np.int64], lines: Array) -> Array:
         """Values of rows whose buckets are all empty; ``lines`` are those of level and trend."""
@@ -240,4 +253,4 @@ class TablePredictor:
 
 def _check_finite(rows: Array) -> None:
     if not np.isfinite(rows).all():
-        raise ValueError("a query must be finite; it holds NaN or an infinity.")
+        raise MissingValueError("a query must be finite here; it holds NaN or an infinity.")

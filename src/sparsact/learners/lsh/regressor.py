@@ -10,11 +10,15 @@ from scipy.special import ndtri
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import threads
-from sparsact.learners.lsh.estimator import MAX_SIZE, MIN_SIZE, LSHModel
+from sparsact.learners.lsh.checked_inputs import MAX_SIZE, MIN_SIZE
+from sparsact.learners.lsh.drift import Drift, drift_of
+from sparsact.learners.lsh.estimator import LSHModel
 from sparsact.saving.schema import as_bool
 from sparsact.statistics.statistic import Batch
-from sparsact.transaction import transaction
+from sparsact.transaction import lock_of, transaction
+from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import checked_probability
 
 
@@ -57,6 +61,10 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         ``"joint"`` fits all tables together by least squares and adds them up; it keeps the rows.
     min_count : int, default=1
         Buckets of fewer rows count as empty (Theorem C.1 keeps those of a least volume only).
+    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
+        Columns of categories: names, numbers or a mask; ``"from_dtype"``: those of a categorical type in a data frame.
+        Up to 8 categories get a column of zeros and ones each; more stand as their mean targets, drawn to the mean of
+        all. A category that ``fit`` did not see counts as missing, with a warning.
     n_jobs : int or None, default=None
         Threads of prediction; see :func:`sparsact.kernels.dispatch.threads`.
 
@@ -70,6 +78,8 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         How much each column takes part in the local directions, in its own standard deviation; they sum to 1.
     n_buckets_, bucket_counts_, miss_rate_, n_samples_seen_ : int, ndarray, float, int
         Buckets that hold rows, rows in each, estimated share of new inputs that meet an empty one, rows held.
+    is_categorical_ : ndarray of shape (d,)
+        Which columns hold categories.
     n_features_in_ : int
         Columns.
 
@@ -79,6 +89,9 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     2,048 of ``partial_fit``, and then kept. A row costs T hashes of p projections and a look-up; a bucket of degree
     1 holds about :math:`p^2/2` sums. Removing takes back what adding gave, up to rounding. Rows with a column more than
     100 interquartile ranges off have no say in the choice; rows more than 2^50 cells off are refused.
+
+    NaN in X is a missing value: the column's median stands for it, beside an indicator if ``fit`` met some in this
+    column. These rules are frozen too, so that rows with missing values and categories are removed and merged exactly.
 
     References
     ----------
@@ -121,6 +134,40 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         reach = ndtri((1 + confidence) / 2) * self._predictor.deviations(rows, threads(self.n_jobs))
         intervals = np.stack([values - reach, values + reach], axis=-1)
         return intervals[:, 0] if self._single else intervals
+
+    def drift(self, X: ArrayLike, y: ArrayLike | None = None) -> Drift:
+        """Whether rows come from where the rows of the model came from; with targets, also whether it is still right.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+            A batch of at least 20 rows that the model has not learned.
+        y : array-like of shape (m,) or (m, targets), optional
+            Their targets.
+
+        Returns
+        -------
+        drift : Drift
+            Numbers with p-values; ``print(drift)`` is a line for a log.
+        """
+        check_is_fitted(self)
+        rows = self._queries(X)
+        residuals = None
+        if y is not None:
+            predicted = self._predictor.values(rows, threads(self.n_jobs))
+            targets = checked_reals(y, "`y`")
+            targets = targets[:, None] if targets.ndim == 1 else targets
+            if targets.shape != predicted.shape or not np.isfinite(predicted).all():
+                raise ValueError(
+                    f"`y` has shape {targets.shape}; drift needs {predicted.shape}, all predicted by numbers."
+                )
+            residuals = targets - predicted
+        with lock_of(self):
+            found = hashing.places(rows, self.table_.layout.hashes)
+            ids = self.table_.index.find(found.keys).astype(np.int64)
+            present = self.table_.counts > 0
+            ids = np.where((ids >= 0) & present[ids], np.cumsum(present)[ids] - 1, -1)
+            return drift_of(ids, self.table_.counts[present], self.table_.positions()[present], residuals)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Self, cast
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.learners.lsh.bucket_table import BucketTable
+from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Layout
 from sparsact.learners.lsh.tuning import Trial
 from sparsact.saving import modelfile, schema
@@ -53,6 +55,7 @@ class SavedLSH:
         check_is_fitted(self)
         with_rows = statistic or self.combine == "joint"
         arrays = schema.add_prefix("layout", self.table_.layout.arrays()) | self.table_.state(rows=with_rows)[1]
+        arrays |= schema.add_prefix("inputs", self._inputs.arrays())
         arrays["column_shares"] = self.column_shares_
         if with_rows and self._rows:
             kept = Batch.joined(self._rows)
@@ -75,11 +78,15 @@ class SavedLSH:
         if "table_encoding" in state:
             learner.table_encoding_ = schema.as_str(state["table_encoding"], "table_encoding")
         layout = Layout.from_arrays(schema.strip_prefix("layout", arrays))
-        if layout.n_columns != learner.n_features_in_:
+        learner._inputs = InputRules.from_arrays(schema.strip_prefix("inputs", arrays), learner.n_features_in_)
+        if layout.n_columns != len(learner._inputs.sources):
             raise ValueError("the layout has other columns")
+        learner.is_categorical_ = np.isin(
+            np.arange(learner.n_features_in_), [code.column for code in learner._inputs.categories]
+        )
         learner.table_ = BucketTable(layout)
         learner.table_.restore(state, arrays)
-        shares = schema.read_arrays({"column_shares": ArrayField("n")}, arrays, n=layout.n_columns)
+        shares = schema.read_arrays({"column_shares": ArrayField("n")}, arrays, n=learner.n_features_in_)
         learner.column_shares_ = shares["column_shares"]
         learner._rows, learner._first_rows = [], []
         if "kept.X" in arrays:

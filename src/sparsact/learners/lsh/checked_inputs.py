@@ -1,0 +1,70 @@
+"""Rows as they come to an LSH estimator, checked and encoded: numbers, missing values, categories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from sparsact.learners.lsh.inputs import InputRules, categorical_columns, coded
+from sparsact.learners.lsh.layout import Array
+from sparsact.statistics.statistic import Batch
+from sparsact.validation.arrays import aligned, check_row_weights
+from sparsact.validation.estimators import checked_rows, checked_sample_weight
+
+MAX_SIZE, MIN_SIZE = 1e305, 1e-300  # of columns and targets; of the largest target
+
+
+class CheckedInputs:
+    """Checks of an :class:`~sparsact.learners.lsh.estimator.LSHModel`."""
+
+    _inputs: InputRules
+    is_categorical_: NDArray[np.bool_]
+    n_features_in_: int
+    categorical_features: Any
+
+    def _encoded(self, raw: Batch) -> Batch:
+        """Rows as the tables see them."""
+        X = self._inputs.encode(raw.X)
+        return raw if X is raw.X else Batch(aligned(X), raw.y, raw.weights, raw.folds)
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, **options: Any) -> tuple[Array, Any, Array]:
+        if reset:
+            named = categorical_columns(X, self.categorical_features)
+            self.is_categorical_ = np.zeros(0, bool) if named is None else named
+        X, y = self._checked_rows(X, y, reset=reset, **options)
+        if not len(self.is_categorical_):
+            self.is_categorical_ = np.zeros(X.shape[1], bool)
+        weights = checked_sample_weight(sample_weight, X)
+        if reset and not (weights > 0).any():
+            raise ValueError("every row has weight zero; give some row a positive weight.")
+        if np.fmax.reduce(np.abs(X), axis=None) > MAX_SIZE:
+            raise ValueError(f"`X` holds numbers beyond {MAX_SIZE:g}, whose differences may be none; scale it down.")
+        check_row_weights(weights)
+        return aligned(X), y, aligned(weights)
+
+    def _checked_rows(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+        """X, or X and y, of numbers: codes for categories, NaN for missing values."""
+        if self.is_categorical_.any():
+            X = coded(X, self.is_categorical_)
+        return checked_rows(self, X, y, dtype=np.float64, order="C", ensure_all_finite="allow-nan", **options)
+
+    def _queries(self, X: Any) -> Array:
+        """Rows to predict at; an array that is as it should be is not checked twice."""
+        if "table_" not in self.__dict__:
+            check_is_fitted(self)
+        plain = type(X) is np.ndarray and X.dtype.kind in "fiu" and X.ndim == 2
+        if plain and "feature_names_in_" not in self.__dict__ and len(X) > 0 and X.shape[1] == self.n_features_in_:
+            numbers = aligned(np.ascontiguousarray(X, dtype=np.float64))
+            if np.isfinite(numbers.sum()):
+                return numbers if self._inputs.is_plain else aligned(self._inputs.encode(numbers))
+        rows: Array = aligned(self._inputs.encode(self._checked_rows(X, reset=False)))
+        return rows
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags

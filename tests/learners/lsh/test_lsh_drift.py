@@ -1,0 +1,100 @@
+"""Drift: p-values that are uniform where nothing moved, small where something did."""
+
+import numpy as np
+import pytest
+from hashed_rows import model, rows
+from scipy.stats import f as f_distribution
+from scipy.stats import ttest_1samp
+
+from sparsact import LSHRegressor
+from sparsact.learners.lsh.drift import groups, hotelling
+
+
+def surface(m, rng, shift=0.0):
+    """Rows of five columns near a surface of two dimensions."""
+    Z = rng.uniform(-1, 1, (m, 2)) + shift
+    return np.column_stack([Z, Z.prod(axis=1), Z[:, 0] ** 2, Z.sum(axis=1)])
+
+
+@pytest.fixture(scope="module")
+def learner():
+    rng = np.random.default_rng(0)
+    X = surface(4000, rng)
+    return LSHRegressor(random_state=0).fit(X, np.sin(3 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=4000))
+
+
+@pytest.mark.parametrize("m", [20, 100, 500])
+def test_p_values_are_uniform_where_nothing_moved(learner, m):
+    rng = np.random.default_rng(m)
+    found = [learner.drift(surface(m, rng)) for _ in range(300)]
+    p_values = np.array([drift.p_value for drift in found])
+    for level in (0.05, 0.2, 0.5):
+        share = np.mean(p_values < level)
+        assert abs(share - level) < 4 * np.sqrt(level * (1 - level) / 300) + 0.02
+    misses = np.mean([drift.misses for drift in found])
+    assert misses == pytest.approx(found[0].expected_misses, rel=0.25, abs=1e-3)
+
+
+def test_p_values_see_what_moves(learner):
+    rng = np.random.default_rng(1)
+    assert learner.drift(surface(500, rng, 0.2)).p_value < 1e-6
+    inside = surface(2000, rng)
+    inside = inside[np.abs(inside[:, 0]) < 0.7]  # within the range of the rows, and no bucket is empty
+    drift = learner.drift(inside)
+    assert drift.p_value < 1e-6
+    assert drift.misses <= 2 * drift.expected_misses + 0.01
+    far = learner.drift(surface(500, rng, 3.0))
+    assert far.misses > 0.9
+    assert far.stability_index > 0.25 > 0.1 > learner.drift(surface(500, rng)).stability_index
+
+
+def test_the_stability_index_grows_with_the_shift(learner):
+    found = [
+        learner.drift(surface(2000, np.random.default_rng(2), shift)).stability_index for shift in (0, 0.2, 0.5, 2)
+    ]
+    assert sorted(found) == found
+
+
+def test_residuals_by_a_t_test(learner):
+    rng = np.random.default_rng(3)
+    X = surface(300, rng)
+    y = np.sin(3 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=300)
+    for moved in (0.0, 0.3):
+        drift = learner.drift(X, y + moved)
+        residuals = y + moved - learner.predict(X)
+        assert drift.bias == pytest.approx(residuals.mean())
+        assert drift.bias_p_value == pytest.approx(ttest_1samp(residuals, 0).pvalue, rel=1e-6)
+        assert drift.rmse == pytest.approx(np.sqrt(np.mean(residuals**2)))
+    assert "residuals: mean" in str(drift)
+    assert "residuals" not in str(learner.drift(X))
+
+
+def test_rows_that_left_count_no_more():
+    X, Y = rows(m=800)
+    learner = model().fit(X, Y)
+    expected = model().fit(X, Y).remove(X[400:], Y[400:])
+    left = learner.remove(X[400:], Y[400:]).drift(X[400:])
+    assert left == expected.drift(X[400:])
+    assert left.misses > 0
+
+
+def test_hotelling_by_its_textbook_form():
+    rng = np.random.default_rng(4)
+    D = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 3)) + 0.2
+    T2 = 40 * D.mean(axis=0) @ np.linalg.inv(np.cov(D.T)) @ D.mean(axis=0)
+    assert hotelling(D, 1 / 40) == pytest.approx(f_distribution.sf(T2 * 37 / (3 * 39), 3, 37))
+
+
+def test_groups_have_about_equal_weight():
+    rng = np.random.default_rng(5)
+    positions, counts = rng.normal(size=(500, 3)), rng.integers(1, 20, 500)
+    weight = np.bincount(groups(positions, counts, 8), counts)
+    assert len(weight) == 8
+    assert np.abs(weight / weight.mean() - 1).max() < 0.1
+    assert len(np.bincount(groups(np.zeros((1, 2)), np.array([5]), 8))) == 1
+
+
+@pytest.mark.parametrize(("m", "y", "told"), [(19, None, "needs 20"), (30, np.zeros(29), "`y` has shape")])
+def test_what_has_no_drift(learner, m, y, told):
+    with pytest.raises(ValueError, match=told):
+        learner.drift(surface(m, np.random.default_rng(0)), y)
