@@ -199,7 +199,7 @@ def test_columns_that_are_not_there(wrong):
 
 def test_mixed_categories_are_refused_in_one_line():
     table = pd.DataFrame({"a": ["x", 1, 2.5, None] * 10, "b": range(40)})
-    with pytest.raises(ValueError, match="column 'a' of `X` mixes kinds of categories; make them all texts"):
+    with pytest.raises(ValueError, match="column 'a' of `X` mixes numbers and other categories; make them all texts"):
         LSHRegressor(categorical_features=["a"]).fit(table, np.arange(40.0))
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from sparsact.learners.lsh.layout import Array
@@ -253,19 +252,29 @@ def _has_text(columns: Iterable[NDArray[Any]]) -> bool:
 
 def codes_of(column: Any, name: Any) -> Array:
     """Codes (m,) of a column of categories."""
-    try:
-        array: Any = pa.array(column, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise ValueError(f"column {name!r} of `X` mixes kinds of categories; make them all texts ({error}).") from error
-    encoded = array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
-    codes = np.array([_code(value) for value in encoded.dictionary.to_pylist()] + [np.nan])
-    found: Array = codes[encoded.indices.fill_null(len(codes) - 1).to_numpy(zero_copy_only=False)]
+    codes: dict[Any, float] = {}
+    found = np.empty(len(column))
+    for row, value in enumerate(np.asarray(column, dtype=object)):
+        number = value.item() if isinstance(value, np.generic) else value
+        if _is_missing(number):
+            found[row] = np.nan
+            continue
+        if number not in codes:
+            codes[number] = _code(number)
+        found[row] = codes[number]
+    if len({isinstance(value, int | float) for value in codes}) > 1:
+        raise ValueError(f"column {name!r} of `X` mixes numbers and other categories; make them all texts.")
     return found
 
 
+def _is_missing(value: Any) -> bool:
+    """Whether it is None, NaN, or what pandas has for them."""
+    return (
+        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    )
+
+
 def _code(value: Any) -> float:
-    if value is None:
-        return np.nan
     if isinstance(value, int | float):
         return float(value)
     digest = hashlib.blake2b(str(value).encode(), digest_size=8).digest()
