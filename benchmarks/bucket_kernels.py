@@ -138,7 +138,8 @@ def measure(m: int, m_queries: int, repeats: int, quick: bool) -> list[Figure]:
 def single_queries(queries: Array, parts: tuple[Any, ...], touched: float) -> dict[str, Stage]:
     """One row at a time: by the function, and by a predictor that holds the table."""
     rows = [row[None].copy() for row in queries[:SINGLE_QUERIES]]
-    predict = bucket_values.predictor(*parts)
+    hashes, slots, degree, coefficients, weights, trend = parts
+    predict = bucket_values.predictor(hashes, slots, degree, bucket_values.packed(coefficients, weights), trend)
     values, total = np.empty((1, 1)), np.empty(1)
 
     def by_function() -> None:

@@ -70,6 +70,7 @@ BENCHMARKS = {
         ("top_k", ("torch",)),
         ("dsm", ("torch",)),
         ("regression", ("lightgbm",)),
+        ("updates", ("lightgbm",)),
         ("lsh_slopes", ()),
         ("scaling", ("dask", "distributed")),
         ("busy", ()),

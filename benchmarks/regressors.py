@@ -155,6 +155,8 @@ def catboost(settings: Settings, X: Array, y: Array, held: tuple[Array, Array] |
 
 def radial(settings: Settings, X: Array, y: Array) -> FittedRegressor:
     """RBFInterpolator on the nearest rows."""
+    if settings["neighbors"] <= X.shape[1]:
+        settings = settings | {"degree": 0}  # a polynomial of degree 1 needs more rows than columns
     X, first = np.unique(X, axis=0, return_index=True)
     model = RBFInterpolator(X, y[first], **settings)
     return FittedRegressor(model, lambda x: model(x[None])[0], (X, y[first]))

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from bound_table import bound_table
 from citations import initials, local_citations
 from command_pages import command_pages
-from kept_figures import measured, missed_bars, substitutions
+from kept_figures import measured, missed_bars, regression_contest, substitutions
 from scaling_tables import scaling_tables
 from theory_map import theory_map
 from verdict_table import refuted_table, verdict_table
@@ -120,6 +120,7 @@ TABLES = {
     "commands": command_pages,
     "measured": measured,
     "missed_bars": missed_bars,
+    "regression_contest": regression_contest,
     "refuted_table": refuted_table,
     "scaling_tables": scaling_tables,
     "verdict_table": verdict_table,

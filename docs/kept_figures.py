@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.table import lines, newest
+from benchmarks.table import HEAD, lines, newest
+from benchmarks.table.routed import OVER, regression
 
 ROWS = Path(__file__).parents[1] / "results" / "benchmarks.jsonl"
 FIT, TRAINED = "n=20 d=3 m=100,000", "4 layers of 512, 4096 units, 3.2% active"
@@ -12,6 +13,18 @@ PARITY = "parity of 4 among 12, m = 1,000"
 
 # What a page writes between bars, to the row that it stands for and how it is printed.
 FIGURES: dict[str, tuple[str, str, str]] = {
+    "kin40k ours": ("kin40k", "LSHRegressor: RMSE", "{:.3f}"),
+    "kin40k network": ("kin40k", "MLP: RMSE", "{:.3f}"),
+    "kin40k boosting": ("kin40k", "CatBoost: RMSE", "{:.3f}"),
+    "terrain over": ("terrain, 2-d", OVER, "{:.2f}"),
+    "roll over": ("swiss roll in 50-d", OVER, "{:.2f}"),
+    "cones over": ("cones", OVER, "{:.2f}"),
+    "cones speed": ("cones", "rows a second over RBFInterpolator's", "{:.0f}"),
+    "pol ours": ("pol", "LSHRegressor: RMSE", "{:.3f}"),
+    "pol boosting": ("pol", "CatBoost: RMSE", "{:.3f}"),
+    "pol network": ("pol", "MLP: RMSE", "{:.3f}"),
+    "noise ours": ("photovoltaics + 194", "LSHRegressor: RMSE", "{:.3f}"),
+    "noise boosting": ("photovoltaics + 194", "CatBoost: RMSE", "{:.3f}"),
     "fit speed": (FIT, "fit, times as fast", "{:.0f}"),
     "fit memory": (FIT, "memory, share of theirs", "{:.0%}"),
     "planted ours": ("Index_4, m = 800", "ours: share below 1 %", "{:.0%}"),
@@ -37,6 +50,11 @@ def substitutions() -> str:
 def measured(path: Path) -> None:
     """Write the table of what was measured, to be included by ``benchmarks.rst``."""
     _write_table(path, [34, 20, 14, 32], list(lines(newest(ROWS))))
+
+
+def regression_contest(path: Path) -> None:
+    """Write the table of LSHRegressor beside its rivals, to be included by ``lsh.rst``."""
+    _write_table(path, [30, 30, 14, 26], [HEAD, *regression(newest(ROWS))])
 
 
 def missed_bars(path: Path) -> None:

@@ -83,7 +83,7 @@ def classes(names=("cat", "dog", "eel")):
 def tables(names=("a", "b", "c")):
     """Hash tables of 8,192 rows in 2 tables: 16,384 places."""
     tried = [
-        TriedLayout(kind, n_rows, width, alpha, int(900 / width), int(200_000 / width), error + alpha / 100, chosen)
+        TriedLayout(kind, n_rows, width, alpha, 1, int(900 / width), int(200_000 / width), error + alpha / 100, chosen)
         for kind, n_rows, width, error, chosen in (
             ("gradients", 8192, 0.5, 0.41, False),
             ("gradients", 8192, 0.625, 0.4, True),
@@ -94,6 +94,7 @@ def tables(names=("a", "b", "c")):
     ]
     return LayoutInfo(
         directions="gradients",
+        n_stages=1,
         n_tables=2,
         n_local=2,
         degree=1,
@@ -104,9 +105,7 @@ def tables(names=("a", "b", "c")):
         load=((1, 400), (5, 800), (35, 200), (124, 40), (126, 0)),
         miss_rate=0.024,
         trials=tuple(replace(trial, chosen=trial.chosen and trial.alpha == 0.01) for trial in tried),
-        columns=tuple(
-            ColumnWeight(name, 0.4 - 0.3 * i, (0.5 / 2**i / len(names), 0.1)) for i, name in enumerate(names)
-        ),
+        columns=tuple(ColumnWeight(name, 0.4 - 0.3 * i, 0.5 / 2**i / len(names)) for i, name in enumerate(names)),
         rows_laid_out=8192,
         missed_everywhere=0.001,
         coverage=((0.5, 0.53), (0.8, 0.81), (0.9, 0.91), (0.95, 0.94), (0.99, 0.98)),

@@ -67,7 +67,7 @@ MAY_IMPORT = {
     "bounds": GROUND | {"network", "stack", "fourier"},
     "rademacher": GROUND | {"network", "fourier", "bounds"},
     "routing": GROUND,
-    "learners": NETWORKS | {"transaction", "certificate", "bounds", "routing"},
+    "learners": NETWORKS | {"transaction", "certificate", "bounds", "routing", "registry"},
     "hardness": GROUND | {"network", "fourier", "constructions", "learners"},
     "layers": GROUND | {"routing"},
     "inference": GROUND | {"routing", "layers"},
@@ -282,7 +282,7 @@ def test_no_two_classes_share_a_name():
 
 # Lines and files of each package, and the share of imports in the library's code. Lower them when you make it smaller;
 # who needs more says in a decision record what for.
-BUDGETS = {"src/sparsact": (57_700, 358), "papers/src": (14_550, 83), "benchmarks": (6_050, 46)}
+BUDGETS = {"src/sparsact": (61_600, 384), "papers/src": (14_550, 83), "benchmarks": (6_050, 47)}
 IMPORTS = 0.12
 
 

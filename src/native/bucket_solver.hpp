@@ -5,15 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "column_sums.hpp"
 #include "monomials.hpp"
 #include "scratch.hpp"
 #include "vector.hpp"
 
 namespace sparsact::SPARSACT_ISA {
 namespace {
-
-using Reals = Vector<double>;
-constexpr std::size_t LANES = lanes<double>;
 
 SPARSACT_INLINE Reals square_root(Reals x) {
     double lane[LANES];
@@ -34,6 +32,19 @@ class BucketSolver {
 
     // Sums of the buckets, one a lane; solve() writes over them.
     Reals& sum(std::size_t k) { return sums_[k]; }
+
+    // Sums of the buckets whose numbers are bucket(0), bucket(1), ..., LANES of them.
+    template <class Bucket>
+    void read(const double* sums, Bucket bucket) {
+        const std::size_t n_sums = shape_.sums();
+        const double* from[LANES];
+        for (std::size_t l = 0; l < LANES; ++l) from[l] = sums + bucket(l) * n_sums;
+        double lane[LANES];
+        for (std::size_t k = 0; k < n_sums; ++k) {
+            for (std::size_t l = 0; l < LANES; ++l) lane[l] = from[l][k];
+            sums_[k] = load<Reals>(lane);
+        }
+    }
 
     const Reals& coefficient(std::size_t a, std::size_t t) const {
         return coefficients_[a * shape_.targets + t];

@@ -40,7 +40,7 @@ SPARSACT_INLINE void add_row(std::size_t p, Size D, Targets targets, const doubl
 
 template <class Size, class Targets>
 void add_rows(const BucketRows& rows, const Shape& shape, Size D, Targets targets, int sign,
-              BucketSums buckets) {
+              BucketSums buckets, Before before) {
     const std::size_t n_sums = shape.sums();
     Scratch<double> phi(shape.D);
     const auto bucket = [&](std::size_t row, std::size_t t) {
@@ -61,6 +61,10 @@ void add_rows(const BucketRows& rows, const Shape& shape, Size D, Targets target
             for_each_monomial<double>(
                 shape.p, rows.degree, [&](std::size_t j) { return v[j]; },
                 [&](std::size_t a, double monomial) { phi[a] = monomial; });
+            if (before.sums) {
+                before.counts[t * rows.m + row] = buckets.counts[own];
+                std::copy_n(buckets.sums + own * n_sums, n_sums, before.sums + (t * rows.m + row) * n_sums);
+            }
             buckets.counts[own] += sign;
             add_row(shape.p, D, targets, rows.Z + row * shape.p, phi.data(), rows.Y + row * shape.targets,
                     sign * rows.weights[row], buckets.sums + own * n_sums);
@@ -75,14 +79,14 @@ bool with_constant(std::size_t n, F f, std::index_sequence<less...>) {
 
 }  // namespace
 
-void accumulate(const BucketRows& rows, int sign, BucketSums buckets) {
+void accumulate(const BucketRows& rows, int sign, BucketSums buckets, Before before) {
     const std::size_t targets = rows.targets;
     const Shape shape(rows.p, rows.degree, targets);
     const auto with = [&](auto D) {
         if (targets == 1)
-            add_rows(rows, shape, D, std::integral_constant<std::size_t, 1>{}, sign, buckets);
+            add_rows(rows, shape, D, std::integral_constant<std::size_t, 1>{}, sign, buckets, before);
         else
-            add_rows(rows, shape, D, targets, sign, buckets);
+            add_rows(rows, shape, D, targets, sign, buckets, before);
     };
     if (!with_constant(shape.D, with, std::make_index_sequence<MOST_CONSTANT>{})) with(shape.D);
 }
@@ -90,19 +94,15 @@ void accumulate(const BucketRows& rows, int sign, BucketSums buckets) {
 void solve(const double* sums, std::size_t n, std::size_t p, int degree, std::size_t targets, double alpha,
            Solved out, int n_threads) {
     const Shape shape(p, degree, targets);
-    const std::size_t groups = (n + LANES - 1) / LANES, n_sums = shape.sums(), D = shape.D;
+    const std::size_t groups = (n + LANES - 1) / LANES, D = shape.D;
     const int threads = available_threads(n_threads);
     in_parallel(threads, (groups + GROUPS - 1) / GROUPS, [&](std::size_t task) {
         BucketSolver solver(shape, alpha);
         for (std::size_t group = task * GROUPS; group < std::min(groups, (task + 1) * GROUPS); ++group) {
             const std::size_t first = group * LANES, here = std::min(LANES, n - first);
             double lane[LANES];
-            for (std::size_t k = 0; k < n_sums; ++k) {
-                // Lanes past the last bucket repeat it.
-                for (std::size_t l = 0; l < LANES; ++l)
-                    lane[l] = sums[(first + std::min(l, here - 1)) * n_sums + k];
-                solver.sum(k) = load<Reals>(lane);
-            }
+            // Lanes past the last bucket repeat it.
+            solver.read(sums, [&](std::size_t l) { return first + std::min(l, here - 1); });
             solver.solve();
             for (std::size_t k = 0; k < D * targets; ++k) {
                 store(lane, solver.coefficient(k / targets, k % targets));
@@ -130,14 +130,17 @@ SPARSACT_BINDINGS(module) {
     module.def(
         "accumulate",
         [](Ids ids, Matrix Z, Cube V, Matrix Y, Numbers weights, int sign, int degree,
-           Array<std::int64_t, 1> counts, Array<double, 2> sums) {
+           Array<std::int64_t, 1> counts, Array<double, 2> sums, Array<std::int64_t, 1> counts_before,
+           Array<double, 2> sums_before) {
             const BucketRows rows = rows_of(ids, Z, V, Y, weights, degree);
             const BucketSums buckets{counts.data(), sums.data(), sums.shape(0)};
+            const Before before{counts_before.data(), sums_before.shape(0) ? sums_before.data() : nullptr};
             nb::gil_scoped_release unlocked;
-            SPARSACT_DISPATCH(accumulate, rows, sign, buckets);
+            SPARSACT_DISPATCH(accumulate, rows, sign, buckets, before);
         },
         nb::arg("ids"), nb::arg("Z"), nb::arg("V"), nb::arg("Y"), nb::arg("weights"), nb::arg("sign"),
-        nb::arg("degree"), nb::arg("counts").noconvert(), nb::arg("sums").noconvert());
+        nb::arg("degree"), nb::arg("counts").noconvert(), nb::arg("sums").noconvert(),
+        nb::arg("counts_before").noconvert(), nb::arg("sums_before").noconvert());
     module.def(
         "solve",
         [](Matrix sums, std::size_t p, int degree, double alpha, Array<double, 3> coefficients,

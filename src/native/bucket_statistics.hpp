@@ -33,6 +33,12 @@ struct BucketSums {
     std::size_t n;
 };
 
+// What buckets held before each visit, table by table, row by row; null: not asked for.
+struct Before {
+    std::int64_t* counts;  // (tables * m,)
+    double* sums;          // (tables * m, n_sums)
+};
+
 struct Solved {
     double* coefficients;  // (n, D, targets)
     double* residual;      // (n, targets)
@@ -40,7 +46,7 @@ struct Solved {
 
 SPARSACT_DECLARE(
     // sign 1 adds the rows, -1 takes them away: table by table, row by row.
-    void accumulate(const BucketRows& rows, int sign, BucketSums buckets);
+    void accumulate(const BucketRows& rows, int sign, BucketSums buckets, Before before);
 
     // n_threads <= 0: as many as OpenMP would take.
     void solve(const double* sums, std::size_t n, std::size_t p, int degree, std::size_t targets,

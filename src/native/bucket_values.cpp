@@ -1,33 +1,14 @@
-// Values at rows: hash, look up, evaluate, average over tables. The same bits on every instruction set and
-// number of threads, and for a row whatever rows stand beside it: tables come in order.
-#include "hashing.hpp"
-#include "slots.hpp"
-
-namespace sparsact {
-
-// The polynomials of n buckets. A slot with another number is a miss, as is a bucket of weight 0.
-struct BucketPolynomials {
-    Slots slots;
-    const double* coefficients;  // (n, D, targets)
-    const double* weights;       // (n,)
-    std::size_t n, D, targets;
-    int degree;
-};
-
-SPARSACT_DECLARE(
-    // values (m, targets) of X (m, d): the rows times trend (d, targets), and the weighted average (or sum)
-    // over tables; total (m,), the weight behind each. n_threads <= 0: as many as OpenMP would take.
-    void bucket_values(const double* X, std::size_t m, const Hashes& hashes, const BucketPolynomials& buckets,
-                       const double* trend, bool average, double* values, double* total, int n_threads);)
-
-}  // namespace sparsact
+#include "bucket_values.hpp"
 
 #ifdef SPARSACT_ISA
 
 #include <algorithm>
 
+#include "bucket_refresh.hpp"
 #include "hashed_rows.hpp"
 #include "monomials.hpp"
+#include "polynomials.hpp"
+#include "single_row.hpp"
 #include "threads.hpp"
 
 namespace sparsact::SPARSACT_ISA {
@@ -37,21 +18,63 @@ namespace {
 constexpr std::size_t TABLES = 8;      // looked up together for a block of rows: memory answers meanwhile
 constexpr std::size_t CACHE_LINE = 8;  // numbers
 constexpr std::size_t MOST_LINES = 8;  // asked for ahead; longer runs the processor sees by itself
+static_assert(TABLES * BLOCK <= Refresher::MOST, "a block's buckets are solved in one call");
+
+SPARSACT_INLINE void prefetch_record(const BucketPolynomials& buckets, std::uint64_t number) {
+    const double* own = buckets.records + number * buckets.stride();
+    for (std::size_t k = 0; k < std::min(buckets.stride(), MOST_LINES * CACHE_LINE); k += CACHE_LINE)
+        prefetch(own, k);
+    prefetch(own, buckets.size());
+}
+
+// Adds a bucket's polynomial times its weight to the values, or as it is where tables answer alone.
+template <class Coordinate>
+SPARSACT_INLINE void add_polynomial(const BucketPolynomials& buckets, std::size_t p, const double* own,
+                                    double weight, Coordinate coordinate, double* value, double* values) {
+    const std::size_t targets = buckets.targets;
+    if (targets == 1) {
+        double total = 0.0;
+        for_each_monomial<double>(p, buckets.degree, coordinate,
+                                  [&](std::size_t a, double phi) { total += phi * own[a]; });
+        *values += weight * total;
+        return;
+    }
+    std::fill_n(value, targets, 0.0);
+    for_each_monomial<double>(p, buckets.degree, coordinate, [&](std::size_t a, double phi) {
+        for (std::size_t k = 0; k < targets; ++k) value[k] += phi * own[a * targets + k];
+    });
+    for (std::size_t k = 0; k < targets; ++k) values[k] += weight * value[k];
+}
+
+// The share of a bucket in the values of a row, to whose total weight it is added; 0: none.
+SPARSACT_INLINE double share(Combine combine, double weight, double& total) {
+    if (combine == Combine::first) {
+        if (total > 0.0 || !(weight > 0.0)) return 0.0;
+        total = weight;
+        return 1.0;
+    }
+    total += weight < 0.0 ? 0.0 : weight;
+    return weight > 0.0 ? weight : 0.0;
+}
 
 // Values at a block of rows, a few tables at a time.
 class Averages {
   public:
-    Averages(const Hashes& hashes, const BucketPolynomials& buckets)
+    Averages(const Hashes& hashes, const BucketPolynomials& buckets, Combine combine)
         : hashes_(hashes),
           buckets_(buckets),
+          combine_(combine),
           search_(buckets.slots),
+          refresher_(buckets_, hashes.p),
           rows_(hashes),
           features_(hashes.grid ? std::min(TABLES, hashes.tables) * hashes.p * BLOCK : 0),
           value_(buckets.targets),
-          line_(buckets.targets * BLOCK) {}
+          line_(buckets.targets * BLOCK),
+          zeros_(buckets.D) {
+        std::fill_n(zeros_.data(), buckets.D, 0.0);
+    }
 
-    void fill(const double* X, std::size_t rows, const double* trend, bool average, double* values,
-              double* total) {
+    void fill(const double* X, std::size_t rows, const double* trend, double* values, double* total) {
         const std::size_t targets = buckets_.targets;
         rows_.read(X, rows);
         std::fill_n(values, rows * targets, 0.0);
@@ -66,7 +89,7 @@ class Averages {
         for (std::size_t r = 0; r < rows; ++r)
             for (std::size_t k = 0; k < targets; ++k) {
                 double& value = values[r * targets + k];
-                if (average) value /= total[r] > 0.0 ? total[r] : 1.0;
+                if (combine_ == Combine::average) value /= total[r] > 0.0 ? total[r] : 1.0;
                 value += line_[k * BLOCK + r];
             }
     }
@@ -83,79 +106,130 @@ class Averages {
 
     // Numbers of buckets take the place of keys.
     void look_up(std::size_t tables, std::size_t rows) {
-        const std::size_t size = buckets_.D * buckets_.targets;
-        for (std::size_t t = 0; t < tables; ++t)
+        for (std::size_t t = 0; t < tables; ++t) {
             for (std::size_t r = 0; r < rows; ++r) {
                 const std::uint64_t number = search_.number(keys_[t * BLOCK + r]);
                 keys_[t * BLOCK + r] = number;
-                if (number >= buckets_.n) continue;
-                prefetch(buckets_.weights, number);
-                const double* own = buckets_.coefficients + number * size;
-                for (std::size_t k = 0; k < std::min(size, MOST_LINES * CACHE_LINE); k += CACHE_LINE)
-                    prefetch(own, k);
-                prefetch(own, size - 1);
+                if (number < buckets_.n) prefetch_record(buckets_, number);
             }
+            std::fill(keys_ + t * BLOCK + rows, keys_ + (t + 1) * BLOCK, NOWHERE);
+        }
+        refresher_.refresh(keys_, tables * BLOCK);
     }
 
     void add(std::size_t tables, std::size_t rows, double* values, double* total) {
         for (std::size_t t = 0; t < tables; ++t) {
             const double* v = hashes_.grid ? features(t) : rows_.Z();
+            if (buckets_.targets == 1) {
+                for (std::size_t r = 0; r < rows; r += LANES) add_lanes(t, r, v + r, values, total);
+                continue;
+            }
             for (std::size_t r = 0; r < rows; ++r) {
                 const std::uint64_t number = keys_[t * BLOCK + r];
                 if (number >= buckets_.n) continue;
-                const double weight = buckets_.weights[number];
-                total[r] += weight < 0.0 ? 0.0 : weight;
-                if (weight > 0.0) add_bucket(number, weight, v + r, values + r * buckets_.targets);
+                const double* own = buckets_.records + number * buckets_.stride();
+                const double weight = share(combine_, own[buckets_.size()], total[r]);
+                if (weight > 0.0)
+                    add_polynomial(
+                        buckets_, hashes_.p, own, weight, [&](std::size_t j) { return v[j * BLOCK + r]; },
+                        value_.data(), values + r * buckets_.targets);
             }
         }
     }
 
-    SPARSACT_INLINE void add_bucket(std::size_t number, double weight, const double* v, double* values) {
-        const std::size_t targets = buckets_.targets;
-        const double* own = buckets_.coefficients + number * buckets_.D * targets;
-        const auto coordinate = [&](std::size_t j) { return v[j * BLOCK]; };
-        if (targets == 1) {
-            double value = 0.0;
-            for_each_monomial<double>(hashes_.p, buckets_.degree, coordinate,
-                                      [&](std::size_t a, double phi) { value += phi * own[a]; });
-            *values += weight * value;
-            return;
+    // Of one target, rows r, ..., r + LANES - 1 at once. Those past the last one are nowhere.
+    SPARSACT_INLINE void add_lanes(std::size_t t, std::size_t r, const double* v, double* values,
+                                   double* total) {
+        const double* own[LANES];
+        double weight[LANES], value[LANES];
+        bool any = false;
+        for (std::size_t l = 0; l < LANES; ++l) {
+            const std::uint64_t number = keys_[t * BLOCK + r + l];
+            const bool known = number < buckets_.n;
+            own[l] = known ? buckets_.records + number * buckets_.stride() : zeros_.data();
+            weight[l] = known ? share(combine_, own[l][buckets_.size()], total[r + l]) : 0.0;
+            any |= weight[l] > 0.0;
         }
-        std::fill_n(value_.data(), targets, 0.0);
-        for_each_monomial<double>(hashes_.p, buckets_.degree, coordinate, [&](std::size_t a, double phi) {
-            for (std::size_t k = 0; k < targets; ++k) value_[k] += phi * own[a * targets + k];
-        });
-        for (std::size_t k = 0; k < targets; ++k) values[k] += weight * value_[k];
+        if (!any) return;
+        store(value, polynomials(hashes_.p, buckets_.degree, own, v));
+        for (std::size_t l = 0; l < LANES; ++l)
+            if (weight[l] > 0.0) values[r + l] += weight[l] * value[l];
     }
 
     const Hashes hashes_;
     const BucketPolynomials buckets_;
+    const Combine combine_;
     const Search search_;
+    Refresher refresher_;
     HashedRows rows_;
-    Scratch<double> features_, value_, line_;
+    Scratch<double> features_, value_, line_, zeros_;
     alignas(64) std::uint64_t keys_[TABLES * BLOCK];
 };
 
 }  // namespace
 
 void bucket_values(const double* X, std::size_t m, const Hashes& hashes, const BucketPolynomials& buckets,
-                   const double* trend, bool average, double* values, double* total, int n_threads) {
+                   const double* trend, Combine combine, double* values, double* total, int n_threads) {
     const std::size_t blocks = (m + BLOCK - 1) / BLOCK;
     const auto threads = static_cast<std::size_t>(available_threads(n_threads));
     const std::size_t tasks = std::min(blocks, threads);
     in_parallel(static_cast<int>(threads), tasks, [&](std::size_t task) {
-        Averages averages(hashes, buckets);
+        Averages averages(hashes, buckets, combine);
         for (std::size_t block = task * blocks / tasks; block < (task + 1) * blocks / tasks; ++block) {
             const std::size_t first = block * BLOCK;
-            averages.fill(X + first * hashes.d, std::min(BLOCK, m - first), trend, average,
+            averages.fill(X + first * hashes.d, std::min(BLOCK, m - first), trend,
                           values + first * buckets.targets, total + first);
         }
     });
 }
 
+double bucket_value(const double* x, const Hashes& hashes, const BucketPolynomials& buckets,
+                    const double* trend, Combine combine, double* values) {
+    const SingleRow row(hashes, x);
+    const Search search(buckets.slots);
+    Refresher refresher(buckets, hashes.p);
+    Scratch<double> value(2 * buckets.targets);
+    double* line = value.data() + buckets.targets;
+    std::uint64_t numbers[Refresher::MOST];
+    double total = 0.0;
+    std::fill_n(values, buckets.targets, 0.0);
+    for (std::size_t first = 0; first < hashes.tables; first += Refresher::MOST) {
+        const std::size_t tables = std::min(Refresher::MOST, hashes.tables - first);
+        const std::uint64_t* keys = row.keys() + first;
+        for (std::size_t t = 0; t < tables; ++t) search.prefetch_home(keys[t]);
+        for (std::size_t t = 0; t < tables; ++t) {
+            numbers[t] = search.number(keys[t]);
+            if (numbers[t] < buckets.n) prefetch_record(buckets, numbers[t]);
+        }
+        refresher.refresh(numbers, tables);
+        for (std::size_t t = 0; t < tables; ++t) {
+            if (numbers[t] >= buckets.n) continue;
+            const double* own = buckets.records + numbers[t] * buckets.stride();
+            const double* v = row.features(first + t);
+            const double weight = share(combine, own[buckets.size()], total);
+            if (weight > 0.0)
+                add_polynomial(
+                    buckets, hashes.p, own, weight, [&](std::size_t j) { return v[j]; }, value.data(),
+                    values);
+        }
+    }
+    row.times(trend, buckets.targets, line);
+    for (std::size_t k = 0; k < buckets.targets; ++k) {
+        if (combine == Combine::average) values[k] /= total > 0.0 ? total : 1.0;
+        values[k] += line[k];
+    }
+    return total;
+}
+
 }  // namespace sparsact::SPARSACT_ISA
 
 #else
+
+#include <nanobind/stl/string.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
 
 #include "bind.hpp"
 #include "bind_buckets.hpp"
@@ -164,81 +238,170 @@ namespace sparsact {
 
 namespace {
 
+using Records = Array<double, 2>;
 using Values = Array<double, 2>;
 using Totals = Array<double, 1>;
+using SlotWords = Array<const std::uint64_t, 2>;
+using Stale = Array<std::uint8_t, 1>;
+using Counts = Array<const std::int64_t, 1>;
 
-BucketPolynomials polynomials_of(const Array<const std::uint64_t, 2>& slots, int degree,
-                                 const Cube& coefficients, const Numbers& weights) {
-    return {{slots.data(), slots.shape(0)}, coefficients.data(),   weights.data(), weights.shape(0),
-            coefficients.shape(1),          coefficients.shape(2), degree};
+Combine combine_of(const std::string& name) {
+    return name == "sum" ? Combine::sum : name == "first" ? Combine::first : Combine::average;
 }
 
-// All that bucket_values takes but the rows: a call then converts three arrays, not fourteen.
+// All that bucket_values takes but the rows. It holds its arrays, and writes into those of buckets to be
+// solved.
 class BucketPredictor {
   public:
     BucketPredictor(Numbers centre, Matrix local, Matrix directions, Numbers offsets, Keys seeds, bool grid,
-                    bool signs, Array<const std::uint64_t, 2> slots, int degree, Cube coefficients,
-                    Numbers weights, Matrix trend, bool average)
+                    bool signs, SlotWords slots, int degree, Records records, Matrix trend,
+                    const std::string& combine, Stale stale, Counts counts, Matrix sums, Numbers unit,
+                    Records residual, std::int64_t least, double alpha)
         : hashes_(hashes_of(centre, local, directions, offsets, seeds, grid, signs)),
-          buckets_(polynomials_of(slots, degree, coefficients, weights)),
+          combine_(combine_of(combine)),
           trend_values_(trend.data()),
-          average_(average),
           centre_(centre),
           offsets_(offsets),
-          weights_(weights),
+          unit_(unit),
           local_(local),
           directions_(directions),
           trend_(trend),
+          sums_(sums),
           seeds_(seeds),
           slots_(slots),
-          coefficients_(coefficients) {}
+          records_(records),
+          residual_(residual),
+          stale_(stale),
+          counts_(counts) {
+        const std::size_t targets = trend.shape(1), n = records.shape(0);
+        const Unsolved unsolved{stale.shape(0) ? stale.data() : nullptr,
+                                counts.data(),
+                                sums.data(),
+                                unit.data(),
+                                residual.data(),
+                                least,
+                                alpha};
+        buckets_ = {{slots.data(), slots.shape(0)},
+                    records.data(),
+                    n,
+                    (records.shape(1) - 1) / targets,
+                    targets,
+                    degree,
+                    unsolved};
+    }
 
     void operator()(Matrix X, Values values, Totals total, int n_threads) const {
         const double* rows = X.data();
         const std::size_t m = X.shape(0);
         double *out = values.data(), *behind = total.data();
         nb::gil_scoped_release unlocked;
-        SPARSACT_DISPATCH(bucket_values, rows, m, hashes_, buckets_, trend_values_, average_, out, behind,
+        SPARSACT_DISPATCH(bucket_values, rows, m, hashes_, buckets_, trend_values_, combine_, out, behind,
                           n_threads);
     }
+
+    // Value of a row with one target, and the weight behind it.
+    double single(const double* x, double& behind) const {
+        double value;
+        behind = SPARSACT_DISPATCH(bucket_value, x, hashes_, buckets_, trend_values_, combine_, &value);
+        return value;
+    }
+
+    std::size_t columns() const { return hashes_.d; }
+    std::size_t targets() const { return buckets_.targets; }
 
   private:
     Hashes hashes_;
     BucketPolynomials buckets_;
+    Combine combine_;
     const double* trend_values_;
-    bool average_;
     // They keep the memory alive.
-    Numbers centre_, offsets_, weights_;
-    Matrix local_, directions_, trend_;
+    Numbers centre_, offsets_, unit_;
+    Matrix local_, directions_, trend_, sums_;
     Keys seeds_;
-    Array<const std::uint64_t, 2> slots_;
-    Cube coefficients_;
+    SlotWords slots_;
+    Records records_, residual_;
+    Stale stale_;
+    Counts counts_;
+};
+
+// One row at a time: the sum of some tables and a level, a backup where the last of them is empty, and
+// limits.
+class RowPredictor {
+  public:
+    RowPredictor(std::vector<const BucketPredictor*> tables, const BucketPredictor* backup, double level,
+                 double low, double high)
+        : tables_(std::move(tables)), backup_(backup), level_(level), low_(low), high_(high) {}
+
+    // None for what is no row of the right numbers, has no finite value, or falls into empty buckets without
+    // a backup.
+    nb::object operator()(nb::handle x) const {
+        Py_buffer view;
+        if (PyObject_GetBuffer(x.ptr(), &view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0) {
+            PyErr_Clear();
+            return nb::none();
+        }
+        double value = 0.0;
+        const bool found = is_row(view) && evaluate(static_cast<const double*>(view.buf), value);
+        PyBuffer_Release(&view);
+        return found ? nb::object(nb::float_(value)) : nb::none();
+    }
+
+  private:
+    // (d,), or (1, d).
+    bool is_row(const Py_buffer& view) const {
+        const auto d = static_cast<Py_ssize_t>(tables_.front()->columns());
+        return view.format && view.format[0] == 'd' && !view.format[1] && view.ndim >= 1 && view.ndim <= 2 &&
+               view.len == d * Py_ssize_t{8} && view.shape[view.ndim - 1] == d &&
+               reinterpret_cast<std::uintptr_t>(view.buf) % alignof(double) == 0;
+    }
+
+    bool evaluate(const double* x, double& value) const {
+        double behind = 0.0;
+        for (std::size_t i = 0; i < tables_.size(); ++i) {
+            const double own = tables_[i]->single(x, behind);
+            value = i ? value + own : own;
+        }
+        value += level_;
+        if (behind == 0.0) {
+            if (!backup_) return false;
+            value += backup_->single(x, behind);
+        }
+        if (!std::isfinite(value)) return false;
+        value = value < low_ ? low_ : value > high_ ? high_ : value;
+        return true;
+    }
+
+    std::vector<const BucketPredictor*> tables_;
+    const BucketPredictor* backup_;
+    double level_, low_, high_;
 };
 
 }  // namespace
 
 SPARSACT_BINDINGS(module) {
-    module.def(
-        "bucket_values",
-        [](Matrix X, Numbers centre, Matrix local, Matrix directions, Numbers offsets, Keys seeds, bool grid,
-           bool signs, Array<const std::uint64_t, 2> slots, int degree, Cube coefficients, Numbers weights,
-           Matrix trend, bool average, Values values, Totals total, int n_threads) {
-            const BucketPredictor predict(centre, local, directions, offsets, seeds, grid, signs, slots,
-                                          degree, coefficients, weights, trend, average);
-            predict(X, values, total, n_threads);
-        },
-        nb::arg("X").noconvert(), nb::arg("centre"), nb::arg("local"), nb::arg("directions"),
-        nb::arg("offsets"), nb::arg("seeds"), nb::arg("grid"), nb::arg("signs"), nb::arg("slots"),
-        nb::arg("degree"), nb::arg("coefficients"), nb::arg("weights"), nb::arg("trend"), nb::arg("average"),
-        nb::arg("values").noconvert(), nb::arg("total").noconvert(), nb::arg("n_threads"));
     nb::class_<BucketPredictor>(module, "BucketPredictor")
-        .def(nb::init<Numbers, Matrix, Matrix, Numbers, Keys, bool, bool, Array<const std::uint64_t, 2>, int,
-                      Cube, Numbers, Matrix, bool>(),
+        .def(nb::init<Numbers, Matrix, Matrix, Numbers, Keys, bool, bool, SlotWords, int, Records, Matrix,
+                      const std::string&, Stale, Counts, Matrix, Numbers, Records, std::int64_t, double>(),
              nb::arg("centre"), nb::arg("local"), nb::arg("directions"), nb::arg("offsets"), nb::arg("seeds"),
-             nb::arg("grid"), nb::arg("signs"), nb::arg("slots"), nb::arg("degree"), nb::arg("coefficients"),
-             nb::arg("weights"), nb::arg("trend"), nb::arg("average"))
+             nb::arg("grid"), nb::arg("signs"), nb::arg("slots"), nb::arg("degree"),
+             nb::arg("records").noconvert(), nb::arg("trend"), nb::arg("combine"),
+             nb::arg("stale").noconvert(), nb::arg("counts").noconvert(), nb::arg("sums").noconvert(),
+             nb::arg("unit"), nb::arg("residual").noconvert(), nb::arg("least"), nb::arg("alpha"))
         .def("__call__", &BucketPredictor::operator(), nb::arg("X").noconvert(),
              nb::arg("values").noconvert(), nb::arg("total").noconvert(), nb::arg("n_threads"));
+    nb::class_<RowPredictor>(module, "RowPredictor")
+        .def(
+            "__init__",
+            [](RowPredictor* self, nb::list tables, nb::object backup, double level, double low,
+               double high) {
+                std::vector<const BucketPredictor*> parts;
+                for (nb::handle table : tables) parts.push_back(nb::cast<const BucketPredictor*>(table));
+                const auto* coarse = backup.is_none() ? nullptr : nb::cast<const BucketPredictor*>(backup);
+                new (self) RowPredictor(std::move(parts), coarse, level, low, high);
+            },
+            nb::arg("tables"), nb::arg("backup").none(), nb::arg("level"), nb::arg("low"), nb::arg("high"),
+            nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+        .def("__call__", &RowPredictor::operator(), nb::arg("x"));
 }
 
 }  // namespace sparsact

@@ -15,10 +15,12 @@ NETWORK_SPECTRUM = "sparsact.fourier.networks:spectrum_of_network"
 STACK_SPECTRUM = "sparsact.fourier.networks:spectrum_of_stack"
 DISPLAYS = {  # pictures, each made by ``from_<kind>``
     "anova": "sparsact.reports.letters_display:LettersDisplay",
+    "frontier": "sparsact.reports.frontier_display:FrontierDisplay",
     "interactions": "sparsact.reports.displays:InteractionsDisplay",
     "spectrum": "sparsact.reports.displays:SpectrumDisplay",
 }
 MODELS = {  # what a model file may hold: a class, whose `_from_file` makes one of what was read
+    "CompactPredictor": "sparsact.learners.lsh.compact_predictor:CompactPredictor",
     "CubeEnsemble": "sparsact.learners:CubeEnsemble",
     "CubeGPRegressor": "sparsact.learners:CubeGPRegressor",
     "DSMRegressor": "sparsact.learners:DSMRegressor",

@@ -14,6 +14,7 @@ from hostile.mutations import Content
 
 import sparsact as sa
 from sparsact.fourier import Spectrum
+from sparsact.learners import CompactPredictor
 from sparsact.saving import modelfile
 
 DSM = {"n_units": 12, "n_active": 3, "random_state": 2, "epochs": 2}
@@ -59,6 +60,7 @@ def _fitted() -> dict[str, Any]:
         "LSH": sa.LSHRegressor(**LSH).fit(reals, y),
         "LSH hyperplanes": sa.LSHRegressor(family="hyperplane", **LSH).fit(reals, y[:, 0]),
         "LSH joint": sa.LSHRegressor(combine="joint", **LSH).fit(reals, y[:, 0]),
+        "LSH compact": sa.LSHRegressor(base="trees", **LSH).fit(reals, y).predictor("float32"),
         "LSH classifier": sa.LSHClassifier(**LSH).fit(reals, labels),
         "DSM": sa.DSMRegressor(**DSM).fit(reals, y),
         "DSM trained": sa.DSMRegressor(solver="rmsprop", bottom="pca", activation="relu", **DSM).fit(reals, y[:, 0]),
@@ -113,6 +115,9 @@ def use(model: Any) -> None:
         ]
         if model.n <= 12:
             questions += [model.certify, lambda: Spectrum.of(model), model.dead_units]
+    elif isinstance(model, CompactPredictor):
+        rows = _rows(model.n_features_in_)
+        questions = [lambda: model(rows), lambda: model(rows[0] - 0.25), lambda: model.nbytes]
     else:
         rows = _rows(model.n_features_in_)
         answers = (len(rows), *((2,) if np.ndim(getattr(model, "intercept_", 0.0)) else ()))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
 from sparsact import kernels
-from sparsact.kernels import bucket_statistics, bucket_values
+from sparsact.kernels import bucket_statistics, bucket_values, hashing
 from sparsact.kernels.hashing import BucketPlaces
 
 pytestmark = pytest.mark.usefixtures("backend")
@@ -159,3 +159,34 @@ def test_values_without_a_row_are_those_of_a_table_that_never_saw_it(family, deg
         np.testing.assert_allclose(total[row], behind[0], rtol=1e-9)
         np.testing.assert_allclose(values[row], value[0], rtol=1e-7, atol=1e-9)
     assert (total > 0).any()
+
+
+@properties
+@given(table=tables, sign=st.sampled_from([1, -1]))
+def test_what_buckets_held_before_each_visit(table, sign):
+    """By visits one after another, in the order of tables and rows."""
+    t = random_table(**table)
+    found = hashing.places(t.X, t.hashes)
+    weights, m = np.linspace(0.5, 2, len(t.X)), len(t.X)
+    counts, sums = t.counts.copy(), t.sums.copy()
+    before = bucket_statistics.Visited.unfilled(t.ids.size, sums.shape[1])
+    bucket_statistics.accumulate(found, t.ids, t.Y, weights, sign, t.degree, counts, sums, before)
+    plain_counts, plain_sums = t.counts.copy(), t.sums.copy()
+    bucket_statistics.accumulate(found, t.ids, t.Y, weights, sign, t.degree, plain_counts, plain_sums)
+    assert_same_bits(sums, plain_sums)
+    seen, last = t.counts.copy(), {}
+    for visit, bucket in enumerate(t.ids.T.ravel()):
+        assert before.counts[visit] == seen[bucket]
+        seen[bucket] += sign
+        if bucket not in last:
+            assert_same_bits(before.sums[visit], t.sums[bucket])
+        last[bucket] = visit
+    np.testing.assert_array_equal(seen, counts)
+    for bucket, visit in last.items():
+        row, own = visit % m, {name: np.ascontiguousarray(part) for name, part in found._asdict().items()}
+        one = hashing.BucketPlaces(own["Z"][[row]], own["V"][[row]][:, [(visit // m) % own["V"].shape[1]]], own["keys"])
+        again_counts, again_sums = before.counts[[visit]].copy(), before.sums[[visit]].copy()
+        bucket_statistics.accumulate(
+            one, np.zeros((1, 1), np.int32), t.Y[[row]], weights[[row]], sign, t.degree, again_counts, again_sums
+        )
+        assert_same_bits(again_sums[0], sums[bucket])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -175,10 +175,8 @@ def description_of_tables(model: Any, encoding: Any) -> dict[str, Any]:
     from sparsact.fit.layout import column_weights, layout_info
 
     names = encoding.feature_names
-    slopes = column_weights(model, names, np.ones(len(names)), np.ones(int(model.table_.layout.n_targets)))
-    shares = model.column_shares_.tolist()  # in the deviations of the rows, which only the fit knew
-    weights = [replace(slope, shares=(share,)) for slope, share in zip(slopes, shares, strict=True)]
-    tables = layout_info(model, tuple(weights))
+    units = np.ones(int(model.table_.layout.n_targets))  # deviations of rows and targets are not kept
+    tables = layout_info(model, column_weights(model, names, np.ones(len(names)), units))
     targets = list(encoding.target_names)
     return {"targets": targets, "layout": tables.layout, "fill": tables.fill, "lsh": tables.to_dict()}
 
@@ -210,9 +208,9 @@ def _print_tables(content: dict[str, Any], top: int) -> None:
     console.print(shown(content["fill"]))
     numbers = ("slope of the trend", "share of the local distance")
     table = grid(["column"], numbers, title=", ".join(content["targets"]))
-    ranked = sorted(content["lsh"]["columns"], key=lambda column: -sum(column["shares"]))
+    ranked = sorted(content["lsh"]["columns"], key=lambda column: -column["share"])
     for column in ranked[:top]:
-        table.add_row(shown(column["column"]), f"{column['trend']:.5g}", f"{sum(column['shares']):.2%}")
+        table.add_row(shown(column["column"]), f"{column['trend']:.5g}", f"{column['share']:.2%}")
     console.print(table)
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsact.datasets.design import TableDesign
@@ -26,6 +27,7 @@ from sparsact.datasets.values import (
 )
 
 NAMES_SHOWN = 12
+MISSING = "(missing)"  # the category of rows that lack one, where a model takes them
 Points = NDArray[Any]  # bits (m, n) as uint8, or float64 where some column is a real number
 
 
@@ -51,6 +53,22 @@ class Bit(_OneFeature):
     def encode(self, array: pa.Array, first_row: int) -> NDArray[np.uint8]:
         """Bits of a piece of the column, shape (m, 1)."""
         return codes(array, self.values, self.name, first_row)[:, None].astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class MissingBit(Bit):
+    """Where a column of numbers, which is another feature, lacks a value."""
+
+    kind: ClassVar[str] = "missing bit"
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Name of the bit."""
+        return (f"{self.name} is missing",)
+
+    def encode(self, array: pa.Array, first_row: int) -> NDArray[np.uint8]:
+        """Bits of a piece of the column, shape (m, 1)."""
+        return np.asarray(array.is_null(nan_is_null=True))[:, None].astype(np.uint8)
 
 
 @dataclass(frozen=True)
@@ -96,6 +114,8 @@ class OneHot:
 
     def encode(self, array: pa.Array, first_row: int) -> NDArray[np.uint8]:
         """Bits of a piece of the column, shape (m, categories)."""
+        if MISSING in self.values:
+            array = pc.fill_null(pc.if_else(array.is_null(nan_is_null=True), None, array.cast(pa.string())), MISSING)
         which = codes(array, self.values, self.name, first_row)
         return np.equal(which[:, None], np.arange(len(self.values))).astype(np.uint8)
 
@@ -104,15 +124,25 @@ class OneHot:
 class Real(_OneFeature):
     """A column of numbers: a target, or a feature, of which ``centre`` is taken off before it is divided by ``scale``.
 
-    Both are frozen with the encoding, so that a new table is scaled as the one that was learned from.
+    Both are frozen with the encoding, so that a new table is scaled as the one that was learned from. ``fill`` stands
+    for a missing value; None refuses it.
     """
 
     kind: ClassVar[str] = "real"
     centre: float = 0.0
     scale: float = 1.0
+    fill: float | None = None
 
     def encode(self, array: pa.Array, first_row: int) -> NDArray[np.float64]:
         """Scaled numbers of a piece of the column, shape (m, 1)."""
+        missing = array.is_null(nan_is_null=True)
+        if self.fill is None or not pc.any(missing).as_py():
+            return self._scaled(array, first_row)
+        filled = np.full((len(array), 1), (self.fill - self.centre) / self.scale)
+        filled[~np.asarray(missing)] = self._scaled(array.filter(pc.invert(missing)), first_row)
+        return filled
+
+    def _scaled(self, array: pa.Array, first_row: int) -> NDArray[np.float64]:
         values, rest = numbers_and_rest(array, self.name, first_row)
         if rest is None:
             return ((values - self.centre) / self.scale)[:, None]
@@ -163,7 +193,7 @@ class Classes(_OneFeature):
 
 Column = Bit | BitString | OneHot | LetterString | Mutations | Real | Classes
 KINDS: dict[str, Any] = {
-    kind.kind: kind for kind in (Bit, BitString, OneHot, LetterString, Mutations, Real, LogReal, Classes)
+    kind.kind: kind for kind in (Bit, MissingBit, BitString, OneHot, LetterString, Mutations, Real, LogReal, Classes)
 }
 
 
@@ -189,31 +219,10 @@ _FIELDS: dict[str, Callable[[Any], bool]] = {
     "letters": lambda value: isinstance(value, tuple) and len(value) > 0 and all(_is_text(v) and v for v in value),
     "values": lambda value: isinstance(value, tuple) and len(value) > 0 and all(map(_is_text, value)),
     "length": lambda value: type(value) is int and 0 < value <= LONGEST_BIT_STRING,
+    "fill": lambda value: value is None or (type(value) in (int, float) and isfinite(value)),
     "centre": lambda value: type(value) in (int, float) and isfinite(value),
     "scale": lambda value: type(value) in (int, float) and isfinite(value) and value != 0,
 }
-
-
-def column_notes(columns: Sequence[Column], domain: str) -> list[str]:
-    """Sentences for the report on columns that are not simply 0 and 1; columns of the same values share one."""
-    numbers = [column.name for column in columns if isinstance(column, Real)]
-    how = "used as they are" if domain == "real" else "less their mean, over their standard deviation, both frozen"
-    notes = [f"columns of numbers, {how}: {listed(numbers)}."] if numbers else []
-    same: dict[tuple[str, ...], list[str]] = {}
-    for column in columns:
-        if isinstance(column, Bit) and len(column.values) == 2 and set(column.values) != {"0", "1"}:
-            same.setdefault(column.values, []).append(column.name)
-        elif isinstance(column, BitString):
-            notes.append(f"{column.name}: strings of {column.length} bits, expanded into as many columns.")
-        elif isinstance(column, OneHot):
-            notes.append(f"{column.name}: {len(column.values)} categories, one bit each (one-hot).")
-        elif isinstance(column, LetterString):
-            sites = f"strings of {len(column.letters)} letters, of which {len(column.sites)} sites vary"
-            notes.append(f"{column.name}: {sites}.")
-        elif isinstance(column, Mutations):
-            notes.append(f"{column.name}: mutations of {len(column.sites)} sites.")
-    bits = [f"{listed(names)}: bit 1 stands for {one}, bit 0 for {zero}." for (zero, one), names in same.items()]
-    return notes + bits
 
 
 def listed(names: Sequence[str]) -> str:
@@ -288,7 +297,7 @@ class Encoding:
     @property
     def source_columns(self) -> list[str]:
         """Columns of the file that hold the features."""
-        return [column.name for column in self.columns]
+        return list(dict.fromkeys(column.name for column in self.columns))
 
     def points(self, batch: pa.RecordBatch, first_row: int) -> Points:
         """X of a batch: bits (m, n) as uint8; with real columns, float64 in which a bit is its sign, 1 - 2 * bit."""

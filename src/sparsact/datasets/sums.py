@@ -104,6 +104,10 @@ class RowNumbers:
         numbers = mixed(np.arange(first_row, first_row + m, dtype=np.uint64))
         return cls(numbers, np.stack([numbers & _LOW, numbers >> _HALF]).astype(np.float64))
 
+    def some(self, rows: NDArray[np.bool_]) -> RowNumbers:
+        """Those of some of the rows."""
+        return RowNumbers(self.numbers[rows], self.halves[:, rows])
+
     def of_groups(self, group: NDArray[np.intp], n_groups: int) -> list[int]:
         """Digest of each group of rows, where row i is in ``group[i]``."""
         low, high = (np.bincount(group, weights=half, minlength=n_groups) for half in self.halves)

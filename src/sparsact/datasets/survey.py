@@ -6,7 +6,7 @@ recorded is recorded in the order of the rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from shlex import quote
 from typing import Any
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparsact.datasets.columns import Bit, BitString, Classes, Column, OneHot, Real
+from sparsact.datasets.columns import MISSING, Bit, BitString, Classes, Column, MissingBit, OneHot, Real
 from sparsact.datasets.sums import MODULUS, NumberSums, RowNumbers, mixed, number_keys
 from sparsact.datasets.values import (
     as_number,
@@ -72,7 +72,13 @@ class Seen:
     digest: int
 
 
-_PLAIN = ("numeric", "rows_until_full", "width", "leading_zero")  # fields of a survey that JSON holds as they are
+_PLAIN = (
+    "numeric",
+    "rows_until_full",
+    "width",
+    "leading_zero",
+    "lacking",
+)  # fields of a survey that JSON holds as they are
 
 
 @dataclass
@@ -97,10 +103,14 @@ class ColumnSurvey:
     bit_digests: NDArray[np.uint64] | None = None  # of the rows that have each bit of a bit string
     wild_type: str | None = None
     words: WordSurvey = field(default_factory=WordSurvey)
+    keep_missing: bool = False  # instead of refusing them
+    lacking: bool = False  # some value was missing
 
     def update(self, array: pa.Array, first_row: int, file: str, overall: int, rows: RowNumbers) -> None:
         """Add the next piece of the column, before which are ``first_row`` rows in its file and ``overall`` in all."""
         remedy = f"fill it in, drop the row, or leave the column out with --ignore {quote(self.name)}"
+        if self.keep_missing and array.null_count + (there := pc.invert(array.is_null(nan_is_null=True))).false_count:
+            self.lacking, array, rows = True, array.filter(there), rows.some(np.asarray(there))
         refuse_missing(array, self.name, first_row, remedy)
         if pa.types.is_floating(array.type):
             numbers(array, self.name, first_row)  # refuses what is infinite
@@ -179,7 +189,7 @@ class ColumnSurvey:
     def restore(self, state: dict[str, Any]) -> None:
         """Have seen what another survey of the column had seen."""
         for name in _PLAIN:
-            setattr(self, name, state[name])
+            setattr(self, name, state.get(name, False))
         self.seen = {text: Seen(first, int(count), int(digest)) for text, first, count, digest in state["seen"]}
         self.words.restore(state.get("words"))  # files of earlier versions have none
         self.sums, self.digest = NumberSums.restored(state["sums"]), int(state["digest"])
@@ -201,6 +211,18 @@ class ColumnSurvey:
         for text, value in identities(self.seen).items():
             found[value] = (found.get(value, 0) + self.seen[text].digest) % MODULUS
         return found
+
+    def columns(self, n_rows: int) -> list[Column]:
+        """What the column becomes; a column of numbers that lacks some has a bit beside it."""
+        column = self.column(n_rows)
+        if self.keep_missing and isinstance(column, Real):
+            mark = MissingBit(self.name, ("present", "missing"))
+            return [replace(column, fill=self.sums.mean), *[mark] * self.lacking]
+        if not self.lacking:
+            return [column]
+        if not isinstance(column, Bit | OneHot):
+            raise UnfitError(self.name, " lacks values, as only numbers and categories may")
+        return [OneHot(self.name, (MISSING, *sorted({*self.values} - {MISSING})))]
 
     def column(self, n_rows: int) -> Column:
         """The kind of column that the values make it.

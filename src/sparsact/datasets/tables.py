@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sparsact.datasets.columns import Bit, Classes, Column, Encoding, Points, Real, column_notes, listed
+from sparsact.datasets.column_notes import column_notes
+from sparsact.datasets.columns import Bit, Classes, Column, Encoding, Points, Real, listed
 from sparsact.datasets.letters import LetterString, Mutations
 from sparsact.datasets.parts import Data, Parts, Place, did_you_mean, resolve
 from sparsact.datasets.related_columns import aliases
@@ -55,11 +56,12 @@ class TableSurvey:
         strict: bool = False,
         encoding: Encoding | None = None,
         wild_type: str | None = None,
+        keep_missing: bool = False,
     ) -> TableSurvey:
         """A survey that has seen no row; see :func:`sparsact.datasets.open_table`.
 
-        With an encoding only the targets are looked at. A table of very many columns is read in batches of fewer rows
-        than asked for.
+        With an encoding only the targets are looked at. ``keep_missing`` lets features lack values. A table of very
+        many columns is read in batches of fewer rows than asked for.
         """
         targets = resolve([target] if isinstance(target, str) else target, parts.names, "target")
         if encoding is not None:
@@ -82,7 +84,10 @@ class TableSurvey:
         surveys = (
             []
             if encoding is not None
-            else [ColumnSurvey(name, domain, most_texts, wild_type=wild_type) for name in features]
+            else [
+                ColumnSurvey(name, domain, most_texts, wild_type=wild_type, keep_missing=keep_missing)
+                for name in features
+            ]
         )
         answers = [TargetSurvey(name, task) for name in targets]
         most = min(batch_rows, max(1, min(MOST_ROWS, MOST_VALUES // (len(features) + len(targets)))))
@@ -140,7 +145,8 @@ class TableSurvey:
         targets = tuple(answer.column() for answer in self.answers)
         if len(targets) > 1 and any(isinstance(target, Classes) for target in targets):
             raise ValueError("several targets must all be numbers; learn classes one target at a time.")
-        columns, left_out = self._columns()
+        found, left_out = self._columns()
+        columns = [first for first, *_ in found]
         if self.surveys[0].wild_type is not None and not any(
             isinstance(one, LetterString | Mutations) for one in columns
         ):
@@ -154,7 +160,7 @@ class TableSurvey:
             raise UnfitError(constant[0], " is the same in every row")
         useless = len(constant) == len(columns)
         gone = {*(() if useless else constant), *(alias.name for alias in repeated)}
-        kept = tuple(column for column in columns if column.name not in gone)
+        kept = tuple(column for several in found for column in several if column.name not in gone)
         notes = [f"left out, since it{error.fact}: {listed([name])}." for name, error in left_out.items()]
         if repeated:
             notes.append(
@@ -166,13 +172,13 @@ class TableSurvey:
             notes.append(f"{what} the same in every row: {listed(constant)}.")
         return Encoding(kept, targets, tuple(notes))
 
-    def _columns(self) -> tuple[list[Column], dict[str, UnfitError]]:
+    def _columns(self) -> tuple[list[list[Column]], dict[str, UnfitError]]:
         """What the columns become, and identifiers to leave out; any other unfit column is refused."""
-        columns: list[Column] = []
+        columns: list[list[Column]] = []
         unfit: dict[str, UnfitError] = {}
         for survey in self.surveys:
             try:
-                columns.append(survey.column(self.n_rows))
+                columns.append(survey.columns(self.n_rows))
             except UnfitError as error:
                 unfit[survey.name] = error
         if not columns and not self.strict:

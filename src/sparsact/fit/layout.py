@@ -27,6 +27,7 @@ class TriedLayout:
     n_rows: int
     bucket_width: float
     alpha: float
+    degree: int
     n_buckets: int
     n_bytes: int
     error: float
@@ -35,16 +36,15 @@ class TriedLayout:
 
 @dataclass(frozen=True)
 class ColumnWeight:
-    """What a column does: its slope in the linear trend, and its share in the local directions.
+    """What a column does: its slope in the linear trend, and its share of the squared local distance.
 
     ``trend`` is in standard deviations of the target for one of the column (a root mean square over several targets);
-    ``shares`` are, direction by direction, parts of the squared distance that says which rows are near. All columns
-    and directions add up to 1.
+    the distance says which rows are near, and its shares add up to 1.
     """
 
     column: str
     trend: float
-    shares: tuple[float, ...]
+    share: float
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ class LayoutInfo:
     """Everything that the report says of the hash tables of one fit."""
 
     directions: str
+    n_stages: int
     n_tables: int
     n_local: int
     degree: int
@@ -86,8 +87,9 @@ class LayoutInfo:
             "principal": "principal directions of the columns",
         }
         parts = {0: "a constant", 1: "a linear function", 2: "a quadratic"}
+        before = "" if self.n_stages == 1 else f"{self.n_stages} stages, each for what those before leave; the last: "
         return (
-            f"{self.n_tables} hash tables, grids of width {self.bucket_width:.3g} (standard deviations) "
+            f"{before}{self.n_tables} hash tables, grids of width {self.bucket_width:.3g} (standard deviations) "
             f"in {self.n_local} {kinds[self.directions]}, {parts[self.degree]} in each bucket "
             f"(ridge penalty {self.alpha:g})"
         )
@@ -106,7 +108,7 @@ class LayoutInfo:
         """As JSON holds it."""
         return asdict(self) | {
             "trials": list(map(asdict, self.trials)),
-            "columns": [asdict(column) | {"shares": list(column.shares)} for column in self.columns],
+            "columns": list(map(asdict, self.columns)),
             "load": {"rows": [rows for rows, _ in self.load], "buckets": [buckets for _, buckets in self.load]},
             "median_load": self.median_load,
             "coverage": [{"probability": level, "inside": inside} for level, inside in self.coverage],
@@ -121,6 +123,7 @@ def layout_info(
     rows, buckets = np.unique(model.bucket_counts_, return_counts=True)
     return LayoutInfo(
         directions=str(model.directions_),
+        n_stages=model.n_stages_,
         n_tables=int(layout.n_tables),
         n_local=int(layout.n_local),
         degree=int(layout.degree),
@@ -139,14 +142,15 @@ def layout_info(
 
 
 def tried(model: Any) -> tuple[TriedLayout, ...]:
-    """Layouts that were tried, each once, with the chosen one marked."""
+    """Layouts that were tried for the last stage, each once, with the chosen one marked."""
     layout = model.table_.layout
     found = {
-        (t.directions, round(t.rows_per_bucket * t.n_buckets / layout.n_tables), t.bucket_width, t.alpha): t
+        (t.directions, round(t.rows_per_bucket * t.n_buckets / t.n_tables), t.bucket_width, t.alpha, t.degree): t
         for t in model.trials_
-        if np.isfinite(t.error)
+        if np.isfinite(t.error) and t.stage == model.n_stages_
     }
-    mine = [key for key in found if (key[0], key[2], key[3]) == (model.directions_, model.bucket_width_, model.alpha_)]
+    own = (model.directions_, model.bucket_width_, model.alpha_, model.degree_)
+    mine = [key for key in found if (key[0], *key[2:]) == own]
     chosen = max(mine, key=lambda key: key[1], default=None)
     return tuple(
         TriedLayout(*key, t.n_buckets, bucket_bytes(t.n_buckets, layout, t.n_hashes), t.error, key == chosen)
@@ -157,22 +161,20 @@ def tried(model: Any) -> tuple[TriedLayout, ...]:
 def standardised_weights(model: Any, table: Table, X: NDArray[Any], y: NDArray[np.float64]) -> tuple[ColumnWeight, ...]:
     """Weights of columns in units of their own deviations and of the target's, as some of the rows have them."""
     answers = as_numbers(table.encoding.targets[0], y).reshape(len(y), -1)
-    return column_weights(model, table.feature_names, X.std(axis=0), answers.std(axis=0))
+    spread = np.sqrt(np.maximum(np.nanvar(np.where(np.isnan(X).all(axis=0), 0.0, X), axis=0), 0.0))
+    return column_weights(model, table.feature_names, spread, answers.std(axis=0))
 
 
 def column_weights(
     model: Any, names: Sequence[str], spread: NDArray[np.float64], of_targets: NDArray[np.float64]
 ) -> tuple[ColumnWeight, ...]:
-    """Each column's slope in the trend and its share in the local directions, for units of columns and of targets."""
-    layout = model.table_.layout
-    squares = (layout.hashes.local * spread[:, None]) ** 2
-    shares = squares / max(float(squares.sum()), 1e-300)
+    """Each column's slope in the trend, for units of columns and of targets, and its share of the local distance."""
     # Of two classes the layout has one target each, and `as_numbers` the sign of the second, which moves twice as far.
-    of_signs = layout.n_targets == 2 and len(of_targets) == 1
-    trend = 2.0 * layout.trend[:, 1:] if of_signs else layout.trend
+    of_signs = model.trend_.shape[1] == 2 and len(of_targets) == 1
+    trend = 2.0 * model.trend_[:, 1:] if of_signs else model.trend_
     slopes = trend * spread[:, None] / np.where(of_targets > 0, of_targets, 1.0)
     slope = slopes[:, 0] if slopes.shape[1] == 1 else np.sqrt((slopes**2).mean(axis=1))
-    return tuple(ColumnWeight(name, float(slope[i]), tuple(shares[i].tolist())) for i, name in enumerate(names))
+    return tuple(map(ColumnWeight, names, slope.tolist(), model.column_shares_.tolist()))
 
 
 class LSHCandidate(CandidateKind):

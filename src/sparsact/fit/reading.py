@@ -38,8 +38,10 @@ def survey_of(parts: Parts, options: FitOptions, encoding: Encoding | None) -> T
         raise ValueError("domain 'cube' takes bits, and the encoding has columns of numbers; leave one of them out.")
     names = ("domain", "task", "strict", "wild_type")
     columns, wanted = options.columns, {name: getattr(options, name) for name in names}
-    ignore = (*options.ignore, *options.row_columns)
-    return TableSurvey.of(parts, options.target, columns, tables.BATCH_ROWS, ignore=ignore, **wanted, encoding=encoding)
+    ignore, keep = (*options.ignore, *options.row_columns), options.model == "lsh"
+    return TableSurvey.of(
+        parts, options.target, columns, tables.BATCH_ROWS, ignore=ignore, **wanted, encoding=encoding, keep_missing=keep
+    )
 
 
 def survey_table(survey: TableSurvey, on_rows: OnRows, checkpoint: Checkpoint) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,26 +39,64 @@ def features(V: Array, degree: int) -> Array:
     return np.concatenate(parts, axis=-1)
 
 
+class Visited(NamedTuple):
+    """Counts (T * m,) and sums (T * m, n_sums) of buckets before each visit: all rows of a table, then the next."""
+
+    counts: Counts
+    sums: Array
+
+    @classmethod
+    def unfilled(cls, n_visits: int, n_sums: int) -> Visited:
+        """Memory for so many visits; counts of -1 where there was none."""
+        return cls(np.full(n_visits, -1, dtype=np.int64), np.empty((n_visits, n_sums)))
+
+
 def accumulate(
-    found: BucketPlaces, ids: Ids, Y: Array, weights: Array, sign: int, degree: int, counts: Counts, sums: Array
+    found: BucketPlaces,
+    ids: Ids,
+    Y: Array,
+    weights: Array,
+    sign: int,
+    degree: int,
+    counts: Counts,
+    sums: Array,
+    before: Visited | None = None,
 ) -> None:
     """Add (``sign`` 1) or subtract (-1) rows in buckets ``ids`` (m, T): ``counts`` (B,) and ``sums`` (B, n_sums).
 
-    A bucket sums w z, then w phi_a phi_b (a <= b), w phi_a y_t, w y_t**2. An id that is no bucket's is ignored.
+    A bucket sums w z, then w phi_a phi_b (a <= b), w phi_a y_t, w y_t**2. An id that is no bucket's is ignored. What
+    buckets held is written to ``before``, if there is one.
     """
-    dispatch.chosen.accumulate(ids, found.Z, found.V, Y, weights, sign, degree, counts, sums)
+    kept = Visited.unfilled(0, sums.shape[1]) if before is None else before
+    dispatch.chosen.accumulate(ids, found.Z, found.V, Y, weights, sign, degree, counts, sums, *kept)
 
 
 @dispatch.kernel
 def _accumulate(
-    ids: Ids, Z: Array, V: Array, Y: Array, weights: Array, sign: int, degree: int, counts: Counts, sums: Array
+    ids: Ids,
+    Z: Array,
+    V: Array,
+    Y: Array,
+    weights: Array,
+    sign: int,
+    degree: int,
+    counts: Counts,
+    sums: Array,
+    *before: Any,
 ) -> None:
-    signed = sign * weights
+    signed, kept = sign * weights, Visited(*before)
     for t in range(ids.shape[1]):
         known = (ids[:, t] >= 0) & (ids[:, t] < len(sums))
         own = _contributions(Z, features(V[:, t % V.shape[1]], degree), Y, signed)
-        np.add.at(counts, ids[known, t], sign)
-        np.add.at(sums, ids[known, t], own[known])
+        if not len(kept.sums):
+            np.add.at(counts, ids[known, t], sign)
+            np.add.at(sums, ids[known, t], own[known])
+            continue
+        for row in np.flatnonzero(known):
+            bucket, visit = ids[row, t], t * len(ids) + row
+            kept.counts[visit], kept.sums[visit] = counts[bucket], sums[bucket]
+            counts[bucket] += sign
+            sums[bucket] += own[row]
 
 
 def _contributions(Z: Array, phi: Array, Y: Array, weights: Array) -> Array:
@@ -185,17 +223,17 @@ def _leave_one_out(ids: Ids, Z: Array, V: Array, Y: Array, weights: Array, *argu
         coefficients, residual = np.empty((len(Y), phi.shape[1], Y.shape[1])), np.empty(Y.shape)
         _solve(left, Z.shape[1], degree, alpha, coefficients, residual)
         weight = np.where(known & (rows[at] > least), left[:, Z.shape[1]], 0.0)
-        add_weighted(values, total, phi, coefficients, weight)
+        add_polynomials(values, phi, coefficients, weight)
+        total += np.maximum(weight, 0.0)
     average_over_weights(values, total)
 
 
-def add_weighted(values: Array, total: Array, phi: Array, coefficients: Array, weight: Array) -> None:
+def add_polynomials(values: Array, phi: Array, coefficients: Array, weight: Array) -> None:
     """Add each row's polynomial times a weight to its value, where that weight is positive."""
     value = np.zeros_like(values)
     for a in range(phi.shape[1]):
         value += phi[:, a, None] * coefficients[:, a]
     values += np.where(weight[:, None] > 0, weight[:, None] * value, 0.0)
-    total += np.maximum(weight, 0.0)
 
 
 def average_over_weights(values: Array, total: Array) -> None:

@@ -2,17 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels import dispatch
-from sparsact.kernels.bucket_statistics import add_weighted, average_over_weights, features
+from sparsact.kernels.bucket_statistics import add_polynomials, average_over_weights, features
 from sparsact.kernels.hashing import Hashes, project, unfilled_places
 
 Array = NDArray[np.float64]
 Keys = NDArray[np.uint64]
+Combination = Literal["average", "sum", "first"]
+
+
+class Unsolved(NamedTuple):
+    """What buckets are solved from when a row first meets them; arrays of no entry where all are solved.
+
+    ``stale`` (B,) is 1 for a bucket that is to be solved and 0 from then on. Coefficients are those of ``sums``
+    (B, n_sums) times ``unit`` (targets,), ``residual`` (B, targets) takes the sums of squares about the polynomial, and
+    the weight of a bucket is that of its rows, or 0 if ``counts`` (B,) has fewer than ``least``.
+    """
+
+    stale: NDArray[np.uint8]
+    counts: NDArray[np.int64]
+    sums: Array
+    unit: Array
+    residual: Array
+    least: int
+    alpha: float
+
+
+SOLVED = Unsolved(np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros(0), np.zeros((0, 0)), 1, 0.0)
+
+
+def packed(coefficients: Array, weights: Array) -> Array:
+    """Records (B, D * targets + 1) of buckets: coefficients (B, D, targets), then the weight."""
+    _, D, n_targets = coefficients.shape
+    return np.concatenate([coefficients.reshape(len(weights), D * n_targets), weights[:, None]], axis=1)
 
 
 def bucket_values(
@@ -24,58 +52,113 @@ def bucket_values(
     weights: Array,
     trend: Array,
     *,
-    average: bool = True,
+    combine: Combination = "average",
     n_threads: int = 1,
 ) -> tuple[Array, Array]:
-    """Values (m, targets) at rows: the trend (d, targets), and the weighted average (or sum) over tables.
+    """Values (m, targets) at rows: the trend (d, targets), and the tables' average by weight, sum, or first answer.
 
     ``weights`` (B,) are those of buckets; at 0 a bucket is empty. The second result (m,) is the weight behind each
     value: 0 where every table misses.
     """
     values, total = np.empty((len(X), trend.shape[1])), np.empty(len(X))
-    dispatch.chosen.bucket_values(
-        X, *hashes, slots, degree, coefficients, weights, trend, average, values, total, n_threads
-    )
+    records = np.ascontiguousarray(packed(coefficients, weights))
+    predictor(hashes, slots, degree, records, trend, combine)(X, values, total, n_threads)
     return values, total
 
 
-@dispatch.kernel
-@np.errstate(over="ignore", invalid="ignore")  # rows that are not finite have such values: native kernels do not warn
-def _bucket_values(X: Array, *arguments: Any) -> None:
-    hashes = Hashes(*arguments[:7])
-    slots, degree, coefficients, weights, trend, average, values, total, _ = arguments[7:]
-    m, n_tables, found = len(X), len(hashes.seeds), unfilled_places(len(X), hashes)
-    dispatch.reference.places(X, *hashes, *found)
-    ids = np.empty(m * n_tables, dtype=np.int32)
-    dispatch.reference.find(slots, found.keys.ravel(), ids)
-    by_table = ids.reshape(m, n_tables)
-    values[:], total[:] = 0.0, 0.0
-    for t in range(n_tables):
-        at = by_table[:, t]
-        known = (at >= 0) & (at < len(weights))
-        weight, own = np.zeros(m), np.zeros((m, *coefficients.shape[1:]))
-        weight[known], own[known] = weights[at[known]], coefficients[at[known]]
-        add_weighted(values, total, features(found.V[:, t % found.V.shape[1]], degree), own, weight)
-    if average:
-        average_over_weights(values, total)
-    values += project(X, hashes.centre, trend, np.zeros(trend.shape[1]))
-
-
 def predictor(
-    hashes: Hashes, slots: Keys, degree: int, coefficients: Array, weights: Array, trend: Array, *, average: bool = True
+    hashes: Hashes,
+    slots: Keys,
+    degree: int,
+    records: Array,
+    trend: Array,
+    combine: Combination = "average",
+    unsolved: Unsolved = SOLVED,
 ) -> Any:
-    """:func:`bucket_values` that holds all but the rows: half the time of a single query.
+    """:func:`bucket_values` that holds all but the rows, with buckets as :func:`packed` has them.
 
     It is called with ``(X, values, total, n_threads)`` and fills ``values`` (m, targets) and ``total`` (m,). Arrays are
-    held, not copied; the kernels are those chosen when it was made.
+    held, not copied, and ``records`` filled in as buckets are solved; the kernels are those chosen when it was made.
     """
-    return dispatch.chosen.BucketPredictor(*hashes, slots, degree, coefficients, weights, trend, average)
+    return dispatch.chosen.BucketPredictor(*hashes, slots, degree, records, trend, combine, *unsolved)
 
 
 @dispatch.kernel
 class _BucketPredictor:
     def __init__(self, *parts: Any) -> None:
-        self._parts = parts
+        self._hashes = Hashes(*parts[:7])
+        self._slots, self._degree, self._records, self._trend, self._combine = parts[7:12]
+        self._unsolved = Unsolved(*parts[12:])
 
+    @np.errstate(over="ignore", invalid="ignore")  # rows that are not finite have such values: native does not warn
     def __call__(self, X: Array, values: Array, total: Array, n_threads: int) -> None:
-        _bucket_values(*(X, *self._parts, values, total, n_threads))
+        hashes, m, (n, stride) = self._hashes, len(X), self._records.shape
+        n_tables, n_targets, found = len(hashes.seeds), values.shape[1], unfilled_places(m, hashes)
+        dispatch.reference.places(X, *hashes, *found)
+        numbers = np.empty(m * n_tables, dtype=np.int32)
+        dispatch.reference.find(self._slots, found.keys.ravel(), numbers)
+        ids = np.where(numbers < n, numbers, np.int32(-1)).reshape(m, n_tables)
+        self._refresh(np.unique(ids[ids >= 0]))
+        values[:], total[:] = 0.0, 0.0
+        for t in range(n_tables):
+            record = np.where(ids[:, t, None] >= 0, self._records[ids[:, t]] if n else 0.0, 0.0)
+            record = np.broadcast_to(record, (m, stride))
+            own = record[:, :-1].reshape(m, (stride - 1) // n_targets, n_targets)
+            phi = features(found.V[:, t % found.V.shape[1]], self._degree)
+            if self._combine == "first":
+                answers = (total == 0) & (record[:, -1] > 0)
+                total += np.where(answers, record[:, -1], 0.0)
+                add_polynomials(values, phi, own, answers.astype(np.float64))
+            else:
+                add_polynomials(values, phi, own, record[:, -1])
+                total += np.maximum(record[:, -1], 0.0)
+        if self._combine == "average":
+            average_over_weights(values, total)
+        values += project(X, hashes.centre, self._trend, np.zeros(n_targets))
+
+    def _refresh(self, met: NDArray[np.int32]) -> None:
+        given = self._unsolved
+        if not len(given.stale):
+            return
+        ids = met[given.stale[met] > 0]
+        p, n_targets = self._hashes.local.shape[1], len(given.unit)
+        coefficients = np.empty((len(ids), (self._records.shape[1] - 1) // n_targets, n_targets))
+        residual = np.empty((len(ids), n_targets))
+        dispatch.reference.solve(given.sums[ids], p, self._degree, given.alpha, coefficients, residual)
+        weights = np.where(given.counts[ids] >= given.least, given.sums[ids, p], 0.0)
+        self._records[ids] = packed(coefficients * given.unit, weights)
+        given.residual[ids], given.stale[ids] = residual, 0
+
+
+def row_predictor(tables: Sequence[Any], backup: Any, level: float, low: float, high: float) -> Any:
+    """Value at a single row of one target: the sum of some predictors and a level, within limits.
+
+    Where the last of the tables misses, the value of ``backup`` is added. It is called with an array (d,) or (1, d),
+    and returns None for what is no such row of float64, has no finite value, or falls into empty buckets without a
+    backup.
+    """
+    return dispatch.chosen.RowPredictor(list(tables), backup, level, low, high)
+
+
+@dispatch.kernel
+class _RowPredictor:
+    def __init__(self, tables: list[Any], backup: Any, level: float, low: float, high: float) -> None:
+        self._tables, self._backup, self._level, self._limits = tables, backup, level, (low, high)
+
+    def __call__(self, x: Any) -> float | None:
+        d = len(self._tables[0]._hashes.centre)
+        if type(x) is not np.ndarray or x.dtype != np.float64 or x.shape not in ((d,), (1, d)):
+            return None
+        X, value, own, behind = x.reshape(1, d), 0.0, np.empty((1, 1)), np.empty(1)
+        for number, table in enumerate(self._tables):
+            table(X, own, behind, 1)
+            value = value + own[0, 0] if number else own[0, 0]
+        value += self._level
+        if behind[0] == 0:
+            if self._backup is None:
+                return None
+            self._backup(X, own, behind, 1)
+            value += own[0, 0]
+        if not np.isfinite(value):
+            return None
+        return float(np.clip(value, *self._limits))

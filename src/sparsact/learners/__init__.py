@@ -7,7 +7,10 @@ from sparsact.learners.latent import LatentRegressor
 from sparsact.learners.letters import LettersRegressor
 from sparsact.learners.low_degree import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.learners.lsh import (
+    CompactPredictor,
     Drift,
+    Frontier,
+    FrontierPoint,
     LSHClassifier,
     LSHRegressor,
     SupportEstimate,
@@ -24,11 +27,14 @@ from sparsact.learners.sparsely_activated import (
 )
 
 __all__ = [
+    "CompactPredictor",
     "CubeEnsemble",
     "CubeGPRegressor",
     "CubeKernel",
     "DSMRegressor",
     "Drift",
+    "Frontier",
+    "FrontierPoint",
     "LSHClassifier",
     "LSHRegressor",
     "LatentRegressor",

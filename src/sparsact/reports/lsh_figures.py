@@ -14,8 +14,6 @@ from sparsact.reports.figure import (
     GREEN,
     GREY,
     INK,
-    PALE,
-    SKY,
     VERMILION,
     Display,
     Frame,
@@ -101,11 +99,11 @@ KIND_MARKERS = {"gradients": "o", "standard": "s", "principal": "^"}
 def layouts_frame(tables: LayoutInfo) -> Frame:
     """One row a layout, the best penalty of each; errors are over that of the linear trend."""
     best = {}
-    for trial in sorted(tables.trials, key=lambda trial: -trial.error):
+    for trial in sorted(tables.trials, key=lambda trial: (trial.chosen, -trial.error)):
         best[trial.directions, trial.n_rows, trial.bucket_width] = trial
     shown = sorted(best.values(), key=lambda trial: (trial.directions, trial.n_rows, trial.n_bytes))
-    names = ("directions", "n_rows", "bucket_width", "alpha", "n_buckets", "n_bytes", "error", "chosen")
-    heads = ("directions", "rows", "width", "ridge penalty", "buckets", "bytes", "error", "chosen")
+    names = ("directions", "n_rows", "bucket_width", "alpha", "n_buckets", "n_bytes", "error", "chosen", "degree")
+    heads = ("directions", "rows", "width", "ridge penalty", "buckets", "bytes", "error", "chosen", "degree")
     return {head: [getattr(trial, name) for trial in shown] for head, name in zip(heads, names, strict=True)}
 
 
@@ -113,8 +111,8 @@ def layouts_frame(tables: LayoutInfo) -> Frame:
     "layouts",
     "Error against cost",
     layouts_frame,
-    "Each point is a width of the grids with its best ridge penalty; narrower cells cost more memory. Rows were taken "
-    "out one by one, and their buckets asked for them. Where the table is large, kinds of directions are first "
+    "Each point is a width of the grids with its best degree and penalty; narrower cells cost more memory. Rows were "
+    "taken out one by one, and their buckets asked for them. Where the table is large, kinds of directions are first "
     "compared on fewer rows (dashed).",
 )
 def layouts_chart(frame: Frame) -> Axes:
@@ -155,20 +153,15 @@ def layouts_chart(frame: Frame) -> Axes:
 
 SHOWN = 30
 LEAST_REACH = 0.1  # of the axis of slopes: smaller ones should look small
-LEADING = 2  # directions with a colour of their own
 
 
 def columns_frame(tables: LayoutInfo) -> Frame:
-    """Columns from the largest share in all local directions down."""
-    ranked = sorted(tables.columns, key=lambda column: -sum(column.shares))
-    directions = {
-        f"direction {i + 1}": [column.shares[i] for column in ranked] for i in range(len(tables.columns[0].shares))
-    }
+    """Columns from the largest share of the local distance down."""
+    ranked = sorted(tables.columns, key=lambda column: -column.share)
     return {
         "column": [column.column for column in ranked],
-        "share of all directions": [sum(column.shares) for column in ranked],
+        "share": [column.share for column in ranked],
         "slope of the trend": [column.trend for column in ranked],
-        **directions,
     }
 
 
@@ -181,20 +174,12 @@ def columns_frame(tables: LayoutInfo) -> Frame:
     "of the column.",
 )
 def columns_chart(frame: Frame) -> Axes:
-    """Left: shares in the local directions, stacked. Right: slopes of the trend."""
+    """Left: shares of the local distance. Right: slopes of the trend."""
     names = [str(name) for name in frame["column"][:SHOWN]]
     height = 1.3 + 0.25 * max(len(names), 3)
     left, right = panels(width_for(names) + 3.2, height, 1, 2, sharey=True, width_ratios=[1.5, 1])
     places = np.arange(len(names))
-    directions = [np.array(values[:SHOWN]) for name, values in frame.items() if name.startswith("direction ")]
-    start = np.zeros(len(names))
-    for i, (colour, share) in enumerate(zip((BLUE, SKY), directions, strict=False)):
-        left.barh(places, share, 0.66, start, color=colour, label=f"direction {i + 1}")
-        start = start + share
-    if len(directions) > LEADING:
-        rest = np.sum(directions[LEADING:], axis=0)
-        label = f"directions {LEADING + 1} to {len(directions)}" if len(directions) > LEADING + 1 else "direction 3"
-        left.barh(places, rest, 0.66, start, color=PALE, edgecolor=GREY, lw=0.5, hatch="////", label=label)
+    left.barh(places, list(frame["share"][:SHOWN]), 0.66, color=BLUE)
     right.barh(places, list(frame["slope of the trend"][:SHOWN]), 0.5, color=VERMILION)
     right.axvline(0, color=GREY, lw=1)
     slopes = frame["slope of the trend"][:SHOWN]
@@ -206,7 +191,6 @@ def columns_chart(frame: Frame) -> Axes:
     right.spines["left"].set_visible(False)
     left.set_xlabel("share of the squared local distance")
     right.set_xlabel("slope of the trend,\nstandardised")
-    left.legend(loc="lower right", fontsize=8.5)
     return left
 
 

@@ -20,6 +20,8 @@ from sparsact import files, registry
 from sparsact._version import __version__
 
 SCHEMA = 1
+MAPPED = ("CompactPredictor",)  # kinds whose arrays are never written to
+_DTYPES = {"F64": "<f8", "F32": "<f4", "U64": "<u8", "U32": "<u4", "U16": "<u2", "I64": "<i8", "I32": "<i4"}
 UNFINISHED_FIT = "FitStatistic"  # kind of the files that `sparsact fit --resume` keeps
 
 
@@ -76,7 +78,10 @@ def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]
     try:
         with safe_open(path, framework="numpy") as file:
             header = json.loads((file.metadata() or {})["sparsact"])
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+            if header["kind"] in MAPPED:
+                arrays = _mapped(path)
+            else:
+                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
         digest = header.pop("digest")
         schema, kind, state = header["schema"], header["kind"], header["state"]
         if not isinstance(kind, str) or not isinstance(state, dict):
@@ -91,6 +96,18 @@ def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]
     if not whole:
         raise ModelFileError(f"{path} was altered or damaged: its digest does not match; save the model again.")
     return kind, state, arrays
+
+
+def _mapped(path: Path) -> dict[str, NDArray[Any]]:
+    """Arrays of a safetensors file that are read from it when they are used; others must not write to it meanwhile."""
+    content = np.memmap(path, dtype=np.uint8, mode="r")
+    start = 8 + int(content[:8].view("<u8")[0])
+    arrays = {}
+    for name, entry in json.loads(content[8:start].tobytes()).items():
+        if name != "__metadata__":
+            first, last = entry["data_offsets"]
+            arrays[name] = content[start + first : start + last].view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    return arrays
 
 
 def _digest(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:

@@ -8,6 +8,7 @@ from hashed_rows import FAMILIES, model, rows
 from sklearn.base import clone
 
 from sparsact import LSHClassifier, LSHRegressor
+from sparsact.learners.lsh import tuning
 from sparsact.learners.lsh.layout import random_rotation
 from sparsact.routing.backend import hash_generator
 
@@ -129,10 +130,11 @@ def test_the_width_is_that_of_least_error_among_those_tried():
     assert len({trial.bucket_width for trial in learner.trials_}) > 2
 
 
-def test_the_error_of_a_trial_is_that_of_models_without_the_row():
+def test_the_error_of_a_trial_is_that_of_models_without_the_row(monkeypatch):
     """Leaving one out, literally: as many models as rows."""
+    monkeypatch.setattr(tuning, "ROWS_FOR_FOLDS", len(X) + 1)
     fixed = {"bucket_width": 1.0, "alpha": 0.1, "n_hashes": 3}
-    learner = model(directions="auto", fallback="nan", **fixed).fit(X, Y)
+    learner = model(directions="auto", fallback="nan", extrapolate="linear", **fixed).fit(X, Y)
     trial = [t for t in learner.trials_ if t.directions == learner.directions_][-1]
     errors = []
     for row in range(len(X)):
@@ -150,7 +152,9 @@ def test_the_error_of_a_trial_is_that_of_models_without_the_row():
 def test_gradients_find_the_direction_in_which_the_target_moves():
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(1500, 6))
-    learner = LSHRegressor(random_state=0, directions="gradients").fit(Z, np.sin(2 * Z[:, 4]))
+    learner = LSHRegressor(random_state=0, directions="gradients", n_stages=1, columns="all").fit(
+        Z, np.sin(2 * Z[:, 4])
+    )
     leading = learner.table_.layout.hashes.local[:, 0]
     assert abs(leading[4]) > 0.99 * np.linalg.norm(leading)
 
@@ -169,7 +173,9 @@ def test_scales_and_shifts_of_the_rows_change_nothing():
 def test_the_classifier_shares_the_layout():
     labels = np.where(Y.mean() < Y, "high", "low")
     learner = LSHClassifier(3, random_state=7).fit(X, labels)
-    targets = model().fit(X, np.column_stack([labels == "high", labels == "low"]).astype(float))
+    targets = model(degree=1, n_stages=1, columns="all").fit(
+        X, np.column_stack([labels == "high", labels == "low"]).astype(float)
+    )
     assert not learner.table_.layout.differences(targets.table_.layout)
 
 

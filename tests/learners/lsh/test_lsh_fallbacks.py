@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hashed_rows import FAMILIES, model, rows
 
-from sparsact.learners.lsh import predictor
-from sparsact.learners.lsh.predictor import nearest_index
+from sparsact.learners.lsh import nearest
+from sparsact.learners.lsh.nearest import nearest_index
 
 X, Y = rows()
 FAR = np.concatenate([rows(m=23, seed=9)[0] * 3 + 20, np.full((1, 5), -1e12)])
@@ -32,7 +32,8 @@ def test_nan_and_an_error():
 @pytest.mark.parametrize("options", FAMILIES, ids=lambda o: "-".join(map(str, o.values())))
 def test_the_nearest_bucket_by_brute_force(options):
     finer = {"n_hashes": 12} if options["family"] == "hyperplane" else {}
-    learner = model(**{"bucket_width": 0.5, "alpha": 0.1, **options, **finer}).fit(X, Y)
+    unbounded = {"fallback": "nearest", "extrapolate": "linear"}
+    learner = model(**{"bucket_width": 0.5, "alpha": 0.1, **unbounded, **options, **finer}).fit(X, Y)
     layout = learner.table_.layout
     missed = FAR[(learner.apply(FAR) < 0).all(axis=1)]
     assert len(missed) > (2 if finer else 15)
@@ -47,9 +48,9 @@ def test_the_nearest_bucket_by_brute_force(options):
         inside = (numbers == bucket).any(axis=1)
         positions.append(local(X[inside]).mean(axis=0))
         means.append(residual[inside].mean())
-    nearest = np.linalg.norm(local(missed)[:, None] - np.array(positions)[None], axis=2).argmin(axis=1)
+    closest = np.linalg.norm(local(missed)[:, None] - np.array(positions)[None], axis=2).argmin(axis=1)
     trend = ((missed - layout.hashes.centre) @ layout.trend)[:, 0]
-    expected = np.array(means)[nearest] + layout.level[0] + trend
+    expected = np.array(means)[closest] + layout.level[0] + trend
     np.testing.assert_allclose(learner.predict(missed), expected, rtol=1e-7)
 
 
@@ -97,5 +98,5 @@ def test_the_nearest_in_high_dimension(module, kind):
     pytest.importorskip(module, reason=f"{module} is optional: a kd-tree does without it")
     table, queries = points(24)
     expected = np.linalg.norm(queries[:, None] - table[None], axis=2).argmin(axis=1)
-    found = getattr(predictor, kind)(table.astype(np.float32))(queries)
+    found = getattr(nearest, kind)(table.astype(np.float32))(queries)
     np.testing.assert_array_equal(found, expected)

@@ -81,7 +81,10 @@ def test_intervals_of_several_targets_and_of_misses():
     intervals = both.predict_interval(X[:7])
     assert intervals.shape == (7, 2, 2)
     np.testing.assert_allclose(intervals[:, 1], 10 * intervals[:, 0])
-    assert np.isnan(both.predict_interval([[50.0, 50.0]])).all()
+    far = both.predict_interval([[50.0, 50.0]])
+    assert np.isfinite(far).all()
+    assert (far[..., 1] > far[..., 0]).all()
+    assert np.isnan(both.set_params(fallback="nan").predict_interval([[50.0, 50.0]])).all()
     for confidence in (0, 1, -0.1, np.nan):
         with pytest.raises(ValueError, match="confidence"):
             both.predict_interval(X, confidence)

@@ -64,7 +64,7 @@ def test_a_bucket_is_a_ridge_regression(degree, weighted, kernels_in_use):
     """scikit-learn's Ridge, bucket by bucket, on monomials of the place within the cell; averages by weight."""
     fixed = {"n_hashes": 2, "bucket_width": 1.2, "alpha": 0.3, "directions": "principal"}
     weights = np.random.default_rng(1).uniform(0.5, 2, len(X)) if weighted else np.ones(len(X))
-    learner = model(degree=degree, fallback="nan", **fixed).fit(X, Y, weights)
+    learner = model(degree=degree, fallback="nan", extrapolate="linear", **fixed).fit(X, Y, weights)
     layout = learner.table_.layout
 
     def monomials(rows, table):
@@ -94,9 +94,9 @@ def test_a_bucket_is_a_ridge_regression(degree, weighted, kernels_in_use):
 
 def test_the_joint_fit_is_a_dense_least_squares():
     """Normal equations with every bucket of every table as columns."""
-    fixed = {"n_hashes": 2, "bucket_width": 1.5, "alpha": 0.2, "directions": "principal"}
+    fixed = {"n_hashes": 2, "bucket_width": 1.5, "alpha": 0.2, "directions": "principal", "degree": 1}
     weights = np.random.default_rng(1).uniform(0.5, 2, len(X))
-    learner = model(combine="joint", fallback="nan", **fixed).fit(X, Y, weights)
+    learner = model(combine="joint", fallback="nan", extrapolate="linear", **fixed).fit(X, Y, weights)
     layout = learner.table_.layout
 
     def design(rows):
@@ -128,7 +128,7 @@ def test_the_joint_fit_leaves_less_error_on_its_rows():
 def test_several_targets_are_as_many_fits(options):
     """Of the same layout: the choice looks at all targets together, so it is given here."""
     targets = np.column_stack([Y, X[:, 1] ** 3, np.full(len(X), 2.0)])
-    fixed = {"alpha": 0.1, "directions": "principal", "bucket_width": 0.9} | options
+    fixed = {"alpha": 0.1, "directions": "principal", "bucket_width": 0.9, "degree": 1} | options
     if fixed["directions"] == "gradients":
         fixed["directions"] = "principal"
     together = model(**fixed).fit(X, targets)

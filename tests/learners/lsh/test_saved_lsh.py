@@ -94,7 +94,7 @@ def test_an_altered_file_is_refused(position, tmp_path):
 
 
 WRONG = {
-    "fills": lambda state, arrays: state["learned"].update(n_features_in_=4),
+    "of other columns": lambda state, arrays: state["learned"].update(n_features_in_=4),
     "two buckets have one key": lambda state, arrays: arrays.update(
         keys=np.repeat(arrays["keys"][:1], len(arrays["keys"]))
     ),
@@ -102,7 +102,10 @@ WRONG = {
     "not finite": lambda state, arrays: arrays.update(sums=arrays["sums"] * np.nan),
     "sums": lambda state, arrays: arrays.update(sums=arrays["sums"][:, :-1].copy()),
     "totals": lambda state, arrays: arrays.update(totals=arrays["totals"][:-1].copy()),
-    "do not fit together": lambda state, arrays: arrays.update({"layout.degree": np.array(3)}),
+    "the degree is 3": lambda state, arrays: arrays.update({"layout.degree": np.array(3)}),
+    "do not fit together": lambda state, arrays: arrays.update(
+        {"layout.seeds": np.append(arrays["layout.seeds"], arrays["layout.seeds"][:1])}
+    ),
     "trend": lambda state, arrays: arrays.update({"layout.trend": arrays["layout.trend"][:-1].copy()}),
     "rows.copies": lambda state, arrays: arrays.update({"rows.copies": arrays["rows.copies"][:-1].copy()}),
     "family": lambda state, arrays: state["params"].update(family="cubes"),

@@ -56,7 +56,7 @@ def test_an_index_never_gives_a_number_that_it_has_not(kernels_in_use):
 
 
 def test_more_buckets_than_numbers_are_refused_before_anything_is_taken_in():
-    learner = model().fit(X[:100], Y[:100])
+    learner = model(degree=1).fit(X[:100], Y[:100])
     other = learner.blank().partial_fit(X[100:], Y[100:])
     before = state(learner)
     learner.table_.index.most = len(learner.table_.index) + 3
@@ -69,7 +69,7 @@ def test_more_buckets_than_numbers_are_refused_before_anything_is_taken_in():
 
 
 def test_buckets_that_no_memory_is_left_for_are_refused_before_anything_is_taken_in(monkeypatch):
-    learner = model().fit(X[:100], Y[:100])
+    learner = model(degree=1).fit(X[:100], Y[:100])
     other = learner.blank().partial_fit(X[100:], Y[100:])
     before = state(learner)
     monkeypatch.setattr(memory, "SMALL", 0)

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from copy import copy
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels import bucket_statistics, hashing
 from sparsact.kernels.bucket_index import BucketIndex
+from sparsact.learners.lsh.backup import backup_layout
 from sparsact.learners.lsh.layout import Array, Layout
-from sparsact.memory import has_room
-from sparsact.saving.schema import ArrayField, Arrays, State, read_arrays
+from sparsact.learners.lsh.live import LiveSolution
+from sparsact.learners.lsh.remembered_rows import RememberedRows, RowNames, row_keys
+from sparsact.learners.lsh.table_limits import check_range, check_room
+from sparsact.learners.lsh.undo import Undo
+from sparsact.saving.schema import ArrayField, Arrays, State, add_prefix, read_arrays, strip_prefix
 from sparsact.statistics.statistic import Batch
 
 ROWS_AT_ONCE = 8192
-KEY_BYTES = 8 + 4 * 16  # of a bucket: its key, and slots of which at least a quarter is full
-MAX_CELLS = 2.0**50  # from the centre: beyond it a float does not tell places within a cell
+UNSHARED = 3  # references to a predictor in a list, in a loop and in the call that counts them
 MAX_COUNT = 2**62  # of rows, over all tables
-LARGEST = 1e100  # of a row's weight times squares of its features and targets: sums then have room
+FEW_BUCKETS = 512  # of which empty ones are dropped at once; of more, when they are half
 
 _ARRAYS = {
     "keys": ArrayField("B", np.uint64),
@@ -27,40 +32,7 @@ _ARRAYS = {
     "sums": ArrayField("B n_sums", finite=True),
     "totals": ArrayField("totals", finite=True),
 }
-_ROWS = {"keys": ArrayField("m", np.uint64), "copies": ArrayField("m", np.int64, nonnegative=True)}
-
-
-class Undo:
-    """The counts and sums that buckets of a table had before an update.
-
-    The update is made on a shallow copy of the table. The two share the sums, of which small batches change few.
-    """
-
-    def __init__(self, table: BucketTable) -> None:
-        self._table = table
-        self._n_buckets, self._n_keys = len(table.index), len(table.rows)
-        self._unsaved = np.ones(self._n_buckets, dtype=bool)
-        self._last = np.empty(self._n_buckets, dtype=np.int64)  # place of a bucket among the ids of a call
-        self._saved: list[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]]] = []
-
-    def save(self, ids: NDArray[np.int32]) -> None:
-        """Keep what buckets hold, before it is changed; new buckets hold nothing."""
-        old = ids[ids < self._n_buckets]
-        old = old[self._unsaved[old]]
-        places = np.arange(len(old))
-        self._last[old] = places
-        old = old[self._last[old] == places]  # each once, without sorting
-        self._saved.append((self._table.counts[old], self._table.sums.take(old, axis=0), old))
-        self._unsaved[old] = False
-
-    def restore(self) -> None:
-        """Give the table its rows back."""
-        table = self._table
-        table.index.truncate(self._n_buckets)
-        table.rows.truncate(self._n_keys)
-        for counts, sums, ids in self._saved:
-            table.counts[ids], table.sums[ids] = counts, sums
-        table.clear_spare()
+_RANGE = {"range": ArrayField("2 targets")}
 
 
 class BucketTable:
@@ -71,27 +43,35 @@ class BucketTable:
     away, and grows with the inhabited buckets alone.
     """
 
-    def __init__(self, layout: Layout, *, keeps_rows: bool = True) -> None:
+    def __init__(self, layout: Layout, *, keeps_rows: bool = True, with_backup: bool = True) -> None:
         self.layout = layout
+        self.backup = BucketTable(backup_layout(layout), keeps_rows=False, with_backup=False) if with_backup else None
         self.index = BucketIndex()
-        self.rows = BucketIndex()
-        self.copies = np.zeros(0, dtype=np.int64)
+        self.rows = RememberedRows(layout.n_targets)
         self.keeps_rows = keeps_rows
         self.totals = np.zeros(1 + layout.n_targets)  # weight, and weighted sums of targets less level, in units
         self._finest = float(np.abs(layout.hashes.directions).max()) if layout.hashes.grid else 0.0
+        self.low, self.high = np.full(layout.n_targets, np.inf), np.full(layout.n_targets, -np.inf)
+        self.n_rows = 0
         self._counts = np.zeros(0, dtype=np.int64)
         self._sums = np.zeros((0, layout.n_sums))
+        self._n_empty = 0
+        self._solution: LiveSolution | None = None
         self._undo: Undo | None = None
+        self._readers: list[Any] = []  # the predictor of the table, while a shallow copy of it is changed
 
     def empty(self, *, keeps_rows: bool = True) -> BucketTable:
         """The same layout without rows."""
-        return BucketTable(self.layout, keeps_rows=keeps_rows)
+        return BucketTable(self.layout, keeps_rows=keeps_rows, with_backup=self.backup is not None)
 
     def state(self, *, rows: bool = True) -> tuple[State, Arrays]:
         """Every part as an array; with the keys of its ``rows``, if it remembers them and they may be taken away."""
-        kept = {"keys": self.index.keys, "counts": self.counts, "sums": self.sums, "totals": self.totals}
+        tidy = self.tidied()
+        kept = {"keys": tidy.index.keys, "counts": tidy.counts, "sums": tidy.sums, "totals": self.totals}
         if rows and self.keeps_rows:
-            kept |= {"rows.keys": self.rows.keys, "rows.copies": self.copies}
+            kept |= add_prefix("rows", self.rows.arrays())
+        if self.backup is not None:
+            kept |= {"range": np.stack([self.low, self.high])} | add_prefix("backup", self.backup.state()[1])
         return {}, kept
 
     def restore(self, state: State, arrays: Arrays) -> None:
@@ -99,15 +79,21 @@ class BucketTable:
         read = read_arrays(_ARRAYS, arrays, n_sums=self.layout.n_sums, totals=1 + self.layout.n_targets)
         self.index = _index(read["keys"], "two buckets have one key")
         self._counts, self._sums, self.totals = read["counts"], read["sums"], read["totals"]
+        self._n_empty = int(np.count_nonzero(self._counts == 0))
+        self.n_rows = int(self._counts.sum()) // self.layout.n_tables
+        if self.backup is not None and "range" in arrays:
+            self.low, self.high = read_arrays(_RANGE, arrays, targets=self.layout.n_targets)["range"].copy()
+            self.backup.restore({}, strip_prefix("backup", arrays))
+        elif self.backup is not None:  # a file from before there were backups: none, and no limits
+            self.backup, self.low, self.high = None, -self.low, -self.high
         self.keeps_rows = "rows.keys" in arrays
         if self.keeps_rows:
-            read = read_arrays(_ROWS, arrays, "rows.")
-            self.rows, self.copies = _index(read["keys"], "two rows have one key"), read["copies"]
+            self.rows = RememberedRows.from_arrays(arrays, "rows.", self.layout.n_targets)
 
     @property
-    def n_rows(self) -> int:
-        """Rows held."""
-        return int(self.counts.sum()) // self.layout.n_tables
+    def copies(self) -> NDArray[np.int64]:
+        """How often each row that is remembered was added."""
+        return self.rows.copies[: len(self.rows)]
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -119,47 +105,73 @@ class BucketTable:
         """Sums of each bucket, (B, n_sums); see :func:`sparsact.kernels.bucket_statistics.accumulate`."""
         return self._sums[: len(self.index)]
 
-    def add(self, batch: Batch) -> None:
-        """Add rows. After an error the table is of no use: change a fork."""
+    def add(self, batch: Batch, known_by: RowNames | None = None) -> None:
+        """Add rows, under own keys or those ``known_by``. After an error the table is of no use: change a fork."""
         X, Y, weights = batch.X, batch.y, batch.row_weights()
-        self._check_range(X, Y, weights)
-        self._check_room(len(X) * self.layout.n_tables, lambda: self._n_new(X))
+        keys, targets = known_by or (None, Y)
+        self._begin_change(len(X))
+        if len(X) > ROWS_AT_ONCE:  # else the check of the one part is in time
+            check_room(self, len(X) * self.layout.n_tables, lambda: self._n_new(X))
+        self._change(X, Y, weights, 1)
         if self.keeps_rows:
-            self._remember(_row_keys(X, Y, weights), 1)
-        self._accumulate(X, Y, weights, 1)
+            self._remember(row_keys(X, Y, weights) if keys is None else keys, 1, targets)
+        self.low = np.minimum(self.low, targets.min(axis=0, initial=np.inf))
+        self.high = np.maximum(self.high, targets.max(axis=0, initial=-np.inf))
 
-    def remove(self, batch: Batch) -> None:
+    def remove(self, batch: Batch, known_by: RowNames | None = None) -> None:
         """Take rows away; none, if one was never added. After another error the table is of no use: change a fork."""
         X, Y, weights = batch.X, batch.y, batch.row_weights()
-        keys = _row_keys(X, Y, weights)
-        ids = self.rows.find(keys)
-        present = np.where(ids >= 0, self.copies[ids] if len(self.copies) else 0, 0)
-        _, first, asked = np.unique(keys, return_index=True, return_counts=True)
-        missing = first[asked > present[first]]
-        if len(missing):
-            row = int(missing.min())
-            raise ValueError(
-                f"row {row} was not added, or is asked to be removed more often than it was added (with the same "
-                "values, target and weight); nothing was removed: drop it from the rows."
-            )
-        self.copies = self.copies.copy()
-        np.subtract.at(self.copies, ids, 1)
-        self._accumulate(X, Y, weights, -1)
-        self._drop_empty()
+        self._begin_change(len(X))
+        keys, targets = known_by or (row_keys(X, Y, weights), Y)
+        if self._undo is not None:
+            self._undo.save_rows(keys)
+        self.rows.remove(keys)
+        self._change(X, Y, weights, -1)
+        if ((self.low >= targets) | (self.high <= targets)).any():
+            self.low, self.high = self.rows.target_range() or (self.low, self.high)
 
-    def _accumulate(self, X: Array, Y: Array, weights: Array, sign: int) -> None:
-        """Add (or, with sign -1, take away) rows in the sums of their buckets."""
+    def _change(self, X: Array, Y: Array, weights: Array, sign: int) -> None:
+        """Add (or, with sign -1, take away) rows in the sums of their buckets, and of those of the backup."""
         layout, centred = self.layout, (Y - self.layout.level) / self.layout.unit
-        self.totals = self.totals + sign * np.concatenate([[weights.sum()], weights @ centred])
+        totals = np.concatenate([[weights.sum()], weights @ centred])
+        self.n_rows += sign * len(X)
+        self.totals = self.totals + sign * totals
         for part in _parts(len(X)):
+            residual, own = layout.residual(X[part], Y[part]), weights[part]
             found = hashing.places(X[part], layout.hashes)
-            own = self.index.insert(found.keys) if sign > 0 else self.index.find(found.keys)
-            self._make_room()
-            self._save(own)
-            residual = layout.residual(X[part], Y[part])
-            bucket_statistics.accumulate(
-                found, own, residual, weights[part], sign, layout.degree, self._counts, self._sums
-            )
+            if sign > 0:
+                check_range(found.Z, residual, own, self._finest, part.start)
+            self._accumulate(found, residual, own, sign)
+            if self.backup is not None:
+                self.backup._accumulate(hashing.places(X[part], self.backup.layout.hashes), residual, own, sign)
+        for table in (self, self.backup):
+            if sign < 0 and table is not None:
+                table._drop_empty()
+
+    def _accumulate(self, found: hashing.BucketPlaces, residual: Array, weights: Array, sign: int) -> None:
+        n_before, keys = len(self.index), found.keys
+        if sign > 0 and n_before + keys.size > len(self._counts):
+            check_room(self, int(np.count_nonzero(self.index.find(keys) < 0)), lambda: self.index.n_new(keys.ravel()))
+        ids = self.index.insert(found.keys) if sign > 0 else self.index.find(found.keys)
+        self._make_room()
+        if sign > 0:
+            self._fill_empty(ids, n_before)
+        before = None if self._undo is None else self._undo.visited(ids, self.layout.n_sums)
+        bucket_statistics.accumulate(
+            found, ids, residual, weights, sign, self.layout.degree, self._counts, self._sums, before
+        )
+        self._forget(ids)
+        if sign < 0:
+            emptied = ids[(self._counts[ids] == 0) & (ids >= 0)]
+            if len(emptied):
+                self._sums[emptied] = 0.0
+                self._n_empty += len(np.unique(emptied))
+
+    def _fill_empty(self, ids: NDArray[np.int32], n_before: int) -> None:
+        """Count the empty buckets that rows are about to fall into; those after ``n_before`` are new."""
+        if self._n_empty:
+            old = ids[ids < n_before]
+            self._n_empty -= len(np.unique(old[self._counts[old] == 0]))
 
     def merge(self, other: BucketTable) -> None:
         """Take in all rows of a table of the same layout; where one of the two keeps no rows, nor does the sum.
@@ -177,73 +189,129 @@ class BucketTable:
                 f"{n_rows:,} rows in {self.layout.n_tables} tables are more than counts hold, {MAX_COUNT:,}; "
                 "merge fewer models."
             )
+        self._begin_change(len(other.index) // self.layout.n_tables)
         keys = other.index.keys.copy()
-        self._check_room(len(keys), lambda: self.index.n_new(keys))
+        check_room(self, len(keys), lambda: self.index.n_new(keys))
         if not (self.keeps_rows and other.keeps_rows):
-            self.rows, self.copies, self.keeps_rows = BucketIndex(), np.zeros(0, dtype=np.int64), False
+            self.rows, self.keeps_rows = RememberedRows(self.layout.n_targets), False
         else:
-            self._remember(other.rows.keys.copy(), other.copies)
-        ids = self.index.insert(keys)
+            theirs = other.rows.arrays()
+            self._remember(theirs["keys"].copy(), theirs["copies"], theirs.get("targets"))
+        self._take_in(other)
+        if self.backup is not None and other.backup is not None:
+            self.backup._take_in(other.backup)
+        else:
+            self.backup = None
+        self.low, self.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+
+    def _take_in(self, other: BucketTable) -> None:
+        held, n_before = other.counts > 0, len(self.index)
+        ids = self.index.insert(other.index.keys[held])
         self._make_room()
-        self._save(ids)
-        self._counts[ids] += other.counts
-        self._sums[ids] += other.sums
+        if self._undo is not None:
+            self._undo.save(ids)
+        self._fill_empty(ids, n_before)
+        self._counts[ids] += other.counts[held]
+        self._sums[ids] += other.sums[held]
+        self._forget(ids)
+        self.n_rows += other.n_rows
         self.totals = self.totals + other.totals
 
     def frozen(self) -> BucketTable:
         """A copy for prediction alone, which later updates leave as it is."""
-        other = copy(self)
-        other.index = BucketIndex(self.index.keys, self.index.most)
-        other._counts, other._sums, other._undo = self.counts.copy(), self.sums.copy(), None
+        other = self._with(slice(0, len(self.index))) if self.tidied() is self else self.tidied()
+        if self.backup is not None:
+            other.backup = self.backup.frozen()
         return other
 
-    def fork(self, *, apart: bool) -> tuple[BucketTable, Callable[[bool], None]]:
+    def tidied(self) -> BucketTable:
+        """The table without empty buckets: itself, if it has none."""
+        return self._with(self.counts > 0) if self._n_empty else self
+
+    def _with(self, kept: NDArray[np.bool_] | slice) -> BucketTable:
+        """A copy of some buckets; the rows that are remembered are shared."""
+        other = copy(self)
+        other.index = BucketIndex(self.index.keys[kept], self.index.most)
+        other._counts, other._sums = self.counts[kept].copy(), self.sums[kept].copy()
+        other._undo, other._readers, other._n_empty = None, [], int(np.count_nonzero(other._counts == 0))
+        if self._solution is not None:
+            held = np.arange(len(self.index))[kept]
+            other._solution = self._solution.some(held)
+        return other
+
+    def fork(self, readers: list[Any]) -> tuple[BucketTable, Callable[[bool], None]]:
         """A copy to change in this one's stead, and a function to call after that: with False, it undoes the changes.
 
-        The two share arrays or, if ``apart``, only the rows that are remembered: this one serves predictions still.
+        Both share arrays. The one entry of ``readers``, a predictor that reads them, is taken from the list before they
+        are changed; but if another thread is in the middle of a prediction, or the rows are so many that a copy costs
+        less than they, the copy gets arrays of its own and the predictor stays.
         """
-        twin, undo = self.frozen() if apart else copy(self), Undo(self)
-        twin._undo = None if apart else undo
+        twins = [(table, copy(table), Undo(table)) for table in (self, self.backup) if table is not None]
+        for _, twin, undo in twins:
+            twin._undo = undo
+        twin = twins[0][1]
+        twin._readers, twin.rows = readers, copy(self.rows)
+        if self.backup is not None:
+            twin.backup = twins[1][1]
 
         def finish(kept: bool) -> None:
-            twin._undo = None
-            if not kept:
-                undo.restore()
+            for _, changed, undo in twins:
+                changed._undo, changed._readers = None, []
+                if not kept:
+                    undo.restore()
 
         return twin, finish
 
-    def clear_spare(self) -> None:
-        """Empty the room for new buckets."""
-        self._counts[len(self.index) :], self._sums[len(self.index) :] = 0, 0.0
+    def _begin_change(self, n_rows: int) -> None:
+        """See :meth:`fork`."""
+        undo, readers = self._undo, self._readers
+        if undo is None:
+            return
+        predictors, self._readers = readers[:], []
+        readers.clear()  # whoever wants to predict now waits for the lock of the model
+        busy = any(sys.getrefcount(predictor) > UNSHARED for predictor in predictors)
+        if busy or n_rows * self.layout.n_tables > len(self.index):
+            readers[:] = predictors
+            self._separate()
+            if self.backup is not None:
+                self.backup._separate()
 
-    def means(self) -> Array:
-        """Mean target of each bucket without level and trend, (B, targets), in the units of y."""
-        layout = self.layout
-        total = self.sums[:, layout.n_local]
-        start = layout.n_local + layout.n_features * (layout.n_features + 1) // 2
-        sums = self.sums[:, start : start + layout.n_targets]
-        means: Array = sums / np.where(total > 0, total, 1.0)[:, None] * layout.unit
-        return means
+    def _separate(self) -> None:
+        """Have arrays of one's own, all but those of rows."""
+        own, undo = self._with(slice(0, len(self.index))), self._undo
+        self.__dict__.update(own.__dict__)
+        self._undo = undo
+        if undo is not None:
+            undo.apart = True
+
+    def clear_spare(self, most: int) -> None:
+        """Empty the room for new buckets, of which there were ``most``."""
+        spare = slice(len(self.index), most)
+        self._counts[spare], self._sums[spare] = 0, 0.0
+        if self._solution is not None:
+            self._solution.stale[spare] = 1
+
+    def solution(self, alpha: float, least: int) -> LiveSolution:
+        """The polynomials of the buckets, of which those are solved that rows have met."""
+        held = self._solution
+        if held is None or (held.alpha, held.least) != (alpha, least):
+            held = self._solution = LiveSolution(self.layout, len(self._counts), alpha, least)
+        return held
+
+    def _forget(self, ids: NDArray[np.int32]) -> None:
+        """Have buckets solved again."""
+        if self._solution is not None:
+            self._solution.stale[ids] = 1
 
     def mean(self) -> Array:
         """Mean target of all rows, (targets,)."""
         mean: Array = self.layout.level + self.layout.unit * (self.totals[1:] / self.totals[0])
         return mean
 
-    def positions(self) -> Array:
-        """Mean local coordinates of the rows of each bucket, (B, p)."""
-        total = self.sums[:, self.layout.n_local]
-        positions: Array = self.sums[:, : self.layout.n_local] / np.where(total > 0, total, 1.0)[:, None]
-        return positions
-
-    def _remember(self, keys: NDArray[np.uint64], copies: NDArray[np.int64] | int) -> None:
-        ids = self.rows.insert(keys)
-        self.copies = _padded(self.copies, len(self.rows))
-        np.add.at(self.copies, ids, copies)
-
-    def _save(self, ids: NDArray[np.int32]) -> None:
+    def _remember(self, keys: NDArray[np.uint64], copies: NDArray[np.int64] | int, targets: Array | None) -> None:
         if self._undo is not None:
-            self._undo.save(ids)
+            self._undo.save_rows(keys)
+        self.rows.add(keys, copies, targets)
 
     def _n_new(self, X: Array) -> int:
         """Buckets that these rows would be the first in."""
@@ -251,89 +319,29 @@ class BucketTable:
         new = [np.unique(part[self.index.find(part) < 0]) for part in keys]
         return self.index.n_new(np.concatenate(new)) if new else 0
 
-    def _check_room(self, n_new: int, exactly: Callable[[], int]) -> None:
-        """Raise unless there is room for new buckets: at most ``n_new``, counted only where so many would be too many.
-
-        Raises
-        ------
-        ValueError
-            If there are more buckets than numbers.
-        MemoryError
-            If they need more than is free.
-        """
-        if self._has_room(len(self.index) + n_new):
-            return
-        total = len(self.index) + exactly()
-        if total > self.index.most:
-            raise ValueError(
-                f"rows fall into {total:,} buckets, more than have numbers of 32 bits, {self.index.most:,}; raise "
-                "`bucket_width`, or lower `n_tables` or `n_hashes`."
-            )
-        if not self._has_room(total):
-            raise MemoryError(
-                f"rows fall into {total:,} buckets, which need {self._room_bytes(total):,.0f} bytes more than there is "
-                "room for; raise `bucket_width`, lower `n_tables` or `n_hashes`, take a low-degree model (--model "
-                "low-degree), or a machine of more memory."
-            )
-
-    def _has_room(self, total: int) -> bool:
-        return total <= self.index.most and has_room(self._room_bytes(total))
-
-    def _room_bytes(self, n_buckets: int) -> float:
-        """Bytes needed, at most, for so many buckets in all."""
-        if n_buckets <= len(self._counts):
-            return 0.0
-        return max(n_buckets, 2.0 * len(self._counts)) * (KEY_BYTES + 8 * (1 + self.layout.n_sums))
-
     def _make_room(self) -> None:
-        needed = len(self.index)
-        if needed > len(self._counts):
-            room = max(needed, 2 * len(self._counts))
-            self._counts = _padded(self._counts, room)
-            self._sums = np.concatenate([self._sums, np.zeros((room - len(self._sums), self._sums.shape[1]))])
+        needed, held = len(self.index), len(self._counts)
+        if needed > held:
+            room = max(needed, 2 * held)
+            counts, sums = self._counts, self._sums
+            self._counts, self._sums = np.zeros(room, dtype=np.int64), np.zeros((room, sums.shape[1]))
+            self._counts[:held], self._sums[:held] = counts, sums  # the rest takes no memory until it is written to
+            if self._solution is not None:
+                self._solution.grow(room)
 
     def _drop_empty(self) -> None:
-        """Renumber the buckets that still hold rows."""
-        kept = self.counts > 0
-        if not kept.all():
-            self.index, self._counts, self._sums = (
-                BucketIndex(self.index.keys[kept], self.index.most),
-                self.counts[kept],
-                self.sums[kept],
-            )
-        known = self.copies > 0
-        if known.sum() < len(known) / 2:
-            self.rows, self.copies = BucketIndex(self.rows.keys[known]), self.copies[known]
-
-    def _check_range(self, X: Array, Y: Array, weights: Array) -> None:
-        for part in _parts(len(X)):
-            with np.errstate(over="ignore", invalid="ignore"):
-                Z = (X[part] - self.layout.hashes.centre) @ self.layout.hashes.local
-                residual = self.layout.residual(X[part], Y[part])
-                size = weights[part] * np.maximum(np.abs(Z).max(axis=1, initial=1), np.abs(residual).max(axis=1)) ** 2
-                near = (size < LARGEST) & (np.abs(Z).max(axis=1) * self._finest < MAX_CELLS)
-            if not near.all():
-                raise ValueError(
-                    f"row {part.start + int(np.argmin(near))} lies too far from the rows the model was laid out on, or "
-                    f"its target or weight is too large for them (squares beyond {LARGEST:g} of their scale), or "
-                    f"`bucket_width` is too small to tell cells apart (beyond {MAX_CELLS:g} of them); check the row, "
-                    "fit again with it, or raise `bucket_width`."
-                )
-
-
-def _row_keys(X: Array, Y: Array, weights: Array) -> NDArray[np.uint64]:
-    rows = np.concatenate([X, Y, weights[:, None]], axis=1) + 0.0  # -0.0 becomes 0.0
-    return hashing.row_keys(np.ascontiguousarray(rows))
+        """Renumber the buckets that still hold rows, where that is worth it."""
+        if self._n_empty and (len(self.index) <= FEW_BUCKETS or 2 * self._n_empty > len(self.index)):
+            undo, tidy = self._undo, self.tidied()
+            self.__dict__.update(tidy.__dict__)
+            self._undo = undo
+        self.rows = self.rows.tidied(self.n_rows)
 
 
 def _index(keys: NDArray[np.uint64], complaint: str) -> BucketIndex:
     if len(np.unique(keys)) != len(keys):
         raise ValueError(complaint)
     return BucketIndex(keys)
-
-
-def _padded(array: NDArray[np.int64], length: int) -> NDArray[np.int64]:
-    return np.concatenate([array, np.zeros(length - len(array), dtype=np.int64)])
 
 
 def _parts(n: int) -> Iterator[slice]:

@@ -34,10 +34,14 @@ class CheckedInputs:
         if reset:
             named = categorical_columns(X, self.categorical_features)
             self.is_categorical_ = np.zeros(0, bool) if named is None else named
-        X, y = self._checked_rows(X, y, reset=reset, **options)
+        plain = None if reset or sample_weight is not None else self._plain(X)
+        if plain is not None and _is_plain_target(y, len(plain), options.get("multi_output", False)):
+            X, weights = plain, np.ones(len(plain))
+        else:
+            X, y = self._checked_rows(X, y, reset=reset, **options)
+            weights = checked_sample_weight(sample_weight, X)
         if not len(self.is_categorical_):
             self.is_categorical_ = np.zeros(X.shape[1], bool)
-        weights = checked_sample_weight(sample_weight, X)
         if reset and not (weights > 0).any():
             raise ValueError("every row has weight zero; give some row a positive weight.")
         if np.fmax.reduce(np.abs(X), axis=None) > MAX_SIZE:
@@ -51,20 +55,32 @@ class CheckedInputs:
             X = coded(X, self.is_categorical_)
         return checked_rows(self, X, y, dtype=np.float64, order="C", ensure_all_finite="allow-nan", **options)
 
+    def _plain(self, X: Any) -> Array | None:
+        """The rows of an array of numbers, all finite, of as many columns as were fitted; None of anything else."""
+        plain = type(X) is np.ndarray and X.dtype.kind in "fiu" and X.ndim == 2
+        if not plain or "feature_names_in_" in self.__dict__ or not len(X) or X.shape[1] != self.n_features_in_:
+            return None
+        numbers: Array = aligned(np.ascontiguousarray(X, dtype=np.float64))
+        return numbers if np.isfinite(numbers.sum()) else None
+
     def _queries(self, X: Any) -> Array:
         """Rows to predict at; an array that is as it should be is not checked twice."""
         if "table_" not in self.__dict__:
             check_is_fitted(self)
-        plain = type(X) is np.ndarray and X.dtype.kind in "fiu" and X.ndim == 2
-        if plain and "feature_names_in_" not in self.__dict__ and len(X) > 0 and X.shape[1] == self.n_features_in_:
-            numbers = aligned(np.ascontiguousarray(X, dtype=np.float64))
-            if np.isfinite(numbers.sum()):
-                return numbers if self._inputs.is_plain else aligned(self._inputs.encode(numbers))
-        rows: Array = aligned(self._inputs.encode(self._checked_rows(X, reset=False)))
-        return rows
+        rows = self._plain(X)
+        if rows is None:
+            return aligned(self._inputs.encode(self._checked_rows(X, reset=False)))
+        return rows if self._inputs.is_plain else aligned(self._inputs.encode(rows))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _is_plain_target(y: Any, n_rows: int, multi_output: bool) -> bool:
+    """Whether targets are an array of finite numbers for so many rows, which no check would change."""
+    if type(y) is not np.ndarray or y.dtype.kind not in "fiu" or len(y.shape) not in (1, 1 + multi_output):
+        return False
+    return len(y) == n_rows and bool(np.isfinite(y.sum()))

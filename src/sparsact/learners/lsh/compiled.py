@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels import bucket_values
+from sparsact.kernels.bucket_values import SOLVED, Combination, Unsolved, packed
 from sparsact.kernels.hashing import Hashes
 from sparsact.learners.lsh.layout import Array
-
-Combination = Literal["average", "sum", "first"]
 
 
 class Trees(Protocol):
@@ -21,6 +20,13 @@ class Trees(Protocol):
 
     def values(self, X: Array, n_threads: int) -> Array:
         """Values (m, targets) at rows (m, d)."""
+
+
+class LiveBuckets(NamedTuple):
+    """Buckets of a table that is updated: records that kernels fill in, and what they solve them from."""
+
+    records: Array
+    unsolved: Unsolved
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,9 @@ class CompiledTable:
         Weight of the rows of each bucket; a bucket of weight 0 is empty.
     combine : {"average", "sum", "first"}
         Tables are averaged by weight, or added, or the first one answers whose bucket is not empty.
+    live : LiveBuckets or None
+        Of the table of a model that is updated: its buckets are solved when rows meet them, and ``coefficients`` and
+        ``weights`` hold only those. None in what :meth:`TablePredictor.compiled` of a ``model.predictor()`` holds.
     """
 
     hashes: Hashes
@@ -49,6 +58,16 @@ class CompiledTable:
     coefficients: Array
     weights: Array
     combine: Combination = "average"
+    live: LiveBuckets | None = None
+
+    @cached_property
+    def _records(self) -> Array:
+        return packed(self.coefficients, self.weights)
+
+    def kernel(self, trend: Array) -> Any:
+        """What fills in values and weights behind them; see :func:`sparsact.kernels.bucket_values.predictor`."""
+        records, unsolved = self.live or (self._records, SOLVED)
+        return bucket_values.predictor(self.hashes, self.slots, self.degree, records, trend, self.combine, unsolved)
 
 
 @dataclass(frozen=True)
@@ -91,34 +110,63 @@ class CompiledModel:
 
     @cached_property
     def _kernels(self) -> tuple[Any, ...]:
-        return tuple(
-            bucket_values.predictor(
-                table.hashes,
-                table.slots,
-                table.degree,
-                table.coefficients,
-                table.weights,
-                self.trend if place == 0 else np.zeros_like(self.trend),
-                average=table.combine == "average",
-            )
-            for place, table in enumerate(self.tables)
-        )
+        none = np.zeros_like(self.trend)
+        return tuple(table.kernel(none if place else self.trend) for place, table in enumerate(self.tables))
+
+    @cached_property
+    def _backup_kernel(self) -> Any:
+        return None if self.backup is None else self.backup.kernel(np.zeros_like(self.trend))
+
+    @cached_property
+    def row(self) -> Any:
+        """The value at one row as a function of it; see :func:`sparsact.kernels.bucket_values.row_predictor`.
+
+        None where there is no such function: with several targets, trees, or a choice of columns.
+        """
+        if self.n_targets > 1 or self.trees is not None or self.columns is not None:
+            return None
+        low, high = (-np.inf, np.inf) if self.low is None or self.high is None else (self.low[0], self.high[0])
+        level = float(self.level[0])
+        return bucket_values.row_predictor(self._kernels, self._backup_kernel, level, float(low), float(high))
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the kernels, which point into memory; they are made again when needed."""
-        return {name: value for name, value in self.__dict__.items() if name != "_kernels"}
+        return {
+            name: value for name, value in self.__dict__.items() if name not in ("_kernels", "_backup_kernel", "row")
+        }
 
     def values(self, X: Array, n_threads: int = 1) -> tuple[Array, Array]:
         """Values (m, targets) at rows (m, d), and the weight (m,) behind the last table: 0 where it has none."""
         rows = X if self.columns is None else np.ascontiguousarray(X[:, self.columns])
         values, behind = np.empty((len(X), self.n_targets)), np.empty(len(X))
-        total = None
-        for kernel in self._kernels:
-            kernel(rows, values, behind, n_threads)
-            if len(self._kernels) > 1:
-                total = values.copy() if total is None else total + values
-        values = values if total is None else total
+        first, *others = self._kernels
+        first(rows, values, behind, n_threads)
+        for kernel in others:
+            own = np.empty_like(values)
+            kernel(rows, own, behind, n_threads)
+            values += own
         values += self.level
         if self.trees is not None:
             values += self.trees.values(X, n_threads)
-        return values, behind
+        if self.backup is not None and not behind.all():
+            missed = np.flatnonzero(behind == 0)
+            own = np.empty((len(missed), self.n_targets))
+            self._backup_kernel(rows[missed], own, np.empty(len(missed)), n_threads)
+            values[missed] += own
+        return self.clipped(values), behind
+
+    def clipped(self, values: Array) -> Array:
+        """Values within the limits, if there are any; those that are not finite stay as they are."""
+        if self.low is not None and self.high is not None:
+            np.clip(values, self.low, self.high, out=values, where=np.isfinite(values))
+        return values
+
+    def without_last(self, X: Array) -> Array:
+        """All but the last table, (m, targets): level, trend, frozen stages and trees."""
+        rows = X if self.columns is None else np.ascontiguousarray(X[:, self.columns])
+        own, behind = np.empty((len(X), self.n_targets)), np.empty(len(X))
+        values: Array = self.level + (rows - self.centre) @ self.trend
+        for table in self.tables[:-1]:
+            table.kernel(np.zeros_like(self.trend))(rows, own, behind, 1)
+            values += own
+        return values if self.trees is None else values + self.trees.values(X, 1)

@@ -48,9 +48,9 @@ class Drift:
     Examples
     --------
     >>> from sparsact import LSHRegressor
-    >>> X = np.random.default_rng(0).normal(size=(3000, 3))
-    >>> model = LSHRegressor(random_state=0).fit(X[:2000], np.sin(X[:2000, 0]))
-    >>> model.drift(X[2000:] + [1, 0, 0]).p_value < 0.001
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
+    >>> model = LSHRegressor(random_state=0).fit(X[:800], X[:800].sum(axis=1))
+    >>> model.drift(X[800:]).p_value > 0.01 > model.drift(X[800:] + 0.3).p_value
     True
     """
 

@@ -10,38 +10,44 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.kernels import hashing
-from sparsact.kernels.dispatch import blas_threads, threads
-from sparsact.learners.lsh.bucket_counts import unseen_mass
+from sparsact.kernels.dispatch import blas_threads
+from sparsact.learners.lsh.attributes import TableAttributes
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.checked_inputs import CheckedInputs
+from sparsact.learners.lsh.frozen import Frozen, LearnedRows, beyond_frozen
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array
-from sparsact.learners.lsh.predictor import TablePredictor, joint_solution, separate_solution
+from sparsact.learners.lsh.predictions import PredictingLSH
 from sparsact.learners.lsh.saving import SavedLSH
-from sparsact.learners.lsh.tuning import LSHConfig, Trial, TunedLayout, choose
+from sparsact.learners.lsh.shipping import ShippedLSH
+from sparsact.learners.lsh.stages import choose
+from sparsact.learners.lsh.tuning import LSHConfig, Trial
 from sparsact.routing.backend import hash_generator
 from sparsact.statistics.statistic import Batch
-from sparsact.transaction import lock_of, locked, transaction
+from sparsact.transaction import transaction
 from sparsact.validation.former_names import renamed, renamed_attributes
 
 ENOUGH_FOR_LAYOUT = 2048  # rows; a stream that began with fewer keeps them till then
-_NUMBERS = ("n_hashes", "bucket_width", "alpha")
 
 
 @renamed_attributes(width_="bucket_width_")
 @renamed(width="bucket_width")
-class LSHModel(SavedLSH, CheckedInputs, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
+class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInputs, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the LSH estimators; see :class:`LSHRegressor` for the parameters."""
 
+    n_stages: int | str = 1
+    base: str = "linear"
+    columns: str = "all"
     _needs_layout = True  # chosen from a sample before rows are summed
     table_: BucketTable
+    _frozen: Frozen
+    _learned_rows: LearnedRows | None  # None where nothing is frozen, or no row can be removed
     _rows: list[Batch]  # all of them, where tables are fitted together
     _first_rows: list[Batch]  # of a stream that began with few
     _n_laid_out: int
@@ -52,7 +58,7 @@ class LSHModel(SavedLSH, CheckedInputs, BaseEstimator):  # type: ignore[misc] # 
         "bucket_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "degree": [Interval(Integral, 0, 2, closed="both")],
         "family": [StrOptions({"pca_grid", "euclidean", "hyperplane"})],
-        "fallback": [StrOptions({"nearest", "mean", "nan", "raise"})],
+        "fallback": [StrOptions({"coarse", "nearest", "mean", "nan", "raise"})],
         "random_state": ["random_state"],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "directions": [StrOptions({"auto", "principal", "standard", "gradients"})],
@@ -60,16 +66,17 @@ class LSHModel(SavedLSH, CheckedInputs, BaseEstimator):  # type: ignore[misc] # 
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
         "n_jobs": [Integral, None],
+        "extrapolate": [StrOptions({"clip", "linear", "nan"})],
     }
 
     def __init__(
         self,
-        n_tables: int = 16,
+        n_tables: int | str = 16,
         n_hashes: int | str = "auto",
         bucket_width: float | str = "auto",
-        degree: int = 1,
+        degree: int | str = 1,
         family: str = "pca_grid",
-        fallback: str = "nearest",
+        fallback: str = "coarse",
         random_state: Any = None,
         *,
         alpha: float | str = "auto",
@@ -78,6 +85,7 @@ class LSHModel(SavedLSH, CheckedInputs, BaseEstimator):  # type: ignore[misc] # 
         min_count: int = 1,
         categorical_features: Any = "from_dtype",
         n_jobs: int | None = None,
+        extrapolate: str = "clip",
     ) -> None:
         self.n_tables = n_tables
         self.n_hashes = n_hashes
@@ -92,12 +100,13 @@ class LSHModel(SavedLSH, CheckedInputs, BaseEstimator):  # type: ignore[misc] # 
         self.min_count = min_count
         self.categorical_features = categorical_features
         self.n_jobs = n_jobs
+        self.extrapolate = extrapolate
 
     def _fork(self) -> Callable[[bool], None]:
         """A table to change; see :func:`sparsact.transaction.transaction`."""
         if "table_" not in self.__dict__:
             return lambda kept: None
-        twin, finish = self.table_.fork(apart=bool(self._compiled))
+        twin, finish = self.table_.fork(self._compiled)
         self.table_ = twin
         return finish
 
@@ -106,16 +115,23 @@ class LSHModel(SavedLSH, CheckedInputs, BaseEstimator):  # type: ignore[misc] # 
         self._inputs = InputRules.choose(raw.X, raw.y, raw.row_weights(), self.is_categorical_)
         batch = self._encoded(raw)
         options: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(LSHConfig)}
-        options |= {name: None for name in _NUMBERS if options[name] == "auto"}
+        words = {"directions", "columns"}  # of which "auto" is one
+        options = {name: None if value == "auto" and name not in words else value for name, value in options.items()}
+        if self.combine == "joint" or (self.n_stages == "auto" and self.family != "pca_grid"):
+            options["n_stages"] = 1
         given = isinstance(self.random_state, Integral)
         seed = int(self.random_state if given else check_random_state(self.random_state).randint(2**31))
         generator = hash_generator(seed)
-        choice: TunedLayout = choose(batch.X, batch.y, batch.row_weights(), LSHConfig(**options), generator)
+        choice = choose(batch.X, batch.y, batch.row_weights(), LSHConfig(**options), generator)
         self.bucket_width_, self.alpha_, self.directions_ = choice.bucket_width, choice.alpha, choice.directions
         self.trials_: tuple[Trial, ...] = choice.trials
-        shares = np.bincount(self._inputs.sources, choice.column_shares, minlength=self.n_features_in_)
+        sources = self._inputs.sources
+        shares = np.bincount(sources, choice.column_shares, minlength=self.n_features_in_)
         self.column_shares_: Array = shares.astype(np.float64)
+        pairs = (tuple(sorted((int(sources[i]), int(sources[j])))) for i, j in choice.near_duplicates)
+        self.near_duplicates_ = tuple(sorted({(i, j) for i, j in pairs if i != j}))
         self.table_ = BucketTable(choice.layout)
+        self._frozen, self._learned_rows = choice.frozen, choice.learned_rows
         self._rows = []
         self._forget_solution()
 
@@ -150,10 +166,10 @@ class LSHModel(SavedLSH, CheckedInputs, BaseEstimator):  # type: ignore[misc] # 
                 "blank(remember_rows=False), or learned in parts; fit again, and save with statistic=True."
             )
         raw = self._validated(X, y, sample_weight, reset=False).positive()
-        batch = self._encoded(raw)
-        self.table_.remove(batch)
+        rest, names = beyond_frozen(self._encoded(raw), self._frozen, self._learned_rows, removed_from=self.table_.rows)
+        self.table_.remove(rest, names)
         if self.combine == "joint":
-            self._rows = [Batch.joined(self._rows).without(batch)]
+            self._rows = [Batch.joined(self._rows).without(rest)]
         if self._first_rows:
             self._first_rows = [Batch.joined(self._first_rows).without(raw)]
         self._forget_solution()
@@ -195,8 +211,12 @@ class LSHModel(SavedLSH, CheckedInputs, BaseEstimator):  # type: ignore[misc] # 
             first = [batch] if streaming and n_rows < ENOUGH_FOR_LAYOUT else []
             self._n_laid_out = n_rows
         self._first_rows = first
-        batch = self._encoded(batch.positive())
-        self.table_.add(batch)
+        batch = batch.positive()
+        targets = batch.y
+        batch, names = beyond_frozen(self._encoded(batch), self._frozen, self._learned_rows if begin else None)
+        self.table_.add(batch, names)
+        if begin:
+            self._measure_tables(batch, targets)
         if self.combine == "joint":
             self._rows = [*self._rows, batch]
         self._forget_solution()
@@ -206,11 +226,15 @@ class LSHModel(SavedLSH, CheckedInputs, BaseEstimator):  # type: ignore[misc] # 
             raise TypeError(f"only another {type(self).__name__} can be merged; got {type(other).__name__}.")
         check_is_fitted(self)
         check_is_fitted(other)
-        if other.table_.rows is self.table_.rows:  # of this model, or of the one whose twin this is
+        if other.table_.index is self.table_.index:  # of this model, or of the one whose twin this is
             raise ValueError("a model cannot be merged into itself: its rows would count twice.")
         names = [list(getattr(model, "feature_names_in_", ())) for model in (self, other)]
         mine, theirs = self.table_.layout, other.table_.layout
-        differing = mine.differences(theirs) + ([] if names[0] == names[1] else ["names of columns"])
+        differing = (
+            mine.differences(theirs)
+            + self._frozen.differences(other._frozen)
+            + ([] if names[0] == names[1] else ["names of columns"])
+        )
         differing += [] if self.combine == other.combine else ["combine"]
         differing += [] if self._inputs.equals(other._inputs) else ["missing values or categories"]
         if differing:
@@ -248,87 +272,3 @@ class LSHModel(SavedLSH, CheckedInputs, BaseEstimator):  # type: ignore[misc] # 
         empty._rows, empty._first_rows = [], []
         empty._forget_solution()
         return empty
-
-    def _forget_solution(self) -> None:
-        self._compiled: list[TablePredictor] = []  # at most one; filled by the first prediction
-
-    @property
-    def _predictor(self) -> TablePredictor:
-        """The compiled table, made when it is first needed."""
-        compiled = self._compiled or self._compile()
-        compiled[0].fallback = self.fallback  # which may be set between two predictions
-        return compiled[0]
-
-    @locked
-    def _compile(self) -> list[TablePredictor]:
-        if not self._compiled:
-            if not self.table_.n_rows:
-                raise ValueError("the model holds no rows; call fit or partial_fit with some.")
-            if self.combine == "joint":
-                if sum(map(len, self._rows)) != self.table_.n_rows:
-                    raise ValueError("combine='joint' needs all rows, but was set after some were learned; fit again.")
-                solution = joint_solution(self.table_, Batch.joined(self._rows), self.alpha_, self.min_count)
-            else:
-                solution = separate_solution(self.table_, self.alpha_, self.min_count)
-            self._compiled.append(TablePredictor(self.table_, solution, self.fallback, self._single, self._inputs))
-        return self._compiled
-
-    @property
-    @abstractmethod
-    def _single(self) -> bool: ...
-
-    def _values(self, X: Any) -> Array:
-        rows = self._queries(X)
-        values: Array = self._predictor.values(rows, threads(self.n_jobs))
-        finite = np.isfinite(values)
-        if self.fallback != "nan" and not finite.all():
-            row = int(np.argmin(finite.reshape(len(values), -1).all(axis=1)))
-            raise ValueError(
-                f"row {row} lies so far from the rows fitted that its value is beyond any float; scale it as they are, "
-                "or leave it out."
-            )
-        return values
-
-    def apply(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Number of the bucket of each row in each table, (m, n_tables); -1 where there is none.
-
-        Numbers are places in :attr:`bucket_counts_`, over all tables together.
-        """
-        rows = self._queries(X)
-        with lock_of(self):
-            found = hashing.places(rows, self.table_.layout.hashes)
-            return self.table_.index.find(found.keys).astype(np.int64)
-
-    def predictor(self) -> TablePredictor:
-        """The model as it is now, for single queries: ``model.predictor()(x)``; later updates do not change it."""
-        check_is_fitted(self)
-        compiled = self._predictor
-        return TablePredictor(compiled.table.frozen(), compiled.solution, self.fallback, self._single, self._inputs)
-
-    @property
-    def n_buckets_(self) -> int:
-        """Buckets that hold rows, over all tables."""
-        return len(self.table_.index)
-
-    @property
-    @locked
-    def bucket_counts_(self) -> NDArray[np.int64]:
-        """Rows in each bucket; as many numbers as there are buckets."""
-        return self.table_.counts.copy()
-
-    @property
-    def n_hashes_(self) -> int:
-        """Hash functions (codes) of each table."""
-        return self.table_.layout.n_hashes
-
-    @property
-    @locked
-    def n_samples_seen_(self) -> int:
-        """Rows of positive weight held."""
-        return self.table_.n_rows
-
-    @property
-    @locked
-    def miss_rate_(self) -> float:
-        """Share of new inputs whose bucket in a table is empty, as Good and Turing estimate it from the counts."""
-        return unseen_mass(self.table_.counts)

@@ -106,10 +106,11 @@ class InputRules:
     def sources(self) -> NDArray[np.int64]:
         """The column of X that each encoded column comes from."""
         coded = [np.full(one.values.shape[1], one.column) for one in self.categories]
-        return np.concatenate([self._numeric, self.gaps, *coded]).astype(np.int64)
+        return np.concatenate([self.numeric, self.gaps, *coded]).astype(np.int64)
 
     @property
-    def _numeric(self) -> NDArray[np.int64]:
+    def numeric(self) -> NDArray[np.int64]:
+        """Columns of numbers; they come first in encoded rows."""
         return np.delete(np.arange(self.n_columns), [one.column for one in self.categories])
 
     def encode(self, X: Array) -> Array:
@@ -128,7 +129,7 @@ class InputRules:
                 )
             lacking[:, one.column] |= new
             coded.append(one.encode(places))
-        numbers = np.where(lacking, self.fills, X)[:, self._numeric]
+        numbers = np.where(lacking, self.fills, X)[:, self.numeric]
         return np.ascontiguousarray(np.column_stack([numbers, lacking[:, self.gaps], *coded]))
 
     def arrays(self) -> Arrays:
@@ -141,6 +142,8 @@ class InputRules:
         """What :meth:`arrays` wrote; a model of an earlier version wrote none, and had neither gaps nor categories."""
         if not arrays:
             return cls(np.zeros(n_columns), np.empty(0, np.int64))
+        if len(arrays["fills"]) != n_columns:
+            raise ValueError("the model's rules for missing values are of other columns")
         found = read_arrays(
             {"fills": ArrayField("n", finite=True), "gaps": ArrayField("g", "int64")}, arrays, n=n_columns
         )

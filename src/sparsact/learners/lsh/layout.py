@@ -11,18 +11,20 @@ from scipy.spatial import cKDTree
 
 from sparsact.kernels.bucket_statistics import n_features, n_sums
 from sparsact.kernels.hashing import Hashes
-from sparsact.saving.schema import ArrayField, check_array, read_arrays
+from sparsact.saving.schema import ArrayField, Arrays, check_array, read_arrays
 
 Array = NDArray[np.float64]
 MAX_POSITIONS = 64  # coordinates of the mean position of a bucket's rows, where its polynomial is a constant
 MAX_LOCAL = 8  # local coordinates: a cube of p sides has 2**p corners, and rows to fill them grow with it
 
-_ARRAYS = {
+_HASHES = {
     "centre": ArrayField("d", finite=True),
     "local": ArrayField("d p", finite=True),
     "directions": ArrayField("side codes", finite=True),
     "offsets": ArrayField("codes", finite=True),
     "seeds": ArrayField("tables", np.uint64),
+}
+_ARRAYS = {
     "trend": ArrayField("d T", finite=True),
     "level": ArrayField("T", finite=True),
     "unit": ArrayField("T", finite=True),
@@ -116,15 +118,23 @@ class Layout:
         grid, signs, degree = (
             int(check_array(arrays, name, np.int64, (1,))[0]) for name in ("grid", "signs", "degree")
         )
-        d, p = arrays["local"].shape
-        read = read_arrays(_ARRAYS, arrays, d=d, p=p, side=p if grid else d)
-        n_tables, codes = len(read["seeds"]), len(read["offsets"])
-        if not n_tables or codes % n_tables or not codes or (grid and codes != p * n_tables) or degree not in (0, 1, 2):
-            raise ValueError("the hash functions do not fit together")
-        if n_sums(p, degree, len(read["level"])) > 2**24:
+        hashes = read_hashes(arrays, grid=bool(grid), signs=bool(signs))
+        read = read_arrays(_ARRAYS, arrays, d=len(hashes.centre))
+        if degree not in (0, 1, 2):
+            raise ValueError(f"the degree is {degree}")
+        if n_sums(hashes.local.shape[1], degree, len(read["level"])) > 2**24:
             raise ValueError("a bucket holds too many sums")
-        own = {name: read.pop(name) for name in ("trend", "level", "unit")}
-        return cls(Hashes(**read, grid=bool(grid), signs=bool(signs)), degree, **own)
+        return cls(hashes, degree, **read)
+
+
+def read_hashes(arrays: Arrays, *, grid: bool, signs: bool) -> Hashes:
+    """The hash functions of a file."""
+    d, p = arrays["local"].shape
+    read = read_arrays(_HASHES, arrays, d=d, p=p, side=p if grid else d)
+    n_tables, codes = len(read["seeds"]), len(read["offsets"])
+    if not n_tables or codes % n_tables or not codes or (grid and codes != p * n_tables):
+        raise ValueError("the hash functions do not fit together")
+    return Hashes(**read, grid=grid, signs=signs)
 
 
 def random_rotation(p: int, rng: np.random.Generator) -> Array:

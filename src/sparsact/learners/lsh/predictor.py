@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
-from math import isfinite
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import lsmr
-from scipy.spatial import cKDTree
 
-from sparsact.kernels import bucket_statistics, bucket_values, hashing
+from sparsact.kernels import bucket_statistics, hashing
+from sparsact.kernels.bucket_values import Combination
 from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.compiled import Combination, CompiledModel, CompiledTable
+from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable, LiveBuckets
+from sparsact.learners.lsh.frozen import Frozen
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array, Layout
+from sparsact.learners.lsh.live import LiveSolution
+from sparsact.learners.lsh.nearest import NearestBuckets
 from sparsact.statistics.statistic import Batch
 
 MIN_PENALTY = 1e-8  # two tables alone leave constants to choose
 TOLERANCE = 1e-10
 MAX_PASSES = 2000
-HIGH_DIMENSION = 16  # beyond it a kd-tree looks at most of its points
-FARTHEST = 1e100  # local coordinates beyond it are as far as any: squares of distances stay floats
-NearestIndex = Callable[[Array], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -106,46 +103,12 @@ def _design(X: Array, table: BucketTable, layout: Layout) -> sp.csr_array:
     return sp.csr_array((entries.ravel(), columns.ravel(), starts), shape=(len(X), len(table.index) * D))
 
 
-def nearest_index(points: Array) -> NearestIndex:
-    """A function that gives the place (m,) of the nearest of points (N, p) to each row of Z.
+class Policy(NamedTuple):
+    """What a prediction is where there is little to go by; see :class:`LSHRegressor`."""
 
-    By a kd-tree, or in high dimension by faiss or usearch where one is installed: both compare all points, in float32,
-    as a kd-tree of that many coordinates nearly does, but vectorised.
-    """
-    if points.shape[1] > HIGH_DIMENSION:
-        for module, make in (("faiss", _faiss_index), ("usearch", _usearch_index)):
-            if find_spec(module) is not None:
-                return make(points.astype(np.float32))
-    tree = cKDTree(points)
-    return lambda Z: np.asarray(tree.query(Z)[1], dtype=np.int64)
-
-
-def _faiss_index(points: NDArray[np.float32]) -> NearestIndex:
-    index: Any = import_module("faiss").IndexFlatL2(points.shape[1])
-    index.add(points)
-    return lambda Z: np.asarray(index.search(Z.astype(np.float32), 1)[1][:, 0])
-
-
-def _usearch_index(points: NDArray[np.float32]) -> NearestIndex:
-    usearch: Any = import_module("usearch.index")
-    metric = usearch.MetricKind.L2sq
-    return lambda Z: np.asarray(
-        usearch.search(points, Z.astype(np.float32), 1, metric, exact=True).keys, dtype=np.int64
-    ).reshape(len(Z))
-
-
-def compiled_model(table: BucketTable, solution: BucketSolution) -> CompiledModel:
-    """The function of the row that a table and its solution stand for."""
-    layout = table.layout
-    combine: Combination = "average" if solution.average else "sum"
-    last = CompiledTable(
-        layout.hashes, table.index.slots, layout.degree, solution.coefficients, solution.weights, combine
-    )
-    return CompiledModel(layout.level, layout.hashes.centre, layout.trend, (last,))
-
-
-class MissingValueError(ValueError):
-    """A row that has to be encoded first."""
+    fallback: str = "coarse"
+    extrapolate: str = "clip"
+    min_count: int = 1
 
 
 class TablePredictor:
@@ -164,93 +127,171 @@ class TablePredictor:
     """
 
     def __init__(
-        self, table: BucketTable, solution: BucketSolution, fallback: str, single: bool, inputs: InputRules
+        self,
+        table: BucketTable,
+        solution: BucketSolution | LiveSolution,
+        policy: Policy,
+        single: bool,
+        frozen: Frozen,
+        inputs: InputRules,
     ) -> None:
-        self.table, self.solution, self.inputs = table, solution, inputs
-        self.fallback, self._single = fallback, single
-        self._layout = table.layout
-        self.compiled = compiled_model(table, solution)
-        self._index: NearestIndex | None = None
+        self.table, self.solution = table, solution
+        self.policy, self._single = policy, single
+        self.frozen, self.inputs = frozen, inputs
+        self.compiled = compiled_model(table, solution, policy, self.frozen)
+        self._nearest: NearestBuckets | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the index, which points into memory; it is made again when needed."""
-        return {**self.__dict__, "_index": None}
+        kept = {name: value for name, value in self.__dict__.items() if name != "_spread"}
+        return {**kept, "_nearest": None}
 
     def __call__(self, x: ArrayLike) -> Any:
         """Value at a point (d,), a float or (targets,); or at rows (m, d), an array of (m,) or (m, targets)."""
+        if type(x) is np.ndarray and (value := self.value(x)) is not None:
+            return value if x.ndim == 1 else np.array([value])
         rows = np.ascontiguousarray(x, dtype=np.float64)
         d = self.inputs.n_columns
         if rows.shape[-1:] != (d,) or rows.ndim > 2:
             raise ValueError(f"a query has {d} numbers, or is an array of such rows; got shape {rows.shape}.")
         single = rows.ndim == 1
-        if not self.inputs.is_plain:
-            rows = self._encoded(rows)
-        try:
-            values = self.values(rows[None] if single else rows)
-            # A row that is not finite has no finite value: the linear trend multiplies each of its numbers.
-            if not (isfinite(values[0, 0]) if single else np.isfinite(values[:, 0]).all()):
-                _check_finite(rows)
-        except MissingValueError:
-            rows = self._encoded(rows)
-            values = self.values(rows[None] if single else rows)
+        if np.isinf(rows).any():
+            raise ValueError("a query must be finite, but for NaN, a missing value; it holds an infinity.")
+        values = self.values(self.inputs.encode(np.atleast_2d(rows)))
         if single:
             return values[0, 0] if self._single else values[0]
         return values[:, 0] if self._single else values
 
-    def _encoded(self, rows: Array) -> Array:
-        """Rows, or one, without missing values."""
-        if np.isinf(rows).any():
-            raise ValueError("a query must be finite, but for NaN, a missing value; it holds an infinity.")
-        encoded = self.inputs.encode(np.atleast_2d(rows))
-        return encoded[0] if rows.ndim == 1 else encoded
+    def value(self, x: Any) -> float | None:
+        """Value at an array (d,) or (1, d) of float64, in microseconds; None where only :meth:`values` tells."""
+        row = self.compiled.row
+        if row is None or not self.inputs.is_plain or not self._single or self.policy.extrapolate == "nan":
+            return None
+        value: float | None = row(x)
+        return value
 
     def values(self, X: Array, n_threads: int = 1) -> Array:
-        """Values (m, targets) at rows that have been checked."""
+        """Values (m, targets) at rows."""
         values, behind = self.compiled.values(X, n_threads)
-        if behind[0] == 0 if len(behind) == 1 else not behind.all():
+        if self.compiled.backup is None and not behind.all():
             missed = np.flatnonzero(behind == 0)
-            values[missed] = self._of_missed(X[missed], missed, values[missed])
+            _check_finite(X[missed])
+            values[missed] = self.compiled.clipped(self._of_missed(X[missed], missed))
+        # A row that is not finite has no finite value: the linear trend multiplies each of its numbers.
+        if not np.isfinite(values).all():
+            values = self._finite(X, values)
+        if self.policy.extrapolate == "nan":
+            values[(values < self.table.low) | (values > self.table.high)] = np.nan
+        return values
+
+    def _finite(self, X: Array, values: Array) -> Array:
+        """Values at finite rows whose trend leads beyond any float: with limits, those."""
+        _check_finite(X)
+        low, high = self.compiled.low, self.compiled.high
+        if low is not None and high is not None:
+            values = np.where(np.isinf(values), np.clip(values, low, high), values)
         return values
 
     def deviations(self, X: Array, n_threads: int = 1) -> Array:
-        """Roots (m, targets) of the mean variances about the polynomials of buckets; NaN where every table misses."""
-        layout = self._layout
-        variances = np.ascontiguousarray(self.solution.variances[:, None, :])
-        none = np.zeros((layout.n_columns, layout.n_targets))
-        values, behind = bucket_values.bucket_values(
-            X, layout.hashes, self.table.index.slots, 0, variances, self.solution.weights, none, n_threads=n_threads
-        )
-        values[behind == 0] = np.nan
-        deviations: Array = np.sqrt(values) * layout.unit
+        """Roots (m, targets) of the mean variances of targets about the polynomials of buckets.
+
+        Where every table misses, the variance is that of the first coarse bucket that holds rows, or of all rows.
+        """
+        kernel, backup, pooled = self._spread
+        X = self.frozen.selected(X)
+        variances, behind = np.empty((len(X), self.table.layout.n_targets)), np.empty(len(X))
+        kernel(X, variances, behind, n_threads)
+        if not behind.all():
+            missed = np.flatnonzero(behind == 0)
+            found, coarse = np.empty((len(missed), variances.shape[1])), np.zeros(len(missed))
+            if backup is not None:
+                backup(np.ascontiguousarray(X[missed]), found, coarse, n_threads)
+            variances[missed] = np.where(coarse[:, None] > 0, found, pooled)
+        deviations: Array = np.sqrt(variances) * self.table.layout.unit
         return deviations
+
+    @cached_property
+    def _spread(self) -> tuple[Any, Any, Array]:
+        """Variances as tables of constants, those of the backup, and the one of all rows."""
+        table, (variances, weights) = self.table, spread(self.table, self.solution)
+        kernel = _constants(table, variances, weights, "average")
+        total = max(float(weights.sum()), 1e-300)
+        pooled = weights @ variances / total if weights.any() else variances.mean(axis=0)
+        if table.backup is None:
+            return kernel, None, pooled
+        coarse = separate_solution(table.backup, 0.0, 1)
+        return kernel, _constants(table.backup, coarse.variances, coarse.weights, "first"), pooled
 
     def behind(self, X: Array) -> Array:
         """Weight of the rows (m,) that stand behind each value, over all tables; 0 where every table misses."""
         return self.compiled.values(X)[1]
 
-    def _of_missed(self, X: Array, rows: NDArray[np.int64], lines: Array) -> Array:
-        """Values of rows whose buckets are all empty; ``lines`` are those of level and trend."""
-        _check_finite(X)
-        layout, present = self._layout, self.solution.weights > 0
-        if self.fallback == "nan":
+    def _of_missed(self, X: Array, rows: NDArray[np.int64]) -> Array:
+        """Values of rows whose buckets are all empty."""
+        layout, fallback = self.table.layout, self.policy.fallback
+        if fallback == "nan":
             return np.full((len(X), layout.n_targets), np.nan)
-        if self.fallback == "mean":
-            return np.tile(self.table.mean(), (len(X), 1))
-        if self.fallback == "raise" or not present.any():
-            remedy = 'pass fallback="nearest" or "mean"' if present.any() else "lower `min_count`, or fallback='mean'"
+        if fallback == "mean":
+            mean = np.tile(self.table.mean(), (len(X), 1))
+            return mean + self.frozen.values(X) if self.frozen.adds else mean
+        present = self.table.counts >= self.policy.min_count
+        if fallback == "raise" or not present.any():
+            remedy = 'pass fallback="coarse" or "mean"' if present.any() else "lower `min_count`, or fallback='mean'"
             raise ValueError(
                 f"row {int(rows[0])} and {len(rows) - 1} others fall into empty buckets; learn rows like them, or "
                 f"{remedy}."
             )
-        if self._index is None:
-            self._index = nearest_index(self.table.positions()[present])
-            self._means = self.table.means()[present]
-        found = hashing.places(X, layout.hashes)
-        at = self._index(np.clip(found.Z, -FARTHEST, FARTHEST))
-        values: Array = self._means[at] + lines
-        return values
+        if self._nearest is None:
+            self._nearest = NearestBuckets(self.table, present)
+        return self._nearest.means_at(self.frozen.selected(X)) + self.compiled.without_last(X)
+
+
+def spread(table: BucketTable, solution: BucketSolution | LiveSolution) -> tuple[Array, Array]:
+    """Variances (B, targets) about the polynomials of buckets, and their weights (B,)."""
+    if isinstance(solution, BucketSolution):
+        return solution.variances, solution.weights
+    counts, sums, n = table.counts, table.sums, len(table.index)
+    solution.finish(counts, sums)
+    layout = table.layout
+    variances = _variances(counts, sums[:, layout.n_local], layout.n_features, solution.residual[:n])
+    return variances, solution.records[:n, -1].copy()
+
+
+def _constants(table: BucketTable, values: Array, weights: Array, combine: Combination) -> Any:
+    """Kernel of a table with a constant in each bucket."""
+    layout = table.layout
+    constants = CompiledTable(layout.hashes, table.index.slots, 0, values[:, None, :], weights, combine)
+    return constants.kernel(np.zeros_like(layout.trend))
+
+
+def compiled_model(
+    table: BucketTable, solution: BucketSolution | LiveSolution, policy: Policy, frozen: Frozen
+) -> CompiledModel:
+    """The function of the row that a table, its solution and the frozen part stand for."""
+    layout = table.layout
+    backup = low = high = None
+    if policy.fallback == "coarse" and table.backup is not None:
+        live = isinstance(solution, LiveSolution)
+        coarse = table.backup.solution(0.0, 1) if live else separate_solution(table.backup, 0.0, 1)
+        backup = _compiled_table(table.backup, coarse, "first")
+    if policy.extrapolate == "clip" and table.n_rows:
+        low, high = table.low, table.high
+    combine: Combination = "sum" if isinstance(solution, BucketSolution) and not solution.average else "average"
+    last = _compiled_table(table, solution, combine)
+    line = layout.level, layout.hashes.centre, layout.trend
+    return frozen.beneath(CompiledModel(*line, (last,), backup=backup, low=low, high=high))
+
+
+def _compiled_table(table: BucketTable, solution: BucketSolution | LiveSolution, combine: Combination) -> CompiledTable:
+    layout, slots = table.layout, table.index.slots
+    if isinstance(solution, BucketSolution):
+        return CompiledTable(layout.hashes, slots, layout.degree, solution.coefficients, solution.weights, combine)
+    n = len(table.index)
+    live = LiveBuckets(solution.records[:n], solution.unsolved(table.counts, table.sums))
+    coefficients = live.records[:, :-1].reshape(n, layout.n_features, layout.n_targets)
+    return CompiledTable(layout.hashes, slots, layout.degree, coefficients, live.records[:, -1], combine, live)
 
 
 def _check_finite(rows: Array) -> None:
     if not np.isfinite(rows).all():
-        raise MissingValueError("a query must be finite here; it holds NaN or an infinity.")
+        raise ValueError("a query must be finite; it holds NaN or an infinity.")

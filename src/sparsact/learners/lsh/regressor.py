@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from sklearn.base import RegressorMixin
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels import hashing
@@ -15,13 +17,16 @@ from sparsact.kernels.dispatch import threads
 from sparsact.learners.lsh.checked_inputs import MAX_SIZE, MIN_SIZE
 from sparsact.learners.lsh.drift import Drift, drift_of
 from sparsact.learners.lsh.estimator import LSHModel
+from sparsact.learners.lsh.nearest import mean_positions
 from sparsact.saving.schema import as_bool
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import lock_of, transaction
 from sparsact.validation.arrays import checked_reals
+from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_probability
 
 
+@renamed(width="bucket_width")
 class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-learn ships no types
     r"""Regression by hashing: a polynomial in each bucket of several tables, averaged (Sections 2.2 and 4 of [B]_).
 
@@ -32,24 +37,27 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
 
     Parameters
     ----------
-    n_tables : int, default=16
-        Hash tables, T. More are better and slower.
+    n_tables : int or "auto", default="auto"
+        Hash tables of a stage, T. More are better and slower: 16, twice as many as long as that takes off 3 % of the
+        held-out error, and 64 where rows are few.
     n_hashes : int or "auto", default="auto"
         Codes a table. Of grids: the dimension p they stand in, by default as many principal directions as hold 99 %
         of the variance, at most 8. Euclidean: 4 for each dimension. Hyperplanes: found by the held-out error.
     bucket_width : float or "auto", default="auto"
         Side of a cell: of grids in standard deviations of the leading direction, of ``"euclidean"`` in units of X.
         ``"auto"`` takes the width of least error on rows left out.
-    degree : {0, 1, 2}, default=1
-        Of the polynomial in a bucket, in at most 8 local coordinates.
+    degree : {0, 1, 2} or "auto", default="auto"
+        Of the polynomial in a bucket, in at most 8 local coordinates: 1 or 2, whichever leaves less error.
     family : {"pca_grid", "euclidean", "hyperplane"}, default="pca_grid"
         ``"pca_grid"``: randomly rotated and shifted grids in directions that suit the data. ``"euclidean"``:
         :math:`\lfloor (\langle a, x \rangle + b) / \text{width} \rfloor` with normal a, literally Theorem 4.1 at
         ``degree=0, n_tables=1``. ``"hyperplane"``: sign patterns, Section 2.2.
-    fallback : {"nearest", "mean", "nan", "raise"}, default="nearest"
-        For inputs whose buckets are all empty: the mean of the nearest bucket, by the mean position of its rows in
-        local coordinates, with degree 0 in up to 64 principal ones (Theorem 4.1 asks the nearest row, which a table of
-        sums does not hold); the mean of all; NaN; an error.
+    fallback : {"coarse", "nearest", "mean", "nan", "raise"}, default="coarse"
+        For inputs whose buckets are all empty. ``"coarse"``: the mean, less the linear trend, of the first cell that
+        holds rows among cells 2, 4, 8, ... times as wide, at a look-up each. ``"nearest"``: that of the nearest bucket,
+        by the mean position of its rows in local coordinates, with degree 0 in up to 64 principal ones (Theorem 4.1
+        asks the nearest row, which a table of sums does not hold); after each update the first such input costs an
+        index of all buckets. Or the mean of all, NaN, or an error.
     random_state : int, RandomState or None, default=None
         Of the hash functions; never the same stream as ``numpy.random.default_rng`` of the same number.
     alpha : float or "auto", default="auto"
@@ -67,9 +75,27 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         all. A category that ``fit`` did not see counts as missing, with a warning.
     n_jobs : int or None, default=None
         Threads of prediction; see :func:`sparsact.kernels.dispatch.threads`.
+    n_stages : int or "auto", default="auto"
+        Stages of tables, each learned from what those before leave at rows left out, in directions of its own.
+        ``"auto"`` stops, at 4 at most, when a further one takes less than 2 % off the error on rows held out; of other
+        families than ``"pca_grid"``, and with ``combine="joint"``, there is one.
+    base : {"linear", "constant", "trees"}, default="linear"
+        What is taken off the targets first: a linear trend, the mean, or boosted trees and the trend of what they leave
+        out of fold. LightGBM and CatBoost learn the trees, whichever errs less, or scikit-learn where neither is there.
+    columns : {"auto", "all"}, default="auto"
+        Columns that the tables see: ``"auto"`` drops those that trees make least use of, if less error remains.
+    extrapolate : {"clip", "linear", "nan"}, default="clip"
+        Values beyond the least and largest target of the rows held: those limits, the value as it is (far away the
+        linear trend), or NaN.
 
     Attributes
     ----------
+    n_tables_, degree_, n_stages_ : int
+        Tables and degree of the last stage, and stages.
+    columns_ : ndarray of int
+        Columns that the tables see.
+    near_duplicates_ : tuple of (int, int)
+        Pairs of columns that correlate by more than 0.999.
     bucket_width_, n_hashes_, alpha_, directions_ : float, int, float, str
         What was chosen.
     trials_ : tuple of Trial
@@ -106,6 +132,56 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     True
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LSHModel._parameter_constraints,
+        "n_tables": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "degree": [Interval(Integral, 0, 2, closed="both"), StrOptions({"auto"})],
+        "n_stages": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "base": [StrOptions({"linear", "constant", "trees"})],
+        "columns": [StrOptions({"auto", "all"})],
+    }
+
+    def __init__(
+        self,
+        n_tables: int | str = "auto",
+        n_hashes: int | str = "auto",
+        bucket_width: float | str = "auto",
+        degree: int | str = "auto",
+        family: str = "pca_grid",
+        fallback: str = "coarse",
+        random_state: Any = None,
+        *,
+        alpha: float | str = "auto",
+        directions: str = "auto",
+        combine: str = "average",
+        min_count: int = 1,
+        categorical_features: Any = "from_dtype",
+        n_jobs: int | None = None,
+        extrapolate: str = "clip",
+        n_stages: int | str = "auto",
+        base: str = "linear",
+        columns: str = "auto",
+    ) -> None:
+        super().__init__(
+            n_tables,
+            n_hashes,
+            bucket_width,
+            degree,
+            family,
+            fallback,
+            random_state,
+            alpha=alpha,
+            directions=directions,
+            combine=combine,
+            min_count=min_count,
+            categorical_features=categorical_features,
+            n_jobs=n_jobs,
+            extrapolate=extrapolate,
+        )
+        self.n_stages = n_stages
+        self.base = base
+        self.columns = columns
+
     @transaction
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Learn more rows, by the hash functions there are.
@@ -117,6 +193,9 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Values (m,), or (m, targets), at rows (m, d)."""
+        value = self._value(X)
+        if value is not None:
+            return np.array([value])
         values = self._values(X)
         return values[:, 0] if self._single else values
 
@@ -124,14 +203,16 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         """Prediction intervals (m, 2), or (m, targets, 2): where a new target lies with this probability.
 
         Normal, about :meth:`predict`, with the variances that targets have about the polynomials of their buckets, so
-        that noise may differ from place to place; NaN where every bucket is empty. The error of the polynomial itself
-        is in it only as far as its own rows show it.
+        that noise may differ from place to place; where every bucket is empty, about the mean of the first coarse cell
+        that holds rows, or of all rows. The error of the polynomial itself is in it only as far as its own rows show
+        it. NaN where :meth:`predict` is, by ``fallback`` or ``extrapolate``, and only there.
         """
         checked_probability(confidence, "`confidence`")
         check_is_fitted(self)
         rows = self._queries(X)
-        values = self._predictor.values(rows, threads(self.n_jobs))
-        reach = ndtri((1 + confidence) / 2) * self._predictor.deviations(rows, threads(self.n_jobs))
+        predictor = self._predictor
+        values = predictor.values(rows, threads(self.n_jobs))
+        reach = ndtri((1 + confidence) / 2) * predictor.deviations(rows, threads(self.n_jobs))
         intervals = np.stack([values - reach, values + reach], axis=-1)
         return intervals[:, 0] if self._single else intervals
 
@@ -163,11 +244,12 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
                 )
             residuals = targets - predicted
         with lock_of(self):
-            found = hashing.places(rows, self.table_.layout.hashes)
+            found = hashing.places(self._frozen.selected(rows), self.table_.layout.hashes)
             ids = self.table_.index.find(found.keys).astype(np.int64)
             present = self.table_.counts > 0
             ids = np.where((ids >= 0) & present[ids], np.cumsum(present)[ids] - 1, -1)
-            return drift_of(ids, self.table_.counts[present], self.table_.positions()[present], residuals)
+            positions = mean_positions(self.table_.sums[present], self.table_.layout.n_local)
+            return drift_of(ids, self.table_.counts[present], positions, residuals)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

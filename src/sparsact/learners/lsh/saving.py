@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.learners.lsh.bucket_table import BucketTable
+from sparsact.learners.lsh.frozen import Frozen, LearnedRows
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Layout
 from sparsact.learners.lsh.tuning import Trial
@@ -18,16 +19,27 @@ from sparsact.statistics.statistic import Batch
 from sparsact.transaction import locked
 from sparsact.validation.former_names import present_names
 
+
+def _as_pairs(value: Any, name: str) -> tuple[tuple[int, int], ...]:
+    """Pairs of columns of a file."""
+    if not isinstance(value, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in value):
+        raise ValueError(f"{name} is not a list of pairs")
+    return tuple((schema.as_count(i, name), schema.as_count(j, name)) for i, j in value)
+
+
 _LEARNED: Checks = {
     "n_features_in_": schema.as_count,
     "bucket_width_": schema.as_nonnegative,
     "alpha_": schema.as_nonnegative,
     "directions_": schema.as_str,
+    "near_duplicates_": _as_pairs,
 }
 _TRIAL: Checks = {  # the others are numbers
     "directions": schema.as_str,
     "n_hashes": schema.as_count,
     "n_buckets": schema.as_count,
+    "n_tables": schema.as_count,
+    "stage": schema.as_count,
 }
 _KEPT = {
     "X": ArrayField("m n", finite=True),
@@ -56,7 +68,12 @@ class SavedLSH:
         with_rows = statistic or self.combine == "joint"
         arrays = schema.add_prefix("layout", self.table_.layout.arrays()) | self.table_.state(rows=with_rows)[1]
         arrays |= schema.add_prefix("inputs", self._inputs.arrays())
+        arrays |= schema.add_prefix("frozen", self._frozen.arrays())
+        if with_rows and self._learned_rows is not None:
+            arrays |= schema.add_prefix("learned_rows", self._learned_rows.arrays())
         arrays["column_shares"] = self.column_shares_
+        if self.table_errors_ is not None:
+            arrays["table_errors"] = self.table_errors_
         if with_rows and self._rows:
             kept = Batch.joined(self._rows)
             arrays |= schema.add_prefix("kept", {"X": kept.X, "Y": kept.y, "weights": kept.row_weights()})
@@ -73,21 +90,28 @@ class SavedLSH:
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:
         """The estimator that :meth:`save` wrote."""
-        learner: Any = schema.rebuild(cls, state, _LEARNED)
+        learner: Any = schema.rebuild(cls, state, _LEARNED, optional=("near_duplicates_",))
+        learner.__dict__.setdefault("near_duplicates_", ())
         learner.trials_ = tuple(map(_trial, state["trials"]))
         if "table_encoding" in state:
             learner.table_encoding_ = schema.as_str(state["table_encoding"], "table_encoding")
         layout = Layout.from_arrays(schema.strip_prefix("layout", arrays))
         learner._inputs = InputRules.from_arrays(schema.strip_prefix("inputs", arrays), learner.n_features_in_)
-        if layout.n_columns != len(learner._inputs.sources):
-            raise ValueError("the layout has other columns")
         learner.is_categorical_ = np.isin(
             np.arange(learner.n_features_in_), [code.column for code in learner._inputs.categories]
         )
+        n_encoded = len(learner._inputs.sources)
+        learner._frozen = Frozen.from_arrays(schema.strip_prefix("frozen", arrays), n_encoded, layout.n_targets)
+        if layout.n_columns != (n_encoded if learner._frozen.columns is None else len(learner._frozen.columns)):
+            raise ValueError("the layout has other columns")
+        learned_rows = schema.strip_prefix("learned_rows", arrays)
+        learner._learned_rows = LearnedRows.from_arrays(learned_rows, layout.n_targets) if learned_rows else None
         learner.table_ = BucketTable(layout)
         learner.table_.restore(state, arrays)
         shares = schema.read_arrays({"column_shares": ArrayField("n")}, arrays, n=learner.n_features_in_)
         learner.column_shares_ = shares["column_shares"]
+        errors = {"table_errors": ArrayField("tables", optional=True)}
+        learner.table_errors_ = schema.read_arrays(errors, arrays, tables=layout.n_tables).get("table_errors")
         learner._rows, learner._first_rows = [], []
         if "kept.X" in arrays:
             kept = schema.read_arrays(_KEPT, arrays, "kept.", n=layout.n_columns, T=layout.n_targets)

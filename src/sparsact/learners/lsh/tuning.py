@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, log2
 
 import numpy as np
 
-from sparsact.kernels import bucket_statistics, hashing
+from sparsact.kernels import hashing
+from sparsact.kernels.bucket_statistics import n_features, n_sums
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.layout import (
     MAX_LOCAL,
@@ -21,15 +22,20 @@ from sparsact.learners.lsh.layout import (
     gradient_directions,
     grid_hashes,
     hyperplane_hashes,
-    linear_trend,
     root_mean_square,
     standard_units,
 )
+from sparsact.learners.lsh.left_out import LeftOut
 from sparsact.statistics.statistic import Batch
 from sparsact.validation.former_names import renamed
 
-PENALTIES = (0.001, 0.01, 0.1, 1.0)
-ROWS_FOR_DIRECTIONS, ROWS_FOR_WIDTH, ROWS_LEFT_OUT = 1 << 14, 1 << 17, 4096
+PENALTIES = (1e-5, 1e-4, 0.001, 0.01, 0.1, 1.0)
+ROWS_FOR_DIRECTIONS, ROWS_FOR_WIDTH, ROWS_LEFT_OUT = 1 << 14, 1 << 17, 2048
+FOLDS = 8  # of few rows; of many, one fold says enough
+ROWS_FOR_FOLDS = 128  # fewer are left out one by one
+TABLES, MOST_TABLES = 16, 64
+FEW_ROWS = 4096  # with fewer, as many tables as there may be: the draw of the grids counts more than the time
+WORTH_TWICE = 0.03  # of the error, for which twice the tables are worth their time
 STEP = 1.25  # between widths tried
 ROWS_IN_A_BUCKET = 8.0  # where the search for a width begins
 MAX_STEPS, BISECTIONS = 12, 12
@@ -37,6 +43,7 @@ MAX_HYPERPLANES = 40
 MIXED = 2.0  # ratio of the deviations of two columns, from which on their units are in question
 OUTLYING = 100.0  # interquartile ranges beyond the quartiles
 MAX_SUMS = 1 << 16  # of a bucket: half a megabyte
+MOST_SUMMED = 1 << 31  # numbers, added up in a fit, up to which degree 2 and more tables are tried
 MIN_ROWS_A_COLUMN = 10  # fewer rows do not tell in which direction the target moves
 
 
@@ -45,13 +52,16 @@ class LSHConfig:
     """What the user asked for; None means: choose."""
 
     family: str
-    degree: int
-    n_tables: int
+    degree: int | None
     n_hashes: int | None
     bucket_width: float | None
     alpha: float | None
     directions: str
     min_count: int
+    n_tables: int | None = None
+    n_stages: int | None = 1
+    base: str = "linear"
+    columns: str = "all"
 
 
 @renamed(width="bucket_width")
@@ -66,6 +76,18 @@ class Trial:
     n_buckets: int
     rows_per_bucket: float
     error: float  # root mean squared, in standard deviations of the target
+    degree: int = 1
+    n_tables: int = 16
+    stage: int = 1
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Local coordinates (d, p) with their name, and the degree of the polynomials in them."""
+
+    name: str
+    local: Array
+    degree: int
 
 
 @dataclass(frozen=True)
@@ -83,20 +105,15 @@ class TunedLayout:
 Rows = tuple[Array, Array, Array]
 
 
-def choose(X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.Generator) -> TunedLayout:
-    """A layout for rows like these; a ValueError if its buckets would be too large.
+class LayoutSearch:
+    """The choice of a layout for distinct rows in no order, whose targets have no linear part: what was tried, and how.
 
     Local coordinates are compared on a sample of the rows, then width and penalty are found on all of them. Every
     error is that of tables from which the row in question was taken away.
     """
-    return _LayoutSearch(X, Y, weights, wish, rng).best()
-
-
-class _LayoutSearch:
-    """One choice: rows, their moments, what was tried."""
 
     def __init__(self, X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.Generator) -> None:
-        self.X, self.Y, self.weights = X, Y, weights = _without_outliers(*distinct(X, Y, weights))
+        self.X, self.Y, self.weights = X, Y, weights
         self.wish = wish
         self.rng, self.hash_seed = rng, int(rng.integers(2**63))
         self.moments = PrincipalMoments.of(X, weights)
@@ -104,63 +121,108 @@ class _LayoutSearch:
         self.standard = PrincipalMoments.of(X, weights, units)
         present = units[units > 0]
         self.mixed_units = len(present) > 1 and present.max() > MIXED * present.min()
-        self.level, trend = linear_trend(X, Y, weights, self.standard)
-        self.trend = trend if wish.family == "pca_grid" and wish.degree > 0 else np.zeros_like(trend)
-        residual = Y - self.level - (X - self.moments.centre) @ self.trend
-        unit = root_mean_square(residual, weights)
+        unit = root_mean_square(Y, weights)
         self.unit = np.where(unit > 0, unit, 1.0)
         self.trials: list[Trial] = []
+        self.n_tables = wish.n_tables or TABLES
+
+    def quick_error(self) -> float:
+        """The least error on a sample, in standard deviations of the targets."""
+        return self._least(list(self._candidates()), self._some(ROWS_FOR_DIRECTIONS))[0][0]
 
     def best(self) -> TunedLayout:
-        candidates = list(self._candidates())
-        name, local = candidates[0]
-        if len(candidates) > 1:
-            rows = self._some(ROWS_FOR_DIRECTIONS)
-            name, local = min(candidates, key=lambda candidate: self._tuned(candidate[0], candidate[1], rows)[0])
-        _, width, alpha = self._tuned(name, local, self._some(ROWS_FOR_WIDTH))
-        width = self._for_all_rows(width, local.shape[1])
-        shares = column_shares(local, self.units)
-        return TunedLayout(self._layout(local, width), alpha, width, name, tuple(self.trials), shares)
+        """The layout to use."""
+        wish, candidates = self.wish, list(self._candidates())
+        candidate, width = candidates[0], None
+        if len(candidates) > 1 or wish.degree is None:
+            (_, width, _), candidate = self._best_on_sample(candidates)
+            if wish.bucket_width is None and wish.family != "hyperplane":
+                n_sample = min(len(self.X), ROWS_FOR_DIRECTIONS)
+                width *= self._finer(n_sample, min(len(self.X), ROWS_FOR_WIDTH), candidate)
+        found = self._tuned(candidate, self._some(ROWS_FOR_WIDTH), width)
+        if wish.n_tables is None:
+            self._more_tables(candidate, found)
+        _, width, alpha = found
+        if wish.bucket_width is None and wish.family != "hyperplane":
+            width *= self._finer(min(len(self.X), ROWS_FOR_WIDTH), len(self.X), candidate)
+        shares = column_shares(candidate.local, self.units)
+        return TunedLayout(self._layout(candidate, width), alpha, width, candidate.name, tuple(self.trials), shares)
 
-    def _candidates(self) -> Iterator[tuple[str, Array]]:
+    def _best_on_sample(self, candidates: list[Candidate]) -> tuple[tuple[float, float, float], Candidate]:
+        """The best directions on a sample, and of these the better degree, after (error, width, alpha)."""
+        rows = self._some(ROWS_FOR_DIRECTIONS)
+        best = self._least(candidates, rows)
+        squares = replace(best[1], degree=2)
+        if self.wish.degree is None and self._affords(squares, self.n_tables):
+            best = min(best, self._least([squares], rows), key=_error)
+        return best
+
+    def _least(self, candidates: list[Candidate], rows: Rows) -> tuple[tuple[float, float, float], Candidate]:
+        """The candidate of least error, after (error, width, alpha); of equals the first."""
+        return min(((self._tuned(each, rows), each) for each in candidates), key=_error)
+
+    def _more_tables(self, candidate: Candidate, found: tuple[float, float, float]) -> None:
+        """Twice the tables, as often as that is worth their time; of few rows, as many as there may be."""
+        error, width, alpha = found
+        if len(self.X) < FEW_ROWS and self.wish.family == "pca_grid":
+            self.n_tables = MOST_TABLES
+        while 2 * self.n_tables <= MOST_TABLES and self._affords(candidate, 2 * self.n_tables):
+            self.n_tables *= 2
+            more = next(self._trial(candidate, width, (alpha,), self._some(ROWS_FOR_WIDTH)))[0]
+            if more > (1 - WORTH_TWICE) * error:
+                self.n_tables //= 2
+                return
+            error = more
+
+    def _affords(self, candidate: Candidate, n_tables: int) -> bool:
+        """Whether the sums of so many tables still take seconds."""
+        sums = n_sums(candidate.local.shape[1], candidate.degree, self.Y.shape[1])
+        return len(self.X) * n_tables * sums <= MOST_SUMMED and self.wish.family == "pca_grid"
+
+    def _candidates(self) -> Iterator[Candidate]:
         """Local coordinates to compare, with their names."""
         wish, moments, d = self.wish, self.moments, self.X.shape[1]
+        degree = 1 if wish.degree is None else wish.degree
         rank = len(moments.deviations)
         if wish.family != "pca_grid":
             most = MAX_POSITIONS if wish.degree == 0 else MAX_LOCAL
-            yield "principal", moments.leading(min(rank, most))
+            yield Candidate("principal", moments.leading(min(rank, most)), degree)
             return
         asked = None if wish.n_hashes is None else min(d, wish.n_hashes)
         if wish.directions in ("auto", "principal"):
-            yield "principal", moments.leading(asked or moments.enough(MAX_LOCAL))
+            yield Candidate("principal", moments.leading(asked or moments.enough(MAX_LOCAL)), degree)
         if wish.directions == "standard" or (wish.directions == "auto" and self.mixed_units):
-            yield "standard", self.standard.leading(asked or self.standard.enough(MAX_LOCAL))
+            local = self.standard.leading(asked or self.standard.enough(MAX_LOCAL))
+            yield Candidate("standard", local, degree)
         worth_it = wish.directions == "auto" and rank > 1 and len(self.X) >= MIN_ROWS_A_COLUMN * d
         if wish.directions == "gradients" or worth_it:
             X, Y, weights = self._some(ROWS_FOR_DIRECTIONS)
-            residual = self._layout(moments.leading(1), 1.0).residual(X, Y)
-            p = asked or min(rank, MAX_LOCAL)
-            yield "gradients", gradient_directions(X, residual, weights, moments, p, self.rng)
+            local = gradient_directions(X, Y / self.unit, weights, moments, asked or min(rank, MAX_LOCAL), self.rng)
+            yield Candidate("gradients", local, degree)
 
     def _some(self, most: int) -> Rows:
         """At most so many of the rows; they stand in no order, so the first ones are a sample."""
         return self.X[:most], self.Y[:most], self.weights[:most]
 
-    def _tuned(self, name: str, local: Array, rows: Rows) -> tuple[float, float, float]:
-        """(error, width, alpha) of the best width and penalty on some rows."""
+    def _tuned(self, candidate: Candidate, rows: Rows, start: float | None = None) -> tuple[float, float, float]:
+        """(error, width, alpha) of the best width and penalty on some rows; the search begins at ``start``."""
         wish = self.wish
-        penalties = (0.0,) if wish.degree == 0 else PENALTIES if wish.alpha is None else (wish.alpha,)
+        penalties = (0.0,) if candidate.degree == 0 else PENALTIES if wish.alpha is None else (wish.alpha,)
         given = wish.n_hashes if wish.family == "hyperplane" else wish.bucket_width
-        if given is not None and len(penalties) == 1 and wish.directions != "auto":
+        if given is not None and len(penalties) == 1 and wish.directions != "auto" and wish.degree is not None:
             return 0.0, float(given), penalties[0]
         tried: dict[float, tuple[float, float, float]] = {}
 
         def error(width: float) -> float:
             if width not in tried:
-                tried[width] = min(self._trial(name, local, width, penalties, rows))
+                near = _beside(penalties, min(tried.values())[2]) if tried else penalties
+                tried[width] = min(self._trial(candidate, width, near, rows))
             return tried[width][0]
 
-        start = self._start(local, rows) if given is None else float(given)
+        if given is not None:
+            start = float(given)
+        elif start is None:
+            start = self._start(candidate, rows)
         error(start)
         for direction in (1, -1) if given is None else ():
             here = start
@@ -183,54 +245,53 @@ class _LayoutSearch:
             return min(max(width - direction, 1.0), float(MAX_HYPERPLANES))
         return width * STEP**direction
 
-    def _start(self, local: Array, rows: Rows) -> float:
-        """A width that puts about ``ROWS_IN_A_BUCKET`` rows in a bucket."""
+    def _start(self, candidate: Candidate, rows: Rows) -> float:
+        """A width that puts about ``ROWS_IN_A_BUCKET`` rows in a bucket, or as many as it has coefficients."""
         if self.wish.family == "hyperplane":
             return float(np.clip(round(log2(max(2.0, len(rows[0]) / ROWS_IN_A_BUCKET))), 1, MAX_HYPERPLANES))
         unit = 1.0 if self.wish.family == "pca_grid" else self.moments.scale
+        wanted = max(ROWS_IN_A_BUCKET, float(n_features(candidate.local.shape[1], candidate.degree)))
         low, high = 2.0**-20, 2.0**10
         for _ in range(BISECTIONS):
             middle = float(np.sqrt(low * high))
             width = middle * unit
-            found = hashing.places(rows[0][:ROWS_FOR_DIRECTIONS], self._layout(local, width, n_tables=1).hashes)
+            found = hashing.places(rows[0][:ROWS_FOR_DIRECTIONS], self._layout(candidate, width, n_tables=1).hashes)
             thinned = min(1.0, ROWS_FOR_DIRECTIONS / len(rows[0]))
-            if len(found.keys) / len(np.unique(found.keys)) < max(1.5, ROWS_IN_A_BUCKET * thinned):
+            if len(found.keys) / len(np.unique(found.keys)) < max(1.5, wanted * thinned):
                 low = middle
             else:
                 high = middle
         return width
 
     def _trial(
-        self, name: str, local: Array, width: float, penalties: Iterable[float], rows: Rows
+        self, candidate: Candidate, width: float, penalties: Iterable[float], rows: Rows
     ) -> Iterator[tuple[float, float, float]]:
         """(error, width, alpha) for each penalty."""
         X, Y, weights = rows
-        layout = self._layout(local, width)
-        table = BucketTable(layout)
+        layout = self._layout(candidate, width)
+        table = BucketTable(layout, keeps_rows=False, with_backup=False)
         table.add(Batch(X, Y, weights))
         part = slice(0, ROWS_LEFT_OUT)
-        found, residual, own = hashing.places(X[part], layout.hashes), layout.residual(X[part], Y[part]), weights[part]
-        ids = table.index.find(found.keys)
+        residual, own = layout.residual(X[part], Y[part]), weights[part]
+        left_out = LeftOut(table, X[part], residual, own)
+        folds = 1 if len(X) > 2 * ROWS_LEFT_OUT else FOLDS if len(X) >= ROWS_FOR_FOLDS else None
         for alpha in penalties:
-            values, _ = bucket_statistics.leave_one_out(
-                found, ids, residual, own, layout.degree, alpha, self.wish.min_count, table.counts, table.sums
-            )
-            mean = own @ (values - residual) ** 2 / own.sum()
-            error = float(np.sqrt(mean.mean()))
+            values = left_out.values(alpha, self.wish.min_count, folds)
+            error = float(np.sqrt((own @ (values - residual) ** 2 / own.sum()).mean()))
             held = len(X) * layout.n_tables / len(table.index)
-            self.trials.append(Trial(name, layout.n_hashes, width, alpha, len(table.index), held, error))
+            cost = (len(table.index), held, error, candidate.degree, layout.n_tables)
+            self.trials.append(Trial(candidate.name, layout.n_hashes, width, alpha, *cost))
             yield (error if np.isfinite(error) else inf), width, alpha
 
-    def _for_all_rows(self, width: float, p: int) -> float:
-        """The width for all rows, from that for a sample: like m**(-1 / (p + 4)), as bandwidths of local lines."""
-        if self.wish.bucket_width is not None or len(self.X) <= ROWS_FOR_WIDTH or self.wish.family == "hyperplane":
-            return width
-        return float(width * (ROWS_FOR_WIDTH / len(self.X)) ** (1 / (p + 4)))
+    def _finer(self, n_from: int, n_to: int, candidate: Candidate) -> float:
+        """What a width is multiplied by for more rows: it falls as bandwidths of local polynomials do."""
+        order = 2 * (candidate.degree + 1) if candidate.degree else 2
+        return float((n_from / n_to) ** (1 / (candidate.local.shape[1] + order)))
 
-    def _layout(self, local: Array, width: float, n_tables: int | None = None) -> Layout:
+    def _layout(self, candidate: Candidate, width: float, n_tables: int | None = None) -> Layout:
         """The layout of a width (of hyperplanes: of a number of them); every width sees the same draws."""
         wish, rng = self.wish, np.random.default_rng(self.hash_seed)
-        n_tables = n_tables or wish.n_tables
+        local, n_tables = candidate.local, n_tables or self.n_tables
         centre = self.moments.centre
         if wish.family == "pca_grid":
             hashes = grid_hashes(centre, local, width, n_tables, rng)
@@ -239,13 +300,24 @@ class _LayoutSearch:
             hashes = euclidean_hashes(centre, local * self.moments.scale, width, n_hashes, n_tables, rng)
         else:
             hashes = hyperplane_hashes(centre, local, int(width), n_tables, rng)
-        layout = Layout(hashes, wish.degree, self.trend, self.level, self.unit)
+        none = np.zeros((len(centre), len(self.unit)))
+        layout = Layout(hashes, candidate.degree, none, np.zeros(len(self.unit)), self.unit)
         if layout.n_sums > MAX_SUMS:
             raise ValueError(
-                f"a bucket would hold {layout.n_sums:,} sums for degree {wish.degree} in {layout.n_local} local "
+                f"a bucket would hold {layout.n_sums:,} sums for degree {candidate.degree} in {layout.n_local} local "
                 f"coordinates, beyond {MAX_SUMS:,}; lower `degree` or `n_hashes`."
             )
         return layout
+
+
+def _beside(penalties: tuple[float, ...], alpha: float) -> tuple[float, ...]:
+    """A penalty and those before and after it."""
+    at = penalties.index(alpha)
+    return penalties[max(at - 1, 0) : at + 2]
+
+
+def _error(found: tuple[tuple[float, float, float], Candidate]) -> float:
+    return found[0][0]
 
 
 def distinct(X: Array, Y: Array, weights: Array) -> Rows:
@@ -263,7 +335,7 @@ def distinct(X: Array, Y: Array, weights: Array) -> Rows:
     return X[order], Y[order], weights[order]
 
 
-def _without_outliers(X: Array, Y: Array, weights: Array) -> Rows:
+def without_outliers(X: Array, Y: Array, weights: Array) -> Rows:
     """Rows of which no column lies far outside its quartiles: a sentinel such as -99999 must not set all scales.
 
     They are left out of the choice alone, if they are less than half. A column whose quartiles are equal, such as a

@@ -1,0 +1,78 @@
+// Keys of buckets in ascending order, under a directory: groups share their first bits, and a key within its
+// group is told by the next 32. Any content is safe: no key is read that is not there.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "builtins.hpp"
+#include "isa.hpp"
+#include "slots.hpp"
+#include "vector.hpp"
+
+namespace sparsact {
+
+struct SortedKeys {
+    const std::uint32_t* starts;  // (groups + 1,): where each group begins
+    const std::uint32_t* tags;    // (n,)
+    std::size_t groups, n;        // groups a power of two, at least 2
+};
+
+namespace SPARSACT_ISA {
+
+class SortedSearch {
+  public:
+    explicit SortedSearch(SortedKeys keys) : keys_(keys) {
+        while (keys.groups >> (bits_ + 1)) ++bits_;
+    }
+
+    SPARSACT_INLINE void prefetch_home(std::uint64_t key) const { prefetch(keys_.starts, group(key)); }
+
+    // Number of a key's bucket, or NOWHERE. A group holds four buckets on average: eight are looked at
+    // without a branch, which would be mispredicted.
+    SPARSACT_INLINE std::uint64_t number(std::uint64_t key) const {
+        constexpr std::size_t AT_ONCE = 8;
+        const std::size_t at = group(key), first = keys_.starts[at],
+                          stop = std::min<std::size_t>(keys_.starts[at + 1], keys_.n);
+        const auto tag = static_cast<std::uint32_t>(key << bits_ >> 32);
+        std::size_t i = first;
+        if (first < stop && keys_.n >= AT_ONCE) {
+            const std::size_t begin = std::min(first, keys_.n - AT_ONCE);
+            const std::uint32_t* tags = keys_.tags + begin;
+            std::uint32_t same = 0;
+            for (std::uint32_t j = 0; j < AT_ONCE; ++j) same |= std::uint32_t{tags[j] == tag} << j;
+            same = same >> (first - begin) << (first - begin);
+            if (same != 0) {
+                const std::size_t found = begin + static_cast<std::size_t>(trailing_zeros(same));
+                return found < stop ? found : NOWHERE;
+            }
+            i = begin + AT_ONCE;
+        }
+        for (; i < stop; ++i)
+            if (keys_.tags[i] == tag) return i;
+        return NOWHERE;
+    }
+
+  private:
+    SPARSACT_INLINE std::size_t group(std::uint64_t key) const {
+        return static_cast<std::size_t>(key >> (64 - bits_));
+    }
+
+    SortedKeys keys_;
+    int bits_ = 0;
+};
+
+template <class Index>
+struct SearchFor;
+template <>
+struct SearchFor<Slots> {
+    using type = Search;
+};
+template <>
+struct SearchFor<SortedKeys> {
+    using type = SortedSearch;
+};
+
+}  // namespace SPARSACT_ISA
+}  // namespace sparsact

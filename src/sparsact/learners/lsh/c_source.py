@@ -1,0 +1,149 @@
+"""A compact model as one file of C99: the functions of ``model.c``, and arrays."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact._version import __version__
+from sparsact.kernels.compact_values import COMBINE
+from sparsact.learners.lsh.compact import CompactModel, CompactTable
+
+ON_A_LINE = 8  # numbers
+AT_ONCE = 8  # tags that ``model.c`` looks at
+C_TYPES = {
+    "float64": "double",
+    "float32": "float",
+    "uint16": "uint16_t",
+    "uint32": "uint32_t",
+    "uint64": "uint64_t",
+    "int32": "int32_t",
+}
+
+
+def c_source(model: CompactModel, name: str, n_columns: int) -> str:
+    """Source of a function ``void name(const double *x, double *y)`` with the values of the model.
+
+    Numbers are written bit for bit, and added in the order in which the model's kernels add them: without contraction
+    to fused operations the two give the same bits, up to the rounding of a sum over tables.
+    """
+    tables = {f"table_{place}": table for place, table in enumerate(model.tables)}
+    if model.backup is not None:
+        tables["backup"] = model.backup
+    weight = np.result_type(*(table.weights.dtype for table in tables.values()))
+    number = model.tables[-1].coefficients.dtype
+    parts = [_table(key, table, number, weight) for key, table in tables.items()]
+    linear = {"level": model.level, "centre": model.centre, "trend": model.trend}
+    limits = {} if model.low is None or model.high is None else {"low": model.low, "high": model.high}
+    parts += [_array(key, values) for key, values in (linear | limits).items()]
+    if model.trees is not None:
+        parts += [_array(f"tree_{key}", values) for key, values in model.trees.arrays().items()]
+    if model.columns is not None:
+        parts.append(_array("columns", model.columns.astype(np.uint32)))
+    return Template(files(__package__).joinpath("model.c").read_text(encoding="utf-8")).substitute(
+        version=__version__,
+        name=name,
+        n_columns=n_columns,
+        n_targets=len(model.level),
+        most_columns=len(model.centre),
+        most_local=max(table.hashes.local.shape[1] for table in tables.values()),
+        most_codes=max(_n_codes(table) for table in tables.values()),
+        most_tables=max(len(table.hashes.seeds) for table in tables.values()),
+        number=C_TYPES[number.name],
+        weight=C_TYPES[weight.name],
+        data="".join(parts),
+        body="".join(f"    {line}\n" for line in _body(model)),
+    )
+
+
+_TREES = """\
+for (size_t j = 0; j < TARGETS; ++j) from_trees[j] = tree_base[j];
+for (size_t t = 0; t < TREES; ++t) {
+    int32_t node = tree_roots[t];
+    while (node >= 0) node = row[tree_columns[node]] <= tree_thresholds[node] ? tree_left[node] : tree_right[node];
+    from_trees[tree_targets[t]] += tree_leaves[-1 - node];
+}
+for (size_t j = 0; j < TARGETS; ++j) y[j] += from_trees[j];
+"""
+
+
+def _body(model: CompactModel) -> list[str]:
+    """Statements of the function."""
+    lines = ["double from[MOST_COLUMNS]" + (";" if model.trees is None else ", from_trees[TARGETS];")]
+    if model.columns is None:
+        lines += ["const double *x = row;"]
+    else:
+        lines += ["double x[MOST_COLUMNS];", "for (size_t i = 0; i < MOST_COLUMNS; ++i) x[i] = row[columns[i]];"]
+    lines += [
+        "for (size_t i = 0; i < MOST_COLUMNS; ++i) from[i] = x[i] - centre[i];",
+        "project(from, MOST_COLUMNS, trend, TARGETS, TARGETS, y);",
+        "for (size_t j = 0; j < TARGETS; ++j) y[j] = level[j] + y[j];",
+        *(f"add(&table_{place}, x, y);" for place in range(len(model.tables) - 1)),
+    ]
+    last = f"add(&table_{len(model.tables) - 1}, x, y)"
+    lines.append(f"{last};" if model.backup is None else f"if (!{last}) add(&backup, x, y);")
+    if model.trees is not None:
+        lines += _TREES.replace("TREES", str(len(model.trees.roots))).splitlines()
+    if model.low is not None:
+        clipped = "y[j] = y[j] < low[j] ? low[j] : y[j] > high[j] ? high[j] : y[j];"
+        lines.append(f"for (size_t j = 0; j < TARGETS; ++j) {clipped}")
+    return lines
+
+
+def _n_codes(table: CompactTable) -> int:
+    return len(table.hashes.offsets) // len(table.hashes.seeds)
+
+
+def _table(name: str, table: CompactTable, number: np.dtype[Any], weight: np.dtype[Any]) -> str:
+    """A ``struct tables`` of this name and its arrays."""
+    hashes, n_targets = table.hashes, table.coefficients.shape[2]
+    arrays: dict[str, NDArray[Any]] = {
+        "centre": hashes.centre,
+        "projections": hashes.local,
+        "directions": hashes.directions,
+        "offsets": hashes.offsets,
+        "seeds": hashes.seeds,
+        "starts": table.starts,
+        "tags": np.concatenate([table.tags, np.zeros(AT_ONCE, np.uint32)]),
+        "polynomials": table.coefficients.astype(number),
+        "weights": table.weights.astype(weight),
+    }
+    own = {key: f"{name}_{key}" for key in arrays}
+    own["polynomials"] += ".numbers"
+    if weight.kind == "f":
+        own["weights"] += ".numbers"
+    combine = COMBINE.index(table.combine)
+    bits = (len(table.starts) - 1).bit_length() - 1
+    numbers = [
+        *(len(hashes.centre), hashes.local.shape[1], _n_codes(table), len(hashes.seeds)),
+        *(table.degree, int(hashes.grid), int(hashes.signs), combine, bits),
+    ]
+    fields = [*numbers, *list(own.values())[:7], table.coefficients.shape[1] * n_targets, *list(own.values())[7:]]
+    bitwise = {"polynomials", "weights"}
+    text = "".join(_array(f"{name}_{key}", values, bitwise=key in bitwise) for key, values in arrays.items())
+    return f"{text}static const struct tables {name} = {{{', '.join(map(str, fields))}}};\n\n"
+
+
+def _array(name: str, values: NDArray[Any], *, bitwise: bool = False) -> str:
+    """A constant array; of ``bitwise`` floats in a union with their bits, which are read faster than decimals."""
+    flat = values.ravel() if values.size else np.zeros(1, values.dtype)
+    kind = C_TYPES[flat.dtype.name]
+    if flat.dtype.kind == "u":
+        return f"static const {kind} {name}[{len(flat)}] = {{\n{_lines(map(hex, flat.tolist()))}\n}};\n"
+    if flat.dtype.kind == "i":
+        return f"static const {kind} {name}[{len(flat)}] = {{\n{_lines(map(str, flat.tolist()))}\n}};\n"
+    if not bitwise:
+        return f"static const {kind} {name}[{len(flat)}] = {{\n{_lines(map(float.hex, flat.tolist()))}\n}};\n"
+    word = f"uint{8 * flat.dtype.itemsize}"
+    bits = _lines(map(hex, flat.view(word).tolist()))
+    declared = f"static const union {{ {word}_t bits[{len(flat)}]; {kind} numbers[{len(flat)}]; }}"
+    return f"{declared} {name} = {{{{\n{bits}\n}}}};\n"
+
+
+def _lines(numbers: Any) -> str:
+    texts = list(numbers)
+    return ",\n".join(",".join(texts[start : start + ON_A_LINE]) for start in range(0, len(texts), ON_A_LINE))

@@ -1,0 +1,172 @@
+"""A compiled model in as few bytes as predict what it predicts: coefficients, counts, and 32 bits of each key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.kernels import compact_values
+from sparsact.kernels.bucket_values import Combination
+from sparsact.kernels.hashing import Hashes, project
+from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable
+from sparsact.learners.lsh.layout import Array
+from sparsact.learners.lsh.trees import TreeEnsemble
+
+Precision = Literal["float32", "float64"]
+LOAD = 4  # buckets a group of the directory: a byte of it for each bucket
+MOST_COUNT = np.iinfo(np.uint16).max
+
+
+@dataclass(frozen=True)
+class CompactTable:
+    """Polynomials of the buckets that hold rows, in ascending order of their keys.
+
+    A bucket takes its coefficients, 2 to 8 bytes of weight, 4 of its key, and 1 to 2 of the directory. An empty bucket
+    is taken for one that is there with a probability of about 1e-9.
+
+    Attributes
+    ----------
+    hashes : Hashes
+        The hash function of each table, and the local coordinates of the polynomials.
+    starts : (2**c + 1,)
+        Number of the first bucket whose key begins with each c bits.
+    tags : (B,)
+        The next 32 bits of each key.
+    degree : int
+        Degree of the polynomials.
+    coefficients : (B, D, targets)
+        float32 or float64, in the units of y.
+    weights : (B,)
+        Weight of the rows of each bucket: uint16 with float32 coefficients where all are such integers, else of the
+        type of the coefficients.
+    combine : {"average", "sum", "first"}
+        As in :class:`~sparsact.learners.lsh.compiled.CompiledTable`.
+    """
+
+    hashes: Hashes
+    starts: NDArray[np.uint32]
+    tags: NDArray[np.uint32]
+    degree: int
+    coefficients: NDArray[Any]
+    weights: NDArray[Any]
+    combine: Combination = "average"
+
+    @classmethod
+    def of(cls, table: CompiledTable, dtype: Precision, chosen: TableChoice | None = None) -> CompactTable:
+        """Of a compiled table, or of the hash functions and buckets chosen of it."""
+        hashes = table.hashes if chosen is None else first_tables(table.hashes, chosen.n_tables)
+        held = table.slots[table.slots[:, 1] < len(table.weights)]
+        held = held[table.weights[held[:, 1]] > 0]
+        if chosen is not None:
+            held = held[chosen.buckets[held[:, 1]]]
+        keys, ids = held[np.argsort(held[:, 0])].T
+        starts, tags = _directory(keys)
+        weights = table.weights[ids]
+        counts = dtype == "float32" and (weights == np.floor(weights)).all() and weights.max(initial=0) <= MOST_COUNT
+        return cls(
+            hashes,
+            starts,
+            tags,
+            table.degree,
+            np.ascontiguousarray(table.coefficients[ids], dtype=dtype),
+            weights.astype(np.uint16 if counts else dtype),
+            table.combine,
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        parts = [part for part in self.hashes if isinstance(part, np.ndarray)]
+        return sum(part.nbytes for part in (*parts, self.starts, self.tags, self.coefficients, self.weights))
+
+    @cached_property
+    def kernel(self) -> Any:
+        """Values and the weight behind them; see :func:`sparsact.kernels.compact_values.predictor`."""
+        return compact_values.predictor(
+            self.hashes, self.starts, self.tags, self.degree, self.coefficients, self.weights, self.combine
+        )
+
+
+class TableChoice(NamedTuple):
+    """The first so many hash tables, and which buckets (B,) may be theirs."""
+
+    n_tables: int
+    buckets: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class CompactModel:
+    """:class:`~sparsact.learners.lsh.compiled.CompiledModel` of compact tables; the attributes are the same."""
+
+    level: Array
+    centre: Array
+    trend: Array
+    tables: tuple[CompactTable, ...]
+    columns: NDArray[np.int64] | None = None
+    trees: TreeEnsemble | None = None
+    backup: CompactTable | None = None
+    low: Array | None = None
+    high: Array | None = None
+
+    @classmethod
+    def of(cls, compiled: CompiledModel, dtype: Precision, chosen: TableChoice | None = None) -> CompactModel:
+        """The same function; of the last table only what is chosen."""
+        *frozen, last = compiled.tables
+        parts = {field.name: getattr(compiled, field.name) for field in fields(cls)}
+        parts["tables"] = (*(CompactTable.of(each, dtype) for each in frozen), CompactTable.of(last, dtype, chosen))
+        if compiled.backup is not None:
+            parts["backup"] = CompactTable.of(compiled.backup, dtype)
+        return cls(**parts)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        tables = (*self.tables, *([] if self.backup is None else [self.backup]))
+        parts = (*vars(self).values(), *({} if self.trees is None else self.trees.arrays()).values())
+        own = (part for part in parts if isinstance(part, np.ndarray))
+        return sum(part.nbytes for part in own) + sum(table.nbytes for table in tables)
+
+    def values(self, X: Array, n_threads: int = 1) -> Array:
+        """Values (m, targets) at rows (m, d)."""
+        rows = X if self.columns is None else np.ascontiguousarray(X[:, self.columns])
+        values: Array = self.level + project(rows, self.centre, self.trend, np.zeros(len(self.level)))
+        own, behind = np.empty(values.shape), np.empty(len(X))
+        for table in self.tables:
+            table.kernel(rows, own, behind, n_threads)
+            values += own
+        if self.backup is not None and not behind.all():
+            missed = np.flatnonzero(behind == 0)
+            own, behind = np.empty((len(missed), values.shape[1])), np.empty(len(missed))
+            self.backup.kernel(np.ascontiguousarray(rows[missed]), own, behind, n_threads)
+            values[missed] += own
+        if self.trees is not None:
+            values += self.trees.values(X, n_threads)
+        if self.low is not None and self.high is not None:
+            np.clip(values, self.low, self.high, out=values)
+        return values
+
+
+def first_tables(hashes: Hashes, n_tables: int) -> Hashes:
+    """The first hash functions: tables that are averaged are as good as each other."""
+    codes = n_tables * (hashes.directions.shape[1] // len(hashes.seeds))
+    return hashes._replace(
+        directions=np.ascontiguousarray(hashes.directions[:, :codes]),
+        offsets=hashes.offsets[:codes],
+        seeds=hashes.seeds[:n_tables],
+    )
+
+
+def _directory(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Starts and tags of keys in ascending order; of so many groups that tags differ within each."""
+    bits = max(1, (len(keys) // LOAD).bit_length())
+    while True:
+        groups = keys >> np.uint64(64 - bits)
+        tags = (keys << np.uint64(bits) >> np.uint64(32)).astype(np.uint32)
+        if not ((groups[1:] == groups[:-1]) & (tags[1:] == tags[:-1])).any():
+            starts = np.searchsorted(groups, np.arange(2**bits + 1, dtype=np.uint64)).astype(np.uint32)
+            return starts, tags
+        bits += 1

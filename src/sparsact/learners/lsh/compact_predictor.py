@@ -1,0 +1,175 @@
+"""A fitted LSH model as it ships: called, saved, mapped into memory, written as C or ONNX."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sparsact import files
+from sparsact.kernels.bucket_statistics import n_features
+from sparsact.kernels.compact_values import COMBINE
+from sparsact.learners.lsh.c_source import c_source
+from sparsact.learners.lsh.compact import CompactModel, CompactTable
+from sparsact.learners.lsh.inputs import InputRules
+from sparsact.learners.lsh.layout import read_hashes
+from sparsact.learners.lsh.onnx_graph import onnx_model
+from sparsact.learners.lsh.trees import TreeEnsemble
+from sparsact.saving import modelfile, schema
+from sparsact.saving.schema import ArrayField, Arrays, State
+
+_LINEAR = {
+    "level": ArrayField("T", finite=True),
+    "centre": ArrayField("c", finite=True),
+    "trend": ArrayField("c T", finite=True),
+    "columns": ArrayField("c", np.int64, nonnegative=True, optional=True),
+    "low": ArrayField("T", optional=True),
+    "high": ArrayField("T", optional=True),
+}
+_INDEX = {"starts": ArrayField("groups", np.uint32), "tags": ArrayField("B", np.uint32)}
+_DTYPES = {("float64", "float64"), ("float32", "float32"), ("float32", "uint16")}
+
+
+class CompactPredictor:
+    """Values of a fitted LSH model, from coefficients alone; see :meth:`LSHRegressor.predictor`.
+
+    It holds no sums, learns nothing more, and may be called by several threads at once. A file of it is mapped into
+    memory when it is loaded, and shared by processes.
+
+    Attributes
+    ----------
+    model : CompactModel
+        The arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsact import LSHRegressor
+    >>> X = np.linspace(-1, 1, 200)[:, None]
+    >>> predict = LSHRegressor(random_state=0).fit(X, np.abs(X[:, 0])).predictor(dtype="float32")
+    >>> bool(abs(predict([0.5]) - 0.5) < 1e-3)
+    True
+    """
+
+    def __init__(self, model: CompactModel, inputs: InputRules, single: bool) -> None:
+        self.model, self._inputs, self._single = model, inputs, single
+
+    @property
+    def n_features_in_(self) -> int:
+        """Columns of a row."""
+        return self._inputs.n_columns
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the coefficients."""
+        return self.model.tables[-1].coefficients.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return self.model.nbytes
+
+    def __call__(self, x: ArrayLike) -> Any:
+        """Value at a point (d,), a float or (targets,); or at rows (m, d), an array of (m,) or (m, targets)."""
+        rows = np.ascontiguousarray(x, dtype=np.float64)
+        d = self.n_features_in_
+        if rows.shape[-1:] != (d,) or rows.ndim > 2:
+            raise ValueError(f"a query has {d} numbers, or is an array of such rows; got shape {rows.shape}.")
+        if np.isinf(rows).any():
+            raise ValueError("a query must be finite, but for NaN, a missing value; it holds an infinity.")
+        values = self.model.values(self._inputs.encode(np.atleast_2d(rows)))
+        values = values[:, 0] if self._single else values
+        return values[0] if rows.ndim == 1 else values
+
+    def save(self, path: str | Path) -> None:
+        """Write the predictor to one file, which :func:`sparsact.load` maps into memory."""
+        arrays: Arrays = {name: value for name in _LINEAR if (value := getattr(self.model, name)) is not None}
+        arrays |= schema.add_prefix("inputs", self._inputs.arrays())
+        if self.model.trees is not None:
+            arrays |= schema.add_prefix("trees", self.model.trees.arrays())
+        state: State = {"n_features_in_": self.n_features_in_, "single": self._single, "tables": len(self.model.tables)}
+        for name, table in self._tables().items():
+            arrays |= schema.add_prefix(name, _arrays_of(table))
+            state[name] = {
+                "degree": table.degree,
+                "combine": table.combine,
+                "grid": bool(table.hashes.grid),
+                "signs": bool(table.hashes.signs),
+            }
+        modelfile.write(path, type(self).__name__, state, arrays)
+
+    def export(self, path: str | Path, *, name: str | None = None) -> None:
+        """Write the predictor as a program without dependencies; see :meth:`LSHRegressor.export`."""
+        if not self._inputs.is_plain:
+            raise ValueError(
+                "a program takes rows of numbers, and this model missing values or categories; fit on numbers alone, "
+                "or ship the predictor itself, by `save`."
+            )
+        path = Path(path)
+        name = f"{path.stem}_predict" if name is None else name
+        kind = path.suffix.lower()
+        if kind not in (".c", ".onnx"):
+            raise ValueError(f"`path` must end with .c or .onnx; got {str(path)!r}.")
+        if kind == ".onnx":
+            if self.model.trees is not None:
+                raise ValueError("an ONNX graph of base='trees' is not written; export to .c, or ship it by `save`.")
+            files.write(path, onnx_model(self.model, self.n_features_in_))
+            return
+        if not (name.isidentifier() and name.isascii()):
+            raise ValueError(f"{name!r} is no name of a C function; pass `name`, letters, digits and _.")
+        files.write(path, c_source(self.model, name, self.n_features_in_))
+
+    def _tables(self) -> dict[str, CompactTable]:
+        tables = {f"table{place}": table for place, table in enumerate(self.model.tables)}
+        return tables if self.model.backup is None else tables | {"backup": self.model.backup}
+
+    @classmethod
+    def _from_file(cls, state: State, arrays: Arrays) -> Self:
+        """The predictor that :meth:`save` wrote."""
+        linear: dict[str, Any] = schema.read_arrays(_LINEAR, arrays)
+        lengths = {"c": len(linear["centre"]), "T": len(linear["level"])}
+        n_features = schema.as_count(state["n_features_in_"], "n_features_in_", minimum=1)
+        inputs = InputRules.from_arrays(schema.strip_prefix("inputs", arrays), n_features)
+        columns, n_encoded = linear.get("columns"), len(inputs.sources)
+        if (columns is None and lengths["c"] != n_encoded) or (columns is not None and (columns >= n_encoded).any()):
+            raise ValueError("the columns are others")
+        nodes = schema.strip_prefix("trees", arrays)
+        trees = TreeEnsemble.from_arrays(nodes, n_encoded, lengths["T"]) if nodes else None
+        n_tables = schema.as_count(state["tables"], "tables", minimum=1)
+        tables = tuple(_table(f"table{place}", state, arrays, lengths) for place in range(n_tables))
+        backup = _table("backup", state, arrays, lengths) if "backup" in state else None
+        if ("low" in linear) != ("high" in linear):
+            raise ValueError("one limit is missing")
+        single = schema.as_bool(state["single"], "single")
+        if single and lengths["T"] != 1:
+            raise ValueError(f"{lengths['T']} targets where there is one")
+        return cls(CompactModel(**linear, tables=tables, backup=backup, trees=trees), inputs, single)
+
+
+def _arrays_of(table: CompactTable) -> Arrays:
+    own = {field.name: getattr(table, field.name) for field in fields(table)} | table.hashes._asdict()
+    return {name: value for name, value in own.items() if isinstance(value, np.ndarray)}
+
+
+def _table(name: str, state: State, arrays: Arrays, lengths: dict[str, int]) -> CompactTable:
+    """A table of a file, whose every number leads somewhere."""
+    own, found = state[name], schema.strip_prefix(name, arrays)
+    hashes = read_hashes(found, grid=schema.as_bool(own["grid"], "grid"), signs=schema.as_bool(own["signs"], "signs"))
+    degree = schema.as_count(own["degree"], "degree", maximum=2)
+    index = schema.read_arrays(_INDEX, found)
+    starts, n_buckets = index["starts"], len(index["tags"])
+    n_groups = len(starts) - 1
+    if n_groups < 2 or n_groups & (n_groups - 1) or starts[-1] != n_buckets or (starts[1:] < starts[:-1]).any():
+        raise ValueError("the directory of keys leads nowhere")
+    coefficients, weights = found["coefficients"], found["weights"]
+    if (coefficients.dtype.name, weights.dtype.name) not in _DTYPES:
+        raise ValueError(f"coefficients are {coefficients.dtype}, weights {weights.dtype}")
+    shape = (n_buckets, n_features(hashes.local.shape[1], degree), lengths["T"])
+    if coefficients.shape != shape or weights.shape != shape[:1] or len(hashes.centre) != lengths["c"]:
+        raise ValueError(f"{name} holds {coefficients.shape} coefficients of {weights.shape} buckets")
+    if own["combine"] not in COMBINE:
+        raise ValueError(f"tables are combined by {own['combine']!r}")
+    return CompactTable(hashes, starts, index["tags"], degree, coefficients, weights, own["combine"])

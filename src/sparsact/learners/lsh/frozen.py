@@ -1,0 +1,218 @@
+"""The part of a model that updates leave alone: columns, boosted trees, stages, and the rows it was learned from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.kernels import hashing
+from sparsact.kernels.bucket_index import BucketIndex
+from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable
+from sparsact.learners.lsh.layout import Array, Layout
+from sparsact.learners.lsh.remembered_rows import Keys, RememberedRows, RowNames, row_keys
+from sparsact.learners.lsh.trees import TreeEnsemble
+from sparsact.saving import schema
+from sparsact.saving.schema import ArrayField, Arrays
+from sparsact.statistics.statistic import Batch
+
+OF_FIT = np.uint64(0x5D2C_9A41_73E8_B60F)  # mixed into the keys of rows that a frozen part was learned from
+_STAGE = {
+    "keys": ArrayField("B", np.uint64),
+    "coefficients": ArrayField("B D T", finite=True),
+    "weights": ArrayField("B", finite=True, nonnegative=True),
+    "error": ArrayField("1"),
+}
+_LEARNED_ROWS = {"keys": ArrayField("m", np.uint64), "values": ArrayField("m T", finite=True)}
+
+
+@dataclass(frozen=True)
+class FrozenStage:
+    """Tables whose rows are gone: polynomials (B, D, targets) in the units of y, and weights (B,), of the buckets."""
+
+    layout: Layout
+    index: BucketIndex
+    coefficients: Array
+    weights: Array
+    error: float = np.nan  # of the stages up to this one at rows left out, in deviations of the target
+
+    @cached_property
+    def table(self) -> CompiledTable:
+        """What predictions are made by."""
+        return CompiledTable(self.layout.hashes, self.index.slots, self.layout.degree, self.coefficients, self.weights)
+
+    def values(self, X: Array, n_threads: int = 1) -> Array:
+        """Values (m, targets) at rows; 0 where every bucket is empty."""
+        values = np.empty((len(X), self.layout.n_targets))
+        self.table.kernel(np.zeros_like(self.layout.trend))(X, values, np.empty(len(X)), n_threads)
+        return values
+
+    def arrays(self) -> Arrays:
+        """Every part as an array."""
+        own = {"keys": self.index.keys, "coefficients": self.coefficients, "weights": self.weights}
+        own["error"] = np.array([self.error])
+        return schema.add_prefix("layout", self.layout.arrays()) | own
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> FrozenStage:
+        """The stage that :meth:`arrays` took apart."""
+        layout = Layout.from_arrays(schema.strip_prefix("layout", arrays))
+        read = schema.read_arrays(_STAGE, arrays, D=layout.n_features, T=layout.n_targets)
+        if len(np.unique(read["keys"])) != len(read["keys"]):
+            raise ValueError("two buckets have one key")
+        return cls(layout, BucketIndex(read["keys"]), read["coefficients"], read["weights"], float(read["error"][0]))
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """The part of a model that updates leave alone.
+
+    Attributes
+    ----------
+    columns : (c,) or None
+        Columns that tables see; None for all.
+    stages : tuple of FrozenStage
+        Added to the table that is updated.
+    trees : TreeEnsemble or None
+        Added as well; they see all columns.
+    n_columns : int
+        Columns of X.
+    """
+
+    columns: NDArray[np.int64] | None = None
+    stages: tuple[FrozenStage, ...] = ()
+    trees: TreeEnsemble | None = None
+    n_columns: int = 0
+
+    @property
+    def adds(self) -> bool:
+        """Whether it adds anything to the table."""
+        return bool(self.stages) or self.trees is not None
+
+    def selected(self, X: Array) -> Array:
+        """The columns (m, c) that tables see."""
+        return X if self.columns is None else np.ascontiguousarray(X[:, self.columns])
+
+    def values(self, X: Array, n_threads: int = 1) -> Array:
+        """Values (m, targets) of trees and stages at rows (m, d), if there are any."""
+        parts = [stage.values(self.selected(X), n_threads) for stage in self.stages]
+        parts += [] if self.trees is None else [self.trees.values(X, n_threads)]
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        return total
+
+    def beneath(self, model: CompiledModel) -> CompiledModel:
+        """A compiled table with this part added."""
+        centre = self.stages[0].layout.hashes.centre if self.stages else model.centre  # the kernel's, of the trend
+        return replace(
+            model,
+            level=model.level + (centre - model.centre) @ model.trend,
+            centre=centre,
+            tables=(*(stage.table for stage in self.stages), *model.tables),
+            columns=self.columns,
+            trees=self.trees,
+        )
+
+    def differences(self, other: Frozen) -> list[str]:
+        """Names of the parts in which another is not the same."""
+        mine, theirs = self.arrays(), other.arrays()
+        same = mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine)
+        return [] if same else ["frozen stages"]
+
+    def arrays(self) -> Arrays:
+        """Every part as an array."""
+        arrays: Arrays = {} if self.columns is None else {"columns": self.columns}
+        for number, stage in enumerate(self.stages):
+            arrays |= schema.add_prefix(f"stage{number}", stage.arrays())
+        return arrays if self.trees is None else arrays | schema.add_prefix("trees", self.trees.arrays())
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, n_columns: int, n_targets: int) -> Frozen:
+        """The part that :meth:`arrays` took apart, of a model of so many columns and targets."""
+        columns, n_seen = None, n_columns
+        if "columns" in arrays:
+            columns = schema.check_array(arrays, "columns", np.int64, (None,))
+            n_seen = len(columns)
+            if not n_seen or columns[0] < 0 or columns[-1] >= n_columns or (np.diff(columns) <= 0).any():
+                raise ValueError("the columns of the tables are not columns in ascending order")
+        stages: list[FrozenStage] = []
+        while parts := schema.strip_prefix(f"stage{len(stages)}", arrays):
+            stage = FrozenStage.from_arrays(parts)
+            if stage.layout.n_columns != n_seen or stage.layout.n_targets != n_targets:
+                raise ValueError("a stage has other columns or targets")
+            stages.append(stage)
+        trees = schema.strip_prefix("trees", arrays)
+        ensemble = TreeEnsemble.from_arrays(trees, n_columns, n_targets) if trees else None
+        return cls(columns, tuple(stages), ensemble, n_columns)
+
+
+class LearnedRows:
+    """Values of the frozen part at the rows it was learned from, as if it had never seen them.
+
+    Rows are known by a key of 64 bits of X and Y; ``values`` are (m, targets).
+    """
+
+    def __init__(self, keys: Keys, values: Array) -> None:
+        self.index, self._values = BucketIndex(keys), values
+
+    @classmethod
+    def of(cls, X: Array, Y: Array, values: Array) -> LearnedRows:
+        """Distinct rows with their values."""
+        return cls(xy_keys(X, Y), values)
+
+    def values(self, X: Array, Y: Array, otherwise: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Values (m, targets) at rows, ``otherwise`` at those it does not know, and which it knows."""
+        at = self.index.find(xy_keys(X, Y))
+        known = at >= 0
+        values = otherwise.copy()
+        values[known] = self._values[at[known]]
+        return values, known
+
+    def arrays(self) -> Arrays:
+        """Both parts."""
+        return {"keys": self.index.keys, "values": self._values}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, n_targets: int) -> LearnedRows:
+        """The rows that :meth:`arrays` took apart."""
+        read = schema.read_arrays(_LEARNED_ROWS, arrays, T=n_targets)
+        return cls(read["keys"], read["values"])
+
+
+def xy_keys(X: Array, Y: Array) -> Keys:
+    """A key (m,) of each row and its targets."""
+    return hashing.row_keys(np.ascontiguousarray(np.concatenate([X, Y], axis=1) + 0.0))  # -0.0 becomes 0.0
+
+
+def beyond_frozen(
+    batch: Batch, frozen: Frozen, learned: LearnedRows | None, *, removed_from: RememberedRows | None = None
+) -> tuple[Batch, RowNames | None]:
+    """Rows as the table sees them, their targets less the frozen part, and what it knows them by.
+
+    A row that the frozen part was learned from enters with a residual out of sample, under a key of its own; the same
+    row learned later is another. Of rows to remove, those come first.
+    """
+    X, weights = frozen.selected(batch.X), batch.row_weights()
+    if not frozen.adds:
+        names = None if frozen.columns is None else RowNames(row_keys(batch.X, batch.y, weights), batch.y)
+        return Batch(X, batch.y, weights), names
+    keys, values = row_keys(batch.X, batch.y, weights), frozen.values(batch.X)
+    if learned is not None:
+        inside, known = learned.values(batch.X, batch.y, values)
+        if removed_from is not None:
+            known &= occurrences(keys) < removed_from.n_copies(keys ^ OF_FIT)
+        values, keys = np.where(known[:, None], inside, values), np.where(known, keys ^ OF_FIT, keys)
+    return Batch(X, batch.y - values, weights), RowNames(keys, batch.y)
+
+
+def occurrences(keys: Keys) -> NDArray[np.int64]:
+    """How many equal keys stand before each one (m,)."""
+    order = np.argsort(keys, kind="stable")
+    places = np.arange(len(keys))
+    first = np.maximum.accumulate(np.where(np.diff(keys[order], prepend=~keys[order[:1]]) != 0, places, 0))
+    before = np.empty(len(keys), dtype=np.int64)
+    before[order] = places - first
+    return before

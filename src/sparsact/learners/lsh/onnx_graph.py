@@ -1,0 +1,134 @@
+"""A compact model as a graph of ONNX, opset 18: keys of buckets by integer arithmetic, look-ups by gathering."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparsact.kernels.hashing import FARTHEST, FIRST, SECOND, STEP
+from sparsact.learners.lsh.compact import CompactModel, CompactTable
+from sparsact.learners.lsh.onnx_file import ELEMENTS, OnnxGraph
+
+OPSET = 18  # the first with BitwiseXor
+
+
+def onnx_model(model: CompactModel, n_columns: int) -> bytes:
+    """A file of ONNX: input ``X`` (rows, columns) and output ``Y`` (rows, targets), both float64.
+
+    Sums are those of the model up to rounding, which a runtime may order otherwise.
+    """
+    graph = OnnxGraph({"": OPSET})
+    rows = "X" if model.columns is None else graph.add("Gather", "X", graph.constant(model.columns), axis=1)
+    line = graph.add("MatMul", graph.add("Sub", rows, graph.constant(model.centre)), graph.constant(model.trend))
+    values, total = graph.add("Add", line, graph.constant(model.level)), ""
+    for table in model.tables:
+        own, total = _Tables(graph, table).values(rows)
+        values = graph.add("Add", values, own)
+    if model.backup is not None:
+        own, _ = _Tables(graph, model.backup).values(rows)
+        zero = graph.constant(0.0)
+        missed = graph.add("Where", graph.add("Greater", total, zero), zero, own)
+        values = graph.add("Add", values, missed)
+    if model.low is not None and model.high is not None:
+        values = graph.add("Min", graph.add("Max", values, graph.constant(model.low)), graph.constant(model.high))
+    graph.add("Identity", values, result="Y")
+    return graph.to_bytes({"X": ["rows", n_columns]}, {"Y": ["rows", len(model.level)]})
+
+
+class _Tables:
+    """Nodes of some hash tables; axes are rows, tables, then codes, places in a group, or coefficients."""
+
+    def __init__(self, graph: OnnxGraph, table: CompactTable) -> None:
+        self._graph, self._table = graph, table
+        self._bits = (len(table.starts) - 1).bit_length() - 1
+
+    def values(self, rows: str) -> tuple[str, str]:
+        """Values (rows, targets), and the weight (rows, 1) behind them."""
+        add, constant = self._graph.add, self._graph.constant
+        features, keys = self._features_and_keys(rows)
+        found = self._find(keys)
+        hit = self._cast(add("GreaterOrEqual", found, constant(0)), "float64")
+        at = add("Max", found, constant(0))
+        weights = add("Mul", self._cast(add("Gather", constant(self._weights()), at), "float64"), hit)
+        value = self._polynomials(features, at)
+        total = add("ReduceSum", weights, constant([1]), keepdims=1)
+        share = self._first(hit) if self._table.combine == "first" else weights
+        values = add("ReduceSum", add("Mul", add("Unsqueeze", share, constant([2])), value), constant([1]), keepdims=0)
+        if self._table.combine == "average":
+            some = add("Greater", total, constant(0.0))
+            values = add("Div", values, add("Where", some, total, constant(1.0)))
+        return values, total
+
+    def _weights(self) -> np.ndarray:
+        return self._table.weights if len(self._table.weights) else np.zeros(1)
+
+    def _first(self, hit: str) -> str:
+        """1 at the first table that is not empty."""
+        add, constant = self._graph.add, self._graph.constant
+        places = constant(np.arange(len(self._table.hashes.seeds)))
+        is_first = add("Equal", places, add("ArgMax", hit, axis=1, keepdims=1))
+        return add("Mul", hit, self._cast(is_first, "float64"))
+
+    def _features_and_keys(self, rows: str) -> tuple[str, str]:
+        add, constant, hashes = self._graph.add, self._graph.constant, self._table.hashes
+        n_tables = len(hashes.seeds)
+        n_codes = len(hashes.offsets) // n_tables
+        centred = add("Sub", rows, constant(hashes.centre))
+        local = add("MatMul", centred, constant(hashes.local))
+        places = add("MatMul", local if hashes.grid else centred, constant(hashes.directions))
+        places = add("Reshape", add("Add", places, constant(hashes.offsets)), constant([-1, n_tables, n_codes]))
+        if hashes.signs:
+            codes = self._cast(add("Greater", places, constant(0.0)), "int64")
+        else:
+            codes = self._cast(add("Floor", add("Clip", places, constant(-FARTHEST), constant(FARTHEST))), "int64")
+        if hashes.grid:
+            features = add("Sub", add("Sub", places, self._cast(codes, "float64")), constant(0.5))
+        else:
+            features = add("Unsqueeze", local, constant([1]))
+        words = self._cast(codes, "uint64")
+        keys = constant(hashes.seeds[None])
+        for code in range(n_codes):
+            keys = add("BitwiseXor", keys, add("Gather", words, constant(code), axis=2))
+            keys = self._folded(add("Mul", keys, constant(STEP)), 32)
+        keys = add("Mul", self._folded(keys, 30), constant(FIRST))
+        return features, self._folded(add("Mul", self._folded(keys, 27), constant(SECOND)), 31)
+
+    def _find(self, keys: str) -> str:
+        """Number of each key's bucket, or -1."""
+        add, constant, table = self._graph.add, self._graph.constant, self._table
+        groups = self._cast(self._shifted(keys, 64 - self._bits), "int64")
+        tags = self._cast(self._shifted(self._shifted(keys, self._bits, "LEFT"), 32), "uint32")
+        starts = constant(table.starts)
+        first = self._cast(add("Gather", starts, groups), "int64")
+        stop = self._cast(add("Gather", starts, add("Add", groups, constant(1))), "int64")
+        most = max(1, int(np.diff(table.starts.astype(np.int64)).max()))
+        places = add("Add", add("Unsqueeze", first, constant([2])), constant(np.arange(most)))
+        inside = add("Less", places, add("Unsqueeze", stop, constant([2])))
+        known = constant(table.tags if len(table.tags) else np.zeros(1, np.uint32))
+        held = add("Gather", known, add("Min", places, constant(max(0, len(table.tags) - 1))))
+        same = add("And", inside, add("Equal", held, add("Unsqueeze", tags, constant([2]))))
+        return add("ReduceMax", add("Where", same, places, constant(-1)), constant([2]), keepdims=0)
+
+    def _polynomials(self, features: str, at: str) -> str:
+        """Values (rows, tables, targets) of the polynomials of buckets."""
+        add, constant, table = self._graph.add, self._graph.constant, self._table
+        p, (n_buckets, D, n_targets) = table.hashes.local.shape[1], table.coefficients.shape
+        held = table.coefficients if n_buckets else np.zeros((1, D, n_targets))
+        own = self._cast(add("Gather", constant(held), at), "float64")
+        level = add("Gather", own, constant(0), axis=2)
+        if D == 1:
+            return level
+        if table.degree == 2:
+            i, j = (add("Gather", features, constant(places), axis=2) for places in np.triu_indices(p))
+            features = add("Concat", features, add("Mul", i, j), axis=2)
+        slopes = add("Slice", own, constant([1]), constant([D]), constant([2]))
+        terms = add("Mul", add("Unsqueeze", features, constant([3])), slopes)
+        return add("Add", level, add("ReduceSum", terms, constant([2]), keepdims=0))
+
+    def _cast(self, name: str, dtype: str) -> str:
+        return self._graph.add("Cast", name, to=ELEMENTS[dtype])
+
+    def _shifted(self, keys: str, bits: int, direction: str = "RIGHT") -> str:
+        return self._graph.add("BitShift", keys, self._graph.constant(np.uint64(bits)), direction=direction)
+
+    def _folded(self, keys: str, bits: int) -> str:
+        return self._graph.add("BitwiseXor", keys, self._shifted(keys, bits))

@@ -1,0 +1,119 @@
+"""Predictions of an LSH estimator: checks of queries, and the predictor of its table while that stays as it is."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from sparsact.kernels import hashing
+from sparsact.kernels.dispatch import threads
+from sparsact.learners.lsh.bucket_table import BucketTable
+from sparsact.learners.lsh.frozen import Frozen
+from sparsact.learners.lsh.inputs import InputRules
+from sparsact.learners.lsh.layout import Array
+from sparsact.learners.lsh.live import LiveSolution
+from sparsact.learners.lsh.predictor import BucketSolution, Policy, TablePredictor, joint_solution, separate_solution
+from sparsact.statistics.statistic import Batch
+from sparsact.transaction import lock_of, locked
+
+
+class PredictingLSH:
+    """Predictions of an :class:`~sparsact.learners.lsh.estimator.LSHModel`."""
+
+    table_: BucketTable
+    _frozen: Frozen
+    _inputs: InputRules
+    _queries: Callable[[Any], Array]
+    _rows: list[Batch]
+    combine: str
+    fallback: str
+    extrapolate: str
+    min_count: int
+    n_jobs: int | None
+    alpha_: float
+    n_features_in_: int
+
+    def _tidy(self) -> None:
+        """Renumber buckets, if there are any that removals have emptied."""
+        tidy = self.table_.tidied()
+        if tidy is not self.table_:
+            self.table_ = tidy
+            self._forget_solution()
+
+    def _forget_solution(self) -> None:
+        self._compiled: list[TablePredictor] = []  # at most one; filled by the first prediction
+
+    @property
+    def _predictor(self) -> TablePredictor:
+        """The compiled table, made when it is first needed."""
+        compiled = self._compiled
+        # The list may be emptied by an update in another thread, between any two steps.
+        return compiled[0] if compiled and compiled[0].policy == self._policy else self._compile()
+
+    @property
+    def _policy(self) -> Policy:
+        return Policy(self.fallback, self.extrapolate, self.min_count)  # which may be set between two predictions
+
+    @locked
+    def _compile(self) -> TablePredictor:
+        if not self.table_.n_rows:
+            raise ValueError("the model holds no rows; call fit or partial_fit with some.")
+        solution: BucketSolution | LiveSolution
+        if self.combine == "joint":
+            if sum(map(len, self._rows)) != self.table_.n_rows:
+                raise ValueError("combine='joint' needs all rows, but was set after some were learned; fit again.")
+            solution = joint_solution(self.table_, Batch.joined(self._rows), self.alpha_, self.min_count)
+        else:
+            solution = self.table_.solution(self.alpha_, self.min_count)
+        predictor = TablePredictor(self.table_, solution, self._policy, self._single, self._frozen, self._inputs)
+        self._compiled[:] = [predictor]
+        return predictor
+
+    @property
+    @abstractmethod
+    def _single(self) -> bool: ...
+
+    def _value(self, X: Any) -> float | None:
+        """Value at an array of one row that needs no check but its own finite value; None of any other."""
+        compiled = self.__dict__.get("_compiled")
+        if type(X) is not np.ndarray or len(X.shape) != 2 or not compiled or "feature_names_in_" in self.__dict__:
+            return None
+        return self._predictor.value(X)
+
+    def _values(self, X: Any) -> Array:
+        rows = self._queries(X)
+        values: Array = self._predictor.values(rows, threads(self.n_jobs))
+        finite = np.isfinite(values)
+        if "nan" not in (self.fallback, self.extrapolate) and not finite.all():
+            row = int(np.argmin(finite.reshape(len(values), -1).all(axis=1)))
+            raise ValueError(
+                f"row {row} lies so far from the rows fitted that its value is beyond any float; scale it as they are, "
+                "or leave it out."
+            )
+        return values
+
+    def apply(self, X: ArrayLike) -> NDArray[np.int64]:
+        """Number of the bucket of each row in each table, (m, n_tables); -1 where there is none.
+
+        Numbers are places in :attr:`bucket_counts_`, over all tables together.
+        """
+        rows = self._queries(X)
+        rows = self._frozen.selected(rows)
+        with lock_of(self):
+            self._tidy()
+            found = hashing.places(rows, self.table_.layout.hashes)
+            return self.table_.index.find(found.keys).astype(np.int64)
+
+    def _frozen_predictor(self) -> TablePredictor:
+        """The model as it is now, which later updates do not change."""
+        check_is_fitted(self)
+        with lock_of(self):
+            table, solution = self.table_.frozen(), self._predictor.solution
+            if isinstance(solution, LiveSolution):
+                solution = separate_solution(table, self.alpha_, self.min_count)
+            return TablePredictor(table, solution, self._policy, self._single, self._frozen, self._inputs)

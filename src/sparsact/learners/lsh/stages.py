@@ -1,0 +1,154 @@
+"""The choice of an LSH model: trees, columns, linear part, and stages of tables, each by the error on held-out rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.kernels import bucket_statistics
+from sparsact.learners.lsh.bucket_table import BucketTable
+from sparsact.learners.lsh.columns import kept_columns, near_duplicates
+from sparsact.learners.lsh.frozen import Frozen, FrozenStage, LearnedRows
+from sparsact.learners.lsh.layout import SMALLEST, Array, Layout, PrincipalMoments, linear_trend, standard_units
+from sparsact.learners.lsh.left_out import LeftOut
+from sparsact.learners.lsh.trees import learn_trees
+from sparsact.learners.lsh.tuning import LayoutSearch, LSHConfig, Rows, Trial, TunedLayout, distinct, without_outliers
+from sparsact.statistics.statistic import Batch
+
+ROWS_FOR_STAGES = 1 << 17  # from which frozen stages are learned; others meet them as new rows do
+HELD_OUT, MOST_HELD_OUT = 8, 4096  # one row in so many stops the stages
+MIN_ROWS = 512  # fewer have one stage
+MOST_STAGES = 4
+GAIN = 0.02  # of the held-out error, for which one more stage is worth its time
+ONE_BY_ONE, FOLDS = 4096, 8  # so many rows are left out one by one, more by folds
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """What is frozen from the first rows on, the layout of the table, and what was tried on the way."""
+
+    frozen: Frozen
+    learned_rows: LearnedRows | None
+    layout: Layout
+    alpha: float
+    bucket_width: float
+    directions: str
+    trials: tuple[Trial, ...]
+    column_shares: Array
+    near_duplicates: tuple[tuple[int, int], ...]
+
+
+def choose(X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.Generator) -> ModelChoice:
+    """A model for rows like these; a ValueError if its buckets would be too large.
+
+    Every error that something is chosen by is that of rows that were left out, and it depends neither on the order of
+    the rows nor on whether one of weight 2 stands there twice.
+    """
+    rows = without_outliers(*distinct(X, Y, weights))
+    X, Y, weights = rows
+    seed = int(rng.integers(2**31))
+    trees, out_of_fold = learn_trees(X, Y, weights, seed) if wish.base == "trees" else (None, np.zeros_like(Y))
+    residual = Y - out_of_fold
+    columns = _columns(X, residual, weights, wish, seed) if wish.columns == "auto" else None
+    frozen = Frozen(columns, (), trees, X.shape[1])
+    seen = frozen.selected(X)
+    level, trend, centre = _linear_part(seen, residual, weights, wish)
+    residual = residual - level - (seen - centre) @ trend
+    chosen = _chosen_stages((seen, residual, weights), wish, rng)
+    values = out_of_fold
+    sample = slice(0, ROWS_FOR_STAGES)
+    for each in chosen[:-1]:
+        stage, left_out = _learned(each, (seen[sample], residual[sample], weights[sample]), wish.min_count)
+        added = np.concatenate([left_out, stage.values(seen[ROWS_FOR_STAGES:])])
+        residual, values = residual - added, values + added
+        stage = replace(stage, error=_in_deviations(residual[sample], Y[sample], weights[sample]))
+        frozen = replace(frozen, stages=(*frozen.stages, stage))
+    last = chosen[-1]
+    moved = last.layout.hashes.centre - centre
+    shares = np.zeros(X.shape[1])
+    shares[slice(None) if columns is None else columns] = last.column_shares
+    return ModelChoice(
+        frozen,
+        LearnedRows.of(X, Y, values) if frozen.adds else None,
+        replace(last.layout, level=level + moved @ trend, trend=trend),
+        last.alpha,
+        last.bucket_width,
+        last.directions,
+        tuple(replace(trial, stage=i) for i, each in enumerate(chosen, start=1) for trial in each.trials),
+        shares,
+        near_duplicates(X, weights),
+    )
+
+
+def _in_deviations(residual: Array, Y: Array, weights: Array) -> float:
+    """Root mean square of residuals (m, targets), in standard deviations of the targets."""
+    unit = np.maximum(np.abs(Y).max(axis=0), SMALLEST)
+    share, scaled = weights / weights.sum(), Y / unit
+    variance = np.maximum(share @ (scaled - share @ scaled) ** 2, SMALLEST)
+    return float(np.sqrt((share @ (residual / unit) ** 2 / variance).mean()))
+
+
+def _columns(X: Array, Y: Array, weights: Array, wish: LSHConfig, seed: int) -> NDArray[np.int64] | None:
+    if wish.family != "pca_grid" or wish.bucket_width is not None:
+        return None
+    quick = replace(wish, n_tables=8, n_hashes=None)
+
+    def error(some: Array) -> float:
+        level, trend, centre = _linear_part(some, Y, weights, wish)
+        left = Y - level - (some - centre) @ trend
+        search = LayoutSearch(some, left, weights, quick, np.random.default_rng(seed))
+        return search.quick_error() * float(np.sqrt((search.unit**2 / Y.var(axis=0).clip(1e-300)).mean()))
+
+    return kept_columns(X, Y, weights, error, seed)
+
+
+def _linear_part(X: Array, Y: Array, weights: Array, wish: LSHConfig) -> tuple[Array, Array, Array]:
+    """Level (targets,), slopes (d, targets) and the centre (d,) that they turn about."""
+    moments = PrincipalMoments.of(X, weights, standard_units(X, weights))
+    level, trend = linear_trend(X, Y, weights, moments)
+    straight = wish.base != "constant" and wish.family == "pca_grid" and wish.degree != 0
+    return level, trend if straight else np.zeros_like(trend), moments.centre
+
+
+def _chosen_stages(rows: Rows, wish: LSHConfig, rng: np.random.Generator) -> list[TunedLayout]:
+    """Layouts of stages, each for what those before leave; further ones as long as held-out rows gain by them."""
+    X, residual, weights = rows
+    chosen = [LayoutSearch(*rows, wish, rng).best()]
+    n, most = min(len(X), ROWS_FOR_STAGES), MOST_STAGES if wish.n_stages is None else wish.n_stages
+    n_learned = n - min(n // HELD_OUT, MOST_HELD_OUT)
+    if most == 1 or (n < MIN_ROWS and wish.n_stages is None):
+        return chosen
+    learned, held = slice(0, n_learned), slice(n_learned, n)
+    inside, outside = residual[learned], residual[held]
+
+    def after(layout: TunedLayout) -> tuple[Array, Array]:
+        stage, left_out = _learned(layout, (X[learned], inside, weights[learned]), wish.min_count)
+        return inside - left_out, outside - stage.values(X[held])
+
+    def error(left: Array) -> float:
+        return float(np.sqrt((weights[held] @ (left / chosen[0].layout.unit) ** 2).mean()))
+
+    inside, outside = after(chosen[0])
+    while len(chosen) < most:
+        further = LayoutSearch(X[learned], inside, weights[learned], wish, rng).best()
+        left = after(further)
+        if wish.n_stages is None and not error(left[1]) < (1 - GAIN) * error(outside):
+            break
+        chosen.append(further)
+        inside, outside = left
+    return chosen
+
+
+def _learned(chosen: TunedLayout, rows: Rows, min_count: int) -> tuple[FrozenStage, Array]:
+    """A stage learned from rows, and its values (m, targets) at them as if it had not seen them."""
+    X, residual, weights = rows
+    layout = chosen.layout
+    table = BucketTable(layout, keeps_rows=False, with_backup=False)
+    table.add(Batch(X, residual, weights))
+    folds = FOLDS if len(X) > ONE_BY_ONE else None
+    left_out = LeftOut(table, X, layout.residual(X, residual), weights).values(chosen.alpha, min_count, folds)
+    coefficients, _ = bucket_statistics.solve(table.sums, layout.n_local, layout.degree, layout.n_targets, chosen.alpha)
+    held = np.where(table.counts >= min_count, table.sums[:, layout.n_local], 0.0)
+    return FrozenStage(layout, table.index, coefficients * layout.unit, held), left_out * layout.unit

@@ -1,0 +1,306 @@
+"""Boosted trees beneath the tables: of LightGBM, CatBoost or scikit-learn, kept and evaluated as plain arrays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from sparsact.kernels.tree_values import add_tree_values
+from sparsact.learners.lsh.layout import Array
+from sparsact.saving.schema import ArrayField, Arrays, read_arrays
+
+RATE, MOST_ROUNDS, PATIENCE = 0.05, 3000, 60
+N_FOLDS = 5
+MIN_ROWS = 4 * N_FOLDS
+LIGHTGBM_CHOICES: tuple[dict[str, Any], ...] = (
+    {"num_leaves": 31},
+    {"num_leaves": 127},
+    {"num_leaves": 15, "min_data_in_leaf": 5, "feature_fraction": 0.7},
+    {"num_leaves": 63, "feature_fraction": 0.6, "bagging_fraction": 0.7, "bagging_freq": 1, "lambda_l2": 1.0},
+)
+SKLEARN_CHOICES: tuple[dict[str, Any], ...] = (
+    {"max_leaf_nodes": 31},
+    {"max_leaf_nodes": 127},
+    {"max_leaf_nodes": 15, "min_samples_leaf": 5, "max_features": 0.7},
+)
+CATBOOST_CHOICES: tuple[dict[str, Any], ...] = ({"depth": 6}, {"depth": 8})
+_ARRAYS = {
+    "columns": ArrayField("n", np.int32, nonnegative=True),
+    "thresholds": ArrayField("n", finite=True),
+    "left": ArrayField("n", np.int32),
+    "right": ArrayField("n", np.int32),
+    "leaves": ArrayField("l", finite=True),
+    "roots": ArrayField("t", np.int32),
+    "targets": ArrayField("t", np.int32, nonnegative=True),
+    "base": ArrayField("T", finite=True),
+}
+
+
+class TreeNodes(NamedTuple):
+    """One tree, numbered by itself: node 0 is the root; a child below 0 is ``-1 - leaf``."""
+
+    columns: NDArray[Any]
+    thresholds: NDArray[Any]
+    left: NDArray[Any]
+    right: NDArray[Any]
+    leaves: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class TreeEnsemble:
+    """A sum of regression trees, for each target, in arrays.
+
+    Attributes
+    ----------
+    columns, thresholds, left, right : (n,)
+        A row goes to the left child of node i where ``x[columns[i]] <= thresholds[i]``. Children come after their
+        node; below 0, a child is ``-1 - leaf``.
+    leaves : (l,)
+        Values of the leaves, in the units of y.
+    roots, targets : (n_trees,)
+        First node of each tree, or ``-1 - leaf``, and the target that it adds to.
+    base : (n_targets,)
+        What the trees are added to.
+    """
+
+    columns: NDArray[np.int32]
+    thresholds: Array
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    leaves: Array
+    roots: NDArray[np.int32]
+    targets: NDArray[np.int32]
+    base: Array
+
+    def values(self, X: Array, n_threads: int = 1) -> Array:
+        """Values (m, targets) at rows (m, d)."""
+        values = np.tile(self.base, (len(X), 1))
+        nodes = (self.columns, self.thresholds, self.left, self.right, self.leaves, self.roots, self.targets)
+        add_tree_values(X, *nodes, values, n_threads=n_threads)
+        return values
+
+    def arrays(self) -> Arrays:
+        """Every part as an array, for files."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, n_columns: int, n_targets: int) -> TreeEnsemble:
+        """The ensemble that :meth:`arrays` took apart; a ValueError if a path leads out of it or never ends."""
+        read = read_arrays(_ARRAYS, arrays, T=n_targets)
+        n, leaves = len(read["columns"]), len(read["leaves"])
+        children = np.concatenate([read["left"], read["right"]])
+        inside = ((children < n) & (children >= -leaves)).all()
+        inside &= ((read["roots"] < n) & (read["roots"] >= -leaves)).all()
+        onward = ((children < 0) | (children > np.tile(np.arange(n), 2))).all()
+        known = (read["columns"] < n_columns).all() and (read["targets"] < n_targets).all()
+        if not (inside and onward and known):
+            raise ValueError("the nodes of the trees do not fit together")
+        return cls(**read)
+
+    @classmethod
+    def joined(cls, by_target: Sequence[tuple[float, Iterable[TreeNodes]]]) -> TreeEnsemble:
+        """The base value and trees of each target as one ensemble."""
+        nodes: list[list[NDArray[Any]]] = [[] for _ in TreeNodes._fields]
+        roots, targets, n_nodes, n_leaves = [], [], 0, 0
+        for target, (_, trees) in enumerate(by_target):
+            for tree in trees:
+                shifted = (np.where(c < 0, c - n_leaves, c + n_nodes) for c in (tree.left, tree.right))
+                for part, values in zip(nodes, (tree.columns, tree.thresholds, *shifted, tree.leaves), strict=True):
+                    part.append(values)
+                roots.append(n_nodes if len(tree.columns) else -1 - n_leaves)
+                targets.append(target)
+                n_nodes, n_leaves = n_nodes + len(tree.columns), n_leaves + len(tree.leaves)
+        types = (np.int32, np.float64, np.int32, np.int32, np.float64)
+        arrays = (np.concatenate([np.zeros(0), *part]).astype(dtype) for part, dtype in zip(nodes, types, strict=True))
+        base = np.array([base for base, _ in by_target], dtype=np.float64)
+        columns, thresholds, left, right, leaves = arrays
+        ends = np.array(roots, dtype=np.int32), np.array(targets, dtype=np.int32)
+        return cls(columns, thresholds, left, right, leaves, *ends, base)
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """A fitted library's model of one target: its predictions, and what :meth:`TreeEnsemble.joined` takes."""
+
+    predict: Callable[[Array], Array]
+    n_rounds: int
+    base: float
+    trees: tuple[TreeNodes, ...]
+
+
+Rows = tuple[Array, Array, Array]
+Booster = Callable[[dict[str, Any], int, Rows, Rows | None, int], Boosted]
+Choice = tuple[Booster, dict[str, Any]]
+
+
+def learn_trees(X: Array, Y: Array, weights: Array, seed: int) -> tuple[TreeEnsemble, Array]:
+    """Boosted trees of rows (m, d) in no particular order, and their values (m, targets) out of fold.
+
+    Of a few sets of parameters, that of least error on the first fold, where rounds stop once it no longer falls; the
+    values of the other folds are those of as many rounds on all rows but theirs.
+    """
+    choices = _choices()
+    values = np.empty(Y.shape)
+    fitted: list[tuple[float, tuple[TreeNodes, ...]]] = []
+    for target in range(Y.shape[1]):
+        rows = X, Y[:, target], weights
+        if len(X) < MIN_ROWS:
+            level = float(weights @ rows[1] / weights.sum())
+            values[:, target] = level
+            fitted.append((level, ()))
+            continue
+        model, values[:, target] = _out_of_fold(choices, rows, seed)
+        fitted.append((model.base, model.trees))
+    return TreeEnsemble.joined(fitted), values
+
+
+def _out_of_fold(choices: Sequence[Choice], rows: Rows, seed: int) -> tuple[Boosted, Array]:
+    X, y, weights = rows
+    folds = np.arange(len(X)) % N_FOLDS
+
+    def some(kept: NDArray[np.bool_]) -> Rows:
+        return np.ascontiguousarray(X[kept]), y[kept], weights[kept]
+
+    def error(model: Boosted) -> float:
+        held = folds == 0
+        return float(weights[held] @ (model.predict(X[held]) - y[held]) ** 2)
+
+    values = np.empty(len(y))
+    parts = some(folds != 0), some(folds == 0)
+    tried = [(booster(choice, MOST_ROUNDS, *parts, seed), booster, choice) for booster, choice in choices]
+    best, booster, parameters = min(tried, key=lambda each: error(each[0]))
+    values[folds == 0] = best.predict(X[folds == 0])
+    for fold in range(1, N_FOLDS):
+        model = booster(parameters, best.n_rounds, some(folds != fold), None, seed)
+        values[folds == fold] = model.predict(X[folds == fold])
+    return booster(parameters, best.n_rounds, rows, None, seed), values
+
+
+def _choices() -> Sequence[Choice]:
+    """What is compared: libraries that are installed, each with a few sets of parameters."""
+    libraries: tuple[tuple[Booster, Sequence[dict[str, Any]]], ...]
+    libraries = (lightgbm, LIGHTGBM_CHOICES), (catboost, CATBOOST_CHOICES)
+    found = [(booster, each) for booster, some in libraries if find_spec(booster.__name__) for each in some]
+    return found or [(sklearn, each) for each in SKLEARN_CHOICES]
+
+
+def lightgbm(parameters: dict[str, Any], n_rounds: int, rows: Rows, held_out: Rows | None, seed: int) -> Boosted:
+    """LightGBM on rows; with rows held out, as many rounds as serve them best."""
+    lgb: Any = import_module("lightgbm")
+    X, y, weights = rows
+    options = {
+        "objective": "l2",
+        "learning_rate": RATE,
+        "use_missing": False,
+        "num_threads": 1,
+        "deterministic": True,
+        "force_col_wise": True,
+        "seed": seed % 2**31,
+        "verbosity": -1,
+    }
+    data = lgb.Dataset(X, y, weight=weights, params={"verbosity": -1}, free_raw_data=False)
+    sets, stop = [], []
+    if held_out is not None:
+        sets = [lgb.Dataset(held_out[0], held_out[1], weight=held_out[2], reference=data)]
+        stop = [lgb.early_stopping(PATIENCE, verbose=False)]
+    model = lgb.train(options | parameters, data, n_rounds, valid_sets=sets, callbacks=stop)
+    rounds = model.best_iteration if held_out is not None else n_rounds
+    trees = () if held_out is not None else tuple(_lightgbm_trees(model.model_to_string(num_iteration=-1)))
+    return Boosted(lambda Z: np.asarray(model.predict(Z, num_iteration=rounds)), rounds, 0.0, trees)
+
+
+def _lightgbm_trees(text: str) -> Iterator[TreeNodes]:
+    """Trees of LightGBM's own format of models: lines ``name=values`` under ``Tree=number``; leaves are ``~leaf``."""
+    for block in text.split("\nTree=")[1:]:
+        lines = dict(line.split("=", 1) for line in block.split("\n\n")[0].splitlines() if "=" in line)
+
+        def numbers(name: str, lines: dict[str, str] = lines) -> Array:
+            return np.array(lines.get(name, "").split(), dtype=np.float64)
+
+        columns, left, right = (numbers(n).astype(np.int64) for n in ("split_feature", "left_child", "right_child"))
+        yield TreeNodes(columns, numbers("threshold"), left, right, numbers("leaf_value"))
+
+
+def catboost(parameters: dict[str, Any], n_rounds: int, rows: Rows, held_out: Rows | None, seed: int) -> Boosted:
+    """CatBoost's symmetric trees on rows; with rows held out, as many rounds as serve them best."""
+    cb: Any = import_module("catboost")
+    X, y, weights = rows
+    options = {
+        "learning_rate": RATE,
+        "thread_count": 1,
+        "random_seed": seed % 2**31,
+        "verbose": 0,
+        "allow_writing_files": False,
+    }
+    model, stop = cb.CatBoostRegressor(iterations=n_rounds, **options, **parameters), {}
+    if held_out is not None:
+        stop = {"eval_set": cb.Pool(*held_out[:2], weight=held_out[2]), "early_stopping_rounds": PATIENCE}
+    model.fit(X, y, sample_weight=weights, **stop)
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "model.json")
+        model.save_model(str(path), format="json")
+        found = json.loads(path.read_text(encoding="utf-8"))
+    scale, (base,) = found["scale_and_bias"]
+    trees = tuple(_symmetric_tree(each, scale) for each in found["oblivious_trees"])
+    ensemble = TreeEnsemble.joined([(base, trees)])
+    return Boosted(lambda Z: ensemble.values(np.ascontiguousarray(Z))[:, 0], len(trees), base, trees)
+
+
+def _symmetric_tree(tree: dict[str, Any], scale: float) -> TreeNodes:
+    """A tree of one split a level, in level order; bit s of a leaf's number says whether x is above split s."""
+    splits = (tree["splits"] or [])[::-1]
+    depth = len(splits)
+    level = np.repeat(np.arange(depth), 2 ** np.arange(depth))
+    columns, borders = (
+        np.array([split[key] for split in splits])[level] if depth else np.zeros(0)
+        for key in ("float_feature_index", "border")
+    )
+    node = np.arange(2**depth - 1)
+    left = np.where(level < depth - 1, 2 * node + 1, -1 - 2 * (node - (2**depth // 2 - 1)))
+    right = np.where(level < depth - 1, left + 1, left - 1)
+    return TreeNodes(columns, borders, left, right, scale * np.array(tree["leaf_values"]))
+
+
+def sklearn(parameters: dict[str, Any], n_rounds: int, rows: Rows, held_out: Rows | None, seed: int) -> Boosted:
+    """HistGradientBoostingRegressor on rows; with rows held out, as many rounds as serve them best."""
+    X, y, weights = rows
+    model = HistGradientBoostingRegressor(
+        learning_rate=RATE, early_stopping=False, warm_start=True, random_state=seed % 2**31, **parameters
+    )
+    if held_out is None:
+        model.set_params(max_iter=n_rounds).fit(X, y, weights)
+    else:
+        n_rounds = _rounds(model, rows, held_out, n_rounds)
+    trees = tuple(_sklearn_tree(each[0].nodes) for each in model._predictors[:n_rounds])
+    base = float(np.ravel(model._baseline_prediction)[0])
+    ensemble = TreeEnsemble.joined([(base, trees)])
+    return Boosted(lambda Z: ensemble.values(np.ascontiguousarray(Z))[:, 0], n_rounds, base, trees)
+
+
+def _rounds(model: Any, rows: Rows, held_out: Rows, most: int) -> int:
+    """Rounds that serve held-out rows best; the model is fitted on until ``PATIENCE`` more have not helped."""
+    errors: list[float] = []
+    while len(errors) < most and (not errors or len(errors) - int(np.argmin(errors)) <= PATIENCE):
+        model.set_params(max_iter=min(most, len(errors) + PATIENCE)).fit(*rows)
+        values = np.array(list(model.staged_predict(held_out[0])))
+        errors = list((values - held_out[1]) ** 2 @ held_out[2])
+    return 1 + int(np.argmin(errors))
+
+
+def _sklearn_tree(nodes: NDArray[Any]) -> TreeNodes:
+    """A tree of scikit-learn's nodes, leaves among them."""
+    leaf = nodes["is_leaf"].astype(bool)
+    place = np.where(leaf, -np.cumsum(leaf), np.cumsum(~leaf) - 1)
+    inner = nodes[~leaf]
+    left, right = place[inner["left"].astype(np.int64)], place[inner["right"].astype(np.int64)]
+    return TreeNodes(inner["feature_idx"].astype(np.int64), inner["num_threshold"], left, right, nodes["value"][leaf])

@@ -1,0 +1,224 @@
+"""Stages, trees and columns of LSHRegressor: what is frozen, and that the table on top of it stays exact."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+import sparsact
+from sparsact import LSHRegressor
+from sparsact.learners.lsh import stages, trees
+from sparsact.learners.lsh.bucket_table import BucketTable
+from sparsact.learners.lsh.frozen import Frozen, occurrences
+from sparsact.learners.lsh.layout import Layout, grid_hashes
+from sparsact.learners.lsh.left_out import LeftOut
+from sparsact.learners.lsh.predictor import Policy, TablePredictor, compiled_model, separate_solution
+from sparsact.learners.lsh.trees import TreeEnsemble
+from sparsact.statistics.statistic import Batch
+
+RNG = np.random.default_rng(5)
+X = RNG.uniform(-1, 1, (900, 3))
+Y = np.sin(3 * X[:, 0] + X[:, 1]) * np.cos(2 * X[:, 2]) + 0.3 * (X[:, 1] > 0.2)
+NEW = RNG.uniform(-1, 1, (150, 3))
+FORMS = {
+    "stages": {"n_stages": 3},
+    "trees": {"base": "trees", "n_stages": 1},
+    "both": {"base": "trees", "n_stages": 2},
+}
+
+
+def staged(**parameters):
+    fixed = {"n_tables": 4, "degree": 1, "random_state": 3}
+    return LSHRegressor(**(fixed | parameters))
+
+
+@pytest.fixture(autouse=True)
+def short_boosting(monkeypatch):
+    monkeypatch.setattr(trees, "MOST_ROUNDS", 12)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_added_and_removed_leave_the_model_as_it_was(form):
+    model = staged(**FORMS[form]).fit(X, Y)
+    before = model.predict(NEW)
+    model.partial_fit(NEW, np.ones(len(NEW)))
+    assert np.abs(model.predict(NEW) - before).max() > 0.01
+    model.remove(NEW, np.ones(len(NEW)))
+    np.testing.assert_allclose(model.predict(NEW), before, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_of_the_fit_are_removed_with_the_residual_they_came_with(form):
+    """What is left are the rows added since: the same as if a blank model had seen them alone."""
+    model = staged(**FORMS[form]).fit(X, Y)
+    alone = model.blank().partial_fit(NEW, np.ones(len(NEW)))
+    model.partial_fit(NEW, np.ones(len(NEW))).remove(X, Y)
+    np.testing.assert_allclose(model.predict(NEW), alone.predict(NEW), rtol=1e-7, atol=1e-7)
+    np.testing.assert_array_equal(model.n_samples_seen_, len(NEW))
+
+
+def test_a_row_of_the_fit_learned_again_is_another_row():
+    model = staged(n_stages=2).fit(X, Y)
+    before = model.predict(NEW)
+    model.partial_fit(X[:40], Y[:40]).remove(X[:40], Y[:40])  # takes those of the fit
+    assert model.n_samples_seen_ == len(X)
+    assert np.abs(model.predict(NEW) - before).max() > 0
+    model.remove(X[:40], Y[:40])
+    with pytest.raises(ValueError, match="row 0 was not added"):
+        model.remove(X[:1], Y[:1])
+    again = staged(n_stages=2).fit(X, Y).remove(X[:40], Y[:40])
+    np.testing.assert_allclose(model.predict(NEW), again.predict(NEW), rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_parts_merge_to_the_whole(form):
+    first = staged(**FORMS[form]).fit(X, Y)
+    more = RNG.uniform(-1, 1, (200, 3))
+    targets = more.sum(axis=1)
+    whole = first.blank().partial_fit(more, targets)
+    parts = [first.blank().partial_fit(more[i::2], targets[i::2]) for i in range(2)]
+    merged = parts[0].merge(parts[1])
+    np.testing.assert_allclose(merged.predict(NEW), whole.predict(NEW), rtol=1e-8, atol=1e-8)
+
+
+def test_models_of_other_stages_do_not_merge():
+    model, other = (staged(n_stages=2).fit(X, y) for y in (Y, Y + 0.1 * X[:, 0] ** 2))
+    with pytest.raises(ValueError, match="cannot be merged"):
+        model.merge(other.blank().partial_fit(X, Y))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_neither_order_nor_copies_of_rows_matter(form):
+    order = np.random.default_rng(0).permutation(len(X))
+    expected = staged(**FORMS[form]).fit(X, Y, np.full(len(X), 2.0)).predict(NEW)
+    for rows in (order, np.repeat(order, 2)):
+        weights = np.full(len(rows), 2.0 * len(X) / len(rows))
+        found = staged(**FORMS[form]).fit(X[rows], Y[rows], weights).predict(NEW)
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("statistic", [True, False])
+def test_files_hold_all_of_it(form, statistic, tmp_path):
+    Y2 = np.column_stack([Y, X[:, 0] ** 2])
+    model = staged(**FORMS[form]).fit(X, Y2)
+    model.save(tmp_path / "model", statistic=statistic)
+    loaded = sparsact.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
+    assert loaded.n_stages_ == model.n_stages_
+    if statistic:
+        np.testing.assert_array_equal(
+            loaded.remove(X[:9], Y2[:9]).predict(NEW), model.remove(X[:9], Y2[:9]).predict(NEW)
+        )
+
+
+def test_a_prediction_is_the_sum_of_its_parts():
+    model = staged(base="trees", n_stages=2, extrapolate="linear").fit(X, Y)
+    table, frozen = model.table_, model._frozen
+    total = frozen.trees.values(NEW)[:, 0] + frozen.stages[0].values(NEW)[:, 0]
+    on_top = TablePredictor(
+        table, separate_solution(table, model.alpha_, 1), Policy(extrapolate="linear"), True, Frozen(), model._inputs
+    )
+    np.testing.assert_allclose(model.predict(NEW), total + on_top(NEW), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(model.predictor()(NEW[0]), model.predict(NEW[:1])[0], rtol=1e-12)
+
+
+def test_further_stages_are_added_where_they_help_and_only_there():
+    """A sum of two ridges is one stage's; products of six columns are not; noise is nobody's."""
+    rng = np.random.default_rng(2)
+    rows, noise = rng.uniform(-1, 1, (5000, 6)), rng.normal(size=1500)
+    assert staged(n_stages="auto").fit(rows[:1500], noise).n_stages_ == 1
+    products = sum(np.sin(2 * rows[:, i] + 2 * rows[:, (i + 1) % 6] * rows[:, (i + 3) % 6]) for i in range(6))
+    models = [staged(n_stages=n).fit(rows[:4000], products[:4000]) for n in ("auto", 1)]
+    assert models[0].n_stages_ > 1
+    errors = [np.sqrt(np.mean((each.predict(rows[4000:]) - products[4000:]) ** 2)) for each in models]
+    assert errors[0] < 0.93 * errors[1]
+
+
+@pytest.mark.parametrize("degree", [0, 1, 2])
+def test_rows_left_out_by_folds_are_those_of_tables_without_them(degree):
+    rng = np.random.default_rng(degree)
+    hashes = grid_hashes(np.zeros(2), np.eye(2), 0.7, 3, rng)
+    layout = Layout(hashes, degree, np.zeros((2, 1)), np.zeros(1), np.ones(1))
+    rows, y, weights = rng.uniform(-1, 1, (60, 2)), rng.normal(size=(60, 1)), rng.uniform(1, 2, 60)
+    table = BucketTable(layout)
+    table.add(Batch(rows, y, weights))
+    found = LeftOut(table, rows, y, weights).values(0.1, 1, 4)
+    for part in np.array_split(np.arange(60), 4):
+        rest = np.setdiff1d(np.arange(60), part)
+        other = BucketTable(layout)
+        other.add(Batch(rows[rest], y[rest], weights[rest]))
+        expected = compiled_model(other, separate_solution(other, 0.1, 1), Policy("nan", "linear"), Frozen()).values(
+            rows[part]
+        )[0]
+        np.testing.assert_allclose(found[part], expected, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "catboost", "sklearn"])
+def test_trees_in_arrays_say_what_the_library_says(library, kernels_in_use):
+    if library == "lightgbm":
+        lightgbm = pytest.importorskip("lightgbm")
+        fitted = trees.lightgbm({"num_leaves": 7}, 12, (X, Y, np.ones(len(X))), None, 0)
+        options = {"num_leaves": 7, "learning_rate": trees.RATE, "verbosity": -1, "use_missing": False, "seed": 0}
+        options |= {"deterministic": True, "force_col_wise": True, "num_threads": 1}
+        theirs = lightgbm.train(options, lightgbm.Dataset(X, Y), 12).predict(NEW)
+    elif library == "catboost":
+        catboost = pytest.importorskip("catboost")
+        fitted = trees.catboost({"depth": 3}, 12, (X, Y, np.ones(len(X))), None, 0)
+        options = {"depth": 3, "iterations": 12, "learning_rate": trees.RATE, "random_seed": 0, "thread_count": 1}
+        theirs = catboost.CatBoostRegressor(**options, verbose=0, allow_writing_files=False).fit(X, Y).predict(NEW)
+    else:
+        fitted = trees.sklearn({"max_leaf_nodes": 7}, 12, (X, Y, np.ones(len(X))), None, 0)
+        theirs = HistGradientBoostingRegressor(
+            max_leaf_nodes=7, max_iter=12, learning_rate=trees.RATE, early_stopping=False, random_state=0
+        ).fit(X, Y)
+        theirs = theirs.predict(NEW)
+    ensemble = TreeEnsemble.joined([(fitted.base, fitted.trees), (2.0, fitted.trees[:3])])
+    np.testing.assert_allclose(ensemble.values(NEW)[:, 0], theirs, rtol=1e-12, atol=1e-12)
+    again = TreeEnsemble.from_arrays(ensemble.arrays(), 3, 2)
+    np.testing.assert_array_equal(again.values(NEW, 2), ensemble.values(NEW))
+
+
+def test_trees_that_do_not_fit_together_are_refused():
+    fitted = trees.sklearn({"max_leaf_nodes": 4}, 3, (X, Y, np.ones(len(X))), None, 0)
+    arrays = TreeEnsemble.joined([(0.0, fitted.trees)]).arrays()
+    for name, change in {"left": 10**6, "right": -(10**6), "roots": 10**6, "columns": 3, "targets": 1}.items():
+        broken = arrays | {name: np.full_like(arrays[name], change)}
+        with pytest.raises(ValueError, match="do not fit together"):
+            TreeEnsemble.from_arrays(broken, 3, 1)
+    circle = arrays | {"left": np.zeros_like(arrays["left"])}
+    with pytest.raises(ValueError, match="do not fit together"):
+        TreeEnsemble.from_arrays(circle, 3, 1)
+
+
+def test_columns_of_noise_drop_out_and_near_duplicates_are_named():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(1500, 12))
+    rows[:, 7] = -2 * rows[:, 2] + 0.001 * rng.normal(size=1500)
+    target = np.sin(2 * rows[:, 4]) + rows[:, 9] ** 2
+    model = LSHRegressor(random_state=0).fit(rows, target)
+    assert set(model.columns_) == {4, 9}
+    assert model.near_duplicates_ == ((2, 7),)
+    assert model.column_shares_.shape == (12,)
+    assert model.column_shares_[[4, 9]].sum() == pytest.approx(1)
+    whole = LSHRegressor(random_state=0, columns="all").fit(rows, target)
+    errors = []
+    fresh = rng.normal(size=(500, 12))
+    for each in (model, whole):
+        errors.append(np.abs(each.predict(fresh) - np.sin(2 * fresh[:, 4]) - fresh[:, 9] ** 2).mean())
+    assert errors[0] < 0.5 * errors[1]
+
+
+def test_occurrences_count_equal_keys_before():
+    keys = np.array([3, 1, 3, 3, 0, 1], dtype=np.uint64)
+    np.testing.assert_array_equal(occurrences(keys), [0, 0, 1, 2, 0, 1])
+    assert len(occurrences(keys[:0])) == 0
+
+
+def test_rows_beyond_the_sample_meet_stages_as_new_rows(monkeypatch):
+    monkeypatch.setattr(stages, "ROWS_FOR_STAGES", 600)
+    model = staged(n_stages=2).fit(X, Y)
+    values, known = model._learned_rows.values(X, Y[:, None], np.zeros((len(X), 1)))
+    assert known.all()
+    inside = np.isclose(values, model._frozen.values(X), rtol=1e-9, atol=1e-9)[:, 0]
+    assert inside.sum() >= 300
+    np.testing.assert_array_less(np.abs(model.predict(X) - Y).mean(), 0.2)
