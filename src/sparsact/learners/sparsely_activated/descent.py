@@ -66,6 +66,7 @@ class PenalisedRisk:
         )
         return cls(design, targets, shares, max_active, limits)
 
+    @np.errstate(invalid="ignore")  # OpenBLAS multiplies padding of any content, and drops it
     def __call__(self, units: GateUnits, penalty: float, shifts: Floats | None = None) -> tuple[float, Floats]:
         """The value, and the gradient (s, n + 1) along the units as they are before they are shrunk."""
         factors, along = self.limits.shrinkage(units.theta)
