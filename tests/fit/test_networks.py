@@ -100,7 +100,7 @@ def test_a_quick_look_spares_the_networks_that_would_lose(monkeypatch):
         y=bits[:, :3].sum(axis=1) % 2 + bits @ rng.normal(size=6)
     )
     result = sa.fit_table(odd, "y")
-    assert result.choices.kind == "sparse"
+    assert result.choices.kind == "low-degree"  # a sparse polynomial is as exact, to rounding
     assert "a quick look at a sparsely activated network had R²" in result.choices.reason
 
 

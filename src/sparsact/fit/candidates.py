@@ -17,7 +17,7 @@ from sparsact.fit.latent_candidate import MeasurementCandidate
 from sparsact.fit.layout import LSHCandidate
 from sparsact.fit.letters_candidate import LettersCandidate
 from sparsact.fit.network_candidate import NetworkCandidate
-from sparsact.fit.scores import CandidateModel
+from sparsact.fit.scores import CandidateModel, CVCandidate
 from sparsact.fit.sparse_candidate import LassoCandidate, SparseCandidate
 from sparsact.fit.tree_candidate import TreesCandidate
 
@@ -35,7 +35,7 @@ CLASSES: tuple[type[CandidateKind], ...] = (  # in the order in which they are f
 KINDS = {each.kind: each() for each in CLASSES}
 
 DOUBTED, FEW_ROWS = 20, 100
-NEAR_ZERO = 1e-12  # of the largest error: models this exact are equals
+NEAR_ZERO = 1e-12  # of the largest error, that of large penalties included: models this exact are equals
 
 
 def kinds_to_try(facts: Facts) -> tuple[tuple[str, ...], str]:
@@ -91,7 +91,7 @@ def select_model(selected: Selected, scores: Mapping[str, HeldOutScores], reason
     if safer in scores and len(scores[safer].folds) < FEW_ROWS:  # of few rows, held-out errors say little
         handicaps[safer] = max(0.1, handicaps[safer] - DOUBTED / len(scores[safer].folds))
     errors = {kind: _error(model) * handicaps.get(kind, 1.0) for kind, model in found.items()}
-    rounding = NEAR_ZERO * max(errors.values())
+    rounding = NEAR_ZERO * max(*errors.values(), *map(_error, selected.candidates))
     kind = asked if asked in found else min(errors, key=lambda kind: max(errors[kind], rounding))
     winner = found.pop(kind)
     if asked == "auto" and found:
@@ -105,7 +105,7 @@ def select_model(selected: Selected, scores: Mapping[str, HeldOutScores], reason
     return Choices(reason, models, selected.candidates, kind, "" if kind == "low-degree" else KINDS[kind].terms_of)
 
 
-def _error(model: CandidateModel) -> float:
+def _error(model: CandidateModel | CVCandidate) -> float:
     """Mean squared error on held-out rows, of several functions 1 - R2.
 
     R2 of single folds would give folds of little variance the most weight.
