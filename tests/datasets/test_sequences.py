@@ -150,6 +150,22 @@ def test_a_wild_type_that_disagrees(tmp_path, column, wild_type, message):
     assert surveyed(path, WILD).columns[0].kind == ("letters", "mutations")[column]
 
 
+def test_a_slip_among_few_sequences_is_noted_and_named_where_a_wild_type_is_given(tmp_path):
+    grid = ["".join(one) for one in product("ACD", repeat=3)] * 3
+    grid[40] = "AC"
+    path = write(tmp_path / "t.csv", g=grid, y=range(81))
+    (column,) = surveyed(path, None).columns
+    assert column.kind == "one-hot"
+    slip = "row 41: 'AC' has 2 letters, and the rows before have 3; a sequence needs a letter at each site in every row"
+    assert f"g is not read as sequences: {slip}." in surveyed(path, None).notes
+    with pytest.raises(ValueError, match=f"column 'g', {slip}"):
+        surveyed(path, "ACD")
+    towns = ["Ulm", "Bonn", "Kiel", "Hof", "Trier", "Mainz", "Jena", "Celle", "Worms"] * 9
+    assert not any(
+        "sequences" in note for note in surveyed(write(tmp_path / "u.csv", g=towns, y=range(81)), None).notes
+    )
+
+
 def test_a_wild_type_without_sequences(tmp_path):
     with pytest.raises(ValueError, match="no column holds sequences or mutations; leave it out"):
         surveyed(write(tmp_path / "t.csv", a=[0, 1] * 9, y=range(18)), WILD)

@@ -11,12 +11,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sparsact.datasets.column_notes import column_notes
-from sparsact.datasets.columns import Bit, Classes, Column, Encoding, Points, Real, listed
+from sparsact.datasets.columns import Bit, Classes, Column, Encoding, OneHot, Points, Real, listed
 from sparsact.datasets.letters import LetterString, Mutations
 from sparsact.datasets.parts import Data, Parts, Place, did_you_mean, resolve
 from sparsact.datasets.related_columns import aliases
 from sparsact.datasets.sums import MODULUS, MOST_ROWS, RowNumbers
 from sparsact.datasets.survey import MAX_CATEGORIES, ColumnSurvey, IdentifierError, TargetSurvey, UnfitError
+from sparsact.datasets.words import slip
 from sparsact.validation.former_names import renamed
 
 MOST_TEXTS = 4096  # of a column, by which it is judged whether texts are identifiers
@@ -150,7 +151,9 @@ class TableSurvey:
         if self.surveys[0].wild_type is not None and not any(
             isinstance(one, LetterString | Mutations) for one in columns
         ):
-            raise ValueError("a wild type is given, and no column holds sequences or mutations; leave it out.")
+            odd = [f"column {one.name!r}, {why}" for one in self.surveys if (why := slip(one.seen, one.words.odd))]
+            why = odd[0] if odd else "leave it out"
+            raise ValueError(f"a wild type is given, and no column holds sequences or mutations; {why}.")
         repeated = aliases(columns, [survey for survey in self.surveys if survey.name not in left_out], self.digest)
         if repeated and self.strict:
             raise UnfitError(repeated[0].name, f" repeats {', '.join(repeated[0].repeats)}")
@@ -167,6 +170,9 @@ class TableSurvey:
                 f"left out, since other columns hold the same or its opposite: {listed(list(map(str, repeated)))}."
             )
         notes += column_notes([column for column in kept if column.name not in alone], self.surveys[0].domain)
+        names = {column.name for column in kept if isinstance(column, OneHot)}
+        slips = ((one.name, slip(one.seen, one.words.odd)) for one in self.surveys if one.name in names)
+        notes += [f"{name} is not read as sequences: {why}." for name, why in slips if why]
         if constant:
             what = "nothing can be learned from what is" if useless else "left out, since they are"
             notes.append(f"{what} the same in every row: {listed(constant)}.")

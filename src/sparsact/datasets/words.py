@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -90,9 +91,8 @@ class WordSurvey:
             return Mutations(name, tuple(f"{i}{one[0]}{''.join(sorted(one[1:]))}" for i, one in found))
         if not self.letters:
             return None
-        sizes = [len(one) for one in self.letters]
-        dense = sum(q > 1 for q in sizes) > 1 and n_texts >= max(LEAST_TEXTS, np.prod(sizes, dtype=float) / 8)
-        if not (many or dense or (wild_type and len(wild_type) == len(sizes))):
+        dense = is_dense([len(one) for one in self.letters], n_texts)
+        if not (many or dense or (wild_type and len(wild_type) == len(self.letters))):
             return None
         if wild_type is not None:
             _check_letters(name, self.letters, wild_type)
@@ -114,6 +114,24 @@ class WordSurvey:
         if state["mutated"] is not None:
             self.mutated = {int(site): str(letters) for site, letters in state["mutated"]}
         self.odd, self.several, self.n_rows = str(state["odd"]), bool(state["several"]), int(state["n_rows"])
+
+
+def is_dense(sizes: Sequence[int], n_texts: int) -> bool:
+    """Whether different texts are an eighth or more of all combinations of letters, ``sizes[i]`` of them at place i."""
+    return sum(q > 1 for q in sizes) > 1 and n_texts >= max(LEAST_TEXTS, np.prod(sizes, dtype=float) / 8)
+
+
+def slip(texts: Collection[str], odd: str) -> str:
+    """Why texts are no sequences where all but an eighth of them would be; empty where they are plain categories."""
+    by_length = [[text for text in texts if len(text) == length] for length in {*map(len, texts)}]
+    most = max(by_length, key=len, default=[])
+    if (
+        not odd
+        or len(most) < 7 / 8 * len(texts)
+        or not is_dense([len({*one}) for one in zip(*most, strict=True)], len(most))
+    ):
+        return ""
+    return f"{odd}; a sequence needs a letter at each site in every row"
 
 
 def _check_mutations(name: str, mutated: dict[int, str], wild_type: str | None) -> None:
