@@ -96,9 +96,8 @@ def test_scaling_is_one_unit_a_block(rng):
 def test_lsh_regression_is_a_dsm(rng, family, degree, combine):
     X = rng.normal(size=(90, 3))
     y = np.stack([np.abs(X[:, 0]) + X[:, 1], X[:, 2] ** 2], axis=1)
-    model = LSHRegressor(
-        n_tables=4, n_hashes=2, family=family, degree=degree, combine=combine, fallback="nan", random_state=1
-    ).fit(X, y)
+    settings = {"n_tables": 4, "n_hashes": 2, "family": family, "degree": degree, "combine": combine}
+    model = LSHRegressor(**settings, fallback="nan", extrapolate="linear", random_state=1).fit(X, y)
     g = from_lsh(model)
     queries = rng.normal(size=(41, 3))
     expected = model.predict(queries)
@@ -107,6 +106,14 @@ def test_lsh_regression_is_a_dsm(rng, family, degree, combine):
     np.testing.assert_allclose(g(queries)[met], expected[met], rtol=1e-9, atol=1e-9)
     D = {0: 1, 1: 4, 2: 10}[degree] if family != "pca_grid" else {1: 3, 2: 6}[degree]
     assert_is_dsm(g, queries, 4 + 4 * D)
+
+
+@pytest.mark.parametrize("settings", [{"n_stages": 2}, {"base": "trees"}])
+def test_lsh_regression_beyond_the_papers_is_refused(rng, settings):
+    X = rng.normal(size=(300, 2))
+    model = LSHRegressor(random_state=0, **settings).fit(X, np.sin(3 * X[:, 0]) * X[:, 1])
+    with pytest.raises(ValueError, match="one stage over all columns; fit with n_stages=1"):
+        from_lsh(model)
 
 
 def test_literal_lsh_has_one_active_bucket_a_table(rng):

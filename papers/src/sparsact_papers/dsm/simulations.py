@@ -174,7 +174,12 @@ def from_lsh(model: Any) -> DSM:
     Returns
     -------
     g : DSM
-        Equal to the model wherever a bucket answers.
+        Equal to the model wherever a bucket answers, but that values are not clipped to the range of the targets.
+
+    Raises
+    ------
+    ValueError
+        If the model has several stages or trees beneath its tables, or leaves columns out: it is not the paper's then.
 
     Examples
     --------
@@ -184,6 +189,11 @@ def from_lsh(model: Any) -> DSM:
     >>> bool(np.allclose(from_lsh(model)(X)[:, 0], model.predict(X)))
     True
     """
+    if model.n_stages_ > 1 or model.base == "trees" or len(model.columns_) < model.n_features_in_:
+        raise ValueError(
+            "a DSM simulates the tables of one stage over all columns; "
+            'fit with n_stages=1, columns="all" and base="linear" or "constant".'
+        )
     predictor = model.predictor()
     layout, solution, index = predictor.table.layout, predictor.solution, predictor.table.index
     d, D, n_own = layout.n_columns, layout.n_features, layout.n_columns + 1
