@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels.dispatch import blas_threads
+from sparsact.learners.lsh.adaptive import Stream
 from sparsact.learners.lsh.attributes import TableAttributes
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.checked_inputs import CheckedInputs
@@ -51,6 +52,7 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
     _rows: list[Batch]  # all of them, where tables are fitted together
     _first_rows: list[Batch]  # of a stream that began with few
     _n_laid_out: int
+    _stream: Stream | None = None  # all rows, where they came with ``adapt=True``
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_tables": [Interval(Integral, 1, None, closed="left")],
@@ -172,6 +174,8 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
             self._rows = [Batch.joined(self._rows).without(rest)]
         if self._first_rows:
             self._first_rows = [Batch.joined(self._first_rows).without(raw)]
+        if self._stream is not None:
+            self._stream = self._stream.without(raw)
         self._forget_solution()
 
     @transaction
@@ -187,6 +191,7 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         self.table_.merge(other.table_)
         self._rows = [*self._rows, *other._rows]
         self._first_rows = []  # the other's are not all here: the layout stands
+        self._stream = self._stream and self._stream.merged(other._stream)
         self._forget_solution()
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, *, restart: bool = False, **options: Any) -> None:
@@ -194,6 +199,7 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         begin = restart or "table_" not in self.__dict__
         if begin:
             self._validate_params()
+        self._stream = None
         self._add(self._validated(X, y, sample_weight, reset=begin, **options), begin=begin, streaming=not restart)
 
     @abstractmethod
@@ -269,6 +275,6 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         check_is_fitted(self)
         empty = copy(self)
         empty.table_ = self.table_.empty(keeps_rows=remember_rows)
-        empty._rows, empty._first_rows = [], []
+        empty._rows, empty._first_rows, empty._stream = [], [], None
         empty._forget_solution()
         return empty

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import threads
+from sparsact.learners.lsh import adaptive
 from sparsact.learners.lsh.checked_inputs import MAX_SIZE, MIN_SIZE
 from sparsact.learners.lsh.drift import Drift, drift_of
 from sparsact.learners.lsh.estimator import LSHModel
@@ -183,13 +184,54 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         self.columns = columns
 
     @transaction
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, adapt: bool = False
+    ) -> None:
         """Learn more rows, by the hash functions there are.
 
         Where there are none, they are chosen from these rows, and once more each time that the rows have doubled, until
         there are 2,048 of them: a stream may begin with a single row.
+
+        Parameters
+        ----------
+        X, y, sample_weight : array-like
+            As in :meth:`fit`.
+        adapt : bool, default=False
+            Choose all that ``fit`` chooses again, where new rows are then predicted better. Every row is predicted
+            before it is learned. When as many rows have come as the model held, or while the squared error of the
+            newest 2,048 is a tenth above that of the first, a fit to the older rows predicts these too (ever more
+            rarely if in vain). It is taken, fitted to all rows, if its error is lower by 2 % and by two standard
+            errors. Rows are kept for this, at 8 bytes a number, so every row of the model must have come with
+            ``adapt=True``; a file does not hold them. ``n_adaptations_`` counts such changes.
+
+        Raises
+        ------
+        ValueError
+            If ``adapt`` is asked for and the model holds rows that came without it.
         """
-        self._learn(X, y, sample_weight)
+        if not adapt:
+            self._learn(X, y, sample_weight)
+            return
+        begin = "table_" not in self.__dict__
+        if begin:
+            self._validate_params()
+        elif self._stream is None and self.table_.n_rows:
+            raise ValueError(
+                "adapt=True needs all rows of the model, and it holds some that came without; "
+                "begin a model by partial_fit(X, y, adapt=True)."
+            )
+        batch = self._validated(X, y, sample_weight, reset=begin)
+        self._stream = adaptive.learn(
+            self,
+            batch,
+            add=lambda model, rows: model._add(rows, begin=begin, streaming=True),
+            begin=lambda model, rows: model._add(rows, begin=True, streaming=False),
+        )
+
+    @property
+    def n_adaptations_(self) -> int:
+        """How often ``partial_fit(adapt=True)`` has chosen the hash functions again."""
+        return self._stream.n_adopted if self._stream is not None else 0
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Values (m,), or (m, targets), at rows (m, d)."""

@@ -1,0 +1,127 @@
+"""Streams whose layout is chosen again where the errors of new rows, predicted before they are learned, say so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from sparsact.learners.lsh.layout import Array
+from sparsact.statistics.statistic import Batch
+
+RECENT = 2048  # newest rows, by whose errors layouts are compared
+RISE = 1.1  # of the mean squared error, while which they are compared; else when as many rows came as there were
+MOST_WAIT = 4  # times the rows held: a comparison that changed nothing doubles the rows until the next one, up to this
+GAIN, SURE = 0.02, 2.0  # of that error, and in standard errors, for which another layout is worth its change
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Rows in the order in which they came, and the squared errors (at most ``RECENT``) of the newest predictions.
+
+    Attributes
+    ----------
+    added, removed : tuple of Batch
+        As they were given.
+    errors : ndarray
+        Mean over the targets, in their units; rows that came before there was a model have none.
+    level : float
+        Mean of the first errors of the layout; infinite until there are ``RECENT``.
+    n_compared : int
+        Rows held when layouts were last compared.
+    n_since, wait : int
+        Rows that have come since then, and how many are awaited (``RECENT`` at least).
+    n_adopted : int
+        How often another layout was taken.
+    """
+
+    added: tuple[Batch, ...] = ()
+    removed: tuple[Batch, ...] = ()
+    errors: Array = field(default_factory=lambda: np.zeros(0))
+    level: float = inf
+    n_compared: int = 0
+    n_since: int = 0
+    wait: int = 0
+    n_adopted: int = 0
+
+    @property
+    def n_rows(self) -> int:
+        """Rows held."""
+        return sum(map(len, self.added)) - sum(map(len, self.removed))
+
+    def with_rows(self, batch: Batch, errors: Array) -> Stream:
+        """The stream after a batch of which predictions had these errors (m,)."""
+        errors = np.concatenate([self.errors, errors])
+        level = self.level
+        if level == inf and len(errors) >= RECENT:
+            level = float(errors[:RECENT].mean())
+        added, n_since = (*self.added, batch), self.n_since + len(batch)
+        return replace(self, added=added, errors=errors[-RECENT:], level=level, n_since=n_since)
+
+    def without(self, batch: Batch) -> Stream:
+        """The stream after rows were removed; once more rows went than stayed, those are forgotten."""
+        removed = (*self.removed, batch)
+        if sum(map(len, removed)) <= self.n_rows:
+            return replace(self, removed=removed)
+        kept = Batch.joined(self.added).without(Batch.joined(removed))
+        return replace(self, added=(kept,) if len(kept) else (), removed=())
+
+    def merged(self, other: Stream | None) -> Stream | None:
+        """The rows of two models; None if those of the other are not known."""
+        if other is None:
+            return None
+        return Stream((*self.added, *other.added), (*self.removed, *other.removed), n_adopted=self.n_adopted)
+
+    def is_due(self, n_laid_out: int) -> bool:
+        """Whether layouts should be compared: as many rows came as there were, or errors are above their level."""
+        if len(self.errors) < RECENT or self.n_since < max(self.wait, RECENT):
+            return False
+        return self.n_since >= max(self.n_compared, n_laid_out) or bool(self.errors.mean() > RISE * self.level)
+
+    def compared(self) -> Stream:
+        """The stream after a comparison that changed nothing."""
+        wait = min(2 * max(self.wait, RECENT), MOST_WAIT * self.n_rows)
+        return replace(self, n_compared=self.n_rows, n_since=0, wait=wait)
+
+    def split(self) -> tuple[Batch, Batch]:
+        """Older rows that are held, and the newest ones, at most ``RECENT`` and a quarter of all."""
+        rows = Batch.joined(self.added)
+        n_new = min(RECENT, len(rows) // 4)
+        older = rows[: len(rows) - n_new]
+        return older.without(Batch.joined(self.removed)) if self.removed else older, rows[len(rows) - n_new :]
+
+
+def squared_errors(model: Any, batch: Batch, unit: Array) -> Array:
+    """Squared errors (m,) at rows, mean over the targets in their units; those of the level where there is no value."""
+    values: Array = model._predictor.values(model._encoded(batch).X)
+    values = np.where(np.isfinite(values), values, model.table_.layout.level)
+    return np.asarray((((values - batch.y) / unit) ** 2).mean(axis=1))
+
+
+def learn(model: Any, batch: Batch, add: Callable[[Any, Batch], None], begin: Callable[[Any, Batch], None]) -> Stream:
+    """Learn rows by ``add``, and take another layout, of ``begin`` on all rows, if it predicts new rows better.
+
+    The rival learns the older rows and predicts the newest; the model has predicted each of them before it learned it,
+    with all rows that came before.
+    """
+    stream: Stream = model._stream or Stream()
+    errors = np.zeros(0)
+    if "table_" in vars(model) and model.table_.n_rows:
+        errors = squared_errors(model, batch, model.table_.layout.unit)
+    add(model, batch)
+    stream = stream.with_rows(batch, errors)
+    if not stream.is_due(model._n_laid_out):
+        return stream
+    older, new = stream.split()
+    rival = copy(model)
+    begin(rival, older)
+    less = stream.errors[len(stream.errors) - len(new) :] - squared_errors(rival, new, model.table_.layout.unit)
+    if not less.mean() > max(SURE * less.std() / np.sqrt(len(less)), GAIN * stream.errors.mean()):
+        return stream.compared()
+    rows = Batch.joined(stream.added)
+    begin(model, rows.without(Batch.joined(stream.removed)) if stream.removed else rows)
+    return Stream(stream.added, stream.removed, n_compared=stream.n_rows, n_adopted=stream.n_adopted + 1)
