@@ -54,6 +54,12 @@ def test_the_default_is_an_ensemble_where_no_model_is_simple(chosen):
     }
 
 
+def test_few_rows_have_kernels_of_different_priors():
+    table, _ = landscape(0)
+    weights = sa.fit_table(table.sample(60, random_state=0), "y", model="ensemble", explain=False).choices.weights
+    assert set(weights) == {"product", "sparse_product", "degree_site", "trees of 8 leaves"}
+
+
 def test_a_polynomial_is_taken_where_it_does_as_well():
     rng = np.random.default_rng(1)
     bits = rng.integers(0, 2, (400, 8))

@@ -21,7 +21,7 @@ from sparsact.learners.latent.targets import pinned
 Array = NDArray[np.float64]
 
 PRIOR = {"low-degree": 0.3, "sparse": 0.3, "lasso": 0.3}  # of all others 1
-PRIOR_OF_FEW = {"product": 2.0, "product of logarithms": 0.25, "trees of 8 leaves": 0.5}
+PRIOR_OF_FEW = {"latent": 2.0, "product of logarithms": 0.5, "trees of 8 leaves": 0.5}
 MARGIN = 0.5  # of the range of the targets
 FEW_ROWS = 100  # below, polynomials are left out: their held-out errors come in jumps
 

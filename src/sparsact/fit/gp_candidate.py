@@ -39,7 +39,7 @@ from sparsact.learners.cube_ensemble import LARGEST_CUBE
 MOST_COLUMNS = 64
 MOST_NUMBERS = 1 << 31  # rows times points of the cube, where all of these have numbers
 MOST_WIDE_ROWS = 2_000  # of more columns: a process is a matrix of them
-KERNELS_OF_FEW = ("product", "product + product", "degree_site")  # with more parameters, few rows mislead
+KERNELS_OF_FEW = ("product", "sparse_product", "degree_site")  # with more parameters, few rows mislead
 KERNELS = ("product", "product + product", "degree_site + product", "degree_site_pair")
 KERNELS_OF_MANY = ("degree_site + product", "degree_site_pair")  # which hold the others as special cases
 KERNELS_OF_WIDE = ("product", "degree")  # that need no table of all subsets

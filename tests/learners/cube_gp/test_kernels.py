@@ -113,7 +113,7 @@ def test_scale_and_theta(kernel):
 
 
 def test_the_prior_is_a_density():
-    for name in ("product", "degree", "degree_site", "degree_site_pair", "degree_site + product"):
+    for name in ("product", "sparse_product", "degree", "degree_site", "degree_site_pair", "degree_site + product"):
         for n in (1, 2, 6):
             prior = prior_of(name, n)
             assert len(prior.mean) == prior.kernel.theta.size + 1

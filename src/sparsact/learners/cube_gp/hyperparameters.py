@@ -2,12 +2,13 @@ r"""Kernels by name with weak priors of their parameters, and the parameters of 
 
 Targets have variance one here. A prior is Gaussian in the logarithms of prior variances: the mean coefficient varies as
 much as the targets; a coefficient of a single coordinate has about .7 / n of the variance, and each further one a share
-of :math:`e^{-.3} / n`. Second components begin weaker, and rougher. The priors decide where few rows do not.
+of :math:`e^{-.3} / n`, of a sparse product :math:`e^{-2.3} / n`. Second components begin weaker, and rougher. The
+priors decide where few rows do not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,13 +22,14 @@ from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood_gradient
 from sparsact.learners.cube_gp.rows import DistinctRows
 
-KERNELS = ("product", "degree", "degree_site", "degree_site_pair")  # names, which "+" joins
+KERNELS = ("product", "sparse_product", "degree", "degree_site", "degree_site_pair")  # names, which "+" joins
 NOISE_FLOOR = 1e-3  # of the variance of the targets
 _NOISE, _NOISE_SD = float(np.log(0.08)), 1.5
 _UNFIT = 1e10  # objective where a matrix is not positive definite
 _MOST_STEPS = 100
 _LARGEST_NOISE = 50.0  # logarithm
 _STEP = 1e-3  # of differences of gradients
+_UNEQUAL, _UNEQUAL_SPARSE = 1.5, 2.5  # deviations of the sites of a product kernel from a slope that all share
 _LEAST_CURVATURE = 0.1  # of a normal approximation: no logarithm has a deviation above 3.2
 
 
@@ -111,7 +113,8 @@ def prior_of(name: str, n: int) -> Hyperprior:
             f"kernel={name!r} names {unknown[0]!r}; kernels are {', '.join(map(repr, KERNELS))}, sums of them such as "
             '"degree_site + product", a CubeKernel, or "auto".'
         )
-    return prior_around(CubeKernel(tuple(_component(part, n, place) for place, part in enumerate(parts))))
+    kernel = CubeKernel(tuple(_component(part, n, place) for place, part in enumerate(parts)))
+    return prior_around(kernel, [_UNEQUAL_SPARSE if part == "sparse_product" else _UNEQUAL for part in parts])
 
 
 def default_kernel(n: int) -> str:
@@ -119,29 +122,30 @@ def default_kernel(n: int) -> str:
     return "degree_site" if n <= LARGEST_CUBE else "product"
 
 
-def prior_around(kernel: CubeKernel) -> Hyperprior:
-    """The prior of the same kinds of components with other means."""
-    blocks = [block for component in kernel.components for block in _precisions(component)]
+def prior_around(kernel: CubeKernel, unequal: Sequence[float] = ()) -> Hyperprior:
+    """The prior of the same kinds of components with other means; of a product, how ``unequal`` its sites may be."""
+    parts = zip(kernel.components, unequal or [_UNEQUAL] * len(kernel.components), strict=True)
+    blocks = [block for component, deviation in parts for block in _precisions(component, deviation)]
     return Hyperprior(kernel, block_diag(*blocks, np.full((1, 1), _NOISE_SD**-2)))
 
 
 def _component(name: str, n: int, place: int) -> Component:
     """Prior mean of a component; later ones are weaker and their variances decrease more slowly with the degree."""
-    slope = -np.log(n) - 0.3 if place == 0 else -1.2 / place
+    slope = -np.log(n) - (2.3 if name == "sparse_product" else 0.3) if place == 0 else -1.2 / place
     first = np.log(0.7 / n) - 1.5 * place
-    if name == "product":
+    if name.endswith("product"):
         return Component(n, np.array([first - slope]), np.full(n, slope), np.empty(0))
     by_degree = np.append(0.0, first + slope * np.arange(n))
     sites = n if name.startswith("degree_site") else 0
     return Component(n, by_degree, np.zeros(sites), np.zeros(n * (n - 1) // 2 if name.endswith("pair") else 0))
 
 
-def _precisions(component: Component) -> list[Array]:
-    """Precision matrices of the blocks of a component's parameters."""
+def _precisions(component: Component, unequal: float) -> list[Array]:
+    """Precision matrices of the blocks of a component's parameters; ``unequal`` is of the sites of a product."""
     n, blocks = component.n, []
     if len(component.by_degree) == 1:
         blocks += [np.full((1, 1), 1 / 9)]
-        site = np.linalg.inv(1.5**2 * np.eye(n) + 1.0)  # deviations of sites, and a slope that all share
+        site = np.linalg.inv(unequal**2 * np.eye(n) + 1.0)  # deviations of sites, and a slope that all share
     else:
         blocks += [np.eye(1), _smooth(n)]
         site = np.eye(n) / 1.2**2

@@ -45,10 +45,11 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
     Parameters
     ----------
     kernel : str or CubeKernel, default="auto"
-        ``"product"``: :math:`v \prod_i \rho_i^{[x_i \ne x_i']}`. ``"degree"``: a variance for each degree.
-        ``"degree_site"``: their product, :math:`\log p_S = a_{|S|} + \sum_{i \in S} b_i`. ``"degree_site_pair"``: with
-        a term for each pair in S too. Sums such as ``"degree_site + product"``. ``"auto"``: ``"degree_site"`` for up to
-        20 columns, else ``"product"``. A :class:`CubeKernel`, in the units of y squared, is where the search starts.
+        ``"product"``: :math:`v \prod_i \rho_i^{[x_i \ne x_i']}`. ``"sparse_product"``: the same, with a prior of fewer
+        interactions and more unequal coordinates. ``"degree"``: a variance for each degree. ``"degree_site"``: for each
+        degree and each coordinate, :math:`\log p_S = a_{|S|} + \sum_{i \in S} b_i`. ``"degree_site_pair"``: with a term
+        for each pair in S too. Sums such as ``"degree_site + product"``. ``"auto"``: ``"degree_site"`` for up to 20
+        columns, else ``"product"``. A :class:`CubeKernel`, in the units of y squared, is where the search starts.
     noise_variance : float or "auto", default="auto"
         :math:`\sigma^2`; ``"auto"`` fits it, to no less than .001 of the variance of y.
     optimizer : {"fmin_l_bfgs_b"} or None, default="fmin_l_bfgs_b"
