@@ -12,11 +12,10 @@ namespace sparsact::SPARSACT_ISA {
 
 namespace {
 
-constexpr std::size_t AHEAD = 8;          // rows whose sums come from memory in the meantime
-constexpr std::size_t CACHE_LINE = 8;     // numbers
-constexpr std::size_t MOST_LINES = 16;    // asked for ahead; longer runs the processor sees by itself
-constexpr std::size_t MOST_CONSTANT = 9;  // coefficients of a bucket: loops over fewer are unrolled
-constexpr std::size_t GROUPS = 64;        // vectors of buckets that a task solves
+constexpr std::size_t AHEAD = 4;         // rows whose sums come from memory in the meantime
+constexpr std::size_t CACHE_LINE = 8;    // numbers
+constexpr std::size_t MOST_LINES = 48;   // asked for ahead; longer runs the processor sees by itself
+constexpr std::size_t GROUPS = 64;       // vectors of buckets that a task solves
 
 void prefetch_run(const double* data, std::size_t first, std::size_t count) {
     for (std::size_t k = 0; k < std::min(count, MOST_LINES * CACHE_LINE); k += CACHE_LINE)
@@ -24,25 +23,40 @@ void prefetch_run(const double* data, std::size_t first, std::size_t count) {
     prefetch(data, first + count - 1);
 }
 
-// Adds a row to its bucket's sums; sizes are constants where they are small.
-template <class Size, class Targets>
-SPARSACT_INLINE void add_row(std::size_t p, Size D, Targets targets, const double* z, const double* phi,
-                             const double* y, double weight, double* sums) {
-    for (std::size_t j = 0; j < p; ++j) *sums++ += weight * z[j];
-    double* cross = sums + D * (D + 1) / 2;
-    for (std::size_t a = 0; a < D; ++a) {
-        const double weighted = weight * phi[a];
-        for (std::size_t b = a; b < D; ++b) *sums++ += weighted * phi[b];
-        for (std::size_t t = 0; t < targets; ++t) *cross++ += weighted * y[t];
-    }
-    for (std::size_t t = 0; t < targets; ++t) *cross++ += (weight * y[t]) * y[t];
+// What a row adds to the sums of a bucket. `own` has room for a vector more: each product is a few vectors long,
+// and what the last of them writes too much is written over by the next product.
+SPARSACT_INLINE void contributions(const Shape& shape, int degree, const double* z, const double* v,
+                                   const double* y, double weight, double* own) {
+    for (std::size_t j = 0; j < shape.p; ++j) own[j] = weight * z[j];
+    double* monomials = own + shape.monomial(0);
+    monomials[0] = weight;
+    if (degree)
+        for (std::size_t j = 0; j < shape.p; ++j) monomials[1 + j] = weight * v[j];
+    for_each_product(shape.p, 2 * degree,
+                     [&](std::size_t j, std::size_t source, std::size_t first, std::size_t count) {
+                         for (std::size_t k = 0; k < count; k += LANES)
+                             store(monomials + first + k, v[j] * load<Reals>(monomials + source + k));
+                     });
+    double* cross = own + shape.cross(0, 0);
+    for (std::size_t a = 0; a < shape.D; ++a)
+        for (std::size_t t = 0; t < shape.targets; ++t) *cross++ = monomials[a] * y[t];
+    for (std::size_t t = 0; t < shape.targets; ++t) *cross++ = (weight * y[t]) * y[t];
 }
 
-template <class Size, class Targets>
-void add_rows(const BucketRows& rows, const Shape& shape, Size D, Targets targets, int sign,
-              BucketSums buckets, Before before) {
+SPARSACT_INLINE void add_to(double* sums, const double* own, std::size_t n) {
+    std::size_t k = 0;
+    for (; k + LANES <= n; k += LANES) store(sums + k, load<Reals>(sums + k) + load<Reals>(own + k));
+    for (; k < n; ++k) sums[k] += own[k];
+}
+
+}  // namespace
+
+std::int64_t accumulate(const BucketRows& rows, int sign, BucketSums buckets) {
+    const Shape shape(rows.p, rows.degree, rows.targets);
     const std::size_t n_sums = shape.sums();
-    Scratch<double> phi(shape.D);
+    Scratch<double> own(n_sums + LANES);
+    std::fill_n(own.data(), n_sums + LANES, 0.0);
+    std::int64_t filled = 0;
     const auto bucket = [&](std::size_t row, std::size_t t) {
         return static_cast<std::size_t>(rows.ids[row * rows.tables + t]);  // negative: larger than any
     };
@@ -55,40 +69,21 @@ void add_rows(const BucketRows& rows, const Shape& shape, Size D, Targets target
                 prefetch_run(buckets.sums, next * n_sums, n_sums);
                 prefetch(buckets.counts, next);
             }
-            const std::size_t own = bucket(row, t);
-            if (own >= buckets.n) continue;
-            const double* v = rows.V + rows.features(row, t);
-            for_each_monomial<double>(
-                shape.p, rows.degree, [&](std::size_t j) { return v[j]; },
-                [&](std::size_t a, double monomial) { phi[a] = monomial; });
-            if (before.sums) {
-                before.counts[t * rows.m + row] = buckets.counts[own];
-                std::copy_n(buckets.sums + own * n_sums, n_sums, before.sums + (t * rows.m + row) * n_sums);
-            }
-            buckets.counts[own] += sign;
-            add_row(shape.p, D, targets, rows.Z + row * shape.p, phi.data(), rows.Y + row * shape.targets,
-                    sign * rows.weights[row], buckets.sums + own * n_sums);
+            const std::size_t number = bucket(row, t);
+            if (number >= buckets.n) continue;
+            filled += buckets.counts[number] == 0;
+            buckets.counts[number] += sign;
+            filled -= buckets.counts[number] == 0;
+            contributions(shape, rows.degree, rows.Z + row * shape.p, rows.V + rows.features(row, t),
+                          rows.Y + row * shape.targets, sign * rows.weights[row], own.data());
+            add_to(buckets.sums + number * n_sums, own.data(), n_sums);
         }
-}
-
-// Calls f with n as a constant, if it is one of 1, 2, ..., as many as asked for.
-template <class F, std::size_t... less>
-bool with_constant(std::size_t n, F f, std::index_sequence<less...>) {
-    return ((n == less + 1 && (f(std::integral_constant<std::size_t, less + 1>{}), true)) || ...);
-}
-
-}  // namespace
-
-void accumulate(const BucketRows& rows, int sign, BucketSums buckets, Before before) {
-    const std::size_t targets = rows.targets;
-    const Shape shape(rows.p, rows.degree, targets);
-    const auto with = [&](auto D) {
-        if (targets == 1)
-            add_rows(rows, shape, D, std::integral_constant<std::size_t, 1>{}, sign, buckets, before);
-        else
-            add_rows(rows, shape, D, targets, sign, buckets, before);
-    };
-    if (!with_constant(shape.D, with, std::make_index_sequence<MOST_CONSTANT>{})) with(shape.D);
+    for (std::size_t i = 0; sign < 0 && i < rows.m * rows.tables; ++i) {
+        const auto number = static_cast<std::size_t>(rows.ids[i]);
+        if (number < buckets.n && buckets.counts[number] == 0)
+            std::fill_n(buckets.sums + number * n_sums, n_sums, 0.0);
+    }
+    return filled;
 }
 
 void solve(const double* sums, std::size_t n, std::size_t p, int degree, std::size_t targets, double alpha,
@@ -97,12 +92,15 @@ void solve(const double* sums, std::size_t n, std::size_t p, int degree, std::si
     const std::size_t groups = (n + LANES - 1) / LANES, D = shape.D;
     const int threads = available_threads(n_threads);
     in_parallel(threads, (groups + GROUPS - 1) / GROUPS, [&](std::size_t task) {
-        BucketSolver solver(shape, alpha);
+        BucketSolver solver(shape, degree, alpha);
         for (std::size_t group = task * GROUPS; group < std::min(groups, (task + 1) * GROUPS); ++group) {
             const std::size_t first = group * LANES, here = std::min(LANES, n - first);
             double lane[LANES];
             // Lanes past the last bucket repeat it.
-            solver.read(sums, [&](std::size_t l) { return first + std::min(l, here - 1); });
+            const double* from[LANES];
+            for (std::size_t l = 0; l < LANES; ++l)
+                from[l] = sums + (first + std::min(l, here - 1)) * shape.sums();
+            solver.read(from);
             solver.solve();
             for (std::size_t k = 0; k < D * targets; ++k) {
                 store(lane, solver.coefficient(k / targets, k % targets));
@@ -130,17 +128,14 @@ SPARSACT_BINDINGS(module) {
     module.def(
         "accumulate",
         [](Ids ids, Matrix Z, Cube V, Matrix Y, Numbers weights, int sign, int degree,
-           Array<std::int64_t, 1> counts, Array<double, 2> sums, Array<std::int64_t, 1> counts_before,
-           Array<double, 2> sums_before) {
+           Array<std::int64_t, 1> counts, Array<double, 2> sums) {
             const BucketRows rows = rows_of(ids, Z, V, Y, weights, degree);
             const BucketSums buckets{counts.data(), sums.data(), sums.shape(0)};
-            const Before before{counts_before.data(), sums_before.shape(0) ? sums_before.data() : nullptr};
             nb::gil_scoped_release unlocked;
-            SPARSACT_DISPATCH(accumulate, rows, sign, buckets, before);
+            return SPARSACT_DISPATCH(accumulate, rows, sign, buckets);
         },
         nb::arg("ids"), nb::arg("Z"), nb::arg("V"), nb::arg("Y"), nb::arg("weights"), nb::arg("sign"),
-        nb::arg("degree"), nb::arg("counts").noconvert(), nb::arg("sums").noconvert(),
-        nb::arg("counts_before").noconvert(), nb::arg("sums_before").noconvert());
+        nb::arg("degree"), nb::arg("counts").noconvert(), nb::arg("sums").noconvert());
     module.def(
         "solve",
         [](Matrix sums, std::size_t p, int degree, double alpha, Array<double, 3> coefficients,

@@ -46,17 +46,6 @@ SPARSACT_INLINE void add_polynomial(const BucketPolynomials& buckets, std::size_
     for (std::size_t k = 0; k < targets; ++k) values[k] += weight * value[k];
 }
 
-// The share of a bucket in the values of a row, to whose total weight it is added; 0: none.
-SPARSACT_INLINE double share(Combine combine, double weight, double& total) {
-    if (combine == Combine::first) {
-        if (total > 0.0 || !(weight > 0.0)) return 0.0;
-        total = weight;
-        return 1.0;
-    }
-    total += weight < 0.0 ? 0.0 : weight;
-    return weight > 0.0 ? weight : 0.0;
-}
-
 // Values at a block of rows, a few tables at a time.
 class Averages {
   public:
@@ -151,7 +140,8 @@ class Averages {
             any |= weight[l] > 0.0;
         }
         if (!any) return;
-        store(value, polynomials(hashes_.p, buckets_.degree, own, v));
+        store(value, polynomials(hashes_.p, buckets_.degree, own,
+                                 [&](std::size_t j) { return load<Reals>(v + j * BLOCK); }));
         for (std::size_t l = 0; l < LANES; ++l)
             if (weight[l] > 0.0) values[r + l] += weight[l] * value[l];
     }
@@ -184,41 +174,14 @@ void bucket_values(const double* X, std::size_t m, const Hashes& hashes, const B
 }
 
 double bucket_value(const double* x, const Hashes& hashes, const BucketPolynomials& buckets,
-                    const double* trend, Combine combine, double* values) {
+                    const double* trend, Combine combine, double& total) {
     const SingleRow row(hashes, x);
-    const Search search(buckets.slots);
     Refresher refresher(buckets, hashes.p);
-    Scratch<double> value(2 * buckets.targets);
-    double* line = value.data() + buckets.targets;
-    std::uint64_t numbers[Refresher::MOST];
-    double total = 0.0;
-    std::fill_n(values, buckets.targets, 0.0);
-    for (std::size_t first = 0; first < hashes.tables; first += Refresher::MOST) {
-        const std::size_t tables = std::min(Refresher::MOST, hashes.tables - first);
-        const std::uint64_t* keys = row.keys() + first;
-        for (std::size_t t = 0; t < tables; ++t) search.prefetch_home(keys[t]);
-        for (std::size_t t = 0; t < tables; ++t) {
-            numbers[t] = search.number(keys[t]);
-            if (numbers[t] < buckets.n) prefetch_record(buckets, numbers[t]);
-        }
-        refresher.refresh(numbers, tables);
-        for (std::size_t t = 0; t < tables; ++t) {
-            if (numbers[t] >= buckets.n) continue;
-            const double* own = buckets.records + numbers[t] * buckets.stride();
-            const double* v = row.features(first + t);
-            const double weight = share(combine, own[buckets.size()], total);
-            if (weight > 0.0)
-                add_polynomial(
-                    buckets, hashes.p, own, weight, [&](std::size_t j) { return v[j]; }, value.data(),
-                    values);
-        }
-    }
-    row.times(trend, buckets.targets, line);
-    for (std::size_t k = 0; k < buckets.targets; ++k) {
-        if (combine == Combine::average) values[k] /= total > 0.0 ? total : 1.0;
-        values[k] += line[k];
-    }
-    return total;
+    const double value = row.value(
+        Search(buckets.slots), buckets, combine,
+        [&](std::uint64_t number) { prefetch_record(buckets, number); },
+        [&](const std::uint64_t* numbers, std::size_t count) { refresher.refresh(numbers, count); }, total);
+    return value + row.times(trend);
 }
 
 }  // namespace sparsact::SPARSACT_ISA
@@ -251,7 +214,7 @@ Combine combine_of(const std::string& name) {
 
 // All that bucket_values takes but the rows. It holds its arrays, and writes into those of buckets to be
 // solved.
-class BucketPredictor {
+class BucketPredictor : public RowTable {
   public:
     BucketPredictor(Numbers centre, Matrix local, Matrix directions, Numbers offsets, Keys seeds, bool grid,
                     bool signs, SlotWords slots, int degree, Records records, Matrix trend,
@@ -299,15 +262,11 @@ class BucketPredictor {
                           n_threads);
     }
 
-    // Value of a row with one target, and the weight behind it.
-    double single(const double* x, double& behind) const {
-        double value;
-        behind = SPARSACT_DISPATCH(bucket_value, x, hashes_, buckets_, trend_values_, combine_, &value);
-        return value;
+    double single(const double* x, double& behind) const override {
+        return SPARSACT_DISPATCH(bucket_value, x, hashes_, buckets_, trend_values_, combine_, behind);
     }
 
-    std::size_t columns() const { return hashes_.d; }
-    std::size_t targets() const { return buckets_.targets; }
+    std::size_t columns() const override { return hashes_.d; }
 
   private:
     Hashes hashes_;
@@ -324,13 +283,20 @@ class BucketPredictor {
     Counts counts_;
 };
 
-// One row at a time: the sum of some tables and a level, a backup where the last of them is empty, and
+// One row at a time: the sum of a line, some tables and a level, a backup where the last of them is empty, and
 // limits.
 class RowPredictor {
   public:
-    RowPredictor(std::vector<const BucketPredictor*> tables, const BucketPredictor* backup, double level,
-                 double low, double high)
-        : tables_(std::move(tables)), backup_(backup), level_(level), low_(low), high_(high) {}
+    // With slopes (columns,) about a centre, the level and these come first; else the level comes last.
+    RowPredictor(std::vector<const RowTable*> tables, const RowTable* backup, double level, double low,
+                 double high, Numbers centre, Numbers slopes)
+        : tables_(std::move(tables)),
+          backup_(backup),
+          level_(level),
+          low_(low),
+          high_(high),
+          centre_(centre),
+          slopes_(slopes) {}
 
     // None for what is no row of the right numbers, has no finite value, or falls into empty buckets without
     // a backup.
@@ -357,11 +323,14 @@ class RowPredictor {
 
     bool evaluate(const double* x, double& value) const {
         double behind = 0.0;
+        const std::size_t n = slopes_.shape(0);
+        for (std::size_t i = 0; i < n; ++i) value += (x[i] - centre_.data()[i]) * slopes_.data()[i];
+        if (n) value = level_ + value;
         for (std::size_t i = 0; i < tables_.size(); ++i) {
             const double own = tables_[i]->single(x, behind);
-            value = i ? value + own : own;
+            value = i || n ? value + own : own;
         }
-        value += level_;
+        if (!n) value += level_;
         if (behind == 0.0) {
             if (!backup_) return false;
             value += backup_->single(x, behind);
@@ -371,10 +340,15 @@ class RowPredictor {
         return true;
     }
 
-    std::vector<const BucketPredictor*> tables_;
-    const BucketPredictor* backup_;
+    std::vector<const RowTable*> tables_;
+    const RowTable* backup_;
     double level_, low_, high_;
+    Numbers centre_, slopes_;
 };
+
+const RowTable* row_table(nb::handle capsule) {
+    return static_cast<const RowTable*>(nb::cast<nb::capsule>(capsule).data());
+}
 
 }  // namespace
 
@@ -388,19 +362,21 @@ SPARSACT_BINDINGS(module) {
              nb::arg("stale").noconvert(), nb::arg("counts").noconvert(), nb::arg("sums").noconvert(),
              nb::arg("unit"), nb::arg("residual").noconvert(), nb::arg("least"), nb::arg("alpha"))
         .def("__call__", &BucketPredictor::operator(), nb::arg("X").noconvert(),
-             nb::arg("values").noconvert(), nb::arg("total").noconvert(), nb::arg("n_threads"));
+             nb::arg("values").noconvert(), nb::arg("total").noconvert(), nb::arg("n_threads"))
+        .def_prop_ro("row_table",
+                     [](const BucketPredictor& self) { return nb::capsule(static_cast<const RowTable*>(&self)); });
     nb::class_<RowPredictor>(module, "RowPredictor")
         .def(
             "__init__",
             [](RowPredictor* self, nb::list tables, nb::object backup, double level, double low,
-               double high) {
-                std::vector<const BucketPredictor*> parts;
-                for (nb::handle table : tables) parts.push_back(nb::cast<const BucketPredictor*>(table));
-                const auto* coarse = backup.is_none() ? nullptr : nb::cast<const BucketPredictor*>(backup);
-                new (self) RowPredictor(std::move(parts), coarse, level, low, high);
+               double high, Numbers centre, Numbers slopes) {
+                std::vector<const RowTable*> parts;
+                for (nb::handle table : tables) parts.push_back(row_table(table.attr("row_table")));
+                const RowTable* coarse = backup.is_none() ? nullptr : row_table(backup.attr("row_table"));
+                new (self) RowPredictor(std::move(parts), coarse, level, low, high, centre, slopes);
             },
             nb::arg("tables"), nb::arg("backup").none(), nb::arg("level"), nb::arg("low"), nb::arg("high"),
-            nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+            nb::arg("centre"), nb::arg("slopes"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
         .def("__call__", &RowPredictor::operator(), nb::arg("x"));
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "combine.hpp"
 #include "hashing.hpp"
 #include "slots.hpp"
 
@@ -34,10 +35,9 @@ struct BucketPolynomials {
 
     std::size_t size() const { return D * targets; }
     std::size_t stride() const { return size() + 1; }
+    const double* polynomial(std::size_t number) const { return records + number * stride(); }
+    double weight(std::size_t number) const { return polynomial(number)[size()]; }
 };
-
-// Tables are added up, averaged by weight, or the first one answers whose bucket is not empty.
-enum class Combine { sum, average, first };
 
 SPARSACT_DECLARE(
     // values (m, targets) of X (m, d): the rows times trend (d, targets), and what the tables say together;
@@ -45,8 +45,8 @@ SPARSACT_DECLARE(
     void bucket_values(const double* X, std::size_t m, const Hashes& hashes, const BucketPolynomials& buckets,
                        const double* trend, Combine combine, double* values, double* total, int n_threads);
 
-    // The same for a single row: values (targets,); returns the weight.
+    // The same for a single row and one target: returns the value.
     double bucket_value(const double* x, const Hashes& hashes, const BucketPolynomials& buckets,
-                        const double* trend, Combine combine, double* values);)
+                        const double* trend, Combine combine, double& total);)
 
 }  // namespace sparsact

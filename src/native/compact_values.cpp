@@ -1,11 +1,10 @@
 // Values at rows of tables whose buckets stand in the order of their keys: float32 or float64 coefficients,
 // added up in float64. The same bits on every instruction set and number of threads.
+#include "combine.hpp"
 #include "hashing.hpp"
 #include "sorted_keys.hpp"
 
 namespace sparsact {
-
-enum class Combine { average, sum, first };
 
 // The polynomials of n buckets; one of weight 0 is empty.
 template <class Coefficient, class Weight>
@@ -16,6 +15,9 @@ struct CompactBuckets {
     std::size_t n, D, targets;
     int degree;
     Combine combine;
+
+    const Coefficient* polynomial(std::size_t number) const { return coefficients + number * D * targets; }
+    double weight(std::size_t number) const { return static_cast<double>(weights[number]); }
 };
 
 using Doubles = CompactBuckets<double, double>;
@@ -30,7 +32,12 @@ SPARSACT_DECLARE(
     void compact_values(const double* X, std::size_t m, const Hashes& hashes, const Floats& buckets,
                         double* values, double* total, int n_threads);
     void compact_values(const double* X, std::size_t m, const Hashes& hashes, const CountedFloats& buckets,
-                        double* values, double* total, int n_threads);)
+                        double* values, double* total, int n_threads);
+
+    // The same for a single row and one target: returns the value.
+    double compact_value(const double* x, const Hashes& hashes, const Doubles& buckets, double& total);
+    double compact_value(const double* x, const Hashes& hashes, const Floats& buckets, double& total);
+    double compact_value(const double* x, const Hashes& hashes, const CountedFloats& buckets, double& total);)
 
 }  // namespace sparsact
 
@@ -42,6 +49,7 @@ SPARSACT_DECLARE(
 #include "hashed_rows.hpp"
 #include "monomials.hpp"
 #include "polynomials.hpp"
+#include "single_row.hpp"
 #include "threads.hpp"
 
 namespace sparsact::SPARSACT_ISA {
@@ -53,9 +61,18 @@ constexpr std::size_t TABLES = 8;  // looked up together for a block of rows: me
 constexpr std::size_t MOST_LINES = 8;  // of coefficients, asked for ahead
 
 template <class Buckets>
+SPARSACT_INLINE void prefetch_polynomial(const Buckets& buckets, std::size_t number) {
+    constexpr std::size_t A_LINE = 64 / sizeof(*buckets.coefficients);
+    prefetch(buckets.weights, number);
+    const std::size_t size = buckets.D * buckets.targets;
+    for (std::size_t k = 0; k < std::min(size, MOST_LINES * A_LINE); k += A_LINE)
+        prefetch(buckets.polynomial(number), k);
+    prefetch(buckets.polynomial(number), size - 1);
+}
+
+template <class Buckets>
 class CompactValues {
     using Coefficient = std::remove_cv_t<std::remove_pointer_t<decltype(Buckets::coefficients)>>;
-    static constexpr std::size_t A_LINE = 64 / sizeof(Coefficient);
 
   public:
     CompactValues(const Hashes& hashes, const Buckets& buckets)
@@ -98,11 +115,7 @@ class CompactValues {
             for (std::size_t r = 0; r < rows; ++r) {
                 const std::uint64_t number = search_.number(keys_[t * BLOCK + r]);
                 keys_[t * BLOCK + r] = number;
-                if (number >= buckets_.n) continue;
-                prefetch(buckets_.weights, number);
-                const std::size_t size = buckets_.D * buckets_.targets, start = number * size;
-                for (std::size_t k = 0; k < std::min(size, MOST_LINES * A_LINE); k += A_LINE)
-                    prefetch(buckets_.coefficients, start + k);
+                if (number < buckets_.n) prefetch_polynomial(buckets_, number);
             }
     }
 
@@ -139,7 +152,8 @@ class CompactValues {
             any = true;
         }
         if (!any) return;
-        store(value, polynomials(hashes_.p, buckets_.degree, own, v));
+        store(value, polynomials(hashes_.p, buckets_.degree, own,
+                                 [&](std::size_t j) { return load<Reals>(v + j * BLOCK); }));
         const bool first = buckets_.combine == Combine::first;
         for (std::size_t l = 0; l < LANES; ++l) {
             if (!(weight[l] > 0.0) || (first && total[r + l] > 0.0)) continue;
@@ -186,7 +200,28 @@ void fill_values(const double* X, std::size_t m, const Hashes& hashes, const Buc
     });
 }
 
+template <class Buckets>
+double row_value(const double* x, const Hashes& hashes, const Buckets& buckets, double& total) {
+    const SingleRow row(hashes, x);
+    return row.value(
+        SortedSearch(buckets.keys), buckets, buckets.combine,
+        [&](std::uint64_t number) { prefetch_polynomial(buckets, number); },
+        [](const std::uint64_t*, std::size_t) {}, total);
+}
+
 }  // namespace
+
+double compact_value(const double* x, const Hashes& hashes, const Doubles& buckets, double& total) {
+    return row_value(x, hashes, buckets, total);
+}
+
+double compact_value(const double* x, const Hashes& hashes, const Floats& buckets, double& total) {
+    return row_value(x, hashes, buckets, total);
+}
+
+double compact_value(const double* x, const Hashes& hashes, const CountedFloats& buckets, double& total) {
+    return row_value(x, hashes, buckets, total);
+}
 
 void compact_values(const double* X, std::size_t m, const Hashes& hashes, const Doubles& buckets,
                     double* values, double* total, int n_threads) {
@@ -218,7 +253,7 @@ using Words = Array<const std::uint32_t, 1>;
 
 // All that compact_values takes but the rows; it holds the arrays.
 template <class Coefficient, class Weight>
-class CompactPredictor {
+class CompactPredictor : public RowTable {
   public:
     CompactPredictor(Numbers centre, Matrix local, Matrix directions, Numbers offsets, Keys seeds, bool grid,
                      bool signs, Words starts, Words tags, int degree,
@@ -247,6 +282,12 @@ class CompactPredictor {
         SPARSACT_DISPATCH(compact_values, rows, m, hashes_, buckets_, out, behind, n_threads);
     }
 
+    double single(const double* x, double& behind) const override {
+        return SPARSACT_DISPATCH(compact_value, x, hashes_, buckets_, behind);
+    }
+
+    std::size_t columns() const override { return hashes_.d; }
+
   private:
     Hashes hashes_;
     CompactBuckets<Coefficient, Weight> buckets_;
@@ -265,7 +306,9 @@ void bind_predictor(nb::module_& module, const char* name) {
     using Predictor = CompactPredictor<Coefficient, Weight>;
     nb::class_<Predictor>(module, name)
         .def("__call__", &Predictor::operator(), nb::arg("X").noconvert(), nb::arg("values").noconvert(),
-             nb::arg("total").noconvert(), nb::arg("n_threads"));
+             nb::arg("total").noconvert(), nb::arg("n_threads"))
+        .def_prop_ro("row_table",
+                     [](const Predictor& self) { return nb::capsule(static_cast<const RowTable*>(&self)); });
     module.def(
         "compact_predictor",
         [](Numbers centre, Matrix local, Matrix directions, Numbers offsets, Keys seeds, bool grid,

@@ -39,9 +39,13 @@ class Group {
           shape_(rows.p, rows.degree, rows.targets),
           least_(least),
           buckets_(buckets),
-          solver_(shape_, alpha),
+          solver_(shape_, rows.degree, alpha),
+          monomials_(shape_.monomials),
           phi_(shape_.D),
-          values_(shape_.targets) {}
+          values_(shape_.targets),
+          nothing_(shape_.sums()) {
+        std::fill_n(nothing_.data(), shape_.sums(), 0.0);
+    }
 
     void fill(std::size_t first, double* values, double* total) {
         const std::size_t here = std::min(LANES, rows_.m - first), targets = shape_.targets;
@@ -89,32 +93,34 @@ class Group {
         for (std::size_t l = 0; l < LANES; ++l) {
             const std::size_t at = bucket(l, t);
             const bool known = at < buckets_.n;
-            own[l] = known ? buckets_.sums + at * shape_.sums() : nullptr;
+            own[l] = known ? buckets_.sums + at * shape_.sums() : nothing_.data();
             counted[l] = known && buckets_.counts[at] > least_ ? 1.0 : 0.0;
         }
-        for (std::size_t k = 0; k < shape_.sums(); ++k)
-            solver_.sum(k) = lanes_of([&](std::size_t l) { return own[l] ? own[l][k] : 0.0; });
-        const Reals weight = lanes_of([&](std::size_t l) { return rows_.weights[row_[l]]; });
-        for_each_monomial<Reals>(
-            shape_.p, rows_.degree,
-            [&](std::size_t j) {
-                return lanes_of([&](std::size_t l) { return rows_.V[rows_.features(row_[l], t) + j]; });
-            },
-            [&](std::size_t a, Reals monomial) { phi_[a] = monomial; });
-        subtract(weight);
-        weight_ = load<Reals>(counted) > 0.0 ? solver_.sum(shape_.gram(0, 0)) : Reals{};
+        solver_.read(own);
+        const auto coordinate = [&](std::size_t j) {
+            return lanes_of([&](std::size_t l) { return rows_.V[rows_.features(row_[l], t) + j]; });
+        };
+        for_each_monomial<Reals>(shape_.p, rows_.degree, coordinate,
+                                 [&](std::size_t a, Reals monomial) { phi_[a] = monomial; });
+        subtract(lanes_of([&](std::size_t l) { return rows_.weights[row_[l]]; }), coordinate);
+        weight_ = load<Reals>(counted) > 0.0 ? solver_.sum(shape_.monomial(0)) : Reals{};
     }
 
-    void subtract(Reals weight) {
-        for (std::size_t j = 0; j < shape_.p; ++j)
-            solver_.sum(j) -=
-                weight * lanes_of([&](std::size_t l) { return rows_.Z[row_[l] * shape_.p + j]; });
-        for (std::size_t a = 0; a < shape_.D; ++a) {
-            const Reals weighted = weight * phi_[a];
-            for (std::size_t b = a; b < shape_.D; ++b) solver_.sum(shape_.gram(a, b)) -= weighted * phi_[b];
+    template <class Coordinate>
+    void subtract(Reals weight, Coordinate coordinate) {
+        monomials_[0] = weight;
+        if (rows_.degree)
+            for (std::size_t j = 0; j < shape_.p; ++j) monomials_[1 + j] = weight * coordinate(j);
+        for_each_product(shape_.p, 2 * rows_.degree,
+                         [&](std::size_t j, std::size_t source, std::size_t first, std::size_t count) {
+                             const Reals v = coordinate(j);
+                             for (std::size_t k = 0; k < count; ++k)
+                                 monomials_[first + k] = v * monomials_[source + k];
+                         });
+        for (std::size_t k = 0; k < shape_.monomials; ++k) solver_.sum(shape_.monomial(k)) -= monomials_[k];
+        for (std::size_t a = 0; a < shape_.D; ++a)
             for (std::size_t k = 0; k < shape_.targets; ++k)
-                solver_.sum(shape_.cross(a, k)) -= weighted * y(k);
-        }
+                solver_.sum(shape_.cross(a, k)) -= monomials_[a] * y(k);
         for (std::size_t k = 0; k < shape_.targets; ++k)
             solver_.sum(shape_.square(k)) -= (weight * y(k)) * y(k);
     }
@@ -138,7 +144,8 @@ class Group {
     const std::int64_t least_;
     const HeldSums buckets_;
     BucketSolver solver_;
-    Scratch<Reals> phi_, values_;
+    Scratch<Reals> monomials_, phi_, values_;
+    Scratch<double> nothing_;
     Reals weight_{}, total_{};
     std::size_t row_[LANES];
 };

@@ -9,7 +9,7 @@ from math import inf, log2
 import numpy as np
 
 from sparsact.kernels import hashing
-from sparsact.kernels.bucket_statistics import n_features, n_sums
+from sparsact.kernels.bucket_statistics import n_features
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.layout import (
     MAX_LOCAL,
@@ -175,9 +175,10 @@ class LayoutSearch:
             error = more
 
     def _affords(self, candidate: Candidate, n_tables: int) -> bool:
-        """Whether the sums of so many tables still take seconds."""
-        sums = n_sums(candidate.local.shape[1], candidate.degree, self.Y.shape[1])
-        return len(self.X) * n_tables * sums <= MOST_SUMMED and self.wish.family == "pca_grid"
+        """Whether products of features and targets, in so many tables, still take seconds."""
+        p = candidate.local.shape[1]
+        D = n_features(p, candidate.degree)
+        return len(self.X) * n_tables * (p + (D + 1) * (D / 2 + self.Y.shape[1])) <= MOST_SUMMED and self.wish.family == "pca_grid"
 
     def _candidates(self) -> Iterator[Candidate]:
         """Local coordinates to compare, with their names."""
