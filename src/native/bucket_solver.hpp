@@ -23,12 +23,13 @@ SPARSACT_INLINE Reals square_root(Reals x) {
 
 // places (D * (D + 1) / 2,): which monomial each product of features a <= b is.
 inline void find_products(std::size_t p, std::size_t D, int degree, std::uint32_t* places) {
-    constexpr std::size_t MOST = 4;          // coordinates of a product
-    Scratch<std::size_t> shift(MOST * p + 1);  // times v_j, ahead of all its coordinates: to a higher degree
-    std::size_t calls = 0;
-    for_each_product(p, 2 * degree, [&](std::size_t, std::size_t source, std::size_t first, std::size_t) {
-        shift[calls++] = first - source;
-    });
+    constexpr std::size_t MOST = 4;  // coordinates of a product
+    const Products products(p, 2 * degree);
+    // Times v_j, ahead of all coordinates that a monomial has: to one a degree higher.
+    const auto times = [&](std::size_t degrees, std::size_t j, std::size_t monomial) {
+        const Product& step = products.begin()[(degrees - 1) * p + j];
+        return step.first + (monomial - step.source);
+    };
     const auto coordinates = [&](std::size_t a, std::size_t* own) {
         if (a == 0) return own;
         if (a <= p) return *own = a - 1, own + 1;
@@ -40,11 +41,10 @@ inline void find_products(std::size_t p, std::size_t D, int degree, std::uint32_
     };
     for (std::size_t a = 0; a < D; ++a)
         for (std::size_t b = a; b < D; ++b) {
-            std::size_t both[MOST] = {};
-            std::size_t* end = coordinates(b, coordinates(a, both));
-            std::sort(both, end);
+            std::size_t one[2], other[2], both[MOST];
+            std::size_t* end = std::merge(one, coordinates(a, one), other, coordinates(b, other), both);
             std::size_t place = end == both ? 0 : 1 + *--end, degrees = 0;
-            while (end != both) place += shift[degrees++ * p + *--end];
+            while (end != both) place = times(++degrees, *--end, place);
             *places++ = static_cast<std::uint32_t>(place);
         }
 }

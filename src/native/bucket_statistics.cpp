@@ -12,7 +12,6 @@ namespace sparsact::SPARSACT_ISA {
 
 namespace {
 
-constexpr std::size_t AHEAD = 4;         // rows whose sums come from memory in the meantime
 constexpr std::size_t CACHE_LINE = 8;    // numbers
 constexpr std::size_t MOST_LINES = 48;   // asked for ahead; longer runs the processor sees by itself
 constexpr std::size_t GROUPS = 64;       // vectors of buckets that a task solves
@@ -23,67 +22,109 @@ void prefetch_run(const double* data, std::size_t first, std::size_t count) {
     prefetch(data, first + count - 1);
 }
 
-// What a row adds to the sums of a bucket. `own` has room for a vector more: each product is a few vectors long,
-// and what the last of them writes too much is written over by the next product.
-SPARSACT_INLINE void contributions(const Shape& shape, int degree, const double* z, const double* v,
-                                   const double* y, double weight, double* own) {
-    for (std::size_t j = 0; j < shape.p; ++j) own[j] = weight * z[j];
-    double* monomials = own + shape.monomial(0);
-    monomials[0] = weight;
-    if (degree)
-        for (std::size_t j = 0; j < shape.p; ++j) monomials[1 + j] = weight * v[j];
-    for_each_product(shape.p, 2 * degree,
-                     [&](std::size_t j, std::size_t source, std::size_t first, std::size_t count) {
-                         for (std::size_t k = 0; k < count; k += LANES)
-                             store(monomials + first + k, v[j] * load<Reals>(monomials + source + k));
-                     });
-    double* cross = own + shape.cross(0, 0);
-    for (std::size_t a = 0; a < shape.D; ++a)
-        for (std::size_t t = 0; t < shape.targets; ++t) *cross++ = monomials[a] * y[t];
-    for (std::size_t t = 0; t < shape.targets; ++t) *cross++ = (weight * y[t]) * y[t];
-}
+// Rows that are added at once, one a lane.
+class RowGroup {
+  public:
+    RowGroup(const BucketRows& rows, int sign, BucketSums buckets)
+        : rows_(rows),
+          shape_(rows.p, rows.degree, rows.targets),
+          products_(rows.p, 2 * rows.degree),
+          n_sums_(shape_.sums()),
+          sign_(sign),
+          buckets_(buckets),
+          own_(n_sums_) {}
 
-SPARSACT_INLINE void add_to(double* sums, const double* own, std::size_t n) {
-    std::size_t k = 0;
-    for (; k + LANES <= n; k += LANES) store(sums + k, load<Reals>(sums + k) + load<Reals>(own + k));
-    for (; k < n; ++k) sums[k] += own[k];
-}
+    // Adds rows first, ..., to their buckets in a table, while the sums of those after them come from memory.
+    void add(std::size_t first, std::size_t t) {
+        const std::size_t here = std::min(LANES, rows_.m - first);
+        for (std::size_t row = first + LANES; row < std::min(first + 2 * LANES, rows_.m); ++row) {
+            prefetch_run(buckets_.sums, bucket(row, t) * n_sums_, n_sums_);
+            prefetch(buckets_.counts, bucket(row, t));
+            prefetch(rows_.V, rows_.features(row, t));
+        }
+        double* sums[LANES];
+        bool any = false;
+        for (std::size_t l = 0; l < LANES; ++l) {
+            const std::size_t number = l < here ? bucket(first + l, t) : buckets_.n;
+            const bool known = number < buckets_.n;
+            sums[l] = known ? buckets_.sums + number * n_sums_ : nullptr;
+            any |= known;
+            if (known) count(buckets_.counts[number]);
+        }
+        if (!any) return;
+        const auto row = [&](std::size_t l) { return first + std::min(l, here - 1); };
+        contributions(
+            shape_, products_, lanes_of([&](std::size_t l) { return sign_ * rows_.weights[row(l)]; }),
+            [&](std::size_t j) {
+                return lanes_of([&](std::size_t l) { return rows_.Z[row(l) * shape_.p + j]; });
+            },
+            [&](std::size_t j) {
+                return lanes_of([&](std::size_t l) { return rows_.V[rows_.features(row(l), t) + j]; });
+            },
+            [&](std::size_t k) {
+                return lanes_of([&](std::size_t l) { return rows_.Y[row(l) * shape_.targets + k]; });
+            },
+            own_.data());
+        add_to(sums);
+    }
+
+    // Sums of buckets that hold no row any more are 0.
+    void clear_empty() {
+        for (std::size_t i = 0; i < rows_.m * rows_.tables; ++i) {
+            const auto number = static_cast<std::size_t>(rows_.ids[i]);
+            if (number < buckets_.n && buckets_.counts[number] == 0)
+                std::fill_n(buckets_.sums + number * n_sums_, n_sums_, 0.0);
+        }
+    }
+
+    std::int64_t filled() const { return filled_; }
+
+  private:
+    std::size_t bucket(std::size_t row, std::size_t t) const {
+        return static_cast<std::size_t>(rows_.ids[row * rows_.tables + t]);  // negative: larger than any
+    }
+
+    void count(std::int64_t& rows) {
+        filled_ += rows == 0;
+        rows += sign_;
+        filled_ -= rows == 0;
+    }
+
+    void add_to(double* const* sums) {
+        std::size_t k = 0;
+        for (; k + LANES <= n_sums_; k += LANES) {
+            Reals block[LANES];
+            for (std::size_t l = 0; l < LANES; ++l) block[l] = own_[k + l];
+            transpose<double>(block);
+            for (std::size_t l = 0; l < LANES; ++l)
+                if (sums[l]) store(sums[l] + k, load<Reals>(sums[l] + k) + block[l]);
+        }
+        for (; k < n_sums_; ++k) {
+            double lane[LANES];
+            store(lane, own_[k]);
+            for (std::size_t l = 0; l < LANES; ++l)
+                if (sums[l]) sums[l][k] += lane[l];
+        }
+    }
+
+    const BucketRows& rows_;
+    const Shape shape_;
+    const Products products_;
+    const std::size_t n_sums_;
+    const int sign_;
+    const BucketSums buckets_;
+    Scratch<Reals> own_;
+    std::int64_t filled_ = 0;
+};
 
 }  // namespace
 
 std::int64_t accumulate(const BucketRows& rows, int sign, BucketSums buckets) {
-    const Shape shape(rows.p, rows.degree, rows.targets);
-    const std::size_t n_sums = shape.sums();
-    Scratch<double> own(n_sums + LANES);
-    std::fill_n(own.data(), n_sums + LANES, 0.0);
-    std::int64_t filled = 0;
-    const auto bucket = [&](std::size_t row, std::size_t t) {
-        return static_cast<std::size_t>(rows.ids[row * rows.tables + t]);  // negative: larger than any
-    };
+    RowGroup group(rows, sign, buckets);
     for (std::size_t t = 0; t < rows.tables; ++t)
-        for (std::size_t row = 0; row < rows.m; ++row) {
-            if (row + AHEAD < rows.m) {
-                const std::size_t next = bucket(row + AHEAD, t);
-                prefetch(rows.V, rows.features(row + 2 * AHEAD, t));
-                prefetch(rows.ids, (row + 4 * AHEAD) * rows.tables + t);
-                prefetch_run(buckets.sums, next * n_sums, n_sums);
-                prefetch(buckets.counts, next);
-            }
-            const std::size_t number = bucket(row, t);
-            if (number >= buckets.n) continue;
-            filled += buckets.counts[number] == 0;
-            buckets.counts[number] += sign;
-            filled -= buckets.counts[number] == 0;
-            contributions(shape, rows.degree, rows.Z + row * shape.p, rows.V + rows.features(row, t),
-                          rows.Y + row * shape.targets, sign * rows.weights[row], own.data());
-            add_to(buckets.sums + number * n_sums, own.data(), n_sums);
-        }
-    for (std::size_t i = 0; sign < 0 && i < rows.m * rows.tables; ++i) {
-        const auto number = static_cast<std::size_t>(rows.ids[i]);
-        if (number < buckets.n && buckets.counts[number] == 0)
-            std::fill_n(buckets.sums + number * n_sums, n_sums, 0.0);
-    }
-    return filled;
+        for (std::size_t first = 0; first < rows.m; first += LANES) group.add(first, t);
+    if (sign < 0) group.clear_empty();
+    return group.filled();
 }
 
 void solve(const double* sums, std::size_t n, std::size_t p, int degree, std::size_t targets, double alpha,

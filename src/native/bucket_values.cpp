@@ -59,8 +59,9 @@ class Averages {
           features_(hashes.grid ? std::min(TABLES, hashes.tables) * hashes.p * BLOCK : 0),
           value_(buckets.targets),
           line_(buckets.targets * BLOCK),
-          zeros_(buckets.D) {
-        std::fill_n(zeros_.data(), buckets.D, 0.0);
+          zeros_(buckets.stride()),
+          sums_(hashes.p, buckets.degree, combine == Combine::first) {
+        std::fill_n(zeros_.data(), buckets.stride(), 0.0);
     }
 
     void fill(const double* X, std::size_t rows, const double* trend, double* values, double* total) {
@@ -68,6 +69,7 @@ class Averages {
         rows_.read(X, rows);
         std::fill_n(values, rows * targets, 0.0);
         std::fill_n(total, rows, 0.0);
+        sums_.clear();
         for (std::size_t first = 0; first < hashes_.tables; first += TABLES) {
             const std::size_t tables = std::min(TABLES, hashes_.tables - first);
             hash(first, tables, rows);
@@ -75,6 +77,10 @@ class Averages {
             add(tables, rows, values, total);
         }
         rows_.times(trend, targets, line_.data());
+        for (std::size_t r = 0; targets == 1 && r < rows; ++r) {
+            values[r] = sums_.value(r);
+            total[r] = sums_.total(r);
+        }
         for (std::size_t r = 0; r < rows; ++r)
             for (std::size_t k = 0; k < targets; ++k) {
                 double& value = values[r * targets + k];
@@ -110,7 +116,11 @@ class Averages {
         for (std::size_t t = 0; t < tables; ++t) {
             const double* v = hashes_.grid ? features(t) : rows_.Z();
             if (buckets_.targets == 1) {
-                for (std::size_t r = 0; r < rows; r += LANES) add_lanes(t, r, v + r, values, total);
+                const std::uint64_t* numbers = keys_ + t * BLOCK;
+                const auto own = [&](std::size_t r) {
+                    return numbers[r] < buckets_.n ? buckets_.polynomial(numbers[r]) : zeros_.data();
+                };
+                sums_.add(rows, v, own, [&](std::size_t r) { return own(r)[buckets_.size()]; });
                 continue;
             }
             for (std::size_t r = 0; r < rows; ++r) {
@@ -126,26 +136,6 @@ class Averages {
         }
     }
 
-    // Of one target, rows r, ..., r + LANES - 1 at once. Those past the last one are nowhere.
-    SPARSACT_INLINE void add_lanes(std::size_t t, std::size_t r, const double* v, double* values,
-                                   double* total) {
-        const double* own[LANES];
-        double weight[LANES], value[LANES];
-        bool any = false;
-        for (std::size_t l = 0; l < LANES; ++l) {
-            const std::uint64_t number = keys_[t * BLOCK + r + l];
-            const bool known = number < buckets_.n;
-            own[l] = known ? buckets_.records + number * buckets_.stride() : zeros_.data();
-            weight[l] = known ? share(combine_, own[l][buckets_.size()], total[r + l]) : 0.0;
-            any |= weight[l] > 0.0;
-        }
-        if (!any) return;
-        store(value, polynomials(hashes_.p, buckets_.degree, own,
-                                 [&](std::size_t j) { return load<Reals>(v + j * BLOCK); }));
-        for (std::size_t l = 0; l < LANES; ++l)
-            if (weight[l] > 0.0) values[r + l] += weight[l] * value[l];
-    }
-
     const Hashes hashes_;
     const BucketPolynomials buckets_;
     const Combine combine_;
@@ -153,6 +143,7 @@ class Averages {
     Refresher refresher_;
     HashedRows rows_;
     Scratch<double> features_, value_, line_, zeros_;
+    BlockSums sums_;
     alignas(64) std::uint64_t keys_[TABLES * BLOCK];
 };
 

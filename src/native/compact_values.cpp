@@ -82,7 +82,8 @@ class CompactValues {
           rows_(hashes),
           features_(hashes.grid ? std::min(TABLES, hashes.tables) * hashes.p * BLOCK : 0),
           value_(buckets.targets),
-          zeros_(buckets.D) {
+          zeros_(buckets.D),
+          sums_(hashes.p, buckets.degree, buckets.combine == Combine::first) {
         std::fill_n(zeros_.data(), buckets.D, Coefficient{});
     }
 
@@ -91,10 +92,15 @@ class CompactValues {
         rows_.read(X, rows);
         std::fill_n(values, rows * targets, 0.0);
         std::fill_n(total, rows, 0.0);
+        sums_.clear();
         for (std::size_t first = 0; first < hashes_.tables; first += TABLES) {
             const std::size_t tables = std::min(TABLES, hashes_.tables - first);
             look_up(first, tables, rows);
             for (std::size_t t = 0; t < tables; ++t) add(t, rows, values, total);
+        }
+        for (std::size_t r = 0; targets == 1 && r < rows; ++r) {
+            values[r] = sums_.value(r);
+            total[r] = sums_.total(r);
         }
         if (buckets_.combine != Combine::average) return;
         for (std::size_t r = 0; r < rows; ++r)
@@ -111,19 +117,27 @@ class CompactValues {
             rows_.hash(first + t, keys_ + t * BLOCK, hashes_.grid ? features(t) : nullptr);
             for (std::size_t r = 0; r < rows; ++r) search_.prefetch_home(keys_[t * BLOCK + r]);
         }
-        for (std::size_t t = 0; t < tables; ++t)
+        for (std::size_t t = 0; t < tables; ++t) {
             for (std::size_t r = 0; r < rows; ++r) {
                 const std::uint64_t number = search_.number(keys_[t * BLOCK + r]);
                 keys_[t * BLOCK + r] = number;
                 if (number < buckets_.n) prefetch_polynomial(buckets_, number);
             }
+            std::fill(keys_ + t * BLOCK + rows, keys_ + (t + 1) * BLOCK, NOWHERE);
+        }
     }
 
     void add(std::size_t t, std::size_t rows, double* values, double* total) {
         const double* v = hashes_.grid ? features(t) : rows_.Z();
         const bool first = buckets_.combine == Combine::first;
         if (buckets_.targets == 1) {
-            for (std::size_t r = 0; r < rows; r += LANES) add_lanes(t, r, v + r, values, total);
+            const std::uint64_t* numbers = keys_ + t * BLOCK;
+            sums_.add(
+                rows, v,
+                [&](std::size_t r) {
+                    return numbers[r] < buckets_.n ? buckets_.polynomial(numbers[r]) : zeros_.data();
+                },
+                [&](std::size_t r) { return numbers[r] < buckets_.n ? buckets_.weight(numbers[r]) : 0.0; });
             return;
         }
         for (std::size_t r = 0; r < rows; ++r) {
@@ -133,32 +147,6 @@ class CompactValues {
             if (!(weight > 0.0)) continue;
             total[r] += weight;
             add_bucket(number, first ? 1.0 : weight, v + r, values + r * buckets_.targets);
-        }
-    }
-
-    // Of one target, rows r, ..., r + LANES - 1 at once. Those past the last one are nowhere.
-    SPARSACT_INLINE void add_lanes(std::size_t t, std::size_t r, const double* v, double* values,
-                                   double* total) {
-        const Coefficient* own[LANES];
-        double weight[LANES], value[LANES];
-        bool any = false;
-        for (std::size_t l = 0; l < LANES; ++l) {
-            const std::uint64_t number = keys_[t * BLOCK + r + l];
-            own[l] = zeros_.data();
-            weight[l] = 0.0;
-            if (number >= buckets_.n) continue;
-            own[l] = buckets_.coefficients + number * buckets_.D;
-            weight[l] = static_cast<double>(buckets_.weights[number]);
-            any = true;
-        }
-        if (!any) return;
-        store(value, polynomials(hashes_.p, buckets_.degree, own,
-                                 [&](std::size_t j) { return load<Reals>(v + j * BLOCK); }));
-        const bool first = buckets_.combine == Combine::first;
-        for (std::size_t l = 0; l < LANES; ++l) {
-            if (!(weight[l] > 0.0) || (first && total[r + l] > 0.0)) continue;
-            total[r + l] += weight[l];
-            values[r + l] += first ? value[l] : weight[l] * value[l];
         }
     }
 
@@ -181,6 +169,7 @@ class CompactValues {
     HashedRows rows_;
     Scratch<double> features_, value_;
     Scratch<Coefficient> zeros_;
+    BlockSums sums_;
     alignas(64) std::uint64_t keys_[TABLES * BLOCK];
 };
 

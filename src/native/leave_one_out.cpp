@@ -37,10 +37,11 @@ class Group {
     Group(const BucketRows& rows, double alpha, std::int64_t least, HeldSums buckets)
         : rows_(rows),
           shape_(rows.p, rows.degree, rows.targets),
+          products_(rows.p, 2 * rows.degree),
           least_(least),
           buckets_(buckets),
           solver_(shape_, rows.degree, alpha),
-          monomials_(shape_.monomials),
+          own_(shape_.sums()),
           phi_(shape_.D),
           values_(shape_.targets),
           nothing_(shape_.sums()) {
@@ -79,13 +80,6 @@ class Group {
                 prefetch(buckets_.sums, bucket(l, t) * n + k);
     }
 
-    template <class F>
-    SPARSACT_INLINE Reals lanes_of(F f) const {
-        double lane[LANES];
-        for (std::size_t l = 0; l < LANES; ++l) lane[l] = f(l);
-        return load<Reals>(lane);
-    }
-
     // The sums of each row's bucket in table t without the row, and its weight: 0 for a bucket that is empty.
     void take_away(std::size_t t) {
         const double* own[LANES];
@@ -102,27 +96,11 @@ class Group {
         };
         for_each_monomial<Reals>(shape_.p, rows_.degree, coordinate,
                                  [&](std::size_t a, Reals monomial) { phi_[a] = monomial; });
-        subtract(lanes_of([&](std::size_t l) { return rows_.weights[row_[l]]; }), coordinate);
+        contributions(
+            shape_, products_, lanes_of([&](std::size_t l) { return rows_.weights[row_[l]]; }),
+            [](std::size_t) { return Reals{}; }, coordinate, [&](std::size_t k) { return y(k); }, own_.data());
+        for (std::size_t k = shape_.p; k < shape_.sums(); ++k) solver_.sum(k) -= own_[k];
         weight_ = load<Reals>(counted) > 0.0 ? solver_.sum(shape_.monomial(0)) : Reals{};
-    }
-
-    template <class Coordinate>
-    void subtract(Reals weight, Coordinate coordinate) {
-        monomials_[0] = weight;
-        if (rows_.degree)
-            for (std::size_t j = 0; j < shape_.p; ++j) monomials_[1 + j] = weight * coordinate(j);
-        for_each_product(shape_.p, 2 * rows_.degree,
-                         [&](std::size_t j, std::size_t source, std::size_t first, std::size_t count) {
-                             const Reals v = coordinate(j);
-                             for (std::size_t k = 0; k < count; ++k)
-                                 monomials_[first + k] = v * monomials_[source + k];
-                         });
-        for (std::size_t k = 0; k < shape_.monomials; ++k) solver_.sum(shape_.monomial(k)) -= monomials_[k];
-        for (std::size_t a = 0; a < shape_.D; ++a)
-            for (std::size_t k = 0; k < shape_.targets; ++k)
-                solver_.sum(shape_.cross(a, k)) -= monomials_[a] * y(k);
-        for (std::size_t k = 0; k < shape_.targets; ++k)
-            solver_.sum(shape_.square(k)) -= (weight * y(k)) * y(k);
     }
 
     Reals y(std::size_t k) const {
@@ -141,10 +119,11 @@ class Group {
 
     const BucketRows& rows_;
     const Shape shape_;
+    const Products products_;
     const std::int64_t least_;
     const HeldSums buckets_;
     BucketSolver solver_;
-    Scratch<Reals> monomials_, phi_, values_;
+    Scratch<Reals> own_, phi_, values_;
     Scratch<double> nothing_;
     Reals weight_{}, total_{};
     std::size_t row_[LANES];

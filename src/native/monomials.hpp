@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "scratch.hpp"
 #include "vector.hpp"
 
 namespace sparsact::SPARSACT_ISA {
@@ -41,21 +42,66 @@ SPARSACT_INLINE void for_each_monomial(std::size_t p, int degree, Coordinate v, 
             for (std::size_t j = i; j < p; ++j) f(a++, v(i) * v(j));
 }
 
-// Calls f(j, source, first, count) for the monomials of degree k = 2, ..., `degree`: those at first, ...,
-// first + count - 1 are v_j times those at source, ..., of degree k - 1 and of coordinates from j on. Each is
-// a product of coordinates in ascending order.
-template <class F>
-SPARSACT_INLINE void for_each_product(std::size_t p, int degree, F f) {
-    std::size_t at = 1 + p;
-    for (int k = 2; k <= degree; ++k) {
-        const std::size_t end = at;
-        for (std::size_t j = 0; j < p; ++j) {
-            std::size_t count = 1;  // of degree k - 1 in p - j coordinates
-            for (int i = 1; i < k; ++i) count = count * (p - j + i - 1) / i;
-            f(j, end - count, at, count);
-            at += count;
+// Monomials of degree 2, ..., `degree`: those at first, ..., first + count - 1 are coordinate j times those at
+// source, ..., of a degree less and of coordinates from j on. Each is a product in ascending order.
+struct Product {
+    std::size_t j, source, first, count;
+};
+
+namespace {
+
+// How monomials are made from those of degree 1, which stand at 1, ..., p.
+class Products {
+  public:
+    Products(std::size_t p, int degree) : steps_(degree > 1 ? p * static_cast<std::size_t>(degree - 1) : 0) {
+        std::size_t at = 1 + p;
+        for (int k = 2; k <= degree; ++k) {
+            const std::size_t end = at;
+            for (std::size_t j = 0; j < p; ++j) {
+                std::size_t count = 1;  // of degree k - 1 in p - j coordinates
+                for (int i = 1; i < k; ++i) count = count * (p - j + i - 1) / i;
+                steps_[n_++] = {j, end - count, at, count};
+                at += count;
+            }
         }
     }
+
+    const Product* begin() const { return steps_.data(); }
+    const Product* end() const { return steps_.data() + n_; }
+
+  private:
+    Scratch<Product> steps_;
+    std::size_t n_ = 0;
+};
+
+// A vector of numbers, one for each lane.
+template <class F>
+SPARSACT_INLINE Vector<double> lanes_of(F f) {
+    double lane[lanes<double>];
+    for (std::size_t l = 0; l < static_cast<std::size_t>(lanes<double>); ++l) lane[l] = f(l);
+    return load<Vector<double>>(lane);
 }
+
+// What rows, one a lane, add to the sums of their buckets: z(j) and v(j) are coordinates, y(t) targets.
+template <class Z, class V, class Y>
+SPARSACT_INLINE void contributions(const Shape& shape, const Products& products, Vector<double> weight, Z z, V v,
+                                   Y y, Vector<double>* own) {
+    for (std::size_t j = 0; j < shape.p; ++j) own[j] = weight * z(j);
+    Vector<double>* monomials = own + shape.monomial(0);
+    monomials[0] = weight;
+    if (shape.D > 1)
+        for (std::size_t j = 0; j < shape.p; ++j) monomials[1 + j] = weight * v(j);
+    for (const auto [j, source, first, count] : products) {
+        const Vector<double> by = v(j);
+        for (std::size_t k = 0; k < count; ++k) monomials[first + k] = by * monomials[source + k];
+    }
+    for (std::size_t t = 0; t < shape.targets; ++t) {
+        const Vector<double> target = y(t);
+        for (std::size_t a = 0; a < shape.D; ++a) own[shape.cross(a, t)] = monomials[a] * target;
+        own[shape.square(t)] = (weight * target) * target;
+    }
+}
+
+}  // namespace
 
 }  // namespace sparsact::SPARSACT_ISA

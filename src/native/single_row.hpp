@@ -22,8 +22,7 @@ inline void row_times(const double* x, std::size_t n, const double* directions, 
 }
 
 class SingleRow {
-    static constexpr std::size_t AT_ONCE = 64;     // tables looked up together: memory answers meanwhile
-    static constexpr std::size_t MOST_LOCAL = 16;  // coordinates that need no memory of their own
+    static constexpr std::size_t AT_ONCE = 64;  // tables looked up together: memory answers meanwhile
 
   public:
     SingleRow(const Hashes& hashes, const double* x)
@@ -92,13 +91,16 @@ class SingleRow {
         }
         if (!known) return;
         for (std::size_t l = 0; l < LANES; ++l) own[l] = own[l] ? own[l] : known;
-        const std::size_t p = buckets.degree ? hashes_.p : 0;
-        Reals near[MOST_LOCAL];
-        Scratch<Reals> far(p > MOST_LOCAL ? p : 0);
-        Reals* local = p > MOST_LOCAL ? far.data() : near;
-        Coefficients<double> coordinates(v, p);
-        for (std::size_t j = 0; j < p; ++j) local[j] = coordinates.at(j);
-        store(values, polynomials(hashes_.p, buckets.degree, own, [&](std::size_t j) { return local[j]; }));
+        with_dimension(buckets.degree ? hashes_.p : 0, [&](auto constant) {
+            constexpr std::size_t P = decltype(constant)::value;
+            const std::size_t p = buckets.degree ? hashes_.p : 0;
+            Reals near[P ? P : 1];
+            Scratch<Reals> far(P ? 0 : p);
+            Reals* local = P ? near : far.data();
+            for (std::size_t j = 0; j < p; ++j)
+                local[j] = lanes_of([&](std::size_t l) { return v[l][j]; });
+            store(values, polynomials<P>(p, buckets.degree, own, local));
+        });
         for (std::size_t l = 0; l < tables; ++l)
             if (weight[l] > 0.0) value += weight[l] * values[l];
     }
