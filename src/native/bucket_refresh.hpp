@@ -27,7 +27,8 @@ class Refresher {
         for (std::size_t i = 0; i < count; ++i) {
             if (numbers[i] >= buckets_.n || state(numbers[i]).load(std::memory_order_acquire) == SOLVED)
                 continue;
-            if (!solver_) solver_ = std::make_unique<BucketSolver>(shape_, buckets_.degree, buckets_.unsolved.alpha);
+            if (!solver_)
+                solver_ = std::make_unique<BucketSolver>(shape_, buckets_.degree, buckets_.unsolved.alpha);
             std::uint8_t before = STALE;
             if (state(numbers[i]).compare_exchange_strong(before, TAKEN, std::memory_order_acquire)) {
                 mine[taken++] = numbers[i];

@@ -115,8 +115,8 @@ class BucketSolver {
     Reals& cross(std::size_t a, std::size_t t) { return sums_[shape_.cross(a, t)]; }
     Reals& slope(std::size_t a, std::size_t t) { return coefficients_[a * shape_.targets + t]; }
 
-    // Entry (a, b) of the lower factor stands where entry (b, a) of the Gram matrix stood, and on the diagonal
-    // the inverse of the factor's: 0 for a pivot that is left out.
+    // Entry (a, b) of the lower factor stands where entry (b, a) of the Gram matrix stood, and on the
+    // diagonal the inverse of the factor's: 0 for a pivot that is left out.
     //
     // Rounding moves a pivot by about epsilon / lambda of its diagonal entry, lambda the least eigenvalue of
     // the correlations before it: at least about the product of the pivots' shares, and at least the

@@ -39,8 +39,8 @@ struct Solved {
 };
 
 SPARSACT_DECLARE(
-    // sign 1 adds the rows, -1 takes them away: table by table, row by row; the sums of a bucket whose last row
-    // is taken away become 0. Returns by how many there are more buckets that hold rows.
+    // sign 1 adds the rows, -1 takes them away: table by table, row by row; the sums of a bucket whose last
+    // row is taken away become 0. Returns by how many there are more buckets that hold rows.
     std::int64_t accumulate(const BucketRows& rows, int sign, BucketSums buckets);
 
     // n_threads <= 0: as many as OpenMP would take.

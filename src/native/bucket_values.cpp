@@ -164,15 +164,47 @@ void bucket_values(const double* X, std::size_t m, const Hashes& hashes, const B
     });
 }
 
-double bucket_value(const double* x, const Hashes& hashes, const BucketPolynomials& buckets,
-                    const double* trend, Combine combine, double& total) {
-    const SingleRow row(hashes, x);
-    Refresher refresher(buckets, hashes.p);
-    const double value = row.value(
-        Search(buckets.slots), buckets, combine,
-        [&](std::uint64_t number) { prefetch_record(buckets, number); },
-        [&](const std::uint64_t* numbers, std::size_t count) { refresher.refresh(numbers, count); }, total);
-    return value + row.times(trend);
+namespace {
+
+class BucketRowTable : public RowTable {
+  public:
+    BucketRowTable(const Hashes& hashes, const BucketPolynomials& buckets, const double* trend,
+                   Combine combine)
+        : hashes_(hashes), buckets_(buckets), search_(buckets_.slots), trend_(trend), combine_(combine) {}
+
+    void hash(const double* x, RowSpace& row) const override { SingleRow::put(row, hashes_, x, search_); }
+
+    void look_up(RowSpace& row) const override {
+        SingleRow::in(row).look_up(search_, [&](std::uint64_t number) {
+            if (number < buckets_.n) prefetch_record(buckets_, number);
+        });
+    }
+
+    double value(RowSpace& space, double& behind) const override {
+        SingleRow& row = SingleRow::in(space);
+        Refresher refresher(buckets_, hashes_.p);
+        for (std::size_t t = 0; t < hashes_.tables; t += Refresher::MOST)
+            refresher.refresh(row.numbers() + t, std::min(Refresher::MOST, hashes_.tables - t));
+        const double value = row.value(buckets_, combine_, behind) + row.times(trend_);
+        row.~SingleRow();
+        return value;
+    }
+
+    std::size_t columns() const override { return hashes_.d; }
+
+  private:
+    const Hashes hashes_;
+    const BucketPolynomials buckets_;
+    const Search search_;
+    const double* trend_;
+    const Combine combine_;
+};
+
+}  // namespace
+
+std::unique_ptr<RowTable> bucket_row_table(const Hashes& hashes, const BucketPolynomials& buckets,
+                                           const double* trend, Combine combine) {
+    return std::make_unique<BucketRowTable>(hashes, buckets, trend, combine);
 }
 
 }  // namespace sparsact::SPARSACT_ISA
@@ -181,6 +213,7 @@ double bucket_value(const double* x, const Hashes& hashes, const BucketPolynomia
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -205,7 +238,7 @@ Combine combine_of(const std::string& name) {
 
 // All that bucket_values takes but the rows. It holds its arrays, and writes into those of buckets to be
 // solved.
-class BucketPredictor : public RowTable {
+class BucketPredictor {
   public:
     BucketPredictor(Numbers centre, Matrix local, Matrix directions, Numbers offsets, Keys seeds, bool grid,
                     bool signs, SlotWords slots, int degree, Records records, Matrix trend,
@@ -242,6 +275,7 @@ class BucketPredictor : public RowTable {
                     targets,
                     degree,
                     unsolved};
+        row_table_ = SPARSACT_DISPATCH(bucket_row_table, hashes_, buckets_, trend_values_, combine_);
     }
 
     void operator()(Matrix X, Values values, Totals total, int n_threads) const {
@@ -253,17 +287,14 @@ class BucketPredictor : public RowTable {
                           n_threads);
     }
 
-    double single(const double* x, double& behind) const override {
-        return SPARSACT_DISPATCH(bucket_value, x, hashes_, buckets_, trend_values_, combine_, behind);
-    }
-
-    std::size_t columns() const override { return hashes_.d; }
+    const RowTable* row_table() const { return row_table_.get(); }
 
   private:
     Hashes hashes_;
     BucketPolynomials buckets_;
     Combine combine_;
     const double* trend_values_;
+    std::unique_ptr<RowTable> row_table_;
     // They keep the memory alive.
     Numbers centre_, offsets_, unit_;
     Matrix local_, directions_, trend_, sums_;
@@ -274,9 +305,11 @@ class BucketPredictor : public RowTable {
     Counts counts_;
 };
 
-// One row at a time: the sum of a line, some tables and a level, a backup where the last of them is empty, and
-// limits.
+// One row at a time: the sum of a line, some tables and a level, a backup where the last of them is empty,
+// and limits.
 class RowPredictor {
+    static constexpr std::size_t AT_ONCE = 4;  // tables that take turns
+
   public:
     // With slopes (columns,) about a centre, the level and these come first; else the level comes last.
     RowPredictor(std::vector<const RowTable*> tables, const RowTable* backup, double level, double low,
@@ -317,14 +350,22 @@ class RowPredictor {
         const std::size_t n = slopes_.shape(0);
         for (std::size_t i = 0; i < n; ++i) value += (x[i] - centre_.data()[i]) * slopes_.data()[i];
         if (n) value = level_ + value;
-        for (std::size_t i = 0; i < tables_.size(); ++i) {
-            const double own = tables_[i]->single(x, behind);
-            value = i || n ? value + own : own;
+        RowSpace rows[AT_ONCE];
+        for (std::size_t first = 0; first < tables_.size(); first += AT_ONCE) {
+            const std::size_t here = std::min(AT_ONCE, tables_.size() - first);
+            for (std::size_t i = 0; i < here; ++i) tables_[first + i]->hash(x, rows[i]);
+            for (std::size_t i = 0; i < here; ++i) tables_[first + i]->look_up(rows[i]);
+            for (std::size_t i = 0; i < here; ++i) {
+                const double own = tables_[first + i]->value(rows[i], behind);
+                value = first + i || n ? value + own : own;
+            }
         }
         if (!n) value += level_;
         if (behind == 0.0) {
             if (!backup_) return false;
-            value += backup_->single(x, behind);
+            backup_->hash(x, rows[0]);
+            backup_->look_up(rows[0]);
+            value += backup_->value(rows[0], behind);
         }
         if (!std::isfinite(value)) return false;
         value = value < low_ ? low_ : value > high_ ? high_ : value;
@@ -354,13 +395,12 @@ SPARSACT_BINDINGS(module) {
              nb::arg("unit"), nb::arg("residual").noconvert(), nb::arg("least"), nb::arg("alpha"))
         .def("__call__", &BucketPredictor::operator(), nb::arg("X").noconvert(),
              nb::arg("values").noconvert(), nb::arg("total").noconvert(), nb::arg("n_threads"))
-        .def_prop_ro("row_table",
-                     [](const BucketPredictor& self) { return nb::capsule(static_cast<const RowTable*>(&self)); });
+        .def_prop_ro("row_table", [](const BucketPredictor& self) { return nb::capsule(self.row_table()); });
     nb::class_<RowPredictor>(module, "RowPredictor")
         .def(
             "__init__",
-            [](RowPredictor* self, nb::list tables, nb::object backup, double level, double low,
-               double high, Numbers centre, Numbers slopes) {
+            [](RowPredictor* self, nb::list tables, nb::object backup, double level, double low, double high,
+               Numbers centre, Numbers slopes) {
                 std::vector<const RowTable*> parts;
                 for (nb::handle table : tables) parts.push_back(row_table(table.attr("row_table")));
                 const RowTable* coarse = backup.is_none() ? nullptr : row_table(backup.attr("row_table"));

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "combine.hpp"
 #include "hashing.hpp"
@@ -45,8 +46,8 @@ SPARSACT_DECLARE(
     void bucket_values(const double* X, std::size_t m, const Hashes& hashes, const BucketPolynomials& buckets,
                        const double* trend, Combine combine, double* values, double* total, int n_threads);
 
-    // The same for a single row and one target: returns the value.
-    double bucket_value(const double* x, const Hashes& hashes, const BucketPolynomials& buckets,
-                        const double* trend, Combine combine, double& total);)
+    // The same for a single row and one target. What it is made from stays where it is.
+    std::unique_ptr<RowTable> bucket_row_table(const Hashes& hashes, const BucketPolynomials& buckets,
+                                               const double* trend, Combine combine);)
 
 }  // namespace sparsact

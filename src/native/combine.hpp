@@ -11,12 +11,20 @@ namespace sparsact {
 // Tables are averaged by weight, added up, or the first one answers whose bucket is not empty.
 enum class Combine { average, sum, first };
 
-// Hash tables as one row asks them; Python holds it as a capsule.
+// Where a table keeps a row between hashing it and evaluating its polynomials.
+struct alignas(64) RowSpace {
+    unsigned char bytes[8448];
+};
+
+// Hash tables as one row asks them, for one target; Python holds it as a capsule. Each step asks for memory
+// that the next one reads: several tables take it in turns.
 class RowTable {
   public:
     virtual ~RowTable() = default;
-    // The value of x (columns(),) for one target, and the weight behind it.
-    virtual double single(const double* x, double& behind) const = 0;
+    virtual void hash(const double* x, RowSpace& row) const = 0;  // x (columns(),)
+    virtual void look_up(RowSpace& row) const = 0;
+    // The value, and the weight behind it; the row is gone then.
+    virtual double value(RowSpace& row, double& behind) const = 0;
     virtual std::size_t columns() const = 0;
 };
 

@@ -1,5 +1,7 @@
 // Values at rows of tables whose buckets stand in the order of their keys: float32 or float64 coefficients,
 // added up in float64. The same bits on every instruction set and number of threads.
+#include <memory>
+
 #include "combine.hpp"
 #include "hashing.hpp"
 #include "sorted_keys.hpp"
@@ -34,10 +36,10 @@ SPARSACT_DECLARE(
     void compact_values(const double* X, std::size_t m, const Hashes& hashes, const CountedFloats& buckets,
                         double* values, double* total, int n_threads);
 
-    // The same for a single row and one target: returns the value.
-    double compact_value(const double* x, const Hashes& hashes, const Doubles& buckets, double& total);
-    double compact_value(const double* x, const Hashes& hashes, const Floats& buckets, double& total);
-    double compact_value(const double* x, const Hashes& hashes, const CountedFloats& buckets, double& total);)
+    // The same for a single row and one target. What it is made from stays where it is.
+    std::unique_ptr<RowTable> compact_row_table(const Hashes& hashes, const Doubles& buckets);
+    std::unique_ptr<RowTable> compact_row_table(const Hashes& hashes, const Floats& buckets);
+    std::unique_ptr<RowTable> compact_row_table(const Hashes& hashes, const CountedFloats& buckets);)
 
 }  // namespace sparsact
 
@@ -190,26 +192,46 @@ void fill_values(const double* X, std::size_t m, const Hashes& hashes, const Buc
 }
 
 template <class Buckets>
-double row_value(const double* x, const Hashes& hashes, const Buckets& buckets, double& total) {
-    const SingleRow row(hashes, x);
-    return row.value(
-        SortedSearch(buckets.keys), buckets, buckets.combine,
-        [&](std::uint64_t number) { prefetch_polynomial(buckets, number); },
-        [](const std::uint64_t*, std::size_t) {}, total);
-}
+class CompactRowTable : public RowTable {
+  public:
+    CompactRowTable(const Hashes& hashes, const Buckets& buckets)
+        : hashes_(hashes), buckets_(buckets), search_(buckets.keys) {}
+
+    void hash(const double* x, RowSpace& row) const override { SingleRow::put(row, hashes_, x, search_); }
+
+    void look_up(RowSpace& row) const override {
+        SingleRow::in(row).look_up(search_, [&](std::uint64_t number) {
+            if (number < buckets_.n) prefetch_polynomial(buckets_, number);
+        });
+    }
+
+    double value(RowSpace& space, double& behind) const override {
+        SingleRow& row = SingleRow::in(space);
+        const double value = row.value(buckets_, buckets_.combine, behind);
+        row.~SingleRow();
+        return value;
+    }
+
+    std::size_t columns() const override { return hashes_.d; }
+
+  private:
+    const Hashes hashes_;
+    const Buckets buckets_;
+    const SortedSearch search_;
+};
 
 }  // namespace
 
-double compact_value(const double* x, const Hashes& hashes, const Doubles& buckets, double& total) {
-    return row_value(x, hashes, buckets, total);
+std::unique_ptr<RowTable> compact_row_table(const Hashes& hashes, const Doubles& buckets) {
+    return std::make_unique<CompactRowTable<Doubles>>(hashes, buckets);
 }
 
-double compact_value(const double* x, const Hashes& hashes, const Floats& buckets, double& total) {
-    return row_value(x, hashes, buckets, total);
+std::unique_ptr<RowTable> compact_row_table(const Hashes& hashes, const Floats& buckets) {
+    return std::make_unique<CompactRowTable<Floats>>(hashes, buckets);
 }
 
-double compact_value(const double* x, const Hashes& hashes, const CountedFloats& buckets, double& total) {
-    return row_value(x, hashes, buckets, total);
+std::unique_ptr<RowTable> compact_row_table(const Hashes& hashes, const CountedFloats& buckets) {
+    return std::make_unique<CompactRowTable<CountedFloats>>(hashes, buckets);
 }
 
 void compact_values(const double* X, std::size_t m, const Hashes& hashes, const Doubles& buckets,
@@ -242,7 +264,7 @@ using Words = Array<const std::uint32_t, 1>;
 
 // All that compact_values takes but the rows; it holds the arrays.
 template <class Coefficient, class Weight>
-class CompactPredictor : public RowTable {
+class CompactPredictor {
   public:
     CompactPredictor(Numbers centre, Matrix local, Matrix directions, Numbers offsets, Keys seeds, bool grid,
                      bool signs, Words starts, Words tags, int degree,
@@ -261,7 +283,8 @@ class CompactPredictor : public RowTable {
           seeds_(seeds),
           words_{starts, tags},
           coefficients_(coefficients),
-          weights_(weights) {}
+          weights_(weights),
+          row_table_(SPARSACT_DISPATCH(compact_row_table, hashes_, buckets_)) {}
 
     void operator()(Matrix X, Array<double, 2> values, Array<double, 1> total, int n_threads) const {
         const double* rows = X.data();
@@ -271,11 +294,7 @@ class CompactPredictor : public RowTable {
         SPARSACT_DISPATCH(compact_values, rows, m, hashes_, buckets_, out, behind, n_threads);
     }
 
-    double single(const double* x, double& behind) const override {
-        return SPARSACT_DISPATCH(compact_value, x, hashes_, buckets_, behind);
-    }
-
-    std::size_t columns() const override { return hashes_.d; }
+    const RowTable* row_table() const { return row_table_.get(); }
 
   private:
     Hashes hashes_;
@@ -287,6 +306,7 @@ class CompactPredictor : public RowTable {
     Words words_[2];
     Array<const Coefficient, 3> coefficients_;
     Array<const Weight, 1> weights_;
+    std::unique_ptr<RowTable> row_table_;
 };
 
 // nanobind picks one by the types of coefficients and weights.
@@ -296,8 +316,7 @@ void bind_predictor(nb::module_& module, const char* name) {
     nb::class_<Predictor>(module, name)
         .def("__call__", &Predictor::operator(), nb::arg("X").noconvert(), nb::arg("values").noconvert(),
              nb::arg("total").noconvert(), nb::arg("n_threads"))
-        .def_prop_ro("row_table",
-                     [](const Predictor& self) { return nb::capsule(static_cast<const RowTable*>(&self)); });
+        .def_prop_ro("row_table", [](const Predictor& self) { return nb::capsule(self.row_table()); });
     module.def(
         "compact_predictor",
         [](Numbers centre, Matrix local, Matrix directions, Numbers offsets, Keys seeds, bool grid,

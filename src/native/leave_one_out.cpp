@@ -98,7 +98,8 @@ class Group {
                                  [&](std::size_t a, Reals monomial) { phi_[a] = monomial; });
         contributions(
             shape_, products_, lanes_of([&](std::size_t l) { return rows_.weights[row_[l]]; }),
-            [](std::size_t) { return Reals{}; }, coordinate, [&](std::size_t k) { return y(k); }, own_.data());
+            [](std::size_t) { return Reals{}; }, coordinate, [&](std::size_t k) { return y(k); },
+            own_.data());
         for (std::size_t k = shape_.p; k < shape_.sums(); ++k) solver_.sum(k) -= own_[k];
         weight_ = load<Reals>(counted) > 0.0 ? solver_.sum(shape_.monomial(0)) : Reals{};
     }

@@ -8,8 +8,8 @@
 
 namespace sparsact::SPARSACT_ISA {
 
-// A bucket's sums, in order: w z (p); w times each monomial of at most twice the degree, whose first D are the
-// features phi; w phi_a y_t; w y_t**2. Products of two features are such monomials, each kept once.
+// A bucket's sums, in order: w z (p); w times each monomial of at most twice the degree, whose first D are
+// the features phi; w phi_a y_t; w y_t**2. Products of two features are such monomials, each kept once.
 struct Shape {
     std::size_t p, D, targets, monomials;
 
@@ -42,8 +42,8 @@ SPARSACT_INLINE void for_each_monomial(std::size_t p, int degree, Coordinate v, 
             for (std::size_t j = i; j < p; ++j) f(a++, v(i) * v(j));
 }
 
-// Monomials of degree 2, ..., `degree`: those at first, ..., first + count - 1 are coordinate j times those at
-// source, ..., of a degree less and of coordinates from j on. Each is a product in ascending order.
+// Monomials of degree 2, ..., `degree`: those at first, ..., first + count - 1 are coordinate j times those
+// at source, ..., of a degree less and of coordinates from j on. Each is a product in ascending order.
 struct Product {
     std::size_t j, source, first, count;
 };
@@ -84,8 +84,8 @@ SPARSACT_INLINE Vector<double> lanes_of(F f) {
 
 // What rows, one a lane, add to the sums of their buckets: z(j) and v(j) are coordinates, y(t) targets.
 template <class Z, class V, class Y>
-SPARSACT_INLINE void contributions(const Shape& shape, const Products& products, Vector<double> weight, Z z, V v,
-                                   Y y, Vector<double>* own) {
+SPARSACT_INLINE void contributions(const Shape& shape, const Products& products, Vector<double> weight, Z z,
+                                   V v, Y y, Vector<double>* own) {
     for (std::size_t j = 0; j < shape.p; ++j) own[j] = weight * z(j);
     Vector<double>* monomials = own + shape.monomial(0);
     monomials[0] = weight;

@@ -22,7 +22,8 @@ SPARSACT_INLINE Reals widened(const float* from) {
 // Numbers k, ..., k + LANES - 1 of each bucket, as vectors of one number each; of n numbers, the last ones
 // where there are not so many. Returns which number comes first.
 template <class Number>
-SPARSACT_INLINE std::size_t columns(const Number* const* own, std::size_t n, std::size_t k, Reals (&block)[LANES]) {
+SPARSACT_INLINE std::size_t columns(const Number* const* own, std::size_t n, std::size_t k,
+                                    Reals (&block)[LANES]) {
     if (n >= LANES) {
         const std::size_t first = std::min(k, n - LANES);
         for (std::size_t l = 0; l < LANES; ++l) block[l] = widened(own[l] + first);
@@ -43,7 +44,8 @@ constexpr std::pair<std::size_t, std::size_t> factors(std::size_t a) {
 }
 
 template <std::size_t P, std::size_t a, class Number>
-SPARSACT_INLINE void add_monomial(const Number* const* own, const Reals* v, Reals (&block)[LANES], Reals& total) {
+SPARSACT_INLINE void add_monomial(const Number* const* own, const Reals* v, Reals (&block)[LANES],
+                                  Reals& total) {
     constexpr std::size_t D = 1 + P + P * (P + 1) / 2;
     if constexpr (a % LANES == 0) columns(own, D, a, block);
     constexpr std::size_t first = D < LANES ? 0 : std::min(a / LANES * LANES, D - LANES);
@@ -67,8 +69,7 @@ SPARSACT_INLINE Reals quadratics(const Number* const* own, const Reals* v, std::
 template <std::size_t P, class Number>
 SPARSACT_INLINE Reals polynomials(std::size_t p, int degree, const Number* const* own, const Reals* v) {
     if constexpr (P > 0)
-        if (degree == 2)
-            return quadratics<P>(own, v, std::make_index_sequence<1 + P + P * (P + 1) / 2>{});
+        if (degree == 2) return quadratics<P>(own, v, std::make_index_sequence<1 + P + P*(P + 1) / 2>{});
     Reals total{}, block[LANES] = {};
     std::size_t first = 0;
     for_each_monomial<Reals>(
@@ -84,15 +85,24 @@ SPARSACT_INLINE Reals polynomials(std::size_t p, int degree, const Number* const
 template <class F>
 SPARSACT_INLINE void with_dimension(std::size_t n, F f) {
     switch (n) {
-        case 1: return f(std::integral_constant<std::size_t, 1>{});
-        case 2: return f(std::integral_constant<std::size_t, 2>{});
-        case 3: return f(std::integral_constant<std::size_t, 3>{});
-        case 4: return f(std::integral_constant<std::size_t, 4>{});
-        case 5: return f(std::integral_constant<std::size_t, 5>{});
-        case 6: return f(std::integral_constant<std::size_t, 6>{});
-        case 7: return f(std::integral_constant<std::size_t, 7>{});
-        case 8: return f(std::integral_constant<std::size_t, 8>{});
-        default: return f(std::integral_constant<std::size_t, 0>{});
+        case 1:
+            return f(std::integral_constant<std::size_t, 1>{});
+        case 2:
+            return f(std::integral_constant<std::size_t, 2>{});
+        case 3:
+            return f(std::integral_constant<std::size_t, 3>{});
+        case 4:
+            return f(std::integral_constant<std::size_t, 4>{});
+        case 5:
+            return f(std::integral_constant<std::size_t, 5>{});
+        case 6:
+            return f(std::integral_constant<std::size_t, 6>{});
+        case 7:
+            return f(std::integral_constant<std::size_t, 7>{});
+        case 8:
+            return f(std::integral_constant<std::size_t, 8>{});
+        default:
+            return f(std::integral_constant<std::size_t, 0>{});
     }
 }
 
@@ -110,9 +120,9 @@ class BlockSums {
     double value(std::size_t r) const { return values_[r]; }
     double total(std::size_t r) const { return total_[r]; }
 
-    // Adds a table's polynomials at the rows: own(r) are the coefficients of row r, v the columns (p, BLOCK) of
-    // its features, and weight(r) is not positive where a bucket is empty. Where a table answers alone, one that
-    // comes later adds nothing.
+    // Adds a table's polynomials at the rows: own(r) are the coefficients of row r, v the columns (p, BLOCK)
+    // of its features, and weight(r) is not positive where a bucket is empty. Where a table answers alone,
+    // one that comes later adds nothing.
     template <class Own, class Weight>
     void add(std::size_t rows, const double* v, Own own, Weight weight) {
         with_dimension(p_, [&](auto constant) {
@@ -126,7 +136,8 @@ class BlockSums {
                 for (std::size_t l = 0; l < LANES; ++l) from[l] = own(r + l);
                 for (std::size_t j = 0; j < p_; ++j) local[j] = load<Reals>(v + j * BLOCK + r);
                 const Reals value = polynomials<P>(p_, degree_, from, local);
-                store(values_ + r, load<Reals>(values_ + r) + (open > 0.0 ? (alone_ ? value : open * value) : none));
+                store(values_ + r,
+                      load<Reals>(values_ + r) + (open > 0.0 ? (alone_ ? value : open * value) : none));
                 store(total_ + r, before + (open < 0.0 ? none : open));
             }
         });

@@ -3,6 +3,8 @@
 // its own copy.
 #pragma once
 
+#include <new>
+
 #include "combine.hpp"
 #include "hashed_rows.hpp"
 #include "polynomials.hpp"
@@ -22,8 +24,6 @@ inline void row_times(const double* x, std::size_t n, const double* directions, 
 }
 
 class SingleRow {
-    static constexpr std::size_t AT_ONCE = 64;  // tables looked up together: memory answers meanwhile
-
   public:
     SingleRow(const Hashes& hashes, const double* x)
         : hashes_(hashes),
@@ -43,25 +43,33 @@ class SingleRow {
     }
     SingleRow(const SingleRow&) = delete;
 
-    // What the tables say together, and the weight behind it. Numbers of buckets are met, then refreshed, before
-    // their polynomials are read.
-    template <class Search, class Buckets, class Meet, class Refresh>
-    double value(const Search& search, const Buckets& buckets, Combine combine, Meet meet, Refresh refresh,
-                 double& total) const {
-        std::uint64_t numbers[AT_ONCE];
+    // A row of its own in some space, the slots of its keys on their way; whoever is done with it destroys
+    // it.
+    template <class Search>
+    static void put(RowSpace& space, const Hashes& hashes, const double* x, const Search& search) {
+        static_assert(sizeof(SingleRow) <= sizeof(RowSpace) && alignof(SingleRow) <= alignof(RowSpace));
+        const auto* row = new (space.bytes) SingleRow(hashes, x);
+        for (std::size_t t = 0; t < hashes.tables; ++t) search.prefetch_home(row->keys_[t]);
+    }
+    static SingleRow& in(RowSpace& space) { return *std::launder(reinterpret_cast<SingleRow*>(space.bytes)); }
+
+    // Numbers of buckets take the place of keys; meet(number) is called with each.
+    template <class Search, class Meet>
+    void look_up(const Search& search, Meet meet) {
+        for (std::size_t t = 0; t < hashes_.tables; ++t) {
+            keys_[t] = search.number(keys_[t]);
+            meet(keys_[t]);
+        }
+    }
+    const std::uint64_t* numbers() const { return keys_; }
+
+    // What the tables say together, and the weight behind it.
+    template <class Buckets>
+    double value(const Buckets& buckets, Combine combine, double& total) const {
         double value = 0.0;
         total = 0.0;
-        for (std::size_t first = 0; first < hashes_.tables; first += AT_ONCE) {
-            const std::size_t tables = std::min(AT_ONCE, hashes_.tables - first);
-            for (std::size_t t = 0; t < tables; ++t) search.prefetch_home(keys_[first + t]);
-            for (std::size_t t = 0; t < tables; ++t) {
-                numbers[t] = search.number(keys_[first + t]);
-                if (numbers[t] < buckets.n) meet(numbers[t]);
-            }
-            refresh(numbers, tables);
-            for (std::size_t t = 0; t < tables; t += LANES)
-                add(buckets, combine, numbers + t, first + t, std::min(LANES, tables - t), value, total);
-        }
+        for (std::size_t t = 0; t < hashes_.tables; t += LANES)
+            add(buckets, combine, t, std::min(LANES, hashes_.tables - t), value, total);
         if (combine == Combine::average) value /= total > 0.0 ? total : 1.0;
         return value;
     }
@@ -76,8 +84,9 @@ class SingleRow {
   private:
     // The polynomials of some tables, one a lane.
     template <class Buckets>
-    void add(const Buckets& buckets, Combine combine, const std::uint64_t* numbers, std::size_t first,
-             std::size_t tables, double& value, double& total) const {
+    void add(const Buckets& buckets, Combine combine, std::size_t first, std::size_t tables, double& value,
+             double& total) const {
+        const std::uint64_t* numbers = keys_ + first;
         using Own = decltype(buckets.polynomial(0));
         Own own[LANES], known = nullptr;
         double weight[LANES], values[LANES];
@@ -97,8 +106,7 @@ class SingleRow {
             Reals near[P ? P : 1];
             Scratch<Reals> far(P ? 0 : p);
             Reals* local = P ? near : far.data();
-            for (std::size_t j = 0; j < p; ++j)
-                local[j] = lanes_of([&](std::size_t l) { return v[l][j]; });
+            for (std::size_t j = 0; j < p; ++j) local[j] = lanes_of([&](std::size_t l) { return v[l][j]; });
             store(values, polynomials<P>(p, buckets.degree, own, local));
         });
         for (std::size_t l = 0; l < tables; ++l)
@@ -107,7 +115,8 @@ class SingleRow {
 
     // Features (p,) of a table.
     const double* features(std::size_t table) const {
-        return hashes_.grid ? numbers_ + hashes_.d + hashes_.p + padded_ + table * hashes_.q : numbers_ + hashes_.d;
+        return hashes_.grid ? numbers_ + hashes_.d + hashes_.p + padded_ + table * hashes_.q
+                            : numbers_ + hashes_.d;
     }
 
     double* X() { return numbers_; }

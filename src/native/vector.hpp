@@ -114,7 +114,8 @@ SPARSACT_INLINE void transpose([[maybe_unused]] Vector<T> (&v)[lanes<T>]) {
 #ifdef SPARSACT_VECTORS
     if constexpr (half < lanes<T>) {
         for (int k = 0; k < lanes<T>; ++k)
-            if (!(k & half)) exchange<half, T>(v[k], v[k + half], std::make_integer_sequence<int, lanes<T>>{});
+            if (!(k & half))
+                exchange<half, T>(v[k], v[k + half], std::make_integer_sequence<int, lanes<T>>{});
         transpose<T, 2 * half>(v);
     }
 #endif

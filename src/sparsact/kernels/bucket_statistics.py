@@ -90,7 +90,7 @@ def _accumulate(
 
 
 def _contributions(Z: Array, V: Array, Y: Array, weights: Array, degree: int) -> Array:
-    own = {(): weights}
+    own: dict[tuple[int, ...], Array] = {(): weights}
     for each in monomials(V.shape[1], 2 * degree)[1:]:
         own[each] = V[:, each[0]] * own[each[1:]]
     phi, weighted = np.stack(list(own.values()), axis=1), weights[:, None]

@@ -178,7 +178,10 @@ class LayoutSearch:
         """Whether products of features and targets, in so many tables, still take seconds."""
         p = candidate.local.shape[1]
         D = n_features(p, candidate.degree)
-        return len(self.X) * n_tables * (p + (D + 1) * (D / 2 + self.Y.shape[1])) <= MOST_SUMMED and self.wish.family == "pca_grid"
+        return (
+            len(self.X) * n_tables * (p + (D + 1) * (D / 2 + self.Y.shape[1])) <= MOST_SUMMED
+            and self.wish.family == "pca_grid"
+        )
 
     def _candidates(self) -> Iterator[Candidate]:
         """Local coordinates to compare, with their names."""
