@@ -14,7 +14,7 @@ namespace {
 class Refresher {
   public:
     static constexpr std::size_t MOST = 256;        // numbers of buckets that a call takes
-    static constexpr std::size_t MOST_AHEAD = 128;  // sums asked for ahead; longer runs the processor sees
+    static constexpr std::size_t MOST_AHEAD = 256;  // sums asked for ahead; longer runs the processor sees
 
     explicit Refresher(const BucketPolynomials& buckets, std::size_t p)
         : buckets_(buckets), shape_(p, buckets.degree, buckets.targets) {}

@@ -150,10 +150,11 @@ class BucketSolver {
                 const Reals* mean = &gram(0, r);
                 for (std::size_t k = 0; k < width; ++k) entry[k] = own[k] - mean[k] * mean_[j];
                 if (r == j) entry[0] += alpha_;
+                const Reals* earlier = &gram(1, r);
                 for (std::size_t i = 1; i < j; ++i) {
-                    const Reals by = gram(i, j);
-                    const Reals* earlier = &gram(i, r);
+                    const Reals by = *(earlier - (r - j));
                     for (std::size_t k = 0; k < width; ++k) entry[k] -= earlier[k] * by;
+                    earlier += shape_.D - i - 1;  // from (i, r) to (i + 1, r)
                 }
                 for (std::size_t k = 0; k < width; ++k) own[k] = entry[k];
             }

@@ -77,6 +77,10 @@ class CompactTable:
             table.combine,
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the kernel, which points into memory; it is made again when needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "kernel"}
+
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
@@ -129,6 +133,10 @@ class CompactModel:
         parts = (*vars(self).values(), *({} if self.trees is None else self.trees.arrays()).values())
         own = (part for part in parts if isinstance(part, np.ndarray))
         return sum(part.nbytes for part in own) + sum(table.nbytes for table in tables)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """As :class:`CompactTable` has it."""
+        return {name: value for name, value in self.__dict__.items() if name != "row"}
 
     @cached_property
     def row(self) -> Any:

@@ -63,6 +63,10 @@ class CompactPredictor:
         """Value at one row, in microseconds, or None; None where that takes more."""
         return self.model.row if self._single and self._inputs.is_plain else None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what points into memory."""
+        return {name: value for name, value in self.__dict__.items() if name != "_row"}
+
     @property
     def n_features_in_(self) -> int:
         """Columns of a row."""
