@@ -14,7 +14,7 @@ namespace {
 class Refresher {
   public:
     static constexpr std::size_t MOST = 256;        // numbers of buckets that a call takes
-    static constexpr std::size_t MOST_AHEAD = 128;  // sums asked for ahead; longer runs the processor sees
+    static constexpr std::size_t MOST_AHEAD = 256;  // sums asked for ahead; longer runs the processor sees
 
     explicit Refresher(const BucketPolynomials& buckets, std::size_t p)
         : buckets_(buckets), shape_(p, buckets.degree, buckets.targets) {}
@@ -27,7 +27,8 @@ class Refresher {
         for (std::size_t i = 0; i < count; ++i) {
             if (numbers[i] >= buckets_.n || state(numbers[i]).load(std::memory_order_acquire) == SOLVED)
                 continue;
-            if (!solver_) solver_ = std::make_unique<BucketSolver>(shape_, buckets_.unsolved.alpha);
+            if (!solver_)
+                solver_ = std::make_unique<BucketSolver>(shape_, buckets_.degree, buckets_.unsolved.alpha);
             std::uint8_t before = STALE;
             if (state(numbers[i]).compare_exchange_strong(before, TAKEN, std::memory_order_acquire)) {
                 mine[taken++] = numbers[i];
@@ -64,9 +65,10 @@ class Refresher {
     void solve(const std::uint64_t* numbers, std::size_t count) {
         const Unsolved& given = buckets_.unsolved;
         const std::size_t size = buckets_.size(), targets = buckets_.targets;
-        solver_->read(given.sums, [&](std::size_t l) {
-            return static_cast<std::size_t>(numbers[std::min(l, count - 1)]);
-        });
+        const double* from[LANES];
+        for (std::size_t l = 0; l < LANES; ++l)
+            from[l] = given.sums + numbers[std::min(l, count - 1)] * shape_.sums();
+        solver_->read(from);
         solver_->solve();
         double lane[LANES];
         for (std::size_t k = 0; k < size; ++k) {
@@ -79,7 +81,7 @@ class Refresher {
         }
         for (std::size_t l = 0; l < count; ++l) {
             const std::uint64_t number = numbers[l];
-            const double weight = given.sums[number * shape_.sums() + shape_.gram(0, 0)];
+            const double weight = given.sums[number * shape_.sums() + shape_.monomial(0)];
             record(number)[size] = given.counts[number] >= given.least ? weight : 0.0;
             state(number).store(SOLVED, std::memory_order_release);
         }

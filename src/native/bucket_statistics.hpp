@@ -33,20 +33,15 @@ struct BucketSums {
     std::size_t n;
 };
 
-// What buckets held before each visit, table by table, row by row; null: not asked for.
-struct Before {
-    std::int64_t* counts;  // (tables * m,)
-    double* sums;          // (tables * m, n_sums)
-};
-
 struct Solved {
     double* coefficients;  // (n, D, targets)
     double* residual;      // (n, targets)
 };
 
 SPARSACT_DECLARE(
-    // sign 1 adds the rows, -1 takes them away: table by table, row by row.
-    void accumulate(const BucketRows& rows, int sign, BucketSums buckets, Before before);
+    // sign 1 adds the rows, -1 takes them away: table by table, row by row; the sums of a bucket whose last
+    // row is taken away become 0. Returns by how many there are more buckets that hold rows.
+    std::int64_t accumulate(const BucketRows& rows, int sign, BucketSums buckets);
 
     // n_threads <= 0: as many as OpenMP would take.
     void solve(const double* sums, std::size_t n, std::size_t p, int degree, std::size_t targets,

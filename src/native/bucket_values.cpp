@@ -46,17 +46,6 @@ SPARSACT_INLINE void add_polynomial(const BucketPolynomials& buckets, std::size_
     for (std::size_t k = 0; k < targets; ++k) values[k] += weight * value[k];
 }
 
-// The share of a bucket in the values of a row, to whose total weight it is added; 0: none.
-SPARSACT_INLINE double share(Combine combine, double weight, double& total) {
-    if (combine == Combine::first) {
-        if (total > 0.0 || !(weight > 0.0)) return 0.0;
-        total = weight;
-        return 1.0;
-    }
-    total += weight < 0.0 ? 0.0 : weight;
-    return weight > 0.0 ? weight : 0.0;
-}
-
 // Values at a block of rows, a few tables at a time.
 class Averages {
   public:
@@ -70,8 +59,9 @@ class Averages {
           features_(hashes.grid ? std::min(TABLES, hashes.tables) * hashes.p * BLOCK : 0),
           value_(buckets.targets),
           line_(buckets.targets * BLOCK),
-          zeros_(buckets.D) {
-        std::fill_n(zeros_.data(), buckets.D, 0.0);
+          zeros_(buckets.stride()),
+          sums_(hashes.p, buckets.degree, combine == Combine::first) {
+        std::fill_n(zeros_.data(), buckets.stride(), 0.0);
     }
 
     void fill(const double* X, std::size_t rows, const double* trend, double* values, double* total) {
@@ -79,6 +69,7 @@ class Averages {
         rows_.read(X, rows);
         std::fill_n(values, rows * targets, 0.0);
         std::fill_n(total, rows, 0.0);
+        sums_.clear();
         for (std::size_t first = 0; first < hashes_.tables; first += TABLES) {
             const std::size_t tables = std::min(TABLES, hashes_.tables - first);
             hash(first, tables, rows);
@@ -86,6 +77,10 @@ class Averages {
             add(tables, rows, values, total);
         }
         rows_.times(trend, targets, line_.data());
+        for (std::size_t r = 0; targets == 1 && r < rows; ++r) {
+            values[r] = sums_.value(r);
+            total[r] = sums_.total(r);
+        }
         for (std::size_t r = 0; r < rows; ++r)
             for (std::size_t k = 0; k < targets; ++k) {
                 double& value = values[r * targets + k];
@@ -121,7 +116,11 @@ class Averages {
         for (std::size_t t = 0; t < tables; ++t) {
             const double* v = hashes_.grid ? features(t) : rows_.Z();
             if (buckets_.targets == 1) {
-                for (std::size_t r = 0; r < rows; r += LANES) add_lanes(t, r, v + r, values, total);
+                const std::uint64_t* numbers = keys_ + t * BLOCK;
+                const auto own = [&](std::size_t r) {
+                    return numbers[r] < buckets_.n ? buckets_.polynomial(numbers[r]) : zeros_.data();
+                };
+                sums_.add(rows, v, own, [&](std::size_t r) { return own(r)[buckets_.size()]; });
                 continue;
             }
             for (std::size_t r = 0; r < rows; ++r) {
@@ -137,25 +136,6 @@ class Averages {
         }
     }
 
-    // Of one target, rows r, ..., r + LANES - 1 at once. Those past the last one are nowhere.
-    SPARSACT_INLINE void add_lanes(std::size_t t, std::size_t r, const double* v, double* values,
-                                   double* total) {
-        const double* own[LANES];
-        double weight[LANES], value[LANES];
-        bool any = false;
-        for (std::size_t l = 0; l < LANES; ++l) {
-            const std::uint64_t number = keys_[t * BLOCK + r + l];
-            const bool known = number < buckets_.n;
-            own[l] = known ? buckets_.records + number * buckets_.stride() : zeros_.data();
-            weight[l] = known ? share(combine_, own[l][buckets_.size()], total[r + l]) : 0.0;
-            any |= weight[l] > 0.0;
-        }
-        if (!any) return;
-        store(value, polynomials(hashes_.p, buckets_.degree, own, v));
-        for (std::size_t l = 0; l < LANES; ++l)
-            if (weight[l] > 0.0) values[r + l] += weight[l] * value[l];
-    }
-
     const Hashes hashes_;
     const BucketPolynomials buckets_;
     const Combine combine_;
@@ -163,6 +143,7 @@ class Averages {
     Refresher refresher_;
     HashedRows rows_;
     Scratch<double> features_, value_, line_, zeros_;
+    BlockSums sums_;
     alignas(64) std::uint64_t keys_[TABLES * BLOCK];
 };
 
@@ -183,42 +164,47 @@ void bucket_values(const double* X, std::size_t m, const Hashes& hashes, const B
     });
 }
 
-double bucket_value(const double* x, const Hashes& hashes, const BucketPolynomials& buckets,
-                    const double* trend, Combine combine, double* values) {
-    const SingleRow row(hashes, x);
-    const Search search(buckets.slots);
-    Refresher refresher(buckets, hashes.p);
-    Scratch<double> value(2 * buckets.targets);
-    double* line = value.data() + buckets.targets;
-    std::uint64_t numbers[Refresher::MOST];
-    double total = 0.0;
-    std::fill_n(values, buckets.targets, 0.0);
-    for (std::size_t first = 0; first < hashes.tables; first += Refresher::MOST) {
-        const std::size_t tables = std::min(Refresher::MOST, hashes.tables - first);
-        const std::uint64_t* keys = row.keys() + first;
-        for (std::size_t t = 0; t < tables; ++t) search.prefetch_home(keys[t]);
-        for (std::size_t t = 0; t < tables; ++t) {
-            numbers[t] = search.number(keys[t]);
-            if (numbers[t] < buckets.n) prefetch_record(buckets, numbers[t]);
-        }
-        refresher.refresh(numbers, tables);
-        for (std::size_t t = 0; t < tables; ++t) {
-            if (numbers[t] >= buckets.n) continue;
-            const double* own = buckets.records + numbers[t] * buckets.stride();
-            const double* v = row.features(first + t);
-            const double weight = share(combine, own[buckets.size()], total);
-            if (weight > 0.0)
-                add_polynomial(
-                    buckets, hashes.p, own, weight, [&](std::size_t j) { return v[j]; }, value.data(),
-                    values);
-        }
+namespace {
+
+class BucketRowTable : public RowTable {
+  public:
+    BucketRowTable(const Hashes& hashes, const BucketPolynomials& buckets, const double* trend,
+                   Combine combine)
+        : hashes_(hashes), buckets_(buckets), search_(buckets_.slots), trend_(trend), combine_(combine) {}
+
+    void hash(const double* x, RowSpace& row) const override { SingleRow::put(row, hashes_, x, search_); }
+
+    void look_up(RowSpace& row) const override {
+        SingleRow::in(row).look_up(search_, [&](std::uint64_t number) {
+            if (number < buckets_.n) prefetch_record(buckets_, number);
+        });
     }
-    row.times(trend, buckets.targets, line);
-    for (std::size_t k = 0; k < buckets.targets; ++k) {
-        if (combine == Combine::average) values[k] /= total > 0.0 ? total : 1.0;
-        values[k] += line[k];
+
+    double value(RowSpace& space, double& behind) const override {
+        SingleRow& row = SingleRow::in(space);
+        Refresher refresher(buckets_, hashes_.p);
+        for (std::size_t t = 0; t < hashes_.tables; t += Refresher::MOST)
+            refresher.refresh(row.numbers() + t, std::min(Refresher::MOST, hashes_.tables - t));
+        const double value = row.value(buckets_, combine_, behind) + row.times(trend_);
+        row.~SingleRow();
+        return value;
     }
-    return total;
+
+    std::size_t columns() const override { return hashes_.d; }
+
+  private:
+    const Hashes hashes_;
+    const BucketPolynomials buckets_;
+    const Search search_;
+    const double* trend_;
+    const Combine combine_;
+};
+
+}  // namespace
+
+std::unique_ptr<RowTable> bucket_row_table(const Hashes& hashes, const BucketPolynomials& buckets,
+                                           const double* trend, Combine combine) {
+    return std::make_unique<BucketRowTable>(hashes, buckets, trend, combine);
 }
 
 }  // namespace sparsact::SPARSACT_ISA
@@ -227,6 +213,7 @@ double bucket_value(const double* x, const Hashes& hashes, const BucketPolynomia
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -288,6 +275,7 @@ class BucketPredictor {
                     targets,
                     degree,
                     unsolved};
+        row_table_ = SPARSACT_DISPATCH(bucket_row_table, hashes_, buckets_, trend_values_, combine_);
     }
 
     void operator()(Matrix X, Values values, Totals total, int n_threads) const {
@@ -299,21 +287,14 @@ class BucketPredictor {
                           n_threads);
     }
 
-    // Value of a row with one target, and the weight behind it.
-    double single(const double* x, double& behind) const {
-        double value;
-        behind = SPARSACT_DISPATCH(bucket_value, x, hashes_, buckets_, trend_values_, combine_, &value);
-        return value;
-    }
-
-    std::size_t columns() const { return hashes_.d; }
-    std::size_t targets() const { return buckets_.targets; }
+    const RowTable* row_table() const { return row_table_.get(); }
 
   private:
     Hashes hashes_;
     BucketPolynomials buckets_;
     Combine combine_;
     const double* trend_values_;
+    std::unique_ptr<RowTable> row_table_;
     // They keep the memory alive.
     Numbers centre_, offsets_, unit_;
     Matrix local_, directions_, trend_, sums_;
@@ -324,13 +305,22 @@ class BucketPredictor {
     Counts counts_;
 };
 
-// One row at a time: the sum of some tables and a level, a backup where the last of them is empty, and
-// limits.
+// One row at a time: the sum of a line, some tables and a level, a backup where the last of them is empty,
+// and limits.
 class RowPredictor {
+    static constexpr std::size_t AT_ONCE = 4;  // tables that take turns
+
   public:
-    RowPredictor(std::vector<const BucketPredictor*> tables, const BucketPredictor* backup, double level,
-                 double low, double high)
-        : tables_(std::move(tables)), backup_(backup), level_(level), low_(low), high_(high) {}
+    // With slopes (columns,) about a centre, the level and these come first; else the level comes last.
+    RowPredictor(std::vector<const RowTable*> tables, const RowTable* backup, double level, double low,
+                 double high, Numbers centre, Numbers slopes)
+        : tables_(std::move(tables)),
+          backup_(backup),
+          level_(level),
+          low_(low),
+          high_(high),
+          centre_(centre),
+          slopes_(slopes) {}
 
     // None for what is no row of the right numbers, has no finite value, or falls into empty buckets without
     // a backup.
@@ -357,24 +347,40 @@ class RowPredictor {
 
     bool evaluate(const double* x, double& value) const {
         double behind = 0.0;
-        for (std::size_t i = 0; i < tables_.size(); ++i) {
-            const double own = tables_[i]->single(x, behind);
-            value = i ? value + own : own;
+        const std::size_t n = slopes_.shape(0);
+        for (std::size_t i = 0; i < n; ++i) value += (x[i] - centre_.data()[i]) * slopes_.data()[i];
+        if (n) value = level_ + value;
+        RowSpace rows[AT_ONCE];
+        for (std::size_t first = 0; first < tables_.size(); first += AT_ONCE) {
+            const std::size_t here = std::min(AT_ONCE, tables_.size() - first);
+            for (std::size_t i = 0; i < here; ++i) tables_[first + i]->hash(x, rows[i]);
+            for (std::size_t i = 0; i < here; ++i) tables_[first + i]->look_up(rows[i]);
+            for (std::size_t i = 0; i < here; ++i) {
+                const double own = tables_[first + i]->value(rows[i], behind);
+                value = first + i || n ? value + own : own;
+            }
         }
-        value += level_;
+        if (!n) value += level_;
         if (behind == 0.0) {
             if (!backup_) return false;
-            value += backup_->single(x, behind);
+            backup_->hash(x, rows[0]);
+            backup_->look_up(rows[0]);
+            value += backup_->value(rows[0], behind);
         }
         if (!std::isfinite(value)) return false;
         value = value < low_ ? low_ : value > high_ ? high_ : value;
         return true;
     }
 
-    std::vector<const BucketPredictor*> tables_;
-    const BucketPredictor* backup_;
+    std::vector<const RowTable*> tables_;
+    const RowTable* backup_;
     double level_, low_, high_;
+    Numbers centre_, slopes_;
 };
+
+const RowTable* row_table(nb::handle capsule) {
+    return static_cast<const RowTable*>(nb::cast<nb::capsule>(capsule).data());
+}
 
 }  // namespace
 
@@ -388,19 +394,20 @@ SPARSACT_BINDINGS(module) {
              nb::arg("stale").noconvert(), nb::arg("counts").noconvert(), nb::arg("sums").noconvert(),
              nb::arg("unit"), nb::arg("residual").noconvert(), nb::arg("least"), nb::arg("alpha"))
         .def("__call__", &BucketPredictor::operator(), nb::arg("X").noconvert(),
-             nb::arg("values").noconvert(), nb::arg("total").noconvert(), nb::arg("n_threads"));
+             nb::arg("values").noconvert(), nb::arg("total").noconvert(), nb::arg("n_threads"))
+        .def_prop_ro("row_table", [](const BucketPredictor& self) { return nb::capsule(self.row_table()); });
     nb::class_<RowPredictor>(module, "RowPredictor")
         .def(
             "__init__",
-            [](RowPredictor* self, nb::list tables, nb::object backup, double level, double low,
-               double high) {
-                std::vector<const BucketPredictor*> parts;
-                for (nb::handle table : tables) parts.push_back(nb::cast<const BucketPredictor*>(table));
-                const auto* coarse = backup.is_none() ? nullptr : nb::cast<const BucketPredictor*>(backup);
-                new (self) RowPredictor(std::move(parts), coarse, level, low, high);
+            [](RowPredictor* self, nb::list tables, nb::object backup, double level, double low, double high,
+               Numbers centre, Numbers slopes) {
+                std::vector<const RowTable*> parts;
+                for (nb::handle table : tables) parts.push_back(row_table(table.attr("row_table")));
+                const RowTable* coarse = backup.is_none() ? nullptr : row_table(backup.attr("row_table"));
+                new (self) RowPredictor(std::move(parts), coarse, level, low, high, centre, slopes);
             },
             nb::arg("tables"), nb::arg("backup").none(), nb::arg("level"), nb::arg("low"), nb::arg("high"),
-            nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+            nb::arg("centre"), nb::arg("slopes"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
         .def("__call__", &RowPredictor::operator(), nb::arg("x"));
 }
 

@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
+#include "combine.hpp"
 #include "hashing.hpp"
 #include "slots.hpp"
 
@@ -34,10 +36,9 @@ struct BucketPolynomials {
 
     std::size_t size() const { return D * targets; }
     std::size_t stride() const { return size() + 1; }
+    const double* polynomial(std::size_t number) const { return records + number * stride(); }
+    double weight(std::size_t number) const { return polynomial(number)[size()]; }
 };
-
-// Tables are added up, averaged by weight, or the first one answers whose bucket is not empty.
-enum class Combine { sum, average, first };
 
 SPARSACT_DECLARE(
     // values (m, targets) of X (m, d): the rows times trend (d, targets), and what the tables say together;
@@ -45,8 +46,8 @@ SPARSACT_DECLARE(
     void bucket_values(const double* X, std::size_t m, const Hashes& hashes, const BucketPolynomials& buckets,
                        const double* trend, Combine combine, double* values, double* total, int n_threads);
 
-    // The same for a single row: values (targets,); returns the weight.
-    double bucket_value(const double* x, const Hashes& hashes, const BucketPolynomials& buckets,
-                        const double* trend, Combine combine, double* values);)
+    // The same for a single row and one target. What it is made from stays where it is.
+    std::unique_ptr<RowTable> bucket_row_table(const Hashes& hashes, const BucketPolynomials& buckets,
+                                               const double* trend, Combine combine);)
 
 }  // namespace sparsact

@@ -1,11 +1,12 @@
 // Values at rows of tables whose buckets stand in the order of their keys: float32 or float64 coefficients,
 // added up in float64. The same bits on every instruction set and number of threads.
+#include <memory>
+
+#include "combine.hpp"
 #include "hashing.hpp"
 #include "sorted_keys.hpp"
 
 namespace sparsact {
-
-enum class Combine { average, sum, first };
 
 // The polynomials of n buckets; one of weight 0 is empty.
 template <class Coefficient, class Weight>
@@ -16,6 +17,9 @@ struct CompactBuckets {
     std::size_t n, D, targets;
     int degree;
     Combine combine;
+
+    const Coefficient* polynomial(std::size_t number) const { return coefficients + number * D * targets; }
+    double weight(std::size_t number) const { return static_cast<double>(weights[number]); }
 };
 
 using Doubles = CompactBuckets<double, double>;
@@ -30,7 +34,12 @@ SPARSACT_DECLARE(
     void compact_values(const double* X, std::size_t m, const Hashes& hashes, const Floats& buckets,
                         double* values, double* total, int n_threads);
     void compact_values(const double* X, std::size_t m, const Hashes& hashes, const CountedFloats& buckets,
-                        double* values, double* total, int n_threads);)
+                        double* values, double* total, int n_threads);
+
+    // The same for a single row and one target. What it is made from stays where it is.
+    std::unique_ptr<RowTable> compact_row_table(const Hashes& hashes, const Doubles& buckets);
+    std::unique_ptr<RowTable> compact_row_table(const Hashes& hashes, const Floats& buckets);
+    std::unique_ptr<RowTable> compact_row_table(const Hashes& hashes, const CountedFloats& buckets);)
 
 }  // namespace sparsact
 
@@ -42,6 +51,7 @@ SPARSACT_DECLARE(
 #include "hashed_rows.hpp"
 #include "monomials.hpp"
 #include "polynomials.hpp"
+#include "single_row.hpp"
 #include "threads.hpp"
 
 namespace sparsact::SPARSACT_ISA {
@@ -53,9 +63,18 @@ constexpr std::size_t TABLES = 8;  // looked up together for a block of rows: me
 constexpr std::size_t MOST_LINES = 8;  // of coefficients, asked for ahead
 
 template <class Buckets>
+SPARSACT_INLINE void prefetch_polynomial(const Buckets& buckets, std::size_t number) {
+    constexpr std::size_t A_LINE = 64 / sizeof(*buckets.coefficients);
+    prefetch(buckets.weights, number);
+    const std::size_t size = buckets.D * buckets.targets;
+    for (std::size_t k = 0; k < std::min(size, MOST_LINES * A_LINE); k += A_LINE)
+        prefetch(buckets.polynomial(number), k);
+    prefetch(buckets.polynomial(number), size - 1);
+}
+
+template <class Buckets>
 class CompactValues {
     using Coefficient = std::remove_cv_t<std::remove_pointer_t<decltype(Buckets::coefficients)>>;
-    static constexpr std::size_t A_LINE = 64 / sizeof(Coefficient);
 
   public:
     CompactValues(const Hashes& hashes, const Buckets& buckets)
@@ -65,7 +84,8 @@ class CompactValues {
           rows_(hashes),
           features_(hashes.grid ? std::min(TABLES, hashes.tables) * hashes.p * BLOCK : 0),
           value_(buckets.targets),
-          zeros_(buckets.D) {
+          zeros_(buckets.D),
+          sums_(hashes.p, buckets.degree, buckets.combine == Combine::first) {
         std::fill_n(zeros_.data(), buckets.D, Coefficient{});
     }
 
@@ -74,10 +94,15 @@ class CompactValues {
         rows_.read(X, rows);
         std::fill_n(values, rows * targets, 0.0);
         std::fill_n(total, rows, 0.0);
+        sums_.clear();
         for (std::size_t first = 0; first < hashes_.tables; first += TABLES) {
             const std::size_t tables = std::min(TABLES, hashes_.tables - first);
             look_up(first, tables, rows);
             for (std::size_t t = 0; t < tables; ++t) add(t, rows, values, total);
+        }
+        for (std::size_t r = 0; targets == 1 && r < rows; ++r) {
+            values[r] = sums_.value(r);
+            total[r] = sums_.total(r);
         }
         if (buckets_.combine != Combine::average) return;
         for (std::size_t r = 0; r < rows; ++r)
@@ -94,23 +119,27 @@ class CompactValues {
             rows_.hash(first + t, keys_ + t * BLOCK, hashes_.grid ? features(t) : nullptr);
             for (std::size_t r = 0; r < rows; ++r) search_.prefetch_home(keys_[t * BLOCK + r]);
         }
-        for (std::size_t t = 0; t < tables; ++t)
+        for (std::size_t t = 0; t < tables; ++t) {
             for (std::size_t r = 0; r < rows; ++r) {
                 const std::uint64_t number = search_.number(keys_[t * BLOCK + r]);
                 keys_[t * BLOCK + r] = number;
-                if (number >= buckets_.n) continue;
-                prefetch(buckets_.weights, number);
-                const std::size_t size = buckets_.D * buckets_.targets, start = number * size;
-                for (std::size_t k = 0; k < std::min(size, MOST_LINES * A_LINE); k += A_LINE)
-                    prefetch(buckets_.coefficients, start + k);
+                if (number < buckets_.n) prefetch_polynomial(buckets_, number);
             }
+            std::fill(keys_ + t * BLOCK + rows, keys_ + (t + 1) * BLOCK, NOWHERE);
+        }
     }
 
     void add(std::size_t t, std::size_t rows, double* values, double* total) {
         const double* v = hashes_.grid ? features(t) : rows_.Z();
         const bool first = buckets_.combine == Combine::first;
         if (buckets_.targets == 1) {
-            for (std::size_t r = 0; r < rows; r += LANES) add_lanes(t, r, v + r, values, total);
+            const std::uint64_t* numbers = keys_ + t * BLOCK;
+            sums_.add(
+                rows, v,
+                [&](std::size_t r) {
+                    return numbers[r] < buckets_.n ? buckets_.polynomial(numbers[r]) : zeros_.data();
+                },
+                [&](std::size_t r) { return numbers[r] < buckets_.n ? buckets_.weight(numbers[r]) : 0.0; });
             return;
         }
         for (std::size_t r = 0; r < rows; ++r) {
@@ -120,31 +149,6 @@ class CompactValues {
             if (!(weight > 0.0)) continue;
             total[r] += weight;
             add_bucket(number, first ? 1.0 : weight, v + r, values + r * buckets_.targets);
-        }
-    }
-
-    // Of one target, rows r, ..., r + LANES - 1 at once. Those past the last one are nowhere.
-    SPARSACT_INLINE void add_lanes(std::size_t t, std::size_t r, const double* v, double* values,
-                                   double* total) {
-        const Coefficient* own[LANES];
-        double weight[LANES], value[LANES];
-        bool any = false;
-        for (std::size_t l = 0; l < LANES; ++l) {
-            const std::uint64_t number = keys_[t * BLOCK + r + l];
-            own[l] = zeros_.data();
-            weight[l] = 0.0;
-            if (number >= buckets_.n) continue;
-            own[l] = buckets_.coefficients + number * buckets_.D;
-            weight[l] = static_cast<double>(buckets_.weights[number]);
-            any = true;
-        }
-        if (!any) return;
-        store(value, polynomials(hashes_.p, buckets_.degree, own, v));
-        const bool first = buckets_.combine == Combine::first;
-        for (std::size_t l = 0; l < LANES; ++l) {
-            if (!(weight[l] > 0.0) || (first && total[r + l] > 0.0)) continue;
-            total[r + l] += weight[l];
-            values[r + l] += first ? value[l] : weight[l] * value[l];
         }
     }
 
@@ -167,6 +171,7 @@ class CompactValues {
     HashedRows rows_;
     Scratch<double> features_, value_;
     Scratch<Coefficient> zeros_;
+    BlockSums sums_;
     alignas(64) std::uint64_t keys_[TABLES * BLOCK];
 };
 
@@ -186,7 +191,48 @@ void fill_values(const double* X, std::size_t m, const Hashes& hashes, const Buc
     });
 }
 
+template <class Buckets>
+class CompactRowTable : public RowTable {
+  public:
+    CompactRowTable(const Hashes& hashes, const Buckets& buckets)
+        : hashes_(hashes), buckets_(buckets), search_(buckets.keys) {}
+
+    void hash(const double* x, RowSpace& row) const override { SingleRow::put(row, hashes_, x, search_); }
+
+    void look_up(RowSpace& row) const override {
+        SingleRow::in(row).look_up(search_, [&](std::uint64_t number) {
+            if (number < buckets_.n) prefetch_polynomial(buckets_, number);
+        });
+    }
+
+    double value(RowSpace& space, double& behind) const override {
+        SingleRow& row = SingleRow::in(space);
+        const double value = row.value(buckets_, buckets_.combine, behind);
+        row.~SingleRow();
+        return value;
+    }
+
+    std::size_t columns() const override { return hashes_.d; }
+
+  private:
+    const Hashes hashes_;
+    const Buckets buckets_;
+    const SortedSearch search_;
+};
+
 }  // namespace
+
+std::unique_ptr<RowTable> compact_row_table(const Hashes& hashes, const Doubles& buckets) {
+    return std::make_unique<CompactRowTable<Doubles>>(hashes, buckets);
+}
+
+std::unique_ptr<RowTable> compact_row_table(const Hashes& hashes, const Floats& buckets) {
+    return std::make_unique<CompactRowTable<Floats>>(hashes, buckets);
+}
+
+std::unique_ptr<RowTable> compact_row_table(const Hashes& hashes, const CountedFloats& buckets) {
+    return std::make_unique<CompactRowTable<CountedFloats>>(hashes, buckets);
+}
 
 void compact_values(const double* X, std::size_t m, const Hashes& hashes, const Doubles& buckets,
                     double* values, double* total, int n_threads) {
@@ -237,7 +283,8 @@ class CompactPredictor {
           seeds_(seeds),
           words_{starts, tags},
           coefficients_(coefficients),
-          weights_(weights) {}
+          weights_(weights),
+          row_table_(SPARSACT_DISPATCH(compact_row_table, hashes_, buckets_)) {}
 
     void operator()(Matrix X, Array<double, 2> values, Array<double, 1> total, int n_threads) const {
         const double* rows = X.data();
@@ -246,6 +293,8 @@ class CompactPredictor {
         nb::gil_scoped_release unlocked;
         SPARSACT_DISPATCH(compact_values, rows, m, hashes_, buckets_, out, behind, n_threads);
     }
+
+    const RowTable* row_table() const { return row_table_.get(); }
 
   private:
     Hashes hashes_;
@@ -257,6 +306,7 @@ class CompactPredictor {
     Words words_[2];
     Array<const Coefficient, 3> coefficients_;
     Array<const Weight, 1> weights_;
+    std::unique_ptr<RowTable> row_table_;
 };
 
 // nanobind picks one by the types of coefficients and weights.
@@ -265,7 +315,8 @@ void bind_predictor(nb::module_& module, const char* name) {
     using Predictor = CompactPredictor<Coefficient, Weight>;
     nb::class_<Predictor>(module, name)
         .def("__call__", &Predictor::operator(), nb::arg("X").noconvert(), nb::arg("values").noconvert(),
-             nb::arg("total").noconvert(), nb::arg("n_threads"));
+             nb::arg("total").noconvert(), nb::arg("n_threads"))
+        .def_prop_ro("row_table", [](const Predictor& self) { return nb::capsule(self.row_table()); });
     module.def(
         "compact_predictor",
         [](Numbers centre, Matrix local, Matrix directions, Numbers offsets, Keys seeds, bool grid,

@@ -37,11 +37,16 @@ class Group {
     Group(const BucketRows& rows, double alpha, std::int64_t least, HeldSums buckets)
         : rows_(rows),
           shape_(rows.p, rows.degree, rows.targets),
+          products_(rows.p, 2 * rows.degree),
           least_(least),
           buckets_(buckets),
-          solver_(shape_, alpha),
+          solver_(shape_, rows.degree, alpha),
+          own_(shape_.sums()),
           phi_(shape_.D),
-          values_(shape_.targets) {}
+          values_(shape_.targets),
+          nothing_(shape_.sums()) {
+        std::fill_n(nothing_.data(), shape_.sums(), 0.0);
+    }
 
     void fill(std::size_t first, double* values, double* total) {
         const std::size_t here = std::min(LANES, rows_.m - first), targets = shape_.targets;
@@ -75,13 +80,6 @@ class Group {
                 prefetch(buckets_.sums, bucket(l, t) * n + k);
     }
 
-    template <class F>
-    SPARSACT_INLINE Reals lanes_of(F f) const {
-        double lane[LANES];
-        for (std::size_t l = 0; l < LANES; ++l) lane[l] = f(l);
-        return load<Reals>(lane);
-    }
-
     // The sums of each row's bucket in table t without the row, and its weight: 0 for a bucket that is empty.
     void take_away(std::size_t t) {
         const double* own[LANES];
@@ -89,34 +87,21 @@ class Group {
         for (std::size_t l = 0; l < LANES; ++l) {
             const std::size_t at = bucket(l, t);
             const bool known = at < buckets_.n;
-            own[l] = known ? buckets_.sums + at * shape_.sums() : nullptr;
+            own[l] = known ? buckets_.sums + at * shape_.sums() : nothing_.data();
             counted[l] = known && buckets_.counts[at] > least_ ? 1.0 : 0.0;
         }
-        for (std::size_t k = 0; k < shape_.sums(); ++k)
-            solver_.sum(k) = lanes_of([&](std::size_t l) { return own[l] ? own[l][k] : 0.0; });
-        const Reals weight = lanes_of([&](std::size_t l) { return rows_.weights[row_[l]]; });
-        for_each_monomial<Reals>(
-            shape_.p, rows_.degree,
-            [&](std::size_t j) {
-                return lanes_of([&](std::size_t l) { return rows_.V[rows_.features(row_[l], t) + j]; });
-            },
-            [&](std::size_t a, Reals monomial) { phi_[a] = monomial; });
-        subtract(weight);
-        weight_ = load<Reals>(counted) > 0.0 ? solver_.sum(shape_.gram(0, 0)) : Reals{};
-    }
-
-    void subtract(Reals weight) {
-        for (std::size_t j = 0; j < shape_.p; ++j)
-            solver_.sum(j) -=
-                weight * lanes_of([&](std::size_t l) { return rows_.Z[row_[l] * shape_.p + j]; });
-        for (std::size_t a = 0; a < shape_.D; ++a) {
-            const Reals weighted = weight * phi_[a];
-            for (std::size_t b = a; b < shape_.D; ++b) solver_.sum(shape_.gram(a, b)) -= weighted * phi_[b];
-            for (std::size_t k = 0; k < shape_.targets; ++k)
-                solver_.sum(shape_.cross(a, k)) -= weighted * y(k);
-        }
-        for (std::size_t k = 0; k < shape_.targets; ++k)
-            solver_.sum(shape_.square(k)) -= (weight * y(k)) * y(k);
+        solver_.read(own);
+        const auto coordinate = [&](std::size_t j) {
+            return lanes_of([&](std::size_t l) { return rows_.V[rows_.features(row_[l], t) + j]; });
+        };
+        for_each_monomial<Reals>(shape_.p, rows_.degree, coordinate,
+                                 [&](std::size_t a, Reals monomial) { phi_[a] = monomial; });
+        contributions(
+            shape_, products_, lanes_of([&](std::size_t l) { return rows_.weights[row_[l]]; }),
+            [](std::size_t) { return Reals{}; }, coordinate, [&](std::size_t k) { return y(k); },
+            own_.data());
+        for (std::size_t k = shape_.p; k < shape_.sums(); ++k) solver_.sum(k) -= own_[k];
+        weight_ = load<Reals>(counted) > 0.0 ? solver_.sum(shape_.monomial(0)) : Reals{};
     }
 
     Reals y(std::size_t k) const {
@@ -135,10 +120,12 @@ class Group {
 
     const BucketRows& rows_;
     const Shape shape_;
+    const Products products_;
     const std::int64_t least_;
     const HeldSums buckets_;
     BucketSolver solver_;
-    Scratch<Reals> phi_, values_;
+    Scratch<Reals> own_, phi_, values_;
+    Scratch<double> nothing_;
     Reals weight_{}, total_{};
     std::size_t row_[LANES];
 };

@@ -3,27 +3,30 @@
 
 #include <cstddef>
 
+#include "scratch.hpp"
 #include "vector.hpp"
 
 namespace sparsact::SPARSACT_ISA {
 
-// A bucket's sums, in order: w z (p), w phi_a phi_b for a <= b, w phi_a y_t, w y_t**2.
+// A bucket's sums, in order: w z (p); w times each monomial of at most twice the degree, whose first D are
+// the features phi; w phi_a y_t; w y_t**2. Products of two features are such monomials, each kept once.
 struct Shape {
-    std::size_t p, D, targets;
+    std::size_t p, D, targets, monomials;
 
     Shape(std::size_t p, int degree, std::size_t targets)
-        : p(p),
-          D(degree == 0   ? 1
-            : degree == 1 ? 1 + p
-                          : 1 + p + p * (p + 1) / 2),
-          targets(targets) {}
+        : p(p), D(n_monomials(p, degree)), targets(targets), monomials(n_monomials(p, 2 * degree)) {}
 
-    std::size_t gram(std::size_t a, std::size_t b) const {
-        return p + a * D - a * (a + 1) / 2 + b;
-    }  // a <= b
-    std::size_t cross(std::size_t a, std::size_t t) const { return gram(D, D) + a * targets + t; }
+    std::size_t monomial(std::size_t k) const { return p + k; }
+    std::size_t cross(std::size_t a, std::size_t t) const { return p + monomials + a * targets + t; }
     std::size_t square(std::size_t t) const { return cross(D, t); }
     std::size_t sums() const { return square(targets); }
+
+    // Monomials of at most `degree` in p coordinates.
+    static std::size_t n_monomials(std::size_t p, int degree) {
+        std::size_t n = 1;
+        for (int k = 1; k <= degree; ++k) n = n * (p + k) / k;
+        return n;
+    }
 };
 
 // Calls f(0, 1), f(1, v_0), ..., then f(., v_i v_j) for i <= j: monomials of at most `degree` with their
@@ -38,5 +41,67 @@ SPARSACT_INLINE void for_each_monomial(std::size_t p, int degree, Coordinate v, 
         for (std::size_t i = 0; i < p; ++i)
             for (std::size_t j = i; j < p; ++j) f(a++, v(i) * v(j));
 }
+
+// Monomials of degree 2, ..., `degree`: those at first, ..., first + count - 1 are coordinate j times those
+// at source, ..., of a degree less and of coordinates from j on. Each is a product in ascending order.
+struct Product {
+    std::size_t j, source, first, count;
+};
+
+namespace {
+
+// How monomials are made from those of degree 1, which stand at 1, ..., p.
+class Products {
+  public:
+    Products(std::size_t p, int degree) : steps_(degree > 1 ? p * static_cast<std::size_t>(degree - 1) : 0) {
+        std::size_t at = 1 + p;
+        for (int k = 2; k <= degree; ++k) {
+            const std::size_t end = at;
+            for (std::size_t j = 0; j < p; ++j) {
+                std::size_t count = 1;  // of degree k - 1 in p - j coordinates
+                for (int i = 1; i < k; ++i) count = count * (p - j + i - 1) / i;
+                steps_[n_++] = {j, end - count, at, count};
+                at += count;
+            }
+        }
+    }
+
+    const Product* begin() const { return steps_.data(); }
+    const Product* end() const { return steps_.data() + n_; }
+
+  private:
+    Scratch<Product> steps_;
+    std::size_t n_ = 0;
+};
+
+// A vector of numbers, one for each lane.
+template <class F>
+SPARSACT_INLINE Vector<double> lanes_of(F f) {
+    double lane[lanes<double>];
+    for (std::size_t l = 0; l < static_cast<std::size_t>(lanes<double>); ++l) lane[l] = f(l);
+    return load<Vector<double>>(lane);
+}
+
+// What rows, one a lane, add to the sums of their buckets: z(j) and v(j) are coordinates, y(t) targets.
+template <class Z, class V, class Y>
+SPARSACT_INLINE void contributions(const Shape& shape, const Products& products, Vector<double> weight, Z z,
+                                   V v, Y y, Vector<double>* own) {
+    for (std::size_t j = 0; j < shape.p; ++j) own[j] = weight * z(j);
+    Vector<double>* monomials = own + shape.monomial(0);
+    monomials[0] = weight;
+    if (shape.D > 1)
+        for (std::size_t j = 0; j < shape.p; ++j) monomials[1 + j] = weight * v(j);
+    for (const auto [j, source, first, count] : products) {
+        const Vector<double> by = v(j);
+        for (std::size_t k = 0; k < count; ++k) monomials[first + k] = by * monomials[source + k];
+    }
+    for (std::size_t t = 0; t < shape.targets; ++t) {
+        const Vector<double> target = y(t);
+        for (std::size_t a = 0; a < shape.D; ++a) own[shape.cross(a, t)] = monomials[a] * target;
+        own[shape.square(t)] = (weight * target) * target;
+    }
+}
+
+}  // namespace
 
 }  // namespace sparsact::SPARSACT_ISA

@@ -63,16 +63,5 @@ class SortedSearch {
     int bits_ = 0;
 };
 
-template <class Index>
-struct SearchFor;
-template <>
-struct SearchFor<Slots> {
-    using type = Search;
-};
-template <>
-struct SearchFor<SortedKeys> {
-    using type = SortedSearch;
-};
-
 }  // namespace SPARSACT_ISA
 }  // namespace sparsact

@@ -98,4 +98,27 @@ SPARSACT_INLINE Vector<T> lane_butterflies(Vector<T> v) {
     return v;
 }
 
+#ifdef SPARSACT_VECTORS
+template <int half, class T, int... i>
+SPARSACT_INLINE void exchange(Vector<T>& one, Vector<T>& other, std::integer_sequence<int, i...>) {
+    constexpr int n = lanes<T>;
+    const Vector<T> first = one, second = other;
+    one = __builtin_shufflevector(first, second, (i & half ? n + i - half : i)...);
+    other = __builtin_shufflevector(first, second, (i & half ? n + i : i + half)...);
+}
+#endif
+
+// Lane l of vector k becomes lane k of vector l.
+template <class T, int half = 1>
+SPARSACT_INLINE void transpose([[maybe_unused]] Vector<T> (&v)[lanes<T>]) {
+#ifdef SPARSACT_VECTORS
+    if constexpr (half < lanes<T>) {
+        for (int k = 0; k < lanes<T>; ++k)
+            if (!(k & half))
+                exchange<half, T>(v[k], v[k + half], std::make_integer_sequence<int, lanes<T>>{});
+        transpose<T, 2 * half>(v);
+    }
+#endif
+}
+
 }  // namespace sparsact::SPARSACT_ISA

@@ -46,7 +46,8 @@ def transaction(method: Callable[Concatenate[S, P], Any]) -> Callable[Concatenat
     held throughout.
 
     The class has a method ``_fork``, called on the twin. It gives the twin its own copy of what updates change in
-    place, or notes how to undo the changes. It returns a function of one bool: False undoes them, True drops the notes.
+    place, or has it note the changes. It returns a function of one bool: True makes what was noted and cannot fail,
+    False drops it. An interrupt that arrives in the meantime is raised when the update is complete.
 
     Notes
     -----
@@ -64,8 +65,9 @@ def transaction(method: Callable[Concatenate[S, P], Any]) -> Callable[Concatenat
             finish: Callable[[bool], None] = twin._fork()  # type: ignore[attr-defined]
             try:
                 method(twin, *args, **kwargs)
-                finish(True)
-                self.__dict__ = twin.__dict__
+                with uninterrupted():
+                    finish(True)
+                    self.__dict__ = twin.__dict__
             except BaseException:
                 with uninterrupted():
                     if self.__dict__ is not twin.__dict__:

@@ -93,7 +93,7 @@ def agree(model):
         assert (table.index.find(table.index.keys) == np.arange(len(table.index))).all()
         assert not table._counts[len(table.index) :].any()
         assert not table._sums[len(table.index) :].any()
-        assert table._undo is None
+        assert table._pending is None
     for statistic in model.accumulator_.statistics if "accumulator_" in vars(model) else []:
         if isinstance(statistic, compact_sums.Cells | distinct_points.DistinctPoints):
             statistic.flush()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from itertools import combinations_with_replacement
+from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +25,7 @@ def n_features(p: int, degree: int) -> int:
 
 def n_sums(p: int, degree: int, n_targets: int) -> int:
     """Sums that a bucket keeps: p positions, products of features, features with targets, squares of targets."""
-    D = n_features(p, degree)
-    return p + D * (D + 1) // 2 + (D + 1) * n_targets
+    return p + comb(p + 2 * degree, 2 * degree) + (n_features(p, degree) + 1) * n_targets
 
 
 def features(V: Array, degree: int) -> Array:
@@ -39,16 +40,17 @@ def features(V: Array, degree: int) -> Array:
     return np.concatenate(parts, axis=-1)
 
 
-class Visited(NamedTuple):
-    """Counts (T * m,) and sums (T * m, n_sums) of buckets before each visit: all rows of a table, then the next."""
+def monomials(p: int, degree: int) -> list[tuple[int, ...]]:
+    """Coordinates of the monomials of at most ``degree``, ascending in each: as :func:`features` has them, and on."""
+    return [each for k in range(degree + 1) for each in combinations_with_replacement(range(p), k)]
 
-    counts: Counts
-    sums: Array
 
-    @classmethod
-    def unfilled(cls, n_visits: int, n_sums: int) -> Visited:
-        """Memory for so many visits; counts of -1 where there was none."""
-        return cls(np.full(n_visits, -1, dtype=np.int64), np.empty((n_visits, n_sums)))
+def products(p: int, degree: int) -> NDArray[np.int64]:
+    """Which monomial of at most twice the degree the product of features a <= b is, (D (D + 1) / 2,)."""
+    place = {each: k for k, each in enumerate(monomials(p, 2 * degree))}
+    own = monomials(p, degree)
+    pairs = ((own[a], own[b]) for a, b in zip(*np.triu_indices(len(own)), strict=True))
+    return np.array([place[tuple(sorted(one + other))] for one, other in pairs], dtype=np.int64)
 
 
 def accumulate(
@@ -60,50 +62,41 @@ def accumulate(
     degree: int,
     counts: Counts,
     sums: Array,
-    before: Visited | None = None,
-) -> None:
+) -> int:
     """Add (``sign`` 1) or subtract (-1) rows in buckets ``ids`` (m, T): ``counts`` (B,) and ``sums`` (B, n_sums).
 
-    A bucket sums w z, then w phi_a phi_b (a <= b), w phi_a y_t, w y_t**2. An id that is no bucket's is ignored. What
-    buckets held is written to ``before``, if there is one.
+    A bucket sums w z, then w times each monomial of at most twice the degree, each product of two features among them
+    once, then w phi_a y_t and w y_t**2. An id that is no bucket's is ignored. The sums of a bucket whose last row is
+    taken away are 0. Returns by how many there are more buckets that hold rows.
     """
-    kept = Visited.unfilled(0, sums.shape[1]) if before is None else before
-    dispatch.chosen.accumulate(ids, found.Z, found.V, Y, weights, sign, degree, counts, sums, *kept)
+    filled: int = dispatch.chosen.accumulate(ids, found.Z, found.V, Y, weights, sign, degree, counts, sums)
+    return filled
 
 
 @dispatch.kernel
 def _accumulate(
-    ids: Ids,
-    Z: Array,
-    V: Array,
-    Y: Array,
-    weights: Array,
-    sign: int,
-    degree: int,
-    counts: Counts,
-    sums: Array,
-    *before: Any,
-) -> None:
-    signed, kept = sign * weights, Visited(*before)
+    ids: Ids, Z: Array, V: Array, Y: Array, weights: Array, sign: int, degree: int, counts: Counts, sums: Array
+) -> int:
+    n_held = np.count_nonzero(counts)
     for t in range(ids.shape[1]):
         known = (ids[:, t] >= 0) & (ids[:, t] < len(sums))
-        own = _contributions(Z, features(V[:, t % V.shape[1]], degree), Y, signed)
-        if not len(kept.sums):
-            np.add.at(counts, ids[known, t], sign)
-            np.add.at(sums, ids[known, t], own[known])
-            continue
-        for row in np.flatnonzero(known):
-            bucket, visit = ids[row, t], t * len(ids) + row
-            kept.counts[visit], kept.sums[visit] = counts[bucket], sums[bucket]
-            counts[bucket] += sign
-            sums[bucket] += own[row]
+        np.add.at(counts, ids[known, t], sign)
+        own = _contributions(Z, V[:, t % V.shape[1]], Y, sign * weights, degree)
+        np.add.at(sums, ids[known, t], own[known])
+    if sign < 0:
+        met = ids[(ids >= 0) & (ids < len(sums))]
+        sums[met[counts[met] == 0]] = 0.0
+    return int(np.count_nonzero(counts) - n_held)
 
 
-def _contributions(Z: Array, phi: Array, Y: Array, weights: Array) -> Array:
-    a, b = np.triu_indices(phi.shape[1])
-    weighted = weights[:, None] * phi
-    cross = (weighted[:, :, None] * Y[:, None, :]).reshape(len(Y), phi.shape[1] * Y.shape[1])
-    return np.concatenate([weights[:, None] * Z, weighted[:, a] * phi[:, b], cross, (weights[:, None] * Y) * Y], axis=1)
+def _contributions(Z: Array, V: Array, Y: Array, weights: Array, degree: int) -> Array:
+    own: dict[tuple[int, ...], Array] = {(): weights}
+    for each in monomials(V.shape[1], 2 * degree)[1:]:
+        own[each] = V[:, each[0]] * own[each[1:]]
+    phi, weighted = np.stack(list(own.values()), axis=1), weights[:, None]
+    D = n_features(V.shape[1], degree)
+    cross = (phi[:, :D, None] * Y[:, None, :]).reshape(len(Y), D * Y.shape[1])
+    return np.concatenate([weighted * Z, phi, cross, (weighted * Y) * Y], axis=1)
 
 
 def solve(sums: Array, p: int, degree: int, n_targets: int, alpha: float, *, n_threads: int = 1) -> tuple[Array, Array]:
@@ -124,17 +117,16 @@ def _solve(
     D, n_targets = coefficients.shape[1:]
     G = np.zeros((len(sums), D, D))
     a, b = np.triu_indices(D)
-    n_gram = len(a)
-    G[:, a, b] = G[:, b, a] = sums[:, p : p + n_gram]
-    C = sums[:, p + n_gram : p + n_gram + D * n_targets].reshape(len(sums), D, n_targets)
-    squares = sums[:, p + n_gram + D * n_targets :]
+    G[:, a, b] = G[:, b, a] = sums[:, p + products(p, degree)]
+    end = sums.shape[1] - n_targets
+    C = sums[:, end - D * n_targets : end].reshape(len(sums), D, n_targets)
+    squares = sums[:, end:]
     total = G[:, 0, 0]
     scale = 1.0 / np.where(total > 0, total, np.inf)
     mean, level = G[:, 0] * scale[:, None], C[:, 0] * scale[:, None]
     gram = G[:, 1:, 1:] - G[:, 0, 1:, None] * mean[:, None, 1:]
     cross = C[:, 1:] - G[:, 0, 1:, None] * level[:, None, :]
-    factor, kept = _cholesky(gram, alpha, np.einsum("bii->bi", G)[:, 1:])
-    slopes = _solved(factor, kept, cross)
+    slopes = _solved(_cholesky(gram, alpha, np.einsum("bii->bi", G)[:, 1:]), cross)
     coefficients[:, 1:] = slopes
     coefficients[:, 0] = level
     residual[:] = squares - C[:, 0] * level
@@ -144,8 +136,8 @@ def _solve(
     np.maximum(residual, 0.0, out=residual)
 
 
-def _cholesky(gram: Array, alpha: float, diagonal: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Lower factor of ``gram + alpha I`` and which pivots were kept, column by column.
+def _cholesky(gram: Array, alpha: float, diagonal: Array) -> Array:
+    """Lower factor of ``gram + alpha I``, its diagonal inverted, column by column; 0 for a pivot that is left out.
 
     Rounding moves a pivot by about epsilon / lambda of its diagonal entry, lambda the least eigenvalue of the
     correlations before it: at least about the product of the pivots' shares, and at least the penalty's.
@@ -153,35 +145,34 @@ def _cholesky(gram: Array, alpha: float, diagonal: Array) -> tuple[Array, NDArra
     n = gram.shape[1]
     shares, largest = np.ones(len(gram)), diagonal.max(axis=1, initial=0.0)
     penalty = alpha / (largest + alpha) if alpha > 0 else np.zeros(len(gram))
-    L, kept = np.zeros_like(gram), np.zeros(gram.shape[:2], dtype=bool)
+    L = np.zeros_like(gram)
     for j in range(n):
         pivot = gram[:, j, j] + alpha
         for i in range(j):
             pivot = pivot - L[:, j, i] * L[:, j, i]
         whole = diagonal[:, j] + alpha
-        kept[:, j] = pivot * np.maximum(shares, penalty) > np.maximum(ROUNDING * whole, 0.0)
-        shares = shares * np.where(kept[:, j], pivot / np.where(kept[:, j], whole, 1.0), 1.0)
-        root = np.sqrt(np.where(kept[:, j], pivot, 1.0))
-        L[:, j, j] = root
+        kept = pivot * np.maximum(shares, penalty) > np.maximum(ROUNDING * whole, 0.0)
+        shares = shares * np.where(kept, pivot / np.where(kept, whole, 1.0), 1.0)
+        L[:, j, j] = np.where(kept, 1.0 / np.sqrt(np.where(kept, pivot, 1.0)), 0.0)
         for r in range(j + 1, n):
             entry = gram[:, r, j]
             for i in range(j):
                 entry = entry - L[:, r, i] * L[:, j, i]
-            L[:, r, j] = np.where(kept[:, j], entry / root, 0.0)
-    return L, kept
+            L[:, r, j] = np.where(kept, entry * L[:, j, j], 0.0)
+    return L
 
 
-def _solved(L: Array, kept: NDArray[np.bool_], right: Array) -> Array:
+def _solved(L: Array, right: Array) -> Array:
     n = L.shape[1]
     x = right.copy()
-    for j in range(n):
-        for i in range(j):
+    for i in range(n):
+        x[:, i] *= L[:, i, i, None]
+        for j in range(i + 1, n):
             x[:, j] -= L[:, j, i, None] * x[:, i]
-        x[:, j] = np.where(kept[:, j, None], x[:, j] / L[:, j, j, None], 0.0)
-    for j in reversed(range(n)):
-        for i in range(j + 1, n):
+    for i in reversed(range(n)):
+        x[:, i] *= L[:, i, i, None]
+        for j in range(i):
             x[:, j] -= L[:, i, j, None] * x[:, i]
-        x[:, j] = np.where(kept[:, j, None], x[:, j] / L[:, j, j, None], 0.0)
     return x
 
 
@@ -219,7 +210,7 @@ def _leave_one_out(ids: Ids, Z: Array, V: Array, Y: Array, weights: Array, *argu
         phi = features(V[:, t % V.shape[1]], degree)
         known = (ids[:, t] >= 0) & (ids[:, t] < len(sums))
         at = np.where(known, ids[:, t], len(sums))
-        left = held[at] - _contributions(Z, phi, Y, weights)
+        left = held[at] - _contributions(Z, V[:, t % V.shape[1]], Y, weights, degree)
         coefficients, residual = np.empty((len(Y), phi.shape[1], Y.shape[1])), np.empty(Y.shape)
         _solve(left, Z.shape[1], degree, alpha, coefficients, residual)
         weight = np.where(known & (rows[at] > least), left[:, Z.shape[1]], 0.0)

@@ -34,6 +34,7 @@ class Unsolved(NamedTuple):
     alpha: float
 
 
+NOTHING = np.zeros(0)
 SOLVED = Unsolved(np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros(0), np.zeros((0, 0)), 1, 0.0)
 
 
@@ -130,30 +131,45 @@ class _BucketPredictor:
         given.residual[ids], given.stale[ids] = residual, 0
 
 
-def row_predictor(tables: Sequence[Any], backup: Any, level: float, low: float, high: float) -> Any:
+def row_predictor(
+    tables: Sequence[Any],
+    backup: Any,
+    level: float,
+    low: float,
+    high: float,
+    centre: Array = NOTHING,
+    slopes: Array = NOTHING,
+) -> Any:
     """Value at a single row of one target: the sum of some predictors and a level, within limits.
 
-    Where the last of the tables misses, the value of ``backup`` is added. It is called with an array (d,) or (1, d),
-    and returns None for what is no such row of float64, has no finite value, or falls into empty buckets without a
-    backup.
+    Predictors are those of this module or of :mod:`sparsact.kernels.compact_values`. With ``slopes`` (d,) about a
+    ``centre``, level and line come first. Where the last of the tables misses, the value of ``backup`` is added. It is
+    called with an array (d,) or (1, d), and returns None for what is no such row of float64, has no finite value, or
+    falls into empty buckets without a backup.
     """
-    return dispatch.chosen.RowPredictor(list(tables), backup, level, low, high)
+    return dispatch.chosen.RowPredictor(list(tables), backup, level, low, high, centre, slopes)
 
 
 @dispatch.kernel
 class _RowPredictor:
-    def __init__(self, tables: list[Any], backup: Any, level: float, low: float, high: float) -> None:
+    def __init__(self, tables: list[Any], backup: Any, level: float, low: float, high: float, *line: Array) -> None:
         self._tables, self._backup, self._level, self._limits = tables, backup, level, (low, high)
+        self._centre, self._slopes = line
 
+    @np.errstate(over="ignore", invalid="ignore")
     def __call__(self, x: Any) -> float | None:
         d = len(self._tables[0]._hashes.centre)
         if type(x) is not np.ndarray or x.dtype != np.float64 or x.shape not in ((d,), (1, d)):
             return None
-        X, value, own, behind = x.reshape(1, d), 0.0, np.empty((1, 1)), np.empty(1)
+        X, own, behind, straight = x.reshape(1, d), np.empty((1, 1)), np.empty(1), len(self._slopes) > 0
+        value = 0.0
+        if straight:
+            value = self._level + project(X, self._centre, self._slopes[:, None], np.zeros(1))[0, 0]
         for number, table in enumerate(self._tables):
             table(X, own, behind, 1)
-            value = value + own[0, 0] if number else own[0, 0]
-        value += self._level
+            value = value + own[0, 0] if number or straight else own[0, 0]
+        if not straight:
+            value += self._level
         if behind[0] == 0:
             if self._backup is None:
                 return None

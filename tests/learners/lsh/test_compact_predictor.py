@@ -1,6 +1,7 @@
 """Predictors of coefficients alone: equal to the model's predictions, from files, in C, in ONNX, and within limits."""
 
 import ctypes
+import pickle
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -337,3 +338,15 @@ def test_stages_columns_clipping_and_backup_are_shipped(kind, dtype, tmp_path):
         session = runtime.InferenceSession(str(tmp_path / "whole.onnx"), providers=["CPUExecutionProvider"])
         values = session.run(None, {"X": QUERIES})[0]
     np.testing.assert_allclose(values, expected, rtol=0, atol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("options", [{"degree": 2}, {"degree": 0}, {"family": "euclidean", "n_hashes": 3}])
+def test_a_row_alone_has_the_bits_of_a_batch_and_a_pickle_predicts(options):
+    learner = fitted(**options)
+    for predict in (learner.predictor(), *(learner.predictor(dtype=dtype) for dtype in TOLERANCE)):
+        whole = predict(QUERIES)
+        assert [predict(x) for x in QUERIES] == whole.tolist()
+        again = pickle.loads(pickle.dumps(predict))
+        assert [again(x[None])[0] for x in QUERIES[:9]] == whole[:9].tolist()
+        with pytest.raises(ValueError, match="finite"):
+            predict(np.full(QUERIES.shape[1], np.inf))

@@ -8,6 +8,7 @@ from hashed_rows import FAMILIES, model, rows, same, state
 
 import sparsact
 from sparsact import LSHClassifier
+from sparsact.kernels import bucket_statistics
 from sparsact.saving.modelfile import ModelFileError, write
 
 X, Y = rows()
@@ -136,3 +137,19 @@ def test_pickles(options):
     assert same(state(again), state(learner))
     compiled = pickle.loads(pickle.dumps(learner.predictor()))
     np.testing.assert_array_equal(compiled(QUERIES), learner.predict(QUERIES))
+
+
+def test_sums_of_all_products_are_read_as_those_of_monomials():
+    """Version 0.1 kept each product of two features of degree 2, equal ones too."""
+    X, y = rows(m=90)
+    table = model(degree=2, n_tables=2, bucket_width=1.0, alpha=0.1).fit(X, y).table_
+    layout, sums = table.layout, table.sums
+    p, end = layout.n_local, (layout.n_features + 1) * layout.n_targets
+    products = sums[:, p + bucket_statistics.products(p, 2)]
+    former = np.concatenate([sums[:, :p], products, sums[:, -end:]], axis=1)
+    assert former.shape[1] > sums.shape[1]
+    np.testing.assert_array_equal(layout.without_repeats(former), sums)
+    np.testing.assert_array_equal(layout.without_repeats(sums), sums)
+    again = table.empty()
+    again.restore({}, table.state()[1] | {"sums": former})
+    np.testing.assert_array_equal(again.sums, sums)

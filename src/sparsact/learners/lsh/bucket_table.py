@@ -15,9 +15,9 @@ from sparsact.kernels.bucket_index import BucketIndex
 from sparsact.learners.lsh.backup import backup_layout
 from sparsact.learners.lsh.layout import Array, Layout
 from sparsact.learners.lsh.live import LiveSolution
+from sparsact.learners.lsh.pending import PendingUpdate
 from sparsact.learners.lsh.remembered_rows import RememberedRows, RowNames, row_keys
 from sparsact.learners.lsh.table_limits import check_range, check_room
-from sparsact.learners.lsh.undo import Undo
 from sparsact.saving.schema import ArrayField, Arrays, State, add_prefix, read_arrays, strip_prefix
 from sparsact.statistics.statistic import Batch
 
@@ -57,7 +57,7 @@ class BucketTable:
         self._sums = np.zeros((0, layout.n_sums))
         self._n_empty = 0
         self._solution: LiveSolution | None = None
-        self._undo: Undo | None = None
+        self._pending: PendingUpdate | None = None
         self._readers: list[Any] = []  # the predictor of the table, while a shallow copy of it is changed
 
     def empty(self, *, keeps_rows: bool = True) -> BucketTable:
@@ -76,6 +76,7 @@ class BucketTable:
 
     def restore(self, state: State, arrays: Arrays) -> None:
         """Become the table that :meth:`state` took apart."""
+        arrays = {**arrays, "sums": self.layout.without_repeats(arrays["sums"])}
         read = read_arrays(_ARRAYS, arrays, n_sums=self.layout.n_sums, totals=1 + self.layout.n_targets)
         self.index = _index(read["keys"], "two buckets have one key")
         self._counts, self._sums, self.totals = read["counts"], read["sums"], read["totals"]
@@ -123,8 +124,8 @@ class BucketTable:
         X, Y, weights = batch.X, batch.y, batch.row_weights()
         self._begin_change(len(X))
         keys, targets = known_by or (row_keys(X, Y, weights), Y)
-        if self._undo is not None:
-            self._undo.save_rows(keys)
+        if self._pending is not None:
+            self._pending.save_rows(keys)
         self.rows.remove(keys)
         self._change(X, Y, weights, -1)
         if ((self.low >= targets) | (self.high <= targets)).any():
@@ -146,32 +147,30 @@ class BucketTable:
                 self.backup._accumulate(hashing.places(X[part], self.backup.layout.hashes), residual, own, sign)
         for table in (self, self.backup):
             if sign < 0 and table is not None:
-                table._drop_empty()
+                table._then(table._drop_empty)
 
     def _accumulate(self, found: hashing.BucketPlaces, residual: Array, weights: Array, sign: int) -> None:
         n_before, keys = len(self.index), found.keys
         if sign > 0 and n_before + keys.size > len(self._counts):
             check_room(self, int(np.count_nonzero(self.index.find(keys) < 0)), lambda: self.index.n_new(keys.ravel()))
-        ids = self.index.insert(found.keys) if sign > 0 else self.index.find(found.keys)
+        ids = self.index.insert(keys) if sign > 0 else self.index.find(keys)
         self._make_room()
-        if sign > 0:
-            self._fill_empty(ids, n_before)
-        before = None if self._undo is None else self._undo.visited(ids, self.layout.n_sums)
-        bucket_statistics.accumulate(
-            found, ids, residual, weights, sign, self.layout.degree, self._counts, self._sums, before
-        )
         self._forget(ids)
-        if sign < 0:
-            emptied = ids[(self._counts[ids] == 0) & (ids >= 0)]
-            if len(emptied):
-                self._sums[emptied] = 0.0
-                self._n_empty += len(np.unique(emptied))
+        self._n_empty += len(self.index) - n_before
 
-    def _fill_empty(self, ids: NDArray[np.int32], n_before: int) -> None:
-        """Count the empty buckets that rows are about to fall into; those after ``n_before`` are new."""
-        if self._n_empty:
-            old = ids[ids < n_before]
-            self._n_empty -= len(np.unique(old[self._counts[old] == 0]))
+        def change() -> None:
+            self._n_empty -= bucket_statistics.accumulate(
+                found, ids, residual, weights, sign, self.layout.degree, self._counts, self._sums
+            )
+
+        self._then(change)
+
+    def _then(self, change: Callable[[], None]) -> None:
+        """Make a change, of a fork when it is finished."""
+        if self._pending is None:
+            change()
+        else:
+            self._pending.then(change)
 
     def merge(self, other: BucketTable) -> None:
         """Take in all rows of a table of the same layout; where one of the two keeps no rows, nor does the sum.
@@ -208,12 +207,14 @@ class BucketTable:
         held, n_before = other.counts > 0, len(self.index)
         ids = self.index.insert(other.index.keys[held])
         self._make_room()
-        if self._undo is not None:
-            self._undo.save(ids)
-        self._fill_empty(ids, n_before)
-        self._counts[ids] += other.counts[held]
-        self._sums[ids] += other.sums[held]
         self._forget(ids)
+        counts, sums = self._counts[ids] + other.counts[held], self._sums[ids] + other.sums[held]
+        self._n_empty += len(self.index) - n_before - int(np.count_nonzero(self._counts[ids] == 0))
+
+        def change() -> None:
+            self._counts[ids], self._sums[ids] = counts, sums
+
+        self._then(change)
         self.n_rows += other.n_rows
         self.totals = self.totals + other.totals
 
@@ -233,44 +234,46 @@ class BucketTable:
         other = copy(self)
         other.index = BucketIndex(self.index.keys[kept], self.index.most)
         other._counts, other._sums = self.counts[kept].copy(), self.sums[kept].copy()
-        other._undo, other._readers, other._n_empty = None, [], int(np.count_nonzero(other._counts == 0))
+        other._pending, other._readers, other._n_empty = None, [], int(np.count_nonzero(other._counts == 0))
         if self._solution is not None:
             held = np.arange(len(self.index))[kept]
             other._solution = self._solution.some(held)
         return other
 
     def fork(self, readers: list[Any]) -> tuple[BucketTable, Callable[[bool], None]]:
-        """A copy to change in this one's stead, and a function to call after that: with False, it undoes the changes.
+        """A copy to change in this one's stead, and a function that makes the changes (True) or drops them.
 
         Both share arrays. The one entry of ``readers``, a predictor that reads them, is taken from the list before they
-        are changed; but if another thread is in the middle of a prediction, or the rows are so many that a copy costs
-        less than they, the copy gets arrays of its own and the predictor stays.
+        are changed; but if another thread is in the middle of a prediction, or the rows are many, the copy gets arrays
+        of its own and the predictor stays.
         """
-        twins = [(table, copy(table), Undo(table)) for table in (self, self.backup) if table is not None]
-        for _, twin, undo in twins:
-            twin._undo = undo
-        twin = twins[0][1]
+        twins = [(copy(table), PendingUpdate(table)) for table in (self, self.backup) if table is not None]
+        for twin, pending in twins:
+            twin._pending = pending
+        twin = twins[0][0]
         twin._readers, twin.rows = readers, copy(self.rows)
         if self.backup is not None:
-            twin.backup = twins[1][1]
+            twin.backup = twins[1][0]
 
         def finish(kept: bool) -> None:
-            for _, changed, undo in twins:
-                changed._undo, changed._readers = None, []
-                if not kept:
-                    undo.restore()
+            for changed, pending in twins:
+                if kept:
+                    pending.make()
+                else:
+                    pending.drop()
+                changed._pending, changed._readers = None, []
 
         return twin, finish
 
     def _begin_change(self, n_rows: int) -> None:
-        """See :meth:`fork`."""
-        undo, readers = self._undo, self._readers
-        if undo is None:
+        """See :meth:`fork`. What is noted of rows in place takes no more memory than a fraction of the sums."""
+        if self._pending is None:
             return
+        readers = self._readers
         predictors, self._readers = readers[:], []
         readers.clear()  # whoever wants to predict now waits for the lock of the model
         busy = any(sys.getrefcount(predictor) > UNSHARED for predictor in predictors)
-        if busy or n_rows * self.layout.n_tables > len(self.index):
+        if busy or n_rows > max(ROWS_AT_ONCE, len(self.index) // self.layout.n_tables):
             readers[:] = predictors
             self._separate()
             if self.backup is not None:
@@ -278,18 +281,11 @@ class BucketTable:
 
     def _separate(self) -> None:
         """Have arrays of one's own, all but those of rows."""
-        own, undo = self._with(slice(0, len(self.index))), self._undo
+        own, pending = self._with(slice(0, len(self.index))), self._pending
         self.__dict__.update(own.__dict__)
-        self._undo = undo
-        if undo is not None:
-            undo.apart = True
-
-    def clear_spare(self, most: int) -> None:
-        """Empty the room for new buckets, of which there were ``most``."""
-        spare = slice(len(self.index), most)
-        self._counts[spare], self._sums[spare] = 0, 0.0
-        if self._solution is not None:
-            self._solution.stale[spare] = 1
+        self._pending = pending
+        if pending is not None:
+            pending.apart = True
 
     def solution(self, alpha: float, least: int) -> LiveSolution:
         """The polynomials of the buckets, of which those are solved that rows have met."""
@@ -309,8 +305,8 @@ class BucketTable:
         return mean
 
     def _remember(self, keys: NDArray[np.uint64], copies: NDArray[np.int64] | int, targets: Array | None) -> None:
-        if self._undo is not None:
-            self._undo.save_rows(keys)
+        if self._pending is not None:
+            self._pending.save_rows(keys)
         self.rows.add(keys, copies, targets)
 
     def _n_new(self, X: Array) -> int:
@@ -330,12 +326,15 @@ class BucketTable:
                 self._solution.grow(room)
 
     def _drop_empty(self) -> None:
-        """Renumber the buckets that still hold rows, where that is worth it."""
-        if self._n_empty and (len(self.index) <= FEW_BUCKETS or 2 * self._n_empty > len(self.index)):
-            undo, tidy = self._undo, self.tidied()
-            self.__dict__.update(tidy.__dict__)
-            self._undo = undo
-        self.rows = self.rows.tidied(self.n_rows)
+        """Renumber the buckets that still hold rows, where that is worth it and there is room."""
+        try:
+            if self._n_empty and (len(self.index) <= FEW_BUCKETS or 2 * self._n_empty > len(self.index)):
+                pending, tidy = self._pending, self.tidied()
+                self.__dict__.update(tidy.__dict__)
+                self._pending = pending
+            self.rows = self.rows.tidied(self.n_rows)
+        except MemoryError:
+            pass
 
 
 def _index(keys: NDArray[np.uint64], complaint: str) -> BucketIndex:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels import compact_values
-from sparsact.kernels.bucket_values import Combination
+from sparsact.kernels.bucket_values import Combination, row_predictor
 from sparsact.kernels.hashing import Hashes, project
 from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable
 from sparsact.learners.lsh.layout import Array
@@ -77,6 +77,10 @@ class CompactTable:
             table.combine,
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the kernel, which points into memory; it is made again when needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "kernel"}
+
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
@@ -129,6 +133,29 @@ class CompactModel:
         parts = (*vars(self).values(), *({} if self.trees is None else self.trees.arrays()).values())
         own = (part for part in parts if isinstance(part, np.ndarray))
         return sum(part.nbytes for part in own) + sum(table.nbytes for table in tables)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """As :class:`CompactTable` has it."""
+        return {name: value for name, value in self.__dict__.items() if name != "row"}
+
+    @cached_property
+    def row(self) -> Any:
+        """The value at one row as a function of it; None with several targets, trees, or a choice of columns.
+
+        See :func:`sparsact.kernels.bucket_values.row_predictor`.
+        """
+        if len(self.level) > 1 or self.trees is not None or self.columns is not None:
+            return None
+        low, high = (-np.inf, np.inf) if self.low is None or self.high is None else (self.low[0], self.high[0])
+        return row_predictor(
+            [table.kernel for table in self.tables],
+            None if self.backup is None else self.backup.kernel,
+            float(self.level[0]),
+            float(low),
+            float(high),
+            np.ascontiguousarray(self.centre, dtype=np.float64),
+            np.ascontiguousarray(self.trend[:, 0], dtype=np.float64),
+        )
 
     def values(self, X: Array, n_threads: int = 1) -> Array:
         """Values (m, targets) at rows (m, d)."""

@@ -143,7 +143,7 @@ class TablePredictor:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the index, which points into memory; it is made again when needed."""
-        kept = {name: value for name, value in self.__dict__.items() if name != "_spread"}
+        kept = {name: value for name, value in self.__dict__.items() if name not in ("_spread", "_row")}
         return {**kept, "_nearest": None}
 
     def __call__(self, x: ArrayLike) -> Any:
@@ -164,11 +164,13 @@ class TablePredictor:
 
     def value(self, x: Any) -> float | None:
         """Value at an array (d,) or (1, d) of float64, in microseconds; None where only :meth:`values` tells."""
-        row = self.compiled.row
-        if row is None or not self.inputs.is_plain or not self._single or self.policy.extrapolate == "nan":
-            return None
-        value: float | None = row(x)
+        value: float | None = None if self._row is None else self._row(x)
         return value
+
+    @cached_property
+    def _row(self) -> Any:
+        plain = self.inputs.is_plain and self._single and self.policy.extrapolate != "nan"
+        return self.compiled.row if plain else None
 
     def values(self, X: Array, n_threads: int = 1) -> Array:
         """Values (m, targets) at rows."""

@@ -9,7 +9,7 @@ from math import inf, log2
 import numpy as np
 
 from sparsact.kernels import hashing
-from sparsact.kernels.bucket_statistics import n_features, n_sums
+from sparsact.kernels.bucket_statistics import n_features
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.layout import (
     MAX_LOCAL,
@@ -38,8 +38,7 @@ FEW_ROWS = 4096  # with fewer, as many tables as there may be: the draw of the g
 WORTH_TWICE = 0.03  # of the error, for which twice the tables are worth their time
 STEP = 1.25  # between widths tried
 ROWS_IN_A_BUCKET = 8.0  # where the search for a width begins
-MAX_STEPS, BISECTIONS = 12, 12
-MAX_HYPERPLANES = 40
+MAX_STEPS, BISECTIONS, MAX_HYPERPLANES = 12, 12, 40
 MIXED = 2.0  # ratio of the deviations of two columns, from which on their units are in question
 OUTLYING = 100.0  # interquartile ranges beyond the quartiles
 MAX_SUMS = 1 << 16  # of a bucket: half a megabyte
@@ -175,9 +174,10 @@ class LayoutSearch:
             error = more
 
     def _affords(self, candidate: Candidate, n_tables: int) -> bool:
-        """Whether the sums of so many tables still take seconds."""
-        sums = n_sums(candidate.local.shape[1], candidate.degree, self.Y.shape[1])
-        return len(self.X) * n_tables * sums <= MOST_SUMMED and self.wish.family == "pca_grid"
+        """Whether products of features and targets, in so many tables, still take seconds."""
+        D = n_features(candidate.local.shape[1], candidate.degree)
+        summed = candidate.local.shape[1] + (D + 1) * (D / 2 + self.Y.shape[1])
+        return len(self.X) * n_tables * summed <= MOST_SUMMED and self.wish.family == "pca_grid"
 
     def _candidates(self) -> Iterator[Candidate]:
         """Local coordinates to compare, with their names."""
