@@ -30,7 +30,7 @@ def places(seed=3):
 
 def calls(dtype=torch.float64, device="cpu"):
     x, weight, a = (numbers(*shape, dtype=dtype) for shape in ((m, n), (t, n), (m, k)))
-    starts = torch.tensor([1, 3, 3, 5, 6])  # a row before the first, an empty segment, rows after the last
+    starts = torch.tensor([0, 3, 3, 5, 6])  # an empty segment, and rows after the last
     p, experts = 8, numbers(4, n, 6, dtype=dtype)
     operands = {
         "gather_dot": (gather_dot, (x, weight, places())),
