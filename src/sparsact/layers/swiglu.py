@@ -12,9 +12,14 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 BLOCK = 2**17  # numbers at a time on a CPU
 
 
-@torch.library.custom_op("sparsact::swiglu", mutates_args=())
 def swiglu(z: Tensor) -> Tensor:
     """``silu(u) * v`` (m, h) of pre-activations (m, 2 h), those of u first."""
+    products: Tensor = _swiglu(z)
+    return products
+
+
+@torch.library.custom_op("sparsact::swiglu", mutates_args=())
+def _swiglu(z: Tensor) -> Tensor:
     products = z.new_empty(z.shape[0], z.shape[1] // 2)
     for rows in _blocks(z):
         u, v = z[rows].chunk(2, 1)
@@ -23,8 +28,8 @@ def swiglu(z: Tensor) -> Tensor:
 
 
 @torch.library.custom_op("sparsact::swiglu_backward", mutates_args=())
-def swiglu_backward(gradient: Tensor, z: Tensor) -> Tensor:
-    """Gradient (m, 2 h) in z of ``swiglu(z)``, from that in its result."""
+def _swiglu_backward(gradient: Tensor, z: Tensor) -> Tensor:
+    """Gradient (m, 2 h) in z, from that in ``swiglu(z)``."""
     gradients = torch.empty_like(z)
     for rows in _blocks(z):
         (u, v), (in_u, in_v) = z[rows].chunk(2, 1), gradients[rows].chunk(2, 1)
@@ -36,12 +41,12 @@ def swiglu_backward(gradient: Tensor, z: Tensor) -> Tensor:
     return gradients
 
 
-@swiglu.register_fake
+@_swiglu.register_fake
 def _(z: Tensor) -> Tensor:
     return z.new_empty(z.shape[0], z.shape[1] // 2)
 
 
-@swiglu_backward.register_fake
+@_swiglu_backward.register_fake
 def _(gradient: Tensor, z: Tensor) -> Tensor:
     return torch.empty_like(z)
 
@@ -53,14 +58,14 @@ def _save(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
 def _gradient(ctx: Any, gradient: Tensor) -> Tensor:
     (z,) = ctx.saved_tensors
     if not torch.is_grad_enabled():
-        result: Tensor = swiglu_backward(gradient, z)
+        result: Tensor = _swiglu_backward(gradient, z)
         return result
     u, v = z.chunk(2, 1)  # differentiable once more
     logistic = u.sigmoid()
     return torch.cat([gradient * v * logistic * (1 + u * (1 - logistic)), gradient * logistic * u], 1)
 
 
-swiglu.register_autograd(_gradient, setup_context=_save)
+_swiglu.register_autograd(_gradient, setup_context=_save)
 
 
 def _blocks(z: Tensor) -> Iterator[slice]:
