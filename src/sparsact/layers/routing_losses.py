@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf, log2
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from sparsact.layers.common import RoutedLayer
 from sparsact.routing.selection import Selection
 from sparsact.routing.statistics import RoutingStatistics
 
@@ -25,14 +25,14 @@ class RoutingLosses:
     ----------
     weight : float
         Of the sum of the auxiliary losses in ``total``.
-    layers : dict of str to RoutedLayer
-        The routed layers of the model by name.
+    layers : dict of str to torch.nn.Module
+        The routed layers of the model by name, and experts that :func:`replace_experts` has replaced.
     selections : dict of str to list of Selection
         Of each layer, one for each time that it ran.
     """
 
     weight: float
-    layers: dict[str, RoutedLayer]
+    layers: dict[str, Any]
     selections: dict[str, list[Selection]]
 
     @property
@@ -45,8 +45,13 @@ class RoutingLosses:
 
     def _loss(self, name: str, selection: Selection) -> Tensor:
         layer, logits = self.layers[name], selection.logits
-        learns = layer.training and any(parameter.requires_grad for parameter in layer.routing.parameters())
-        if torch.is_grad_enabled() and learns and logits is not None and not logits.requires_grad:
+        if selection.auxiliary_loss is None:
+            raise RuntimeError(
+                f"layer {name!r} keeps the router of its model, and has no loss of its own; add the model's, which it "
+                "returns with output_router_logits=True."
+            )
+        learns = logits is not None and any(parameter.requires_grad for parameter in layer.routing.parameters())
+        if torch.is_grad_enabled() and layer.training and learns and not logits.requires_grad:
             raise RuntimeError(
                 f"the auxiliary loss of layer {name!r} carries no gradient, as it was computed under torch.no_grad or "
                 "a reentrant checkpoint; pass use_reentrant=False to torch.utils.checkpoint."
@@ -113,7 +118,7 @@ def routing_losses(model: nn.Module, *, weight: float = WEIGHT) -> Iterator[Rout
     """
     if not 0 <= weight < inf:
         raise ValueError(f"`weight` must be finite and not negative; got {weight!r}.")
-    layers = {name: layer for name, layer in model.named_modules() if isinstance(layer, RoutedLayer)}
+    layers: dict[str, Any] = {name: layer for name, layer in model.named_modules() if hasattr(layer, "selections")}
     if not layers:
         raise ValueError(f"{type(model).__name__} has no routed layer; build it with a layer of sparsact.layers.")
     losses = RoutingLosses(weight, layers, {name: [] for name in layers})
