@@ -14,7 +14,6 @@ from torch.utils.checkpoint import checkpoint
 
 from sparsact import layers, routing
 from sparsact.layers import MixtureOfExperts, routing_losses, update_biases
-from sparsact.layers.swiglu import swiglu
 
 n, hidden, o, experts = 7, 6, 5, 4
 NAMES = {
@@ -108,7 +107,6 @@ def test_in_other_dtypes(dtype):
 
 def test_second_derivatives():
     moe, x = layer(n_active=2).eval(), inputs(3)
-    assert torch.autograd.gradgradcheck(lambda z: swiglu(z), torch.randn(3, 8, dtype=torch.float64, requires_grad=True))
     assert torch.autograd.gradcheck(moe, x.requires_grad_(), fast_mode=True)
     assert torch.autograd.gradgradcheck(moe, x.requires_grad_(), fast_mode=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -11,22 +12,21 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 from sparsact.layers.common import ACTIVATIONS, Activation, activation_of
 from sparsact.layers.gather import gather_sum, scatter_outer
 from sparsact.layers.segments import Groups, segment_matmul
-from sparsact.layers.swiglu import swiglu
 
 
-def geglu(z: Tensor) -> Tensor:
-    """``gelu(u) * v`` (m, h) of pre-activations (m, 2 h), those of u first."""
+def gated(function: Activation, z: Tensor) -> Tensor:
+    """``f(u) * v`` (m, h) of pre-activations z (m, 2 h), those of u first."""
     u, v = z.chunk(2, -1)
-    return F.gelu(u) * v
+    return function(u) * v
 
 
-GATED: dict[str, Activation] = {"geglu": geglu, "swiglu": swiglu}
+GATED: dict[str, Activation] = {"geglu": F.gelu, "swiglu": F.silu}
 
 
 def expert_activation(activation: str | Activation) -> Activation:
     """The function of pre-activations that a name stands for; a function stands for itself."""
     if isinstance(activation, str) and activation in GATED:
-        return GATED[activation]
+        return partial(gated, GATED[activation])
     if isinstance(activation, str) and activation not in ACTIVATIONS:
         names = ", ".join(sorted([*ACTIVATIONS, *GATED]))
         raise ValueError(f"`activation` must be one of {names} or a function; got {activation!r}.")

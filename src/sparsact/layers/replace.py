@@ -10,9 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.layers.common import Activation, as_computed, is_recomputing
-from sparsact.layers.experts import experts_of
+from sparsact.layers.experts import experts_of, gated
 from sparsact.layers.segments import Groups
-from sparsact.layers.swiglu import swiglu
 from sparsact.routing.selection import EMPTY, Selection
 
 # What a class of experts says of itself, where its function is `down(act(gate) * up)` over stacked weights.
@@ -94,9 +93,8 @@ def _stacked(experts: Any, hidden_states: Tensor, top_k_index: Tensor, top_k_wei
     n_experts = experts.gate_up_proj.shape[0]
     # Where a model is cut among processes, experts of other processes have numbers past the last.
     indices = torch.where(top_k_index < n_experts, top_k_index, EMPTY)
-    activation = swiglu if type(experts.act_fn).__name__ in ("SiLU", "SiLUActivation") else _gated(experts.act_fn)
     up, down = experts.gate_up_proj.transpose(1, 2), experts.down_proj.transpose(1, 2)
-    return _computed(experts, hidden_states, indices, top_k_weights, up, down, activation)
+    return _computed(experts, hidden_states, indices, top_k_weights, up, down, partial(gated, experts.act_fn))
 
 
 def _separate(experts: Any, hidden_states: Tensor, selected_experts: Tensor, routing_weights: Tensor) -> Tensor:
@@ -122,11 +120,3 @@ def _computed(
     rows = as_computed(x)
     y = experts_of(rows, Groups.of(indices, len(up)), weights.to(rows.dtype), up, down, activation)
     return y.to(x.dtype)
-
-
-def _gated(function: Activation) -> Activation:
-    def gated(z: Tensor) -> Tensor:
-        gate, value = z.chunk(2, -1)
-        return function(gate) * value
-
-    return gated

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sparsact.routing.backend import ascending, constant, integers, namespace, scores
-from sparsact.routing.gate import softmax
-from sparsact.routing.router import Router, State
+from sparsact.routing.gate import GatedRouter, rounded_up, softmax
+from sparsact.routing.router import State
 from sparsact.routing.selection import EMPTY, Selection
 from sparsact.validation.parameters import check_numbers, check_random_state, check_sizes
 
 
 @dataclass(frozen=True)
-class ExpertChoice(Router):
+class ExpertChoice(GatedRouter):
     r"""Each of E experts takes the inputs of its largest probabilities, the same number of a batch each.
 
     With :math:`p(x) = \mathrm{softmax}(Gx)`, expert i takes the :math:`\lceil c\, m / E \rceil` of m inputs with the
@@ -46,15 +42,12 @@ class ExpertChoice(Router):
     --------
     Two experts take one of two inputs each, the first expert the larger one:
 
-    >>> gate = {"gate": np.array([[1.0], [-1.0]])}
+    >>> gate = {"gate": [[1.0], [-1.0]]}
     >>> ExpertChoice(2, capacity_factor=1.0)([[1.0], [-2.0]], gate).indices.tolist()
     [[0, -1], [-1, 1]]
     """
 
     name: ClassVar[str] = "expert_choice"
-    state_names: ClassVar[tuple[str, ...]] = ("gate",)
-    trainable: ClassVar[tuple[str, ...]] = ("gate",)
-    reads_mask: ClassVar[bool] = True
     n_experts: int
     capacity_factor: float = 2.0
     random_state: int = 0
@@ -64,17 +57,9 @@ class ExpertChoice(Router):
         check_numbers(self, "capacity_factor", positive=True)
         check_random_state(self)
 
-    def width(self, in_features: int) -> int:
-        """``n_experts``."""
-        return self.n_experts
-
     def max_active(self, in_features: int) -> int:
         """``n_experts``: all of them may take one input."""
         return self.n_experts
-
-    def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
-        """``gate`` (experts, in_features), normal with variance 0.1 / in_features."""
-        return {"gate": rng.normal(scale=np.sqrt(0.1 / in_features), size=(self.n_experts, in_features))}
 
     def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
         """The experts that take each row, with its probabilities; place i of a row is that of expert i."""
@@ -93,9 +78,4 @@ class ExpertChoice(Router):
 
     def capacity(self, n_inputs: Any, *, training: bool) -> Any:
         """Inputs of a batch that each expert takes."""
-        share = self.capacity_factor * n_inputs / self.n_experts
-        return ceil(share) if isinstance(n_inputs, int) else namespace(share).ceil(share)
-
-    def flops(self, in_features: int) -> int:
-        """The gate's products, the softmax and the comparisons."""
-        return self.n_experts * (2 * in_features + 4)
+        return rounded_up(self.capacity_factor * n_inputs / self.n_experts)

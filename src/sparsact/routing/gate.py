@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from math import ceil
 from typing import Any, ClassVar
@@ -44,9 +43,9 @@ class GatedRouter(Router):
         """``gate`` (experts, in_features), normal with variance 0.1 / in_features, as in Section 2.4 of Fedus et al."""
         return {"gate": rng.normal(scale=np.sqrt(0.1 / in_features), size=(self.n_experts, in_features))}
 
-    @abstractmethod
     def _scored(self, logits: Any, state: State) -> tuple[Any, Any]:
         """Scores (m, experts) that weights and losses are made of, and the keys whose largest are chosen."""
+        return softmax(logits), logits
 
     def _weighted(self, chosen: Any) -> Any:
         """Weights (m, k) from the scores of the chosen experts."""
@@ -57,8 +56,7 @@ class GatedRouter(Router):
         factor = self.capacity_factor if training else self.eval_capacity_factor
         if factor is None:
             return None
-        share = factor * self.max_active(1) * n_inputs / self.n_experts
-        return ceil(share) if isinstance(n_inputs, int) else namespace(share).ceil(share)
+        return rounded_up(factor * self.max_active(1) * n_inputs / self.n_experts)
 
     def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
         """The chosen experts of each row with their weights; logits are those of the gate."""
@@ -124,6 +122,11 @@ class GatedRouter(Router):
             raise ValueError(
                 f"an input cannot have {self.max_active(1)} of {self.n_experts} experts; pass n_active <= n_experts."
             )
+
+
+def rounded_up(share: Any) -> Any:
+    """The least whole number that is not below a number, or each of an array."""
+    return ceil(share) if isinstance(share, float) else namespace(share).ceil(share)
 
 
 def softmax(logits: Any) -> Any:
@@ -197,9 +200,6 @@ class SoftmaxTopK(GatedRouter):
     def max_active(self, in_features: int) -> int:
         """``n_active``."""
         return self.n_active
-
-    def _scored(self, logits: Any, state: State) -> tuple[Any, Any]:
-        return softmax(logits), logits
 
     def _weighted(self, chosen: Any) -> Any:
         if self.normalise == "all":

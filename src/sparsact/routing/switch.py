@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from sparsact.routing.gate import GatedRouter, softmax
-from sparsact.routing.router import State
+from sparsact.routing.gate import GatedRouter
 from sparsact.validation.former_names import renamed
 
 
@@ -66,6 +65,3 @@ class Switch(GatedRouter):
     def max_active(self, in_features: int) -> int:
         """One."""
         return 1
-
-    def _scored(self, logits: Any, state: State) -> tuple[Any, Any]:
-        return softmax(logits), logits
