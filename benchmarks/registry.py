@@ -68,6 +68,7 @@ BENCHMARKS = {
         ("certificates", ()),
         ("planted", ()),
         ("top_k", ("torch",)),
+        ("mixture", ("torch", "transformers")),
         ("dsm", ("torch",)),
         ("regression", ("lightgbm",)),
         ("updates", ("lightgbm",)),

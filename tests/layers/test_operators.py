@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from sparsact import kernels
-from sparsact.layers import gather
+from sparsact.layers import gather, segments
 from sparsact.layers.gather import gather_dot, gather_sum, scatter_outer
 from sparsact.layers.segments import segment_matmul, segment_outer
 
@@ -30,7 +30,7 @@ def places(seed=3):
 
 def calls(dtype=torch.float64, device="cpu"):
     x, weight, a = (numbers(*shape, dtype=dtype) for shape in ((m, n), (t, n), (m, k)))
-    starts = torch.tensor([1, 3, 3, 5, 6])  # a row before the first, an empty segment, rows after the last
+    starts = torch.tensor([0, 3, 3, 5, 6])  # an empty segment, and rows after the last
     p, experts = 8, numbers(4, n, 6, dtype=dtype)
     operands = {
         "gather_dot": (gather_dot, (x, weight, places())),
@@ -147,3 +147,29 @@ def test_values_on_a_cuda_device(name, dtype):
     torch.testing.assert_close(found.double().cpu(), exact(name, operands), rtol=0, atol=TOLERANCE[dtype] * 8)
     found.sum().backward()
     assert operands[0].grad.is_cuda
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_products_of_segments_in_one_call(monkeypatch, dtype):
+    """As on an accelerator: where this build of torch multiplies segments on the CPU too, the path is tried here."""
+    if not segments._grouped_mm_is_right(torch.device("cpu"), dtype):
+        pytest.skip("this build of torch has no grouped product on the CPU")
+    x, weight, y = (numbers(*shape, dtype=dtype) for shape in ((96, 16), (3, 16, 24), (96, 24)))
+    starts = torch.tensor([0, 32, 32, 64])
+    wanted = segment_matmul(x, weight, starts), segment_outer(x, y, starts)
+    monkeypatch.setattr(segments, "_is_grouped", lambda left, right: True)
+    found = segment_matmul(x, weight, starts), segment_outer(x, y, starts)
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=float(torch.finfo(dtype).eps * 64))
+
+
+def test_products_by_onednn_round_as_float32(monkeypatch):
+    x, weight = numbers(96, 64, dtype=torch.float32), numbers(2, 64, 80, dtype=torch.float32)
+    starts = torch.tensor([0, 64, 96])
+    exactly = torch.cat([x[:64].double() @ weight[0].double(), x[64:].double() @ weight[1].double()])
+    for offered in (True, False):
+        monkeypatch.setattr(segments, "_onednn_is_right", lambda offered=offered: offered)
+        if offered and not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
+            continue
+        error = (segment_matmul(x, weight, starts).double() - exactly).detach().abs().max()
+        assert float(error) < 1e-5 * float(exactly.detach().abs().max())

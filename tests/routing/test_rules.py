@@ -15,6 +15,7 @@ from scipy import stats
 
 from sparsact import routing
 from sparsact.routing import EMPTY, hash_generator
+from sparsact.routing.top_k import largest
 
 properties = settings(max_examples=60, deadline=None)
 WORD = 2**64 - 1
@@ -35,6 +36,12 @@ def test_top_k_breaks_ties_by_place(rows, k, absolute):
     wanted = [sorted(sorted(range(7), key=lambda j: (-(abs(row[j]) if absolute else row[j]), j))[:k]) for row in x]
     for got in (router(x).indices, router(torch.tensor(x)).indices.numpy(), router(torch.tensor(x).half()).indices):
         assert got.tolist() == wanted
+
+
+def test_what_is_not_a_number_is_chosen_within_range():
+    """A training that has diverged is not to end in a wrong place of memory; torch.topk takes NaN for the largest."""
+    x = torch.tensor([[1.0, torch.nan, 3.0, 2.0], [torch.inf, 0.0, -torch.inf, torch.nan], [1.0, 4.0, 2.0, 3.0]])
+    assert largest(x, 2).tolist() == [[1, 2], [0, 3], [1, 3]]
 
 
 # ---- hashes ----

@@ -17,7 +17,21 @@ except ImportError as error:
 from sparsact.layers.block_sparse import BlockSparseFeedForward
 from sparsact.layers.common import Flops
 from sparsact.layers.lsh import LSHLayer
+from sparsact.layers.mixture import MixtureOfExperts, update_biases
+from sparsact.layers.replace import replace_experts
+from sparsact.layers.routing_losses import RoutingLosses, routing_losses
 from sparsact.layers.sparsely_activated import SparselyActivatedLayer
 from sparsact.layers.switch import SwitchLayer
 
-__all__ = ["BlockSparseFeedForward", "Flops", "LSHLayer", "SparselyActivatedLayer", "SwitchLayer"]
+__all__ = [
+    "BlockSparseFeedForward",
+    "Flops",
+    "LSHLayer",
+    "MixtureOfExperts",
+    "RoutingLosses",
+    "SparselyActivatedLayer",
+    "SwitchLayer",
+    "replace_experts",
+    "routing_losses",
+    "update_biases",
+]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -44,11 +46,17 @@ def identity(z: Tensor) -> Tensor:
     return z
 
 
+def squared_relu(z: Tensor) -> Tensor:
+    """``max(z, 0) ** 2``."""
+    return F.relu(z).square()
+
+
 ACTIVATIONS: dict[str, Activation] = {
     "gelu": F.gelu,
     "identity": identity,
     "relu": F.relu,
     "silu": F.silu,
+    "squared_relu": squared_relu,
     "tanh": torch.tanh,
 }
 
@@ -122,11 +130,17 @@ class Routing(nn.Module):
         return repr(self.router)
 
 
+MAX_UNCOLLECTED = 8  # steps of training without their auxiliary losses, after which a layer warns once
+
+
 class RoutedLayer(nn.Module):
     """Base of layers whose ``routing`` chooses units for each input; ``_fill`` draws the other parameters."""
 
     routing: Routing
     in_features: int
+    selections: list[Selection] | None = None
+    """Where :func:`routing_losses` collects those of a forward pass; None outside of it."""
+    _n_uncollected = 0
 
     def _fill(self, generator: torch.Generator | None) -> None:
         raise NotImplementedError
@@ -146,13 +160,38 @@ class RoutedLayer(nn.Module):
         selection: Selection = self.routing(self._checked(x))
         return selection
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Outputs (..., out_features) of inputs (..., in_features)."""
-        return self.forward_with_selection(x)[0]
+    def forward(self, x: Tensor, **others: Any) -> Tensor:
+        """Outputs (..., out_features) of inputs (..., in_features); ``others`` as :meth:`forward_with_selection`."""
+        y, selection = self.forward_with_selection(x, **others)
+        self._report(selection)
+        return y
 
     def forward_with_selection(self, x: Tensor) -> tuple[Tensor, Selection]:
         """Outputs (..., out_features), and the selection that they were computed with."""
         raise NotImplementedError
+
+    def _report(self, selection: Selection) -> None:
+        """Hand the selection to :func:`routing_losses`, or warn once that its loss is lost to training."""
+        if is_recomputing():
+            return
+        if self.selections is not None:
+            self.selections.append(selection)
+        elif self.training and not torch.compiler.is_compiling():
+            self._n_uncollected += bool(selection.auxiliary_loss.requires_grad)
+            if self._n_uncollected == MAX_UNCOLLECTED:
+                self._n_uncollected += 1
+                warnings.warn(
+                    f"the auxiliary loss of a {type(self).__name__} is not collected, so nothing balances its load; "
+                    "run the model within `with sparsact.layers.routing_losses(model) as losses` and add losses.total, "
+                    "or set load_balance=0 and z_loss=0 in its router.",
+                    UserWarning,
+                    stacklevel=4,
+                )
+
+
+def is_recomputing() -> bool:
+    """Whether this forward pass runs within a backward one, as ``torch.utils.checkpoint`` runs it a second time."""
+    return not torch.compiler.is_compiling() and torch._C._current_graph_task_id() != -1
 
 
 @dataclass(frozen=True)

@@ -59,9 +59,9 @@ def scatter_outer(a: Tensor, x: Tensor, indices: Tensor, rows: int) -> Tensor:
     # Narrow numbers are added in float32, as the kernels do.
     total = x.new_zeros(rows, x.shape[1], dtype=torch.promote_types(x.dtype, torch.float32))
     for block in _blocks(indices, x.shape[1]):
-        inputs, places = torch.nonzero(indices[block] >= 0, as_tuple=True)
-        outer = a[block][inputs, places, None].to(total.dtype) * x[block][inputs]
-        total.index_add_(0, indices[block][inputs, places], outer)
+        outer = a[block][..., None].to(total.dtype) * x[block][:, None]
+        outer.masked_fill_((indices[block] < 0)[..., None], 0)  # without asking the device how many there are
+        total.index_add_(0, indices[block].clamp(min=0).flatten(), outer.flatten(0, 1))
     return total.to(x.dtype)
 
 

@@ -1,35 +1,91 @@
 """Products of matrices, one for each segment of rows: tokens in the order of their experts.
 
-``starts`` (E + 1,) holds where each segment begins and the last ends; rows outside every segment give 0. Only
-segments that hold rows are computed. The two operators are each other's derivatives.
+``starts`` (E + 1,) holds 0 and where each segment ends; rows beyond the last give 0. Only segments that hold rows are
+computed. The two operators are each other's derivatives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.layers.gather import register_gradients
+
+SLOTS = 64  # a segment's length is a multiple of it: products then have few shapes, which oneDNN compiles once each
+FEW_TOKENS = 64  # an expert, on average: below, segments are as long as they are
+SMALL_PRODUCT = 2**18  # multiplications, below which torch's own product is taken
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Slots in the order of the experts.
+
+    Attributes
+    ----------
+    slots : (m, k) int64
+        Slot of each place of a selection, -1 where it is empty.
+    starts : (E + 1,) int64
+        First slot of each expert.
+    n_slots : int
+        Number of slots; those beyond the last expert's, and the last ones of each, stay empty.
+    """
+
+    slots: Tensor
+    starts: Tensor
+    n_slots: int
+
+    @classmethod
+    def of(cls, indices: Tensor, n_experts: int, *, max_taken: int | None = None) -> Groups:
+        """Groups of ``indices`` (m, k), experts or -1, of which at most ``max_taken`` are experts; without a sync."""
+        n_places = indices.numel()
+        taken = n_places if max_taken is None else min(n_places, max_taken)
+        step = SLOTS if taken >= FEW_TOKENS * n_experts or indices.device.type != "cpu" else 1
+        experts, order = torch.sort(indices.reshape(-1), stable=True)
+        bounds = torch.searchsorted(experts, torch.arange(n_experts + 1, device=indices.device))
+        ends = ((bounds.diff() + (step - 1)) // step * step).cumsum(0)
+        starts = torch.cat([ends.new_zeros(1), ends])
+        shift = (starts - bounds)[experts.clamp(min=0)]
+        slots = (torch.arange(n_places, device=indices.device) + shift).where(experts >= 0, -1)
+        slots = torch.empty_like(slots).scatter(0, order, slots).reshape(indices.shape)
+        return cls(slots, starts, taken + n_experts * (step - 1))
+
+    @property
+    def experts(self) -> Tensor:
+        """Expert of each slot (n_slots,), -1 beyond the last."""
+        slots = torch.arange(self.n_slots, device=self.starts.device)
+        experts = torch.searchsorted(self.starts, slots, right=True) - 1
+        return experts.where(experts < self.starts.shape[0] - 1, -1)
 
 
 @torch.library.custom_op("sparsact::segment_matmul", mutates_args=())
 def segment_matmul(x: Tensor, weight: Tensor, starts: Tensor) -> Tensor:
     """Rows of x (p, n) of segment e times weight[e], of weight (E, n, o): (p, o)."""
-    products = x.new_zeros(x.shape[0], weight.shape[2])
-    for e, rows in _segments(starts):
-        products[rows] = x[rows] @ weight[e]
+    if _is_grouped(x, weight):
+        products = _grouped_mm(x, weight, starts[1:])
+        return products.masked_fill_((torch.arange(len(x), device=x.device) >= starts[-1])[:, None], 0)
+    products = x.new_empty(x.shape[0], weight.shape[2])
+    end = 0
+    for e, begin, end in _segments(starts):
+        _product(x[begin:end], weight[e], products[begin:end])
+    products[end:] = 0
     return products
 
 
 @torch.library.custom_op("sparsact::segment_outer", mutates_args=())
 def segment_outer(x: Tensor, y: Tensor, starts: Tensor) -> Tensor:
     """Products (E, n, o) of the rows of x (p, n), transposed, with those of y (p, o), for each segment."""
+    if _is_grouped(x, y):
+        return _grouped_mm(x.T, y, starts[1:])
     products = x.new_zeros(starts.shape[0] - 1, x.shape[1], y.shape[1])
-    for e, rows in _segments(starts):
-        products[e] = x[rows].T @ y[rows]
+    for e, begin, end in _segments(starts):
+        _product(x[begin:end].T, y[begin:end], products[e])
     return products
 
 
@@ -55,8 +111,63 @@ register_gradients(
 )
 
 
-def _segments(starts: Tensor) -> Iterator[tuple[int, slice]]:
-    """Segments that hold rows."""
+def _segments(starts: Tensor) -> Iterator[tuple[int, int, int]]:
+    """Segments that hold rows: number, begin and end."""
     for e, (begin, end) in enumerate(pairwise(starts.tolist())):
         if begin < end:
-            yield e, slice(begin, end)
+            yield e, begin, end
+
+
+def _product(left: Tensor, right: Tensor, out: Tensor) -> None:
+    """``left @ right`` into ``out``."""
+    large = left.shape[0] * right.numel() >= SMALL_PRODUCT
+    if large and left.dtype == torch.float32 and left.device.type == "cpu" and _onednn_is_right():
+        out.copy_(torch.ops.mkldnn._linear_pointwise(left, right.T, None, "none", [], ""))
+    else:
+        torch.mm(left, right, out=out)
+
+
+@cache
+def _onednn_is_right() -> bool:
+    """Whether torch offers oneDNN's product of float32, and it rounds as such.
+
+    MKL, which ``torch.mm`` calls, takes slower code on processors of other makers: on an AMD EPYC oneDNN's is twice as
+    fast. The operator is private to torch, so it is asked for a product before it is trusted.
+    """
+    left, right = torch.arange(35.0).reshape(5, 7).sin(), torch.arange(21.0).reshape(7, 3).cos()
+    try:
+        found = torch.ops.mkldnn._linear_pointwise(left, right.T, None, "none", [], "")
+    except (AttributeError, RuntimeError, NotImplementedError):
+        return False
+    return bool((found.double() - left.double() @ right.double()).abs().max() < 1e-5)
+
+
+def _is_grouped(left: Tensor, right: Tensor) -> bool:
+    """Whether one call of torch multiplies all segments, which no device has to be waited for."""
+    lines = 16 // left.element_size()  # what is read at a time: rows must begin at a multiple
+    aligned = all(size % lines == 0 for size in (left.shape[-1], right.shape[-1]))
+    return left.device.type != "cpu" and aligned and _grouped_mm_is_right(left.device, left.dtype)
+
+
+def _grouped_mm(left: Tensor, right: Tensor, ends: Tensor) -> Tensor:
+    function: Any = getattr(F, "grouped_mm", None) or torch._grouped_mm
+    products: Tensor = function(left, right, offs=ends.to(torch.int32))
+    return products
+
+
+@cache
+def _grouped_mm_is_right(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether this build multiplies segments on the device in that dtype, as two of 32 rows and none show."""
+    x = (torch.arange(64 * 32) * 0.7).sin().reshape(64, 32).to(device, dtype)
+    weight = (torch.arange(3 * 32 * 16) * 0.3).cos().reshape(3, 32, 16).to(device, dtype)
+    ends = torch.tensor([32, 32, 64], device=device)
+    try:
+        products, outer = _grouped_mm(x, weight, ends), _grouped_mm(x.T, x[:, :16], ends)
+    except (AttributeError, RuntimeError, NotImplementedError, ValueError):
+        return False
+    wide, heavy = x.double().cpu(), weight.double().cpu()
+    wanted = torch.cat([wide[:32] @ heavy[0], wide[32:] @ heavy[2]])
+    sums = torch.stack([wide[rows].T @ wide[rows][:, :16] for rows in (slice(32), slice(0), slice(32, 64))])
+    bound = 64 * torch.finfo(dtype).eps
+    pairs = ((products, wanted), (outer, sums))
+    return all(bool((found.double().cpu() - want).abs().max() <= bound * 8) for found, want in pairs)

@@ -6,6 +6,8 @@ torch tensors alike. Layers (:mod:`sparsact.layers`) and learners route by the s
 
 from sparsact.routing.backend import hash_generator
 from sparsact.routing.block_top1 import BlockTop1
+from sparsact.routing.expert_choice import ExpertChoice
+from sparsact.routing.gate import SigmoidTopK, SoftmaxTopK
 from sparsact.routing.lsh import EuclideanLSH, HyperplaneLSH
 from sparsact.routing.nearest import Interpolation, Nearest
 from sparsact.routing.random_hash import RandomHash
@@ -21,6 +23,7 @@ __all__ = [
     "ROUTERS",
     "BlockTop1",
     "EuclideanLSH",
+    "ExpertChoice",
     "HyperplaneLSH",
     "Interpolation",
     "Nearest",
@@ -29,6 +32,8 @@ __all__ = [
     "RoutingCollapseWarning",
     "RoutingStatistics",
     "Selection",
+    "SigmoidTopK",
+    "SoftmaxTopK",
     "Switch",
     "TopK",
     "Tree",

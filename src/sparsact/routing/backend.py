@@ -45,6 +45,13 @@ def sigmoid(scores: Any) -> Any:
     return expit(scores) if isinstance(scores, np.ndarray) else scores.sigmoid()
 
 
+def ascending(values: Any, axis: int = -1) -> Any:
+    """Places that sort ``values`` along an axis; equal ones keep their order."""
+    if isinstance(values, np.ndarray):
+        return np.argsort(values, axis=axis, kind="stable")
+    return values.argsort(dim=axis, stable=True)
+
+
 def constant(array: Any) -> Any:
     """The same numbers, through which no gradient flows."""
     return array if isinstance(array, np.ndarray) else array.detach()

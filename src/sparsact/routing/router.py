@@ -40,6 +40,8 @@ class Router(ABC):
         Whether a state may have any number of units, as a set of points has.
     routes_on : str
         ``"features"``: the rule looks at the pre-activations of the units themselves; ``"inputs"``: at the input.
+    reads_mask : bool
+        Whether the state may hold ``mask`` (m,), False for padding, which the rule leaves out of loads and losses.
     """
 
     name: ClassVar[str]
@@ -47,6 +49,7 @@ class Router(ABC):
     trainable: ClassVar[tuple[str, ...]] = ()
     free_length: ClassVar[bool] = False
     routes_on: ClassVar[str] = "inputs"
+    reads_mask: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         """Register routers of this package, and accept the former name ``n_active`` of :meth:`max_active`."""

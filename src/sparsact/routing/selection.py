@@ -81,6 +81,19 @@ class Selection:
             whole = whole.scatter(1, column, self.weights)
         return whole[:, : self.n_units]
 
+    def masked(self, real: Any) -> Selection:
+        """The same choice without the inputs where ``real`` (m,) is False: they switch nothing on and count nowhere."""
+        xp = namespace(self.weights)
+        taken = real[:, None] & (self.indices != EMPTY)
+        chosen = xp.where(real[:, None], self.indices, EMPTY)
+        return replace(
+            self,
+            indices=chosen,
+            weights=xp.where(taken, self.weights, 0),
+            counts=counts_of(chosen, self.n_units),
+            dropped=self.dropped & real,
+        )
+
     def expand(self, size: int) -> Selection:
         """The same choice where unit u stands for ``size`` neighbours: u * size, ..., u * size + size - 1.
 

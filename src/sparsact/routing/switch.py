@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from sparsact.routing.backend import namespace, scores
-from sparsact.routing.router import Router, State
-from sparsact.routing.selection import EMPTY, Selection, counts_of
+from sparsact.routing.gate import GatedRouter
 from sparsact.validation.former_names import renamed
-from sparsact.validation.parameters import check_numbers, check_random_state, check_sizes
 
 
 @renamed(seed="random_state")
 @dataclass(frozen=True)
-class Switch(Router):
+class Switch(GatedRouter):
     r"""The most probable of E experts, weighted by its probability.
 
     With :math:`p(x) = \mathrm{softmax}(Gx)`, the input goes to :math:`\arg\max_i p_i(x)`. In training an expert takes
@@ -59,8 +52,6 @@ class Switch(Router):
     """
 
     name: ClassVar[str] = "switch"
-    state_names: ClassVar[tuple[str, ...]] = ("gate",)
-    trainable: ClassVar[tuple[str, ...]] = ("gate",)
     n_experts: int
     capacity_factor: float | None = 1.25
     eval_capacity_factor: float | None = None
@@ -69,68 +60,8 @@ class Switch(Router):
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        check_sizes(self, "n_experts")
-        check_numbers(self, "capacity_factor", "eval_capacity_factor", positive=True, optional=True)
-        check_numbers(self, "load_balance", "z_loss")
-        check_random_state(self)
-
-    def width(self, in_features: int) -> int:
-        """``n_experts``."""
-        return self.n_experts
+        self._check()
 
     def max_active(self, in_features: int) -> int:
         """One."""
         return 1
-
-    def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
-        """``gate`` (experts, in_features), normal with variance 0.1 / in_features, as in Section 2.4 of Fedus et al."""
-        return {"gate": rng.normal(scale=np.sqrt(0.1 / in_features), size=(self.n_experts, in_features))}
-
-    def capacity(self, n_inputs: int, *, training: bool) -> int | None:
-        """The most inputs of a batch that an expert takes; None for no limit."""
-        factor = self.capacity_factor if training else self.eval_capacity_factor
-        return None if factor is None else ceil(factor * n_inputs / self.n_experts)
-
-    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
-        """The expert of each row, weighted by its probability; logits are those of the gate."""
-        xp = namespace(x)
-        m = x.shape[0]
-        logits = scores(x, state["gate"])
-        top = xp.max(logits, axis=1, keepdims=True) if m else logits[:, :1]
-        exponentials = xp.exp(logits - top)
-        total = xp.sum(exponentials, axis=1, keepdims=True)
-        probabilities = exponentials / total
-        expert = xp.argmax(logits, axis=1, keepdims=True) if m else xp.astype(logits[:, :1], xp.int64)
-        counts = counts_of(expert, self.n_experts)
-        room = self.capacity(m, training=training)
-        dropped = xp.zeros((m,), dtype=xp.bool, device=x.device) if room is None else self._late(expert, room)
-        weights = xp.astype(xp.take_along_axis(probabilities, expert, axis=1), x.dtype)
-        normaliser = xp.log(total) + top
-        loss = self._loss(probabilities, counts, normaliser) if m else xp.sum(logits)
-        return Selection(
-            xp.where(dropped[:, None], EMPTY, expert),
-            xp.where(dropped[:, None], xp.zeros_like(weights), weights),
-            logits,
-            loss,
-            counts,
-            dropped,
-        )
-
-    def _late(self, expert: Any, room: int) -> Any:
-        """Rows (m,) that come to an expert after ``room`` others."""
-        xp = namespace(expert)
-        experts = xp.arange(self.n_experts, dtype=xp.int64, device=expert.device)
-        sent = xp.astype(expert == experts, xp.int64)
-        arrival = xp.take_along_axis(sent.cumsum(0), expert, axis=1)[:, 0]
-        return arrival > room
-
-    def _loss(self, probabilities: Any, counts: Any, normaliser: Any) -> Any:
-        xp = namespace(probabilities)
-        m = probabilities.shape[0]
-        share = xp.astype(counts, probabilities.dtype) / m
-        balance = self.n_experts * xp.sum(share * xp.mean(probabilities, axis=0))
-        return self.load_balance * balance + self.z_loss * xp.mean(normaliser * normaliser)
-
-    def flops(self, in_features: int) -> int:
-        """The gate's products, the softmax and the comparison."""
-        return self.n_experts * (2 * in_features + 4)

@@ -1,0 +1,275 @@
+"""MixtureOfExperts: feed-forward layers of which a router chooses a few for each token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from sparsact.layers.common import (
+    Flops,
+    RoutedLayer,
+    Routing,
+    as_computed,
+    fill_uniform,
+    is_recomputing,
+)
+from sparsact.layers.expert_routers import check_sizes, expert_router
+from sparsact.layers.experts import GATED, expert_activation, experts_of
+from sparsact.layers.gather import gather_sum
+from sparsact.layers.segments import Groups
+from sparsact.routing.router import Router
+from sparsact.routing.selection import Selection
+from sparsact.validation.parameters import checked_size
+
+
+class MixtureOfExperts(RoutedLayer):
+    r"""Experts, each a small feed-forward layer; a token runs through those that a router chooses, and no others.
+
+    .. math:: g(x) = \sum_{e \in S(x)} p_e(x)\, \phi(x B_e)\, A_e \quad\text{with}\quad
+              \phi(u, v) = \mathrm{silu}(u) \odot v \text{ for SwiGLU}.
+
+    Parameters
+    ----------
+    d_model, d_hidden : int
+        Sizes of a token and of the hidden layer of one expert.
+    n_experts, n_active : int
+        Number of experts, and of those that a token runs through, 2 unless given. A router object may state both.
+    router : str or Router, default="top_k"
+        ``"top_k"`` (:class:`~sparsact.routing.SoftmaxTopK`, as in Mixtral), ``"sigmoid"``
+        (:class:`~sparsact.routing.SigmoidTopK`, balanced by biases as in DeepSeek-V3), ``"expert_choice"``,
+        ``"switch"`` (one expert), ``"block_top1"``, ``"hyperplane_lsh"``, ``"tree"`` or ``"random_hash"``; or any
+        router that looks at inputs.
+    activation : {"swiglu", "geglu", "gelu", "relu", "silu", "squared_relu", "tanh", "identity"} or callable
+        :math:`\phi`; the first two take two pre-activations a unit.
+    n_shared : int, default=0
+        Experts that every token runs through in addition, with weight 1: one layer of ``n_shared * d_hidden`` units.
+    d_out : int, default=None
+        Size of an output; None for ``d_model``.
+    bias : bool, default=False
+        Whether experts have biases.
+    jitter : float, default=0.0
+        In training, what the router sees is multiplied by numbers uniform in [1 - jitter, 1 + jitter], from torch's own
+        generator, as in Switch transformers.
+    route_features : int, default=None
+        Columns of ``route_by``, where the router looks at another tensor; 1 for token ids.
+    generator : torch.Generator, default=None
+        Draws the parameters; None for torch's own.
+    **router_options
+        Hyperparameters of a router given by name: ``capacity_factor=1.25``, ``normalise="all"``, ``z_loss=0``.
+
+    Attributes
+    ----------
+    up_weight, down_weight : Parameters of shapes (E, d_model, w) and (E, d_hidden, d_out)
+        B, with w = 2 d_hidden for gated activations, those of u first, else d_hidden; and A. Uniform within
+        ``1 / sqrt(fan_in)``, as are ``up_bias`` (E, w) and ``down_bias`` (E, d_out).
+    shared_up, shared_down : Parameters of shapes (d_model, n_shared * w) and (n_shared * d_hidden, d_out), or None
+        Of the shared experts.
+
+    Notes
+    -----
+    Tokens are put in the order of their experts, so that each expert is one product of matrices; an expert without
+    tokens is not read. A token that its experts have no room for gives 0: put a residual connection around the layer.
+    In training, collect the auxiliary losses by :func:`routing_losses`; for ``router="sigmoid"``, call
+    :func:`update_biases` after each step.
+
+    References
+    ----------
+    .. [1] W. Fedus et al., "Switch Transformers", 2021, Section 2.
+    .. [2] DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, Section 2.1.2.
+
+    Examples
+    --------
+    >>> layer = MixtureOfExperts(8, 16, n_experts=4, n_active=2)
+    >>> y, selection = layer.forward_with_selection(torch.randn(3, 5, 8))
+    >>> y.shape, selection.indices.shape
+    (torch.Size([3, 5, 8]), torch.Size([15, 2]))
+    >>> bool(torch.allclose(selection.weights.sum(1), torch.ones(15)))
+    True
+    """
+
+    _activated: Callable[[Tensor], Tensor]
+    load: Tensor
+
+    def __init__(
+        self,
+        d_model: int,
+        d_hidden: int,
+        *,
+        n_experts: int | None = None,
+        n_active: int | None = None,
+        router: str | Router = "top_k",
+        activation: str | Callable[[Tensor], Tensor] = "swiglu",
+        n_shared: int = 0,
+        d_out: int | None = None,
+        bias: bool = False,
+        jitter: float = 0.0,
+        route_features: int | None = None,
+        generator: torch.Generator | None = None,
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+        **router_options: Any,
+    ) -> None:
+        super().__init__()
+        self.in_features = checked_size(d_model, "`d_model`")
+        self.n_units = checked_size(d_hidden, "`d_hidden`")
+        self.out_features = d_model if d_out is None else checked_size(d_out, "`d_out`")
+        if not 0 <= jitter < 1:
+            raise ValueError(f"`jitter` must lie in [0, 1); got {jitter!r}.")
+        self.jitter, self.activation = jitter, activation
+        self.is_gated = activation in GATED
+        self._activated = expert_activation(activation)
+        made: dict[str, Any] = {"dtype": dtype, "device": device}
+        chosen = expert_router(router, n_experts, n_active, router_options)
+        seen = d_model if route_features is None else checked_size(route_features, "`route_features`")
+        self.routing = Routing(chosen, seen, generator=generator, **made)
+        experts, w = chosen.width(seen), d_hidden * (1 + self.is_gated)
+        check_sizes(chosen, seen, n_experts, n_active)
+        self.up_weight = nn.Parameter(torch.empty(experts, d_model, w, **made))
+        self.up_bias = nn.Parameter(torch.empty(experts, w, **made)) if bias else None
+        self.down_weight = nn.Parameter(torch.empty(experts, d_hidden, self.out_features, **made))
+        self.down_bias = nn.Parameter(torch.empty(experts, self.out_features, **made)) if bias else None
+        shared = checked_size(n_shared, "`n_shared`", 0)
+        self.shared_up = nn.Parameter(torch.empty(d_model, shared * w, **made)) if shared else None
+        self.shared_down = nn.Parameter(torch.empty(shared * d_hidden, self.out_features, **made)) if shared else None
+        load = torch.zeros(experts, dtype=torch.int64, device=self.up_weight.device)
+        self.register_buffer("load", load, persistent=False)
+        self._fill(generator)
+
+    def _fill(self, generator: torch.Generator | None) -> None:
+        fill_uniform(self.in_features**-0.5, (self.up_weight, self.up_bias), generator)
+        fill_uniform(self.n_units**-0.5, (self.down_weight, self.down_bias), generator)
+        fill_uniform(self.in_features**-0.5, (self.shared_up,), generator)
+        if self.shared_down is not None:
+            fill_uniform(len(self.shared_down) ** -0.5, (self.shared_down,), generator)
+        if not self.load.is_meta:
+            self.load.zero_()
+
+    @property
+    def n_experts(self) -> int:
+        """Number of experts, shared ones not included."""
+        return self.up_weight.shape[0]
+
+    def route(self, x: Tensor, *, route_by: Tensor | None = None, mask: Tensor | None = None) -> Selection:
+        """Selection for each token of ``x`` (..., d_model); leading dimensions become one, in order."""
+        return self._select(x, self._checked(x), route_by, mask)
+
+    def forward_with_selection(
+        self, x: Tensor, *, route_by: Tensor | None = None, mask: Tensor | None = None
+    ) -> tuple[Tensor, Selection]:
+        """Outputs (..., d_out), and the selection that they were computed with.
+
+        Parameters
+        ----------
+        x : Tensor of shape (..., d_model)
+            Tokens.
+        route_by : Tensor of shape (..., route_features) or (...), default=None
+            What the router sees in place of ``x``: token ids, or an earlier layer's states.
+        mask : bool Tensor of shape (...), default=None
+            False for padding, which no expert computes and no loss counts.
+
+        Returns
+        -------
+        y : Tensor of shape (..., d_out)
+            Sums of the experts' outputs; 0 from the routed experts for padding and dropped tokens.
+        selection : Selection
+            Experts, weights, auxiliary loss, counts and drops, over tokens with leading dimensions flattened.
+        """
+        tokens = self._checked(x)
+        selection = self._select(x, tokens, route_by, mask)
+        if self.training and hasattr(self.routing.router, "moved_bias") and not is_recomputing():
+            self.load += selection.counts
+        rows = as_computed(tokens)
+        y = self._routed(rows, selection)
+        if self.shared_up is not None and self.shared_down is not None:
+            y = y + self._activated(rows @ self.shared_up.to(rows.dtype)) @ self.shared_down.to(rows.dtype)
+        return y.reshape(*x.shape[:-1], self.out_features), selection
+
+    def _select(self, x: Tensor, tokens: Tensor, route_by: Tensor | None, mask: Tensor | None) -> Selection:
+        seen = tokens if route_by is None else _flattened(route_by, x, self.routing.in_features)
+        if seen.shape[1] != self.routing.in_features:
+            raise ValueError(
+                f"the router sees {self.routing.in_features} columns; pass them as `route_by` to the layer's call."
+            )
+        if self.training and self.jitter:
+            seen = seen * torch.empty_like(seen).uniform_(1 - self.jitter, 1 + self.jitter)
+        if mask is None:
+            selection: Selection = self.routing(seen)
+            return selection
+        if mask.shape != x.shape[:-1] or mask.dtype != torch.bool:
+            raise ValueError(
+                f"`mask` must be bool of shape {tuple(x.shape[:-1])}, as `x` has tokens; got {mask.dtype} of shape "
+                f"{tuple(mask.shape)}."
+            )
+        real = mask.reshape(-1)
+        selection = self.routing(seen, mask=real)
+        return selection if self.routing.router.reads_mask else selection.masked(real)
+
+    def _routed(self, rows: Tensor, selection: Selection) -> Tensor:
+        capacity = getattr(self.routing.router, "capacity", None)
+        room = None if capacity is None else capacity(len(rows), training=self.training)
+        groups = Groups.of(selection.indices, self.n_experts, max_taken=room and room * self.n_experts)
+        weights = selection.weights.to(rows.dtype)
+        y = experts_of(rows, groups, weights, self.up_weight, self.down_weight, self._activated, self.up_bias)
+        if self.down_bias is not None:
+            y = y + gather_sum(weights, self.down_bias.to(rows.dtype), selection.indices)
+        return y
+
+    def flops(self, batch: int = 1) -> Flops:
+        """Operations of a forward pass over ``batch`` tokens, none of them dropped (see :class:`Flops`)."""
+        router, seen = self.routing.router, self.routing.in_features
+        shared = 0 if self.shared_down is None else len(self.shared_down) // self.n_units
+        expert = 2 * self.n_units * (self.in_features * (1 + self.is_gated) + self.out_features)
+        active, dense = router.max_active(seen) + shared, self.n_experts + shared
+        return Flops(batch * router.flops(seen), batch * active * expert, batch * dense * expert)
+
+    def extra_repr(self) -> str:
+        """Sizes, as the constructor takes them."""
+        return f"{self.in_features}, {self.n_units}, n_experts={self.n_experts}, activation={self.activation!r}"
+
+
+@torch.no_grad()
+def update_biases(model: nn.Module) -> None:
+    """Move the biases of all routers that are balanced by biases, once after each step of training.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Its layers with ``router="sigmoid"`` counted the tokens of each expert since the last call, in training.
+
+    Raises
+    ------
+    ValueError
+        If no layer of the model is balanced by biases.
+
+    Examples
+    --------
+    >>> layer = MixtureOfExperts(8, 16, n_experts=4, n_active=2, router="sigmoid", bias_rate=0.5)
+    >>> y, selection = layer.forward_with_selection(torch.randn(9, 8))
+    >>> update_biases(layer)
+    >>> bool(((layer.routing.bias > 0) == (selection.counts < 4.5)).all())
+    True
+    """
+    layers = [layer for layer in model.modules() if isinstance(layer, MixtureOfExperts)]
+    biased = [layer for layer in layers if hasattr(layer.routing.router, "moved_bias")]
+    if not biased:
+        raise ValueError(f'{type(model).__name__} has no router with biases; build a layer with router="sigmoid".')
+    for layer in biased:
+        router, bias = layer.routing.router, layer.routing.state["bias"]
+        bias.copy_(router.moved_bias(bias, layer.load))  # type: ignore[attr-defined] # its state has a bias
+        layer.load.zero_()
+
+
+def _flattened(route_by: Tensor, x: Tensor, columns: int) -> Tensor:
+    """``route_by`` as rows for the router, whole numbers exactly."""
+    if route_by.shape == x.shape[:-1]:
+        route_by = route_by[..., None]
+    if route_by.shape != (*x.shape[:-1], columns):
+        raise ValueError(
+            f"`route_by` must have shape {(*x.shape[:-1], columns)}, as `x` has tokens and the router columns; got "
+            f"{tuple(route_by.shape)}."
+        )
+    rows = route_by.reshape(-1, columns)
+    return rows if rows.is_floating_point() else rows.double()

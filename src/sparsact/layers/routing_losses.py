@@ -1,0 +1,132 @@
+"""Auxiliary losses and load of all routed layers of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import inf, log2
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from sparsact.routing.selection import Selection
+from sparsact.routing.statistics import RoutingStatistics
+
+WEIGHT = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class RoutingLosses:
+    """What the routed layers of a model chose, and the losses that balance them: see :func:`routing_losses`.
+
+    Attributes
+    ----------
+    weight : float
+        Of the sum of the auxiliary losses in ``total``.
+    layers : dict of str to torch.nn.Module
+        The routed layers of the model by name, and experts that :func:`replace_experts` has replaced.
+    selections : dict of str to list of Selection
+        Of each layer, one for each time that it ran.
+    """
+
+    weight: float
+    layers: dict[str, Any]
+    selections: dict[str, list[Selection]]
+
+    @property
+    def total(self) -> Tensor:
+        r"""Term for the training loss: ``weight`` times the sum of the auxiliary losses of all layers and runs."""
+        losses = [self._loss(name, selection) for name, its in self.selections.items() for selection in its]
+        if not losses:
+            raise RuntimeError("no routed layer has run yet; call the model within `with routing_losses(model)`.")
+        return self.weight * torch.stack([loss.to(losses[0]) for loss in losses]).sum()
+
+    def _loss(self, name: str, selection: Selection) -> Tensor:
+        layer, logits = self.layers[name], selection.logits
+        if selection.auxiliary_loss is None:
+            raise RuntimeError(
+                f"layer {name!r} keeps the router of its model, and has no loss of its own; add the model's, which it "
+                "returns with output_router_logits=True."
+            )
+        learns = logits is not None and any(parameter.requires_grad for parameter in layer.routing.parameters())
+        if torch.is_grad_enabled() and layer.training and learns and not logits.requires_grad:
+            raise RuntimeError(
+                f"the auxiliary loss of layer {name!r} carries no gradient, as it was computed under torch.no_grad or "
+                "a reentrant checkpoint; pass use_reentrant=False to torch.utils.checkpoint."
+            )
+        loss: Tensor = selection.auxiliary_loss
+        return loss
+
+    @property
+    def statistics(self) -> dict[str, RoutingStatistics]:
+        """Load, drops, entropy and Jain index of each layer that has run."""
+        sums = {name: map(RoutingStatistics.of, its) for name, its in self.selections.items() if its}
+        return {name: sum(rest, start=next(rest)) for name, rest in sums.items()}
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{name}: {its}, entropy {its.entropy:.2f} of at most {log2(len(its.counts)):.2f} bits"
+            for name, its in self.statistics.items()
+        )
+
+
+@contextmanager
+def routing_losses(model: nn.Module, *, weight: float = WEIGHT) -> Iterator[RoutingLosses]:
+    r"""Collect the auxiliary losses of all routed layers of a model that runs within a ``with`` statement.
+
+    .. math:: \mathrm{total} = w \sum_{\mathrm{layers}} \ell, \qquad
+              \ell = \lambda E \sum_i f_i P_i + \mu\, \mathbb{E}_x \big(\log \textstyle\sum_i e^{(Gx)_i}\big)^2
+
+    for learned gates (:class:`~sparsact.routing.SoftmaxTopK`); other routers have no loss, or one of their own.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Holds one routed layer or more.
+    weight : float, default=0.01
+        w. With :math:`\lambda = 1` and :math:`\mu = 0.1` of the gates, balancing weighs 0.01 as in Switch transformers,
+        and the z-loss 0.001 as in ST-MoE.
+
+    Yields
+    ------
+    losses : RoutingLosses
+        ``losses.total`` is to be added to the training loss, and ``print(losses)`` reports the load. A layer that runs
+        several times counts each time; one that is run again in the backward pass, by ``torch.utils.checkpoint``, does
+        not.
+
+    Raises
+    ------
+    ValueError
+        If the model has no routed layer.
+
+    Notes
+    -----
+    With gradient accumulation, add the total to the loss of each part, and divide that loss as a whole.
+
+    Examples
+    --------
+    >>> from sparsact.layers import MixtureOfExperts
+    >>> model = nn.Sequential(nn.Linear(3, 8), MixtureOfExperts(8, 16, n_experts=4, n_active=2))
+    >>> x = torch.randn(20, 3)
+    >>> with routing_losses(model) as losses:
+    ...     loss = model(x).square().mean()
+    >>> (loss + losses.total).backward()
+    >>> losses.statistics["1"].counts.sum()
+    np.int64(40)
+    """
+    if not 0 <= weight < inf:
+        raise ValueError(f"`weight` must be finite and not negative; got {weight!r}.")
+    layers: dict[str, Any] = {name: layer for name, layer in model.named_modules() if hasattr(layer, "selections")}
+    if not layers:
+        raise ValueError(f"{type(model).__name__} has no routed layer; build it with a layer of sparsact.layers.")
+    losses = RoutingLosses(weight, layers, {name: [] for name in layers})
+    before = {name: layer.selections for name, layer in layers.items()}
+    for name, layer in layers.items():
+        layer.selections = losses.selections[name]
+    try:
+        yield losses
+    finally:
+        for name, layer in layers.items():
+            layer.selections = before[name]

@@ -1,0 +1,81 @@
+"""Experts that choose their inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sparsact.routing.backend import ascending, constant, integers, namespace, scores
+from sparsact.routing.gate import GatedRouter, rounded_up, softmax
+from sparsact.routing.router import State
+from sparsact.routing.selection import EMPTY, Selection
+from sparsact.validation.parameters import check_numbers, check_random_state, check_sizes
+
+
+@dataclass(frozen=True)
+class ExpertChoice(GatedRouter):
+    r"""Each of E experts takes the inputs of its largest probabilities, the same number of a batch each.
+
+    With :math:`p(x) = \mathrm{softmax}(Gx)`, expert i takes the :math:`\lceil c\, m / E \rceil` of m inputs with the
+    largest :math:`p_i(x)` and weights them by it [1]_. The load is even by construction, so there is no auxiliary loss;
+    an input has between none and all of the experts. The choice looks at the whole batch, later positions of a text
+    included: not for models that generate.
+
+    Parameters
+    ----------
+    n_experts : int
+        E.
+    capacity_factor : float, default=2.0
+        c, the mean number of experts of an input.
+    random_state : int, default=0
+        Of the gate, where no state is given.
+
+    Notes
+    -----
+    As with learned gates, the state may hold ``mask`` (m,), False for padding: no expert takes that.
+
+    References
+    ----------
+    .. [1] Y. Zhou et al., "Mixture-of-Experts with Expert Choice Routing", 2022, Section 3.2.
+
+    Examples
+    --------
+    Two experts take one of two inputs each, the first expert the larger one:
+
+    >>> gate = {"gate": [[1.0], [-1.0]]}
+    >>> ExpertChoice(2, capacity_factor=1.0)([[1.0], [-2.0]], gate).indices.tolist()
+    [[0, -1], [-1, 1]]
+    """
+
+    name: ClassVar[str] = "expert_choice"
+    n_experts: int
+    capacity_factor: float = 2.0
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        check_sizes(self, "n_experts")
+        check_numbers(self, "capacity_factor", positive=True)
+        check_random_state(self)
+
+    def max_active(self, in_features: int) -> int:
+        """``n_experts``: all of them may take one input."""
+        return self.n_experts
+
+    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+        """The experts that take each row, with its probabilities; place i of a row is that of expert i."""
+        xp = namespace(x)
+        m, logits = x.shape[0], scores(x, state["gate"])
+        probabilities = softmax(logits)
+        ranked, room = constant(probabilities), self.capacity(m, training=training)
+        if "mask" in state:
+            ranked = xp.where(state["mask"][:, None], ranked, -1.0)
+            room = self.capacity(xp.sum(state["mask"]), training=training)
+        taken = (ascending(ascending(-ranked, axis=0), axis=0) < room) & (ranked >= 0)
+        units = xp.where(taken, integers(self.n_experts, x), EMPTY)
+        weights = xp.where(taken, xp.astype(probabilities, x.dtype), 0)
+        dropped = ~xp.any(taken, axis=1)
+        return Selection.of(units, weights, self.n_experts, logits=logits, dropped=dropped)
+
+    def capacity(self, n_inputs: Any, *, training: bool) -> Any:
+        """Inputs of a batch that each expert takes."""
+        return rounded_up(self.capacity_factor * n_inputs / self.n_experts)

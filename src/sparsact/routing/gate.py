@@ -1,0 +1,289 @@
+"""Learned gates over experts: scores, choice, capacity and balancing losses, which softmax and sigmoid gates share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.routing.backend import ascending, constant, namespace, scores, sigmoid
+from sparsact.routing.router import Router, State
+from sparsact.routing.selection import EMPTY, Selection, counts_of
+from sparsact.routing.top_k import largest
+from sparsact.validation.parameters import check_numbers, check_random_state, check_sizes, checked_option
+
+NORMALISERS = ("chosen", "all")
+PRIORITIES = ("weight", "arrival")
+
+
+class GatedRouter(Router):
+    """Base of routers with a ``gate`` (experts, in_features): the experts that score highest, with limited room each.
+
+    The state may hold ``mask`` (m,), False for padding: such inputs are sent nowhere, take no room, count in no loss.
+    """
+
+    state_names: ClassVar[tuple[str, ...]] = ("gate",)
+    trainable: ClassVar[tuple[str, ...]] = ("gate",)
+    reads_mask: ClassVar[bool] = True
+    n_experts: int
+    capacity_factor: float | None
+    eval_capacity_factor: float | None
+    load_balance: float
+    z_loss: float
+    priority = "arrival"
+
+    def width(self, in_features: int) -> int:
+        """``n_experts``."""
+        return self.n_experts
+
+    def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+        """``gate`` (experts, in_features), normal with variance 0.1 / in_features, as in Section 2.4 of Fedus et al."""
+        return {"gate": rng.normal(scale=np.sqrt(0.1 / in_features), size=(self.n_experts, in_features))}
+
+    def _scored(self, logits: Any, state: State) -> tuple[Any, Any]:
+        """Scores (m, experts) that weights and losses are made of, and the keys whose largest are chosen."""
+        return softmax(logits), logits
+
+    def _weighted(self, chosen: Any) -> Any:
+        """Weights (m, k) from the scores of the chosen experts."""
+        return chosen
+
+    def capacity(self, n_inputs: Any, *, training: bool) -> Any:
+        """The most inputs of a batch that an expert takes; None for no limit."""
+        factor = self.capacity_factor if training else self.eval_capacity_factor
+        if factor is None:
+            return None
+        return rounded_up(factor * self.max_active(1) * n_inputs / self.n_experts)
+
+    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+        """The chosen experts of each row with their weights; logits are those of the gate."""
+        xp = namespace(x)
+        logits = scores(x, state["gate"])
+        probabilities, keys = self._scored(logits, state)
+        units = largest(constant(keys), self.max_active(x.shape[1]))
+        weights = self._weighted(xp.take_along_axis(probabilities, units, axis=1))
+        real = state["mask"] if "mask" in state else xp.ones((x.shape[0],), dtype=xp.bool, device=x.device)
+        units = xp.where(real[:, None], units, EMPTY)
+        counts = counts_of(units, self.n_experts)
+        room = self.capacity(xp.sum(real) if "mask" in state else x.shape[0], training=training)
+        late = xp.zeros_like(units, dtype=xp.bool) if room is None else self._late(units, constant(weights), room)
+        units = xp.where(late, EMPTY, units)
+        return Selection(
+            units,
+            xp.where(units == EMPTY, 0, xp.astype(weights, x.dtype)),
+            logits,
+            self._loss(logits, probabilities, counts, xp.astype(real, logits.dtype)),
+            counts,
+            xp.any(late, axis=1),
+        )
+
+    def _late(self, units: Any, weights: Any, room: Any) -> Any:
+        """Places (m, k) beyond the room of their experts: first choices come before second ones, then by priority."""
+        xp = namespace(units)
+        m, k = units.shape
+        arrived = xp.arange(m, dtype=xp.int64, device=units.device)
+        if self.priority == "weight" and m:
+            arrived = ascending(ascending(-xp.max(weights, axis=1)))
+        rank = ascending(ascending(-weights, axis=1), axis=1) * m + arrived[:, None]
+        order = ascending(xp.reshape(rank, (m * k,)))
+        experts = xp.arange(self.n_experts, dtype=xp.int64, device=units.device)
+        sent = xp.astype(xp.reshape(units, (m * k, 1))[order] == experts, xp.int64)
+        arrival = xp.sum(sent.cumsum(0) * sent, axis=1)[ascending(order)]
+        return xp.reshape(arrival, (m, k)) > room
+
+    def _loss(self, logits: Any, probabilities: Any, counts: Any, real: Any) -> Any:
+        xp = namespace(logits)
+        n = xp.clip(xp.sum(real), 1, None)
+        total = xp.zeros((), dtype=logits.dtype, device=logits.device)
+        if self.load_balance:
+            share = xp.astype(counts, logits.dtype) / (n * self.max_active(1))
+            mean = xp.sum(probabilities * real[:, None], axis=0) / n
+            total = total + self.load_balance * self.n_experts * xp.sum(share * mean)
+        if self.z_loss:
+            top = constant(xp.max(logits, axis=1, keepdims=True))
+            normaliser = xp.log(xp.sum(xp.exp(logits - top), axis=1)) + top[:, 0]
+            total = total + self.z_loss * xp.sum(normaliser * normaliser * real) / n
+        return total
+
+    def flops(self, in_features: int) -> int:
+        """The gate's products, the scores and the comparison."""
+        return self.n_experts * (2 * in_features + 4)
+
+    def _check(self) -> None:
+        check_sizes(self, "n_experts")
+        check_numbers(self, "capacity_factor", "eval_capacity_factor", positive=True, optional=True)
+        check_numbers(self, "load_balance", "z_loss")
+        check_random_state(self)
+        checked_option(self.priority, "`priority`", PRIORITIES)
+        if self.max_active(1) > self.n_experts:
+            raise ValueError(
+                f"an input cannot have {self.max_active(1)} of {self.n_experts} experts; pass n_active <= n_experts."
+            )
+
+
+def rounded_up(share: Any) -> Any:
+    """The least whole number that is not below a number, or each of an array."""
+    return ceil(share) if isinstance(share, float) else namespace(share).ceil(share)
+
+
+def softmax(logits: Any) -> Any:
+    """Probabilities (m, t) of each row."""
+    xp = namespace(logits)
+    exponentials = xp.exp(logits - constant(xp.max(logits, axis=1, keepdims=True)))
+    return exponentials / xp.sum(exponentials, axis=1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class SoftmaxTopK(GatedRouter):
+    r"""The k most probable of E experts: the gate of Mixtral, OLMoE and Qwen3.
+
+    With :math:`p(x) = \mathrm{softmax}(Gx)`, the k largest :math:`p_i(x)` are chosen. Their weights are
+    :math:`p_i / \sum_{j\ \mathrm{chosen}} p_j`, a softmax over the chosen [1]_, or :math:`p_i` itself [2]_. The
+    auxiliary loss is that of [2]_ for k choices,
+
+    .. math:: \lambda E \sum_i f_i P_i + \mu\, \mathbb{E}_x \big(\log \textstyle\sum_i e^{(Gx)_i}\big)^2,
+
+    with :math:`f_i` the share of all choices that fell on expert i, before drops, and :math:`P_i` its mean probability:
+    the first term is :math:`\lambda` when both are uniform.
+
+    Parameters
+    ----------
+    n_experts, n_active : int
+        E, and k, 2 by default.
+    normalise : {"chosen", "all"}
+        Over which experts the weights add up to 1.
+    capacity_factor, eval_capacity_factor : float or None, default=None
+        In training and outside of it, an expert takes at most ``ceil(factor * k * m / E)`` of m inputs. None: no limit.
+    priority : {"weight", "arrival"}
+        Which inputs keep their expert when it is full: those of the largest weight [3]_, or the first of the batch.
+    load_balance, z_loss : float, default=1.0 and 0.1
+        :math:`\lambda` and :math:`\mu`. Training adds 0.01 of the auxiliary loss, so that they are 0.01 and 0.001.
+    random_state : int, default=0
+        Of the gate, where no state is given.
+
+    References
+    ----------
+    .. [1] A. Jiang et al., "Mixtral of Experts", 2024, Section 2.1.
+    .. [2] W. Fedus, B. Zoph, N. Shazeer, "Switch Transformers", 2021, equation (4).
+    .. [3] C. Riquelme et al., "Scaling Vision with Sparse Mixture of Experts", 2021, Section 4.
+
+    Examples
+    --------
+    Logits of 0, log 2 and log 4 are probabilities of 1/7, 2/7 and 4/7:
+
+    >>> gate = {"gate": np.log([[1.0], [2.0], [4.0]])}
+    >>> SoftmaxTopK(3, 2)([[1.0]], gate).weights.round(3)
+    array([[0.333, 0.667]])
+    >>> SoftmaxTopK(3, 2, normalise="all")([[1.0]], gate).weights.round(3)
+    array([[0.286, 0.571]])
+    """
+
+    name: ClassVar[str] = "softmax_top_k"
+    n_experts: int
+    n_active: int = 2
+    normalise: str = "chosen"
+    capacity_factor: float | None = None
+    eval_capacity_factor: float | None = None
+    priority: str = "weight"
+    load_balance: float = 1.0
+    z_loss: float = 0.1
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        check_sizes(self, "n_active")
+        checked_option(self.normalise, "`normalise`", NORMALISERS)
+        self._check()
+
+    def max_active(self, in_features: int) -> int:
+        """``n_active``."""
+        return self.n_active
+
+    def _weighted(self, chosen: Any) -> Any:
+        if self.normalise == "all":
+            return chosen
+        return chosen / namespace(chosen).sum(chosen, axis=1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class SigmoidTopK(GatedRouter):
+    r"""The k experts of the largest :math:`\sigma((Gx)_i) + b_i`, balanced by the bias b instead of a loss.
+
+    The bias decides the choice alone: the weights are :math:`c\, s_i / \sum_{j\ \mathrm{chosen}} s_j` with
+    :math:`s = \sigma(Gx)`. After each step of training ``sparsact.layers.update_biases`` adds
+    :math:`u\, \mathrm{sign}(\bar n - n_i)` to :math:`b_i`, for the number :math:`n_i` of inputs that expert i had
+    [1]_.
+
+    Parameters
+    ----------
+    n_experts, n_active : int
+        E, and k, 2 by default.
+    bias_rate : float, default=0.001
+        u.
+    scale : float, default=1.0
+        c.
+    capacity_factor, eval_capacity_factor, priority, load_balance, z_loss, random_state
+        As in :class:`SoftmaxTopK`; the losses are 0 by default, and take :math:`s_i / \sum_j s_j` for probabilities.
+
+    References
+    ----------
+    .. [1] L. Wang et al., "Auxiliary-Loss-Free Load Balancing Strategy for Mixture-of-Experts", 2024, Algorithm 1, and
+       DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, Section 2.1.2.
+
+    Examples
+    --------
+    The bias brings in the third expert, and the weights are those of the scores 1/2:
+
+    >>> state = {"gate": np.zeros((3, 1)), "bias": np.array([0.0, 0.0, 0.1])}
+    >>> chosen = SigmoidTopK(3, 2)([[1.0]], state)
+    >>> chosen.indices.tolist(), chosen.weights.tolist()
+    ([[0, 2]], [[0.5, 0.5]])
+    >>> SigmoidTopK(3, 2).moved_bias(state["bias"], np.array([7, 1, 4]))
+    array([-0.001,  0.001,  0.1  ])
+    """
+
+    name: ClassVar[str] = "sigmoid_top_k"
+    state_names: ClassVar[tuple[str, ...]] = ("gate", "bias")
+    n_experts: int
+    n_active: int = 2
+    bias_rate: float = 0.001
+    scale: float = 1.0
+    capacity_factor: float | None = None
+    eval_capacity_factor: float | None = None
+    priority: str = "weight"
+    load_balance: float = 0.0
+    z_loss: float = 0.0
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        check_sizes(self, "n_active")
+        check_numbers(self, "bias_rate")
+        check_numbers(self, "scale", positive=True)
+        self._check()
+
+    def max_active(self, in_features: int) -> int:
+        """``n_active``."""
+        return self.n_active
+
+    def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+        """``gate`` (experts, in_features) as in :class:`SoftmaxTopK`, and ``bias`` (experts,) of zeros."""
+        return {**super().initial_state(in_features, rng=rng), "bias": np.zeros(self.n_experts)}
+
+    def moved_bias(self, bias: Any, counts: Any) -> Any:
+        """The bias (experts,) after a step in which ``counts`` (experts,) inputs chose each expert."""
+        xp = namespace(bias)
+        load = xp.astype(counts, bias.dtype)
+        return bias + self.bias_rate * xp.sign(xp.mean(load) - load)
+
+    def _scored(self, logits: Any, state: State) -> tuple[Any, Any]:
+        values = sigmoid(logits)
+        xp = namespace(values)
+        return values / (xp.sum(values, axis=1, keepdims=True) + _TINY), values + state["bias"]
+
+    def _weighted(self, chosen: Any) -> Any:
+        return self.scale * chosen / (namespace(chosen).sum(chosen, axis=1, keepdims=True) + _TINY)
+
+
+_TINY = 1e-20  # where all scores underflow, weights are 0 and not NaN

@@ -1,0 +1,463 @@
+"""MixtureOfExperts: the definition by a loop, its losses by their formulas, and what training loops do to it."""
+
+from __future__ import annotations
+
+import copy
+import io
+import warnings
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F  # noqa: N812
+from torch.utils.checkpoint import checkpoint
+
+from sparsact import layers, routing
+from sparsact.layers import MixtureOfExperts, routing_losses, update_biases
+
+n, hidden, o, experts = 7, 6, 5, 4
+NAMES = {
+    "top_k": {"n_active": 3, "capacity_factor": 0.8},
+    "top_k all": {"router": "top_k", "normalise": "all", "n_active": 2},
+    "sigmoid": {"n_active": 2, "scale": 2.5},
+    "expert_choice": {"n_active": 2},
+    "switch": {"capacity_factor": 0.9},
+    "block_top1": {"n_active": 2},
+    "hyperplane_lsh": {"n_active": 2},
+    "tree": {},
+    "random_hash": {"n_active": 3},
+}
+GATES = ["top_k", "top_k all", "sigmoid", "switch"]
+ACTIVATIONS = {
+    "relu": torch.relu,
+    "gelu": F.gelu,
+    "squared_relu": lambda z: torch.relu(z) ** 2,
+    "swiglu": lambda z: F.silu(z[..., :hidden]) * z[..., hidden:],
+    "geglu": lambda z: F.gelu(z[..., :hidden]) * z[..., hidden:],
+}
+
+
+def seeded(seed):
+    return torch.Generator().manual_seed(seed)
+
+
+def layer(name="top_k", **options):
+    options = {"router": name, "n_experts": experts, "generator": seeded(5), "dtype": torch.float64} | (
+        NAMES[name] | options
+    )
+    return MixtureOfExperts(n, hidden, **options)
+
+
+def inputs(*lead, dtype=torch.float64, seed=11):
+    return torch.randn(*lead, n, generator=seeded(seed)).to(dtype)
+
+
+def by_loop(moe, x, selection):
+    """The definition: a token at a time, an expert at a time."""
+    phi, rows = ACTIVATIONS[moe.activation], []
+    for token, units, weights in zip(x, selection.indices, selection.weights, strict=True):
+        y = torch.zeros(moe.out_features, dtype=x.dtype)
+        for e, weight in zip(units.tolist(), weights, strict=True):
+            if e >= 0:
+                z = token @ moe.up_weight[e] + (0 if moe.up_bias is None else moe.up_bias[e])
+                y = y + weight * (phi(z) @ moe.down_weight[e] + (0 if moe.down_bias is None else moe.down_bias[e]))
+        rows.append(y)
+    return torch.stack(rows)
+
+
+def gradients(value, moe, x):
+    weights = torch.arange(1.0, 1 + value.numel(), dtype=value.dtype).reshape(value.shape) / value.numel()
+    return torch.autograd.grad((value * weights).sum(), [x, *moe.parameters()], materialize_grads=True)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("name", list(NAMES))
+def test_values_and_gradients_are_those_of_a_loop(name, bias):
+    moe, x = layer(name, bias=bias, d_out=o), inputs(13).requires_grad_()
+    y, expected = moe(x), by_loop(moe, x, moe.route(x))
+    assert expected.abs().max() > 0.01
+    torch.testing.assert_close(y, expected, rtol=0, atol=1e-12)
+    for found, wanted in zip(gradients(y, moe, x), gradients(expected, moe, x), strict=True):
+        torch.testing.assert_close(found, wanted, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("activation", list(ACTIVATIONS))
+def test_activations_on_a_batch_whose_segments_are_padded(activation):
+    moe, x = layer(activation=activation, capacity_factor=None), inputs(300).requires_grad_()
+    y, expected = moe(x), by_loop(moe, x, moe.route(x))
+    torch.testing.assert_close(y, expected, rtol=0, atol=1e-12)
+    for found, wanted in zip(gradients(y, moe, x), gradients(expected, moe, x), strict=True):
+        torch.testing.assert_close(found, wanted, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_in_other_dtypes(dtype):
+    """Products large enough for oneDNN in float32."""
+    moe = MixtureOfExperts(64, 96, n_experts=3, n_active=2, generator=seeded(1))
+    x = torch.randn(200, 64, generator=seeded(2))
+    wanted, selection = moe.double().forward_with_selection(x.double())
+    weights = moe.to(dtype).route(x.to(dtype))
+    assert (weights.indices == selection.indices).float().mean() > 0.9
+    rows = (weights.indices == selection.indices).all(1)
+    scale = float(wanted.detach().abs().max())
+    tolerance = {torch.float32: 1e-6, torch.bfloat16: 3e-2, torch.float16: 4e-3}[dtype]
+    found = moe(x.to(dtype))
+    torch.testing.assert_close(found[rows].double(), wanted[rows], rtol=0, atol=tolerance * scale)
+
+
+def test_second_derivatives():
+    moe, x = layer(n_active=2).eval(), inputs(3)
+    assert torch.autograd.gradcheck(moe, x.requires_grad_(), fast_mode=True)
+    assert torch.autograd.gradgradcheck(moe, x.requires_grad_(), fast_mode=True)
+
+
+def test_shared_experts_see_every_token():
+    moe, x = layer(n_shared=2), inputs(9)
+    routed = by_loop(moe, x, moe.route(x))
+    u, v = (x @ moe.shared_up).chunk(2, 1)
+    torch.testing.assert_close(moe(x), routed + (F.silu(u) * v) @ moe.shared_down)
+    assert moe.flops(3).active == 3 * (3 + 2) * 2 * (2 * n * hidden + hidden * n)
+
+
+@pytest.mark.parametrize("lead", [(), (1,), (0,), (2, 3), (2, 0)])
+@pytest.mark.parametrize("name", list(NAMES))
+def test_leading_dimensions(name, lead):
+    moe, x = layer(name, capacity_factor=None) if name in ("top_k", "switch") else layer(name), inputs(*lead)
+    y, selection = moe.forward_with_selection(x)
+    assert y.shape == (*lead, n)
+    torch.testing.assert_close(y.reshape(-1, n), moe(x.reshape(-1, n)))
+    (y.sum() + selection.auxiliary_loss).backward()
+
+
+# ---- weights, losses ----
+
+
+def test_weights_of_both_normalisations_have_one_softmax():
+    """A second softmax, over probabilities that are already one, makes weights nearly even."""
+    x = inputs(13)
+    for name in ("top_k", "top_k all"):
+        moe = layer(name, n_active=2, **({"capacity_factor": None} if name == "top_k" else {}))
+        with torch.no_grad():
+            moe.routing.gate.mul_(9)
+        logits = x @ moe.routing.gate.T
+        values, units = logits.softmax(1).topk(2, 1)
+        if name == "top_k":
+            values = logits.gather(1, units).softmax(1)
+        wanted = torch.zeros(13, experts, dtype=x.dtype).scatter(1, units, values)
+        torch.testing.assert_close(moe.route(x).dense(), wanted)
+        assert wanted.max() > 0.9
+
+
+def balance(gate, x, indices, z_loss, mask=None):
+    """The formula, over tokens one at a time."""
+    real = [i for i in range(len(x)) if mask is None or mask[i]]
+    p = torch.stack([(gate @ x[i]).softmax(0) for i in real])
+    share = torch.zeros(experts, dtype=x.dtype)
+    for i in real:
+        for e in indices[i].tolist():
+            share[e] += 1 / (len(real) * indices.shape[1])
+    z = torch.stack([(gate @ x[i]).logsumexp(0) ** 2 for i in real]).mean()
+    return experts * (share * p.mean(0)).sum() + z_loss * z
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_balancing_loss_and_its_gradient_are_those_of_the_formula(masked):
+    moe, x = layer(capacity_factor=None, n_active=2, z_loss=0.3), inputs(13) + 0.5
+    mask = torch.arange(13) % 4 != 1 if masked else None
+    with routing_losses(moe, weight=0.25) as losses:
+        _ = moe(x, mask=mask)
+    indices = layer(capacity_factor=None, n_active=2).route(x).indices
+    (found,) = torch.autograd.grad(losses.total, moe.routing.gate)
+    gate = moe.routing.gate.detach().clone().requires_grad_()
+    loss = 0.25 * balance(gate, x, indices, 0.3, mask)
+    (wanted,) = torch.autograd.grad(loss, gate)
+    torch.testing.assert_close(losses.total, loss)
+    torch.testing.assert_close(found, wanted)
+    step = 1e-6 * torch.randn(gate.shape, generator=seeded(3), dtype=gate.dtype)
+    with torch.no_grad():
+        there = [0.25 * balance(gate + sign * step, x, indices, 0.3, mask) for sign in (1, -1)]
+    torch.testing.assert_close((found * step).sum(), (there[0] - there[1]) / 2, rtol=1e-5, atol=0)
+    assert found.abs().max() > 1e-3
+
+
+class Twice(nn.Module):
+    """Two layers, the first of which may be computed again in the backward pass."""
+
+    def __init__(self, recompute, **options):
+        super().__init__()
+        self.first, self.second = layer(**options), layer(**options)
+        self.recompute = recompute
+
+    def forward(self, x):
+        x = x + (checkpoint(self.first, x, **self.recompute) if self.recompute else self.first(x))
+        return x + self.second(x)
+
+
+def trained(recompute, parts=1, **options):
+    """Gradients, loads and counts of one step in so many parts."""
+    model, x = Twice(recompute, capacity_factor=None, **options), inputs(24)
+    total, statistics = 0.0, []
+    for part in x.chunk(parts):
+        with routing_losses(model, weight=1.0) as losses:
+            y = model(part.clone().requires_grad_())
+            loss = (y.square().mean() + losses.total) / parts
+            loss.backward()  # within, where a layer that runs again would be counted again
+        total += float(loss.detach())
+        statistics.append(losses.statistics)
+    counts = {name: sum(its[name].counts for its in statistics).tolist() for name in ("first", "second")}
+    return model, total, counts
+
+
+@pytest.mark.parametrize("name", ["top_k", "sigmoid"])
+def test_the_same_under_recomputation(name):
+    plain, again = (trained(recompute, name=name) for recompute in (None, {"use_reentrant": False}))
+    assert plain[1:] == again[1:]
+    assert sum(plain[2]["first"]) == 24 * plain[0].first.routing.router.n_active
+    for (key, one), other in zip(plain[0].named_parameters(), again[0].parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad, rtol=0, atol=1e-14)
+        assert one.grad.abs().max() > 0, key
+    assert torch.equal(plain[0].first.load, again[0].first.load)
+    assert int(again[0].first.load.sum()) == (48 if name == "sigmoid" else 0)
+
+
+def test_a_reentrant_checkpoint_discards_the_gradient_and_is_refused():
+    model = Twice({"use_reentrant": True})
+    with routing_losses(model) as losses:
+        _ = model(inputs(9).requires_grad_())
+    with pytest.raises(RuntimeError, match=r"'first' carries no gradient.*use_reentrant=False"):
+        _ = losses.total
+
+
+def test_parts_of_a_batch_add_up_to_their_mean():
+    """With accumulation the balancing loss is the mean over parts, each with its own shares."""
+    model, total, _ = trained(None, parts=3)
+    wanted, loss = copy.deepcopy(model), 0.0
+    wanted.zero_grad()
+    for part in inputs(24).chunk(3):
+        y, first = wanted.first.forward_with_selection(part)
+        z, second = wanted.second.forward_with_selection(part + y)
+        squares = (part + y + z).square().mean()
+        loss = loss + (squares + first.auxiliary_loss + second.auxiliary_loss) / 3
+    loss.backward()
+    assert total == pytest.approx(float(loss.detach()), rel=1e-12)
+    for one, other in zip(model.parameters(), wanted.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad, rtol=0, atol=1e-13)
+
+
+def test_a_layer_that_runs_twice_counts_twice():
+    moe, x = layer(capacity_factor=None), inputs(9)
+    with routing_losses(moe) as losses:
+        y = moe(moe(x))
+    first, second = moe.route(x).auxiliary_loss, moe.route(moe(x)).auxiliary_loss
+    assert y.shape == x.shape
+    torch.testing.assert_close(losses.total, 0.01 * (first + second))
+    assert losses.statistics[""].n_inputs == 18
+    assert "entropy" in str(losses)
+
+
+def test_losses_that_are_never_collected_are_warned_of_once():
+    moe, x = layer(), inputs(9)
+    for _ in range(7):
+        moe(x)
+    with pytest.warns(UserWarning, match="not collected, so nothing balances"):
+        moe(x)
+    for _ in range(30):
+        moe(x)
+    silent = layer(load_balance=0, z_loss=0)
+    for _ in range(9):
+        silent(x)
+
+
+# ---- biases ----
+
+
+def test_biases_follow_the_sign_of_the_load():
+    moe, x = layer("sigmoid", bias_rate=0.25), inputs(17) + 1
+    loads = torch.zeros(experts, dtype=torch.int64)
+    for part in x.split(6):  # three parts, one step
+        loads += moe.forward_with_selection(part)[1].counts
+    moe.eval()
+    moe(x)  # evaluation does not count
+    update_biases(moe)
+    wanted = 0.25 * torch.sign(loads.double().mean() - loads)
+    torch.testing.assert_close(moe.routing.bias, wanted)
+    assert int(moe.load.sum()) == 0
+    assert wanted.any()
+    logits = x @ moe.routing.gate.T
+    units = (logits.sigmoid() + wanted).topk(2, 1).indices.sort(1).values
+    selection = moe.route(x)
+    assert torch.equal(selection.indices, units)
+    scores = logits.sigmoid().gather(1, units)  # the bias is not in the weights
+    torch.testing.assert_close(selection.weights, 2.5 * scores / scores.sum(1, keepdim=True))
+    assert not moe.routing.bias.requires_grad
+
+
+# ---- masks, capacity, other inputs of the router ----
+
+
+@pytest.mark.parametrize("name", list(NAMES))
+def test_padding_changes_nothing_for_the_others(name):
+    moe, x = layer(name), inputs(3, 5)
+    mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1], [1, 0, 0, 0, 0]], dtype=torch.bool)
+    y, selection = moe.forward_with_selection(x, mask=mask)
+    alone, wanted = moe.forward_with_selection(x[mask])
+    torch.testing.assert_close(y[mask], alone)
+    assert torch.equal(y[~mask], torch.zeros_like(y[~mask]))
+    assert torch.equal(selection.counts, wanted.counts)
+    torch.testing.assert_close(selection.auxiliary_loss, wanted.auxiliary_loss)
+    assert torch.equal(selection.indices[mask.flatten()], wanted.indices)
+    changed = torch.where(mask[..., None], x, 100 * x)
+    torch.testing.assert_close(moe(changed, mask=mask), y)
+
+
+@pytest.mark.parametrize("priority", ["weight", "arrival"])
+def test_full_experts_drop_by_priority(priority):
+    """By brute force: all first choices before second ones, then by the largest weight of a token, or in order."""
+    moe, x = layer(n_active=2, capacity_factor=0.5, priority=priority), inputs(19)
+    free = layer(n_active=2, capacity_factor=None).route(x)
+    room, taken, kept = -(-19 * 2 * 0.5 // experts), [0] * experts, set()
+    largest = free.weights.max(1).values.tolist()
+    order = sorted(range(19), key=lambda i: -largest[i]) if priority == "weight" else range(19)
+    for choice in range(2):
+        for i in order:
+            place = free.weights[i].argsort(descending=True)[choice]
+            e = int(free.indices[i, place])
+            if taken[e] < room:
+                taken[e] += 1
+                kept.add((i, e))
+    selection = moe.route(x)
+    found = {(i, e) for i, row in enumerate(selection.indices.tolist()) for e in row if e >= 0}
+    assert found == kept
+    assert 0 < len(kept) < 38
+    assert torch.equal(selection.dropped, (selection.indices < 0).any(1))
+
+
+def test_experts_choose_their_tokens():
+    moe, x = layer("expert_choice"), inputs(10)
+    p = (x @ moe.routing.gate.T).softmax(1)
+    wanted = torch.zeros_like(p)
+    for e in range(experts):
+        for i in p[:, e].argsort(descending=True)[:5]:  # 2 * 10 / 4
+            wanted[i, e] = p[i, e]
+    torch.testing.assert_close(moe.route(x).dense(), wanted)
+
+
+def test_tokens_are_routed_by_their_ids():
+    ids = torch.tensor([[3, 50_257, 3], [16_777_217, 16_777_216, 0]])
+    moe = MixtureOfExperts(n, hidden, n_experts=64, n_active=2, router="random_hash", route_features=1)
+    selection = moe.forward_with_selection(inputs(2, 3, dtype=torch.float32), route_by=ids)[1]
+    units = selection.indices.tolist()
+    assert units[0] == units[2]
+    assert units[3] != units[4]  # of ids that float32 does not tell apart
+    wanted = routing.RandomHash(2, 64)(ids.reshape(-1, 1).double()).indices
+    assert torch.equal(selection.indices, wanted)
+
+
+def test_jitter_is_seen_by_the_router_alone_and_in_training_alone():
+    moe, x = layer(jitter=0.3, capacity_factor=None), inputs(9)
+    one, other = moe.route(x).logits, moe.route(x).logits
+    assert not torch.equal(one, other)
+    moe.eval()
+    assert torch.equal(moe.route(x).logits, x @ moe.routing.gate.T)
+
+
+# ---- torch around it ----
+
+
+@pytest.mark.parametrize("name", ["top_k", *(pytest.param(each, marks=pytest.mark.slow) for each in list(NAMES)[1:])])
+def test_compiled_without_a_break(name):
+    moe, x = layer(name), inputs(13).requires_grad_()
+    compiled = torch.compile(moe, fullgraph=True, backend="aot_eager")
+    for _ in range(2):
+        with routing_losses(moe) as losses:
+            y = compiled(x)
+        total = losses.total
+        with routing_losses(moe) as losses:
+            expected = moe(x)
+        torch.testing.assert_close(y, expected)
+        torch.testing.assert_close(total, losses.total)
+    for found, wanted in zip(gradients(y, moe, x), gradients(expected, moe, x), strict=True):
+        torch.testing.assert_close(found, wanted)
+
+
+def test_autocast():
+    moe, x = layer(dtype=torch.float32, capacity_factor=None), inputs(13, dtype=torch.float32)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y, selection = moe.forward_with_selection(x)
+        (y.float().sum() + selection.auxiliary_loss).backward()
+    assert y.dtype == torch.bfloat16
+    assert selection.logits.dtype == selection.auxiliary_loss.dtype == moe.up_weight.grad.dtype == torch.float32
+    torch.testing.assert_close(y.float(), moe(x), rtol=0, atol=3e-2)
+
+
+def steps(moe, optimizer, batches):
+    for x in batches:
+        with routing_losses(moe) as losses:
+            loss = (moe(x) - x.flip(-1)).square().mean()
+        optimizer.zero_grad()
+        (loss + losses.total).backward()
+        optimizer.step()
+        update_biases(moe)
+
+
+def test_training_that_resumes_from_a_file_goes_on_as_if_it_had_not_stopped():
+    batches = [inputs(12, seed=seed) for seed in range(6)]
+    whole = layer("sigmoid")
+    steps(whole, torch.optim.Adam(whole.parameters(), 0.01), batches)
+    first, file = layer("sigmoid"), io.BytesIO()
+    optimizer = torch.optim.Adam(first.parameters(), 0.01)
+    steps(first, optimizer, batches[:3])
+    torch.save({"model": first.state_dict(), "optimizer": optimizer.state_dict()}, file)
+    file.seek(0)
+    second = layer("sigmoid", generator=seeded(8))
+    optimizer = torch.optim.Adam(second.parameters(), 0.01)
+    saved = torch.load(file, weights_only=True)
+    second.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    steps(second, optimizer, batches[3:])
+    assert set(saved["model"]) == {"up_weight", "down_weight", "routing.gate", "routing.bias"}
+    for key, value in whole.state_dict().items():
+        assert torch.equal(value, second.state_dict()[key]), key
+    assert torch.equal(copy.deepcopy(whole).eval()(batches[0]), whole.eval()(batches[0]))
+
+
+# ---- errors ----
+
+REFUSED = {
+    "a token cannot have 5 of 4 experts": lambda: layer(n_active=5),
+    "`capacity_factor` of SoftmaxTopK must be": lambda: layer(capacity_factor=0),
+    "`n_experts` must be given": lambda: MixtureOfExperts(n, hidden),
+    "`router` must be a Router or one of": lambda: layer(router="topk"),
+    "`activation` must be one of geglu, gelu": lambda: layer(activation="swish"),
+    "cannot be made from": lambda: layer(capacity=2),
+    "a power of two of experts": lambda: layer("tree", n_experts=6),
+    "looks at pre-activations": lambda: MixtureOfExperts(n, hidden, router=routing.TopK(2)),
+    "`n_experts` = 3, but": lambda: MixtureOfExperts(n, hidden, n_experts=3, router=routing.Switch(4)),
+    "`jitter` must lie in": lambda: layer(jitter=1.5),
+    "`z_loss` belongs to the router": lambda: MixtureOfExperts(n, hidden, router=routing.Switch(4), z_loss=1),
+    r"`mask` must be bool of shape \(3,\)": lambda: layer()(inputs(3), mask=torch.ones(3, 1, dtype=torch.bool)),
+    r"`mask` must be bool .* got torch.int64": lambda: layer()(inputs(3), mask=torch.ones(3, dtype=torch.int64)),
+    r"`route_by` must have shape \(3, 7\)": lambda: layer()(inputs(3), route_by=inputs(4)),
+    "pass them as `route_by`": lambda: layer(route_features=2)(inputs(3)),
+    "Linear has no routed layer": lambda: routing_losses(nn.Linear(2, 3)).__enter__(),
+    "Linear has no router with biases": lambda: update_biases(nn.Linear(2, 3)),
+    "`weight` must be finite": lambda: routing_losses(layer(), weight=-1).__enter__(),
+}
+
+
+@pytest.mark.parametrize("message", list(REFUSED))
+def test_what_is_refused(message):
+    with pytest.raises(ValueError, match=message):
+        REFUSED[message]()
+
+
+def test_a_total_before_the_model_has_run_is_refused():
+    with routing_losses(layer()) as losses, pytest.raises(RuntimeError, match="no routed layer has run yet"):
+        _ = losses.total
+
+
+def test_the_layers_of_the_package_are_all_collected():
+    model = nn.Sequential(layers.SwitchLayer(n, 6, n, router=routing.Switch(3)), layer(dtype=torch.float32))
+    with warnings.catch_warnings(), routing_losses(model) as losses:
+        model(inputs(9, dtype=torch.float32))
+    assert list(losses.statistics) == ["0", "1"]
