@@ -59,7 +59,7 @@ class Replacement:
         for name, (kind, state) in self.layers.items():
             layer: Any = model.get_submodule(name)
             layer.__class__ = kind
-            layer._sparse = state
+            layer.set_sparse(state)
 
     def remove(self, model: nn.Module) -> None:
         """Turn the layers into ``nn.Linear`` again."""

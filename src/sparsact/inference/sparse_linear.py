@@ -22,6 +22,7 @@ from torch.overrides import _get_current_function_mode_stack
 from torch.utils._device import DeviceContext
 
 from sparsact.inference.activation_function import ActivationConstants
+from sparsact.inference.compiled import compiled_forward, handle_of
 from sparsact.inference.gate_memo import GateActivations, GateMemo
 from sparsact.inference.products import DTYPES, ActiveProduct, RowProduct
 from sparsact.inference.weight_cache import WeightCache, WeightVersion
@@ -81,6 +82,8 @@ class LinearState:
         Largest share of units, active for any of the rows, for which the layer is computed sparsely.
     version : WeightVersion or None
         The weights that copies were made from.
+    handle : Tensor or None
+        Of the layer, for compiled graphs.
     suspected_writes : int
         How many events were seen after which the weights may have changed without torch counting it.
     """
@@ -88,6 +91,7 @@ class LinearState:
     max_rows: int
     max_share: float
     version: WeightVersion | None = field(default=None, kw_only=True)
+    handle: Tensor | None = field(default=None, kw_only=True)
     suspected_writes: int = field(default=0, kw_only=True)
 
     def weight_version(self, layer: nn.Linear) -> WeightVersion:
@@ -168,13 +172,31 @@ class SparseLinear(nn.Linear):
 
     _sparse: Any
 
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as in nn.Linear
+        """``input @ weight.T + bias``."""
+        return compiled_forward(self, input) if torch.compiler.is_compiling() else self.sparse_forward(input)
+
+    def sparse_forward(self, x: Tensor) -> Tensor:
+        """The output, from the rows or columns of active units where that is possible and worthwhile."""
+        raise NotImplementedError
+
+    def set_sparse(self, state: LinearState) -> None:
+        """Compute with this state from now on."""
+        self._sparse = state
+        state.handle = handle_of(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Copies, and layers read from a file, are found by handles of their own."""
+        super().__setstate__(state)
+        if "_sparse" in self.__dict__:
+            self._sparse.handle = handle_of(self)
+
     def eligible_rows(self, x: Tensor) -> int:
         """Number of input rows if the sparse path applies, else 0."""
         parameters = self._parameters
         weight, bias = parameters.get("weight"), parameters.get("bias")  # none if they are parametrized or pruned
         if (
-            torch.compiler.is_compiling()
-            or type(x) is not Tensor
+            type(x) is not Tensor
             or type(weight) is not nn.Parameter
             or (bias is not None and (type(bias) is not nn.Parameter or bias.is_inference()))
         ):
@@ -233,12 +255,13 @@ class SparseDown(SparseLinear):
 
     _sparse: DownState
 
-    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as in nn.Linear
-        """``input @ weight.T + bias``."""
+    def sparse_forward(self, x: Tensor) -> Tensor:
+        """``x @ weight.T + bias``."""
         sparse = self._sparse
         sparse.calls += 1
-        rows = self.eligible_rows(input)
-        x = sparse.mask_small(input) if rows and sparse.mask_small is not None else input
+        rows = self.eligible_rows(x)
+        if rows and sparse.mask_small is not None:
+            x = sparse.mask_small(x)
         if 0 < rows <= sparse.max_rows:
             product = sparse.product.get(sparse.weight_version(self))
             out = product(x.contiguous(), rows, sparse.max_share) if product.finite else None
@@ -253,19 +276,19 @@ class SparseUp(SparseLinear):
 
     _sparse: UpState
 
-    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as in nn.Linear
-        """``input @ weight.T + bias`` at the selected units, and 0 at the others."""
-        rows = self.sparse_rows(input)
+    def sparse_forward(self, x: Tensor) -> Tensor:
+        """``x @ weight.T + bias`` at the selected units, and 0 at the others."""
+        rows = self.sparse_rows(x)
         if not rows or self.needs_all_units:
-            return F.linear(input, self.weight, self.bias)
+            return F.linear(x, self.weight, self.bias)
         memo = self._sparse.memo
         if memo is None:
-            return self.pre_activations(input, rows)
-        known = memo.pop(input, by_gate=True)
+            return self.pre_activations(x, rows)
+        known = memo.pop(x, by_gate=True)
         if known is None:
-            known = memo.activations(self.pre_activations(input, rows))
+            known = memo.activations(self.pre_activations(x, rows))
             if not memo.up_first:  # the up-projection is still to come
-                memo.store(input, known, by_gate=True)
+                memo.store(x, known, by_gate=True)
         return known.values
 
     def pre_activations(self, x: Tensor, rows: int) -> Tensor:
@@ -291,19 +314,19 @@ class GatedUp(SparseLinear):
 
     _sparse: GatedUpState
 
-    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as in nn.Linear
-        """``input @ weight.T + bias`` where the gate is on."""
+    def sparse_forward(self, x: Tensor) -> Tensor:
+        """``x @ weight.T + bias`` where the gate is on."""
         sparse = self._sparse
-        rows = self.sparse_rows(input)
+        rows = self.sparse_rows(x)
         if rows and not self.needs_all_units:
-            gate = self._gate_activations(input)
+            gate = self._gate_activations(x)
             product = sparse.product.get(sparse.weight_version(self))
-            if gate is not None and product.finite and isfinite(input.sum()):  # 0 times infinity is not 0
-                flat = input.reshape(rows, self.in_features).contiguous()
+            if gate is not None and product.finite and isfinite(x.sum()):  # 0 times infinity is not 0
+                flat = x.reshape(rows, self.in_features).contiguous()
                 out = product(flat, gate.mask.view(rows, -1), sparse.max_share)
                 if out is not None:
-                    return out.view(*input.shape[:-1], self.out_features)
-        return F.linear(input, self.weight, self.bias)
+                    return out.view(*x.shape[:-1], self.out_features)
+        return F.linear(x, self.weight, self.bias)
 
     def _gate_activations(self, x: Tensor) -> GateActivations | None:
         """Gate activations of the input, if the gate was called already or is known to be called next."""
