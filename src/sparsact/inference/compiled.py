@@ -1,8 +1,8 @@
 """Sparse layers inside ``torch.compile``: one operator, which the compiler calls and does not look into.
 
-A compiled graph holds ``sparsact::linear(x, weight, bias, handle)``. The handle, a tensor of one integer, names the layer
-at run time, so that one graph serves all layers of a shape, and everything that may change after compilation (weights,
-hooks, limits) is looked up in every call, as without compilation.
+A compiled graph holds ``sparsact::linear(x, weight, bias, handle)``. The handle, a tensor of one integer, names the
+layer at run time, so that one graph serves all layers of a shape, and everything that may change after compilation
+(weights, hooks, limits) is looked up in every call, as without compilation.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 _LAYERS: WeakValueDictionary[int, nn.Linear] = WeakValueDictionary()
@@ -48,7 +49,7 @@ def _shape(x: Tensor, weight: Tensor, bias: Tensor | None, handle: Tensor) -> Te
     return x.new_empty(*x.shape[:-1], weight.shape[0])
 
 
-_LIBRARY = torch.library.Library("sparsact", "DEF")
+_LIBRARY: Any = torch.library.Library("sparsact", "DEF")  # type: ignore[no-untyped-call]
 _LIBRARY.define("linear(Tensor x, Tensor weight, Tensor? bias, Tensor handle) -> Tensor")
 _LIBRARY.impl("linear", _linear, "CPU")
 _LIBRARY.impl("linear", _shape, "Meta")
@@ -76,6 +77,8 @@ def compiled_forward(layer: nn.Linear, x: Tensor) -> Tensor:
         or weight.device.type != "cpu"
         or x.dtype != weight.dtype
         or torch.is_autocast_enabled("cpu")
+        or torch._C._are_functorch_transforms_active()
+        or forward_ad._current_level >= 0
     ):
         return F.linear(x, weight, bias)
     out: Tensor = _OPERATOR(x, weight, bias, state.handle)

@@ -187,7 +187,7 @@ class SparseLinear(nn.Linear):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Copies, and layers read from a file, are found by handles of their own."""
-        super().__setstate__(state)
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
         if "_sparse" in self.__dict__:
             self._sparse.handle = handle_of(self)
 
