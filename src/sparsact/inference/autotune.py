@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log2
 from statistics import median, median_low, quantiles
 from typing import Any
 
@@ -50,21 +51,37 @@ class Times:
     weights are then in the cache, or out of it, as they are when the model runs.
     """
 
-    def __init__(self, methods: Sequence[str], rows: Sequence[int]) -> None:
+    def __init__(self, methods: Sequence[str], rows: Sequence[int], kinds: Sequence[Any]) -> None:
         self.rows = rows  # of each block
+        self._kinds = kinds
         self.seconds: dict[str, list[list[float]]] = {name: [[] for _ in rows] for name in methods}
 
     def median(self, method: str, block: int) -> float:
         """Median of the rounds."""
         return median(self.seconds[method][block])
 
+    def _rounds(self, method: str, block: int) -> list[float]:
+        """Seconds of each round, of all blocks of the kind of this one together."""
+        alike = [
+            times for times, kind in zip(self.seconds[method], self._kinds, strict=True) if kind == self._kinds[block]
+        ]
+        return [sum(times) for times in zip(*alike, strict=True)]
+
+    def ratio(self, method: str, block: int) -> float:
+        """Median ratio to the dense time, over all blocks of its kind."""
+        return median(self._ratios(method, block))
+
+    def _ratios(self, method: str, block: int) -> list[float]:
+        rounds = zip(self._rounds(method, block), self._rounds("dense", block), strict=True)
+        return [sparse / dense for sparse, dense in rounds]
+
     def is_faster(self, method: str, block: int, max_ratio: float) -> bool:
         """Whether the median ratio to the dense time is at most ``max_ratio`` and its upper quartile at most 1.
 
-        Ratios are taken within a round, so that load on the machine meets both sides.
+        Ratios are taken within a round, so that load on the machine meets both sides, and over all blocks of the kind
+        of this one, so that these get one decision.
         """
-        rounds = zip(self.seconds[method][block], self.seconds["dense"][block], strict=True)
-        ratios = [sparse / dense for sparse, dense in rounds]
+        ratios = self._ratios(method, block)
         return median(ratios) <= max_ratio and quantiles(ratios, n=4)[2] <= 1
 
 
@@ -75,14 +92,16 @@ def time_methods(
     samples: Sequence[Tensor],
     rows: Sequence[int],
     time_limit: float,
+    kinds: Sequence[Any] | None = None,
 ) -> Times:
     """Time every method on every block, and the dense block, on ``rows[i]`` of the sample inputs (m, d) of block i.
 
-    A block that has no replacement by a method is run densely under it. After ``time_limit`` seconds no further round
+    A block that has no replacement by a method is run densely under it. Blocks of one of the ``kinds`` are judged
+    together; by default each is of its own. After ``time_limit`` seconds no further round
     starts, once there are enough.
     """
     methods = ["dense", *dict.fromkeys(name for one in replacements for name in one)]
-    times = Times(methods, rows)
+    times = Times(methods, rows, range(len(blocks)) if kinds is None else kinds)
     start = time.perf_counter()
     with evaluating(model), torch.inference_mode():
         for turn in range(MAX_ROUNDS + 1):
@@ -131,6 +150,13 @@ class BlockProfile:
     def rows(self) -> int:
         """Median number of rows of a call, at most those of the sample."""
         return min(median_low(self.rows_per_call), len(self.sample))
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What blocks have in common that take the same time: sizes, operations, dtype, and density within a half."""
+        octave = round(2 * log2(max(self.density, 1e-6)))
+        gated = self.block.gate is not None
+        return *self.block.sizes(self.model), gated, self.block.activation.name, self.sample.dtype, octave
 
     @property
     def exact_obstacle(self) -> str:
@@ -243,7 +269,8 @@ def fastest(profiles: Sequence[BlockProfile], time_limit: float) -> list[Planned
     candidates = [_exact_candidates(one) for one in profiles]
 
     def timed(replacements: Sequence[dict[str, Replacement]], rows: Sequence[int], share: float) -> Times:
-        return time_methods(profiles[0].model, blocks, replacements, samples, rows, share * time_limit)
+        kinds = [(one.kind, m, *found) for one, m, found in zip(profiles, rows, replacements, strict=True)]
+        return time_methods(profiles[0].model, blocks, replacements, samples, rows, share * time_limit, kinds)
 
     typical = [one.rows for one in profiles]
     times = timed(candidates, typical, 1 / 2)
@@ -276,7 +303,7 @@ def _exact_candidates(profile: BlockProfile) -> dict[str, Replacement]:
 def _fastest_of(times: Times, i: int, replacements: dict[str, Replacement]) -> Replacement | None:
     """The fastest replacement of block i; None if none is faster than dense."""
     faster = [name for name in replacements if times.is_faster(name, i, MAX_TIME_RATIO)]
-    return replacements[min(faster, key=lambda name: times.median(name, i))] if faster else None
+    return replacements[min(faster, key=lambda name: times.ratio(name, i))] if faster else None
 
 
 def _to_time(

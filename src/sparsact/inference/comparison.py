@@ -233,21 +233,9 @@ def speed(model: nn.Module, shown: Sequence[Batch], rounds: int = ROUNDS) -> Spe
     speed : Speed
         Times of both, their ratio with its spread, and the difference of outputs.
     """
-
-    def seconds() -> float:
-        start = time.perf_counter()
-        for batch in shown:
-            call(model, batch)
-        return (time.perf_counter() - start) / len(shown)
-
-    sparse_seconds, dense_seconds = [], []
     with evaluating(model):
         difference = max(_output_difference(model, batch) for batch in shown)
-        for _ in range(rounds + 1):
-            with dense(model):
-                dense_seconds.append(seconds())
-            sparse_seconds.append(seconds())
-    del dense_seconds[0], sparse_seconds[0]
+    dense_seconds, sparse_seconds = zip(*paired_seconds(model, shown, rounds), strict=True)
     ratios = [one / other for one, other in zip(dense_seconds, sparse_seconds, strict=True)]
     return Speed(
         dense=median(dense_seconds),
@@ -259,6 +247,38 @@ def speed(model: nn.Module, shown: Sequence[Batch], rounds: int = ROUNDS) -> Spe
         batches=len(shown),
         difference=difference,
     )
+
+
+def paired_seconds(
+    model: nn.Module, shown: Sequence[Batch], rounds: int, time_limit: float = inf
+) -> list[tuple[float, float]]:
+    """Seconds per batch of the dense and the sparse model in each round; they take turns in going first.
+
+    A first round is not counted. After ``time_limit`` seconds no further round starts, once there are three.
+    """
+
+    def seconds() -> float:
+        start = time.perf_counter()
+        for batch in shown:
+            call(model, batch)
+        return (time.perf_counter() - start) / len(shown)
+
+    def dense_seconds() -> float:
+        with dense(model):
+            return seconds()
+
+    found: list[tuple[float, float]] = []
+    begin = time.perf_counter()
+    with evaluating(model):
+        for turn in range(rounds + 1):
+            if turn > 3 and time.perf_counter() - begin > time_limit:
+                break
+            if turn % 2:
+                sparse = seconds()
+                found.append((dense_seconds(), sparse))
+            else:
+                found.append((dense_seconds(), seconds()))
+    return found[1:]
 
 
 def _output_difference(model: nn.Module, batch: Batch) -> float:

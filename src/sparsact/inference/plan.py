@@ -70,15 +70,52 @@ class BlockPlan:
 
 
 @dataclass(frozen=True)
+class WholeModel:
+    """Times of a whole model under its plan, dense and sparse in turns on the inputs shown.
+
+    Attributes
+    ----------
+    dense, sparse : float
+        Median seconds per batch.
+    speed_up : float
+        Median over rounds of their ratio.
+    forecast : float
+        The speed-up if each block saved what it saved when it was timed by itself.
+    rounds : int
+    """
+
+    dense: float
+    sparse: float
+    speed_up: float
+    forecast: float
+    rounds: int
+
+    def __str__(self) -> str:
+        return (
+            f"whole model: {1e3 * self.dense:.3g} ms dense, {1e3 * self.sparse:.3g} ms sparse, {self.speed_up:.2f} "
+            f"times as fast ({self.rounds} rounds); the blocks by themselves promise {self.forecast:.2f}"
+        )
+
+
+@dataclass(frozen=True)
 class Plan:
-    """The plans of all blocks of a model, in its order."""
+    """The plans of all blocks of a model, in its order, and what ``"auto"`` measured with all of them.
+
+    Attributes
+    ----------
+    choices : tuple of BlockPlan
+    whole : WholeModel or None
+        None if ``"auto"`` left all blocks dense, and under other methods.
+    """
 
     choices: tuple[BlockPlan, ...]
+    whole: WholeModel | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """All figures, as JSON holds them; those that were not measured, and infinite ones, are None."""
         rows = [asdict(one) | {"speed_up": one.speed_up, "share_of_bound": one.share_of_bound} for one in self.choices]
-        return {"blocks": [_finite(row) for row in rows]}
+        whole = None if self.whole is None else _finite(asdict(self.whole))
+        return {"blocks": [_finite(row) for row in rows], "whole": whole}
 
     def to_json(self) -> str:
         """:meth:`to_dict` as JSON."""
@@ -99,7 +136,8 @@ class Plan:
                 _formatted(one.bound, ".2f"),
             )
             lines.append(_line(one.block, one.method, figures, one.reason))
-        return "\n".join([*lines, *(_quality(one) for one in self.choices if one.quality is not None)])
+        lines += [_quality(one) for one in self.choices if one.quality is not None]
+        return "\n".join(lines if self.whole is None else [*lines, str(self.whole)])
 
 
 def refused(plan: BlockPlan, reason: str) -> BlockPlan:

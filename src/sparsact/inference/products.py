@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from sparsact.inference.certified_screen import Screen
 from sparsact.kernels.neurons import ActiveDot, SparseProduct
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float64)
@@ -45,12 +46,21 @@ class ActiveProduct:
         self.finite = _finite(weight) and (bias is None or _finite(bias))
         self._product = ActiveDot(_array(weight), None if bias is None else _array(bias))
 
-    def __call__(self, x: Tensor, mask: Tensor, share: float) -> Tensor | None:
+    def __call__(self, x: Tensor, mask: Tensor, rows: int, share: float) -> Tensor | None:
         """The product (m, units) of contiguous inputs (m, d) and mask of one byte; None as for :class:`RowProduct`."""
-        out = x.new_empty(len(x), self._units)
+        out = x.new_empty(rows, self._units)
         max_active = int(share * self._units)
         n_active = self._product.at_mask(
-            x.data_ptr(), mask.data_ptr(), len(x), out.data_ptr(), torch.get_num_threads(), max_active
+            x.data_ptr(), mask.data_ptr(), rows, out.data_ptr(), torch.get_num_threads(), max_active
+        )
+        return out if n_active <= max_active else None
+
+    def screened(self, x: Tensor, screen: Screen, rows: int, share: float) -> Tensor | None:
+        """The product at the units that a screen does not prove off, in one call."""
+        out = x.new_empty(rows, self._units)
+        max_active = int(share * self._units)
+        n_active = self._product.at_screen(
+            screen.kernel, x.data_ptr(), rows, out.data_ptr(), torch.get_num_threads(), max_active
         )
         return out if n_active <= max_active else None
 

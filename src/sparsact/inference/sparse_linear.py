@@ -22,6 +22,7 @@ from torch.overrides import _get_current_function_mode_stack
 from torch.utils._device import DeviceContext
 
 from sparsact.inference.activation_function import ActivationConstants
+from sparsact.inference.certified_screen import Screen
 from sparsact.inference.compiled import compiled_forward, handle_of
 from sparsact.inference.gate_memo import GateActivations, GateMemo
 from sparsact.inference.products import DTYPES, ActiveProduct, RowProduct
@@ -207,24 +208,29 @@ class SparseLinear(nn.Linear):
         ):
             self._sparse.suspected_writes += 1  # a step that torch does not count may follow
             return 0
+        dtype = x.dtype
         if (
-            x.is_nested
+            dtype is not weight.dtype
+            or dtype not in DTYPES
             or not x.is_cpu
-            or x.dtype is not weight.dtype
-            or x.dtype not in DTYPES
+            or x.is_nested
+            or x.layout is not torch.strided
             or not weight.is_cpu
             or weight.is_inference()  # writes to it are not counted
-            or x.layout is not torch.strided
             or is_being_traced()
-            or x.shape[-1] != self.in_features
         ):
             return 0
-        return x.numel() // self.in_features
+        n_inputs = self.in_features
+        return x.numel() // n_inputs if x.shape[-1] == n_inputs else 0
 
     def sparse_rows(self, x: Tensor) -> int:
         """Number of input rows if the sparse path applies and is worthwhile for that many, else 0."""
         rows = self.eligible_rows(x)
         return rows if rows <= self._sparse.max_rows else 0
+
+    def shaped_like(self, x: Tensor, out: Tensor) -> Tensor:
+        """The output rows in the shape of the input."""
+        return out if x.ndim == 2 else out.view(*x.shape[:-1], self.out_features)
 
     @property
     def needs_all_units(self) -> bool:
@@ -264,10 +270,10 @@ class SparseDown(SparseLinear):
             x = sparse.mask_small(x)
         if 0 < rows <= sparse.max_rows:
             product = sparse.product.get(sparse.weight_version(self))
-            out = product(x.contiguous(), rows, sparse.max_share) if product.finite else None
+            out = product(contiguous(x), rows, sparse.max_share) if product.finite else None
             if out is not None:
                 sparse.sparse_calls += 1
-                return out.view(*x.shape[:-1], self.out_features)
+                return self.shaped_like(x, out)
         return F.linear(x, self.weight, self.bias)
 
 
@@ -297,14 +303,13 @@ class SparseUp(SparseLinear):
         if sparse.calls_to_skip:
             sparse.calls_to_skip -= 1
         elif sparse.selector is not None:
-            flat = x.reshape(rows, self.in_features).contiguous()
             version = sparse.weight_version(self)
             selector = sparse.selector.get(version)
             if selector is not None:
-                out = sparse.product.get(version)(flat, selector.active(flat), sparse.max_share)
+                out = _selected(sparse.product.get(version), contiguous(x), selector, rows, sparse.max_share)
                 if out is not None:
                     sparse.backoff = 1
-                    return out.view(*x.shape[:-1], self.out_features)
+                    return self.shaped_like(x, out)
                 sparse.back_off()
         return F.linear(x, self.weight, self.bias)
 
@@ -322,10 +327,9 @@ class GatedUp(SparseLinear):
             gate = self._gate_activations(x)
             product = sparse.product.get(sparse.weight_version(self))
             if gate is not None and product.finite and isfinite(x.sum()):  # 0 times infinity is not 0
-                flat = x.reshape(rows, self.in_features).contiguous()
-                out = product(flat, gate.mask.view(rows, -1), sparse.max_share)
+                out = product(contiguous(x), gate.mask, rows, sparse.max_share)
                 if out is not None:
-                    return out.view(*x.shape[:-1], self.out_features)
+                    return self.shaped_like(x, out)
         return F.linear(x, self.weight, self.bias)
 
     def _gate_activations(self, x: Tensor) -> GateActivations | None:
@@ -338,6 +342,19 @@ class GatedUp(SparseLinear):
                 known = memo.activations(gate.pre_activations(x, rows))
             memo.store(x, known, by_gate=False)
         return known
+
+
+def contiguous(x: Tensor) -> Tensor:
+    """The tensor with its rows one after another; quicker than torch where they are."""
+    return x if x.is_contiguous() else x.contiguous()
+
+
+def _selected(product: ActiveProduct, x: Tensor, selector: UnitSelector, rows: int, share: float) -> Tensor | None:
+    """The product at the units that are selected for contiguous inputs: by a screen within the same call."""
+    if isinstance(selector, Screen):
+        return product.screened(x, selector, rows, share)
+    flat = x.view(rows, -1)
+    return product(flat, selector.active(flat), rows, share)
 
 
 def is_being_traced() -> bool:

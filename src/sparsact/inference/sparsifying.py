@@ -17,6 +17,7 @@ from sparsact.inference.block import Block, checked_blocks
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.plan import EXACT, METHODS, Plan, check_options
 from sparsact.inference.predictors.collect import sample_inputs
+from sparsact.inference.whole_model import checked
 from sparsact.validation.parameters import checked_option
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -131,7 +132,10 @@ def sparsify(
     planned = apply(model, planned)
     if method in EXACT:
         planned = verified(model, found, planned, max(shown, key=_n_numbers))
-    object.__setattr__(model, PLAN, Plan(with_sparse_shares(model, found, planned, shown)))
+    whole = None
+    if method == "auto":
+        planned, whole = checked(model, found, planned, shown, time_limit / 8)
+    object.__setattr__(model, PLAN, Plan(with_sparse_shares(model, found, planned, shown), whole))
     return model
 
 
