@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log2
 from statistics import median, median_low, quantiles
 from typing import Any
 
@@ -24,7 +23,7 @@ from sparsact.inference.apply import (
     masked_replacement,
     predictor_replacement,
 )
-from sparsact.inference.batches import evaluating
+from sparsact.inference.batches import evaluating, working_seconds
 from sparsact.inference.block import Block
 from sparsact.inference.block_weights import BlockWeights
 from sparsact.inference.certified_screen import NARROW
@@ -102,17 +101,17 @@ def time_methods(
     """
     methods = ["dense", *dict.fromkeys(name for one in replacements for name in one)]
     times = Times(methods, rows, range(len(blocks)) if kinds is None else kinds)
-    start = time.perf_counter()
+    start, now = time.perf_counter(), working_seconds()
     with evaluating(model), torch.inference_mode():
         for turn in range(MAX_ROUNDS + 1):
             for method in methods:
                 with applied(model, [one[method] for one in replacements if method in one]):
                     for i, (block, sample, m) in enumerate(zip(blocks, samples, rows, strict=True)):
                         first = turn * m % max(1, len(sample) - m + 1)
-                        begin = time.perf_counter()
+                        begin = now()
                         block_output(model, block, sample[first : first + m])
                         if turn:  # the first round touches memory for the first time
-                            times.seconds[method][i].append(time.perf_counter() - begin)
+                            times.seconds[method][i].append(now() - begin)
             if turn >= MIN_ROUNDS and time.perf_counter() - start > time_limit:
                 break
     return times
@@ -150,13 +149,6 @@ class BlockProfile:
     def rows(self) -> int:
         """Median number of rows of a call, at most those of the sample."""
         return min(median_low(self.rows_per_call), len(self.sample))
-
-    @property
-    def kind(self) -> tuple[Any, ...]:
-        """What blocks have in common that take the same time: sizes, operations, dtype, and density within a half."""
-        octave = round(2 * log2(max(self.density, 1e-6)))
-        gated = self.block.gate is not None
-        return *self.block.sizes(self.model), gated, self.block.activation.name, self.sample.dtype, octave
 
     @property
     def exact_obstacle(self) -> str:
@@ -269,7 +261,7 @@ def fastest(profiles: Sequence[BlockProfile], time_limit: float) -> list[Planned
     candidates = [_exact_candidates(one) for one in profiles]
 
     def timed(replacements: Sequence[dict[str, Replacement]], rows: Sequence[int], share: float) -> Times:
-        kinds = [(one.kind, m, *found) for one, m, found in zip(profiles, rows, replacements, strict=True)]
+        kinds = [(kind, m, *found) for kind, m, found in zip(kinds_of(profiles), rows, replacements, strict=True)]
         return time_methods(profiles[0].model, blocks, replacements, samples, rows, share * time_limit, kinds)
 
     typical = [one.rows for one in profiles]
@@ -285,6 +277,24 @@ def fastest(profiles: Sequence[BlockProfile], time_limit: float) -> list[Planned
                 if best is not None:
                     picked[i], max_rows[i] = best, rows
     return [_decided(one, picked[i], times, i, max_rows[i]) for i, one in enumerate(profiles)]
+
+
+def kinds_of(profiles: Sequence[BlockProfile]) -> list[int]:
+    """Numbers that are equal for blocks of the same sizes, operations and dtype, with densities within a half."""
+    firsts: list[tuple[Any, float]] = []
+    found = []
+    for one in profiles:
+        shape = *one.block.sizes(one.model), one.block.gate is None, one.block.activation.name, one.sample.dtype
+        alike = (
+            i
+            for i, (other, density) in enumerate(firsts)
+            if shape == other and max(one.density, density) <= 1.5 * min(one.density, density) + 1e-3
+        )
+        kind = next(alike, len(firsts))
+        if kind == len(firsts):
+            firsts.append((shape, one.density))
+        found.append(kind)
+    return found
 
 
 def _exact_candidates(profile: BlockProfile) -> dict[str, Replacement]:

@@ -76,9 +76,7 @@ class WholeModel:
     Attributes
     ----------
     dense, sparse : float
-        Median seconds per batch.
-    speed_up : float
-        Median over rounds of their ratio.
+        Mean over batches of the median seconds of a batch over rounds.
     forecast : float
         The speed-up if each block saved what it saved when it was timed by itself.
     rounds : int
@@ -86,9 +84,13 @@ class WholeModel:
 
     dense: float
     sparse: float
-    speed_up: float
     forecast: float
     rounds: int
+
+    @property
+    def speed_up(self) -> float:
+        """Time of the dense model over that of the sparse one."""
+        return self.dense / self.sparse
 
     def __str__(self) -> str:
         return (
@@ -114,7 +116,7 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """All figures, as JSON holds them; those that were not measured, and infinite ones, are None."""
         rows = [asdict(one) | {"speed_up": one.speed_up, "share_of_bound": one.share_of_bound} for one in self.choices]
-        whole = None if self.whole is None else _finite(asdict(self.whole))
+        whole = None if self.whole is None else _finite(asdict(self.whole) | {"speed_up": self.whole.speed_up})
         return {"blocks": [_finite(row) for row in rows], "whole": whole}
 
     def to_json(self) -> str:

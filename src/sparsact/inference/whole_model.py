@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from statistics import median
+from statistics import fmean, median
 
 from torch import nn
 
@@ -74,10 +74,14 @@ def measured(
     rounds = paired_seconds(model, some, ROUNDS, limit)
     calls = len(some) * (len(rounds) + 1)
     saved = sum(state.sparse_calls / calls * _saved(plan) for state, plan in replaced)
-    dense, sparse = (median(times) for times in zip(*rounds, strict=True))
-    speed_up = median(one / other for one, other in rounds)
-    whole = WholeModel(dense, sparse, speed_up, dense / max(dense - saved, 1e-12), len(rounds))
+    dense, sparse = (_undisturbed([times[side] for times in rounds]) for side in range(2))
+    whole = WholeModel(dense, sparse, dense / max(dense - saved, 1e-12), len(rounds))
     return whole, any(state.sparse_calls for state, _ in replaced)
+
+
+def _undisturbed(rounds: Sequence[Sequence[float]]) -> float:
+    """Mean over batches of their median over rounds: most calls are too short for another process to come between."""
+    return fmean(median(times) for times in zip(*rounds, strict=True))
 
 
 def _saved(plan: BlockPlan) -> float:
