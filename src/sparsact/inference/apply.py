@@ -183,7 +183,8 @@ class CalibratedSelector:
 def _screen(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sample: Tensor | None) -> Screen | None:
     """A screen, if its proof covers the dtype and the width of the weights."""
     covered = weight.dtype in NARROW and weight.shape[1] <= MAX_INPUTS
-    return Screen.of(weight, bias, threshold, sample) if covered else None
+    seen = None if sample is None or not len(sample) else sample  # none after a plan was read from a file
+    return Screen.of(weight, bias, threshold, seen) if covered else None
 
 
 PlannedBlock = tuple[Replacement | None, BlockPlan]

@@ -116,8 +116,8 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """All figures, as JSON holds them; those that were not measured, and infinite ones, are None."""
         rows = [asdict(one) | {"speed_up": one.speed_up, "share_of_bound": one.share_of_bound} for one in self.choices]
-        whole = None if self.whole is None else _finite(asdict(self.whole) | {"speed_up": self.whole.speed_up})
-        return {"blocks": [_finite(row) for row in rows], "whole": whole}
+        whole = None if self.whole is None else finite(asdict(self.whole) | {"speed_up": self.whole.speed_up})
+        return {"blocks": [finite(row) for row in rows], "whole": whole}
 
     def to_json(self) -> str:
         """:meth:`to_dict` as JSON."""
@@ -158,9 +158,10 @@ def _quality(plan: BlockPlan) -> str:
     return f"{plan.block}, on {found['rows']} inputs held out: {', '.join(figures)}"
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """The value as JSON holds it: None in place of NaN and infinity."""
     if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
+        return {key: finite(inner) for key, inner in value.items()}
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
