@@ -30,11 +30,12 @@ from sparsact.inference.certified_screen import NARROW
 from sparsact.inference.plan import BlockPlan
 from sparsact.inference.predictors import Predictor, calibrate
 from sparsact.inference.predictors.collect import Reservoir
-from sparsact.inference.products import DTYPES
+from sparsact.inference.products import DTYPES, SEVERAL_ROWS
 from sparsact.inference.roofline import ratio, roofline
 
 MIN_ROUNDS, MAX_ROUNDS = 3, 40
 MAX_TIME_RATIO = 0.95  # to the dense time, of a method that may be chosen
+SCATTERED = 1.5  # seconds for a byte of scattered rows, to those for one of a matrix read in order
 SMALL_BATCHES = (1, 4, 16)  # rows of a call for which methods are timed besides those of the calls shown
 
 UNCERTIFIABLE = (
@@ -192,6 +193,19 @@ class BlockProfile:
             return ratio(read.dense, read.oracle + predictor.nbytes)
         return ratio(read.dense, read.dense - (1 - density) * item * units * outputs)  # of ``down`` alone
 
+    def pays_below(self, method: str, seconds: dict[str, float]) -> float:
+        """Density up to which a method, timed at the density of the sample, would stay faster than dense."""
+        inputs, units, outputs = self.block.sizes(self.model)
+        sizes, gated = (inputs, units, outputs), self.block.gate is not None
+        less, more = (
+            getattr(roofline(*sizes, gated=gated, itemsize=self.sample.itemsize, density=share), method)
+            for share in (0.0, 1.0)
+        )
+        dense = roofline(*sizes, gated=gated, itemsize=self.sample.itemsize, density=1.0).dense
+        per_share = seconds["dense"] * SCATTERED * (more - less) / dense
+        limit = Applicability().max_share * (1 if self.rows == 1 else SEVERAL_ROWS)
+        return float(min(limit, self.density + (seconds["dense"] - seconds[method]) / per_share))
+
     def dense(self, reason: str, seconds: dict[str, float] | None = None) -> PlannedBlock:
         """The block left dense for a reason."""
         return None, self._plan("dense", reason, seconds=seconds)
@@ -337,7 +351,8 @@ def _decided(profile: BlockProfile, picked: Replacement | None, times: Times, i:
         return profile.dense("no exact method is faster here", seconds)
     picked.set_limits(max_rows, Applicability().max_share)
     if max_rows >= profile.rows:
-        return profile.planned(picked, "fastest here", seconds=seconds, max_rows=max_rows)
+        pays_below = profile.pays_below(picked.method, seconds)
+        return profile.planned(picked, "fastest here", seconds=seconds, max_rows=max_rows, pays_below=pays_below)
     seconds[picked.method] = seconds["dense"]  # as calls of this many rows are computed
     few = "one row" if max_rows == 1 else f"at most {max_rows} rows"
     return profile.planned(picked, f"faster for calls of {few}", seconds=seconds, max_rows=max_rows)

@@ -42,6 +42,9 @@ class BlockPlan:
         Most rows of an input for which the method is used.
     quality : dict or None
         Quality of an approximation, measured on inputs that it was not calibrated on.
+    pays_below : float
+        Density up to which the method is faster than dense for calls of the median number of rows, estimated from the
+        times and the bytes that more active units would read; NaN where nothing was timed.
     """
 
     block: str
@@ -54,6 +57,7 @@ class BlockPlan:
     rows: tuple[int, int, int] | None = None
     share: float = 0.0
     quality: dict[str, Any] | None = None
+    pays_below: float = nan
 
     @property
     def speed_up(self) -> float:
@@ -125,12 +129,13 @@ class Plan:
 
     def __str__(self) -> str:
         """A table with rows of a call, the share of calls that were computed sparsely, and times in µs."""
-        headings = ("density", "rows", "calls", "dense", "sparse", "faster", "bound")
+        headings = ("density", "pays to", "rows", "calls", "dense", "sparse", "faster", "bound")
         lines = [_line("block", "method", headings, "why")]
         for one in self.choices:
             seconds = one.seconds or {}
             figures = (
                 f"{_formatted(100 * one.density, '.1f')} %",
+                _formatted(one.pays_below, ".0%"),
                 _range(one.rows),
                 f"{one.share:.0%}",
                 *(_formatted(1e6 * seconds.get(method, nan), ".0f") for method in ("dense", one.method)),
@@ -144,7 +149,7 @@ class Plan:
 
 def refused(plan: BlockPlan, reason: str) -> BlockPlan:
     """The plan changed to dense, with the figures that were measured."""
-    return replace(plan, method="dense", reason=reason, bound=1.0, max_rows=0, share=0.0, quality=None)
+    return replace(plan, method="dense", reason=reason, bound=1.0, max_rows=0, share=0.0, quality=None, pays_below=nan)
 
 
 def _quality(plan: BlockPlan) -> str:

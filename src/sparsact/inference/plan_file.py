@@ -196,10 +196,9 @@ def _tensors(screen: Screen) -> dict[str, Tensor]:
 
 def _block_plan(state: dict[str, Any]) -> BlockPlan:
     """The plan of a block; JSON holds no NaN and no infinity."""
-    rows, bound, density = state["rows"], state["bound"], state["density"]
+    rows, bound = state["rows"], state["bound"]
     replaced = {
         "rows": None if rows is None else tuple(rows),
         "bound": inf if bound is None else bound,
-        "density": nan if density is None else density,
-    }
+    } | {name: nan for name in ("density", "pays_below") if state[name] is None}
     return BlockPlan(**state | replaced)

@@ -8,6 +8,7 @@ layer computes what ``nn.Linear`` computes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from math import isfinite
 from threading import Lock
@@ -191,6 +192,13 @@ class SparseLinear(nn.Linear):
         super().__setstate__(state)  # type: ignore[no-untyped-call]
         if "_sparse" in self.__dict__:
             self._sparse.handle = handle_of(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SparseLinear:
+        """A copy that counts writes to its parameters, within inference mode too."""
+        memo[id(self)] = other = type(self).__new__(type(self))
+        with torch.inference_mode(False):
+            other.__setstate__(deepcopy(self.__dict__, memo))
+        return other
 
     def eligible_rows(self, x: Tensor) -> int:
         """Number of input rows if the sparse path applies, else 0."""

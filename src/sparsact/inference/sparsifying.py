@@ -7,6 +7,7 @@ from copy import deepcopy
 from itertools import islice
 from typing import Any, TypeVar
 
+import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
@@ -107,7 +108,8 @@ def sparsify(
             "pass a typical batch, as a tensor, a tuple of arguments or a mapping of keyword arguments."
         )
     if copy:
-        model = deepcopy(model)
+        with torch.inference_mode(False):  # parameters made within it count no writes
+            model = deepcopy(model)
     densify(model)
     shown = list(islice(batches(inputs), BATCHES))
     found = checked_blocks(model, blocks) if blocks is not None else find_blocks(model, shown[0])
