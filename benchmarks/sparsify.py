@@ -12,8 +12,8 @@ Compiled: the same model under ``torch.compile`` (inductor), dense and sparse, i
 Last, ``nn.TransformerEncoder`` as its users call it, which torch computes by a fast path of its own that leaves the
 modules out: the dense side keeps it, ``auto`` must give it up in the layers that it changes, and gain all the same.
 
-Goals: auto never below 0.97 of dense, in the encoder above it; overhead below 6 us; compiled sparse faster than compiled
-dense at 10 % of the units or fewer, and no slower than sparse without compiling. Roofline: the bound that each
+Goals: auto never below 0.97 of dense, in the encoder above it; overhead below 6 us; compiled sparse faster than
+compiled dense at 10 % of the units or fewer, and no slower than sparse without compiling. Roofline: the bound that each
 block's plan tells, from the bytes of weights that its method reads.
 
     python -m benchmarks.sparsify [--quick] [--out results/sparsify.jsonl]
