@@ -11,8 +11,8 @@ from torch import nn
 
 from sparsact.inference import densify, find_blocks, plan_of, sparsify, whole_model
 from sparsact.inference.apply import Applicability, Replacement
-from sparsact.inference.autotune import Times, time_methods
 from sparsact.inference.comparison import speed
+from sparsact.inference.method_times import Times, time_methods
 from sparsact.inference.sparse_linear import SparseDown
 
 
@@ -97,7 +97,7 @@ def test_speed_tells_of_a_number_that_is_lost():
 @pytest.mark.usefixtures("_always_worthwhile")
 def test_auto_times_as_many_rows_as_the_calls_shown_have(monkeypatch):
     """A method that pays for one row is kept for calls of one row, and no more is said of the calls shown."""
-    from sparsact.inference.autotune import Times
+    from sparsact.inference.method_times import Times
 
     monkeypatch.setattr(Times, "is_faster", lambda self, method, block, max_ratio: self.rows[block] == 1)
     (choice,) = plan_of(sparsify(plain(), "auto", rows(40, plain()), time_limit=0)).choices

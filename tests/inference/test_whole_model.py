@@ -10,8 +10,9 @@ from sparse_models import language_like, rows
 from torch import nn
 
 from sparsact.inference import WholeModel, plan_of, sparsify, whole_model
-from sparsact.inference.autotune import BlockProfile, Times, kinds_of
+from sparsact.inference.autotune import BlockProfile, kinds_of
 from sparsact.inference.comparison import paired_seconds
+from sparsact.inference.method_times import Times
 
 
 @pytest.fixture
