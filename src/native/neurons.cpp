@@ -225,8 +225,9 @@ template ActiveCounts active_counts(const std::uint8_t*, std::size_t, std::size_
 #include <nanobind/stl/pair.h>
 
 #include <optional>
+#include <vector>
 
-#include "bind.hpp"
+#include "bind_screen.hpp"
 
 namespace sparsact {
 
@@ -304,7 +305,29 @@ class ActiveDot : public Neurons {
             [&](auto W) { return run(W, x, at<const std::uint8_t>(on), m, out, n_threads, most); });
     }
 
+    // Where the screen, which is of float32 and bfloat16, does not prove units to be off.
+    std::size_t where_unproved(const Screen& screen, Address x, std::size_t m, Address out, int n_threads,
+                               std::size_t most) const {
+        nb::gil_scoped_release unlocked;
+        return with_units([&](auto W) { return run(W, x, screen.sketch(), m, out, n_threads, most); });
+    }
+
   private:
+    template <class T, class S>
+    static std::size_t run(Units<T, S> W, Address x, const Sketch& screen, std::size_t m, Address out,
+                           int n_threads, std::size_t most) {
+        if constexpr (std::is_same_v<T, double>) {
+            return W.s + 1;
+        } else {
+            thread_local std::vector<std::uint8_t> mask;  // kept from call to call
+            thread_local std::vector<std::int64_t> counts;
+            mask.resize(m * W.s);
+            counts.resize(m);
+            SPARSACT_DISPATCH(screen_survivors, screen, at<const T>(x), m, mask.data(), counts.data(),
+                              n_threads);
+            return run(W, x, static_cast<const std::uint8_t*>(mask.data()), m, out, n_threads, most);
+        }
+    }
     template <class T, class S>
     static const T* numbers_like(const Units<T, S>&, Address address) {
         return at<const T>(address);
@@ -331,7 +354,8 @@ SPARSACT_BINDINGS(module) {
     nb::class_<ActiveDot>(module, "ActiveDot")
         .def(nb::init<Weights, Bias, bool>(), nb::arg("W"), nb::arg("bias").none(), nb::arg("wide"))
         .def("at", &ActiveDot::where_nonzero)
-        .def("at_mask", &ActiveDot::where_masked);
+        .def("at_mask", &ActiveDot::where_masked)
+        .def("at_screen", &ActiveDot::where_unproved);
     module.def("active_counts", [](Address h, std::size_t m, std::size_t s, int bytes) {
         nb::gil_scoped_release unlocked;
         return bytes == 8   ? counts_of<double>(h, m, s)

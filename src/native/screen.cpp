@@ -146,75 +146,14 @@ SPARSACT_INSTANTIATE(Bfloat16)
 
 #else
 
-#include "bind.hpp"
+#include "bind_screen.hpp"
 
 namespace sparsact {
 
-namespace {
-
-using Numbers = Array<const double, 1>;
-using Floats = Array<const float, 2>;
-
-// Holds the int8 copy; inputs and outputs come as addresses, so that a call converts no array.
-class Screen {
-  public:
-    Screen(Array<const std::uint8_t, 2> rows, Numbers a, Numbers Q, Numbers R, Numbers offset, Floats along,
-           Numbers columns, Floats directions, double leak)
-        : rows_(rows),
-          a_(a),
-          Q_(Q),
-          R_(R),
-          offset_(offset),
-          columns_(columns),
-          along_(along),
-          directions_(directions),
-          sketch_{rows.data(),   a.data(),      Q.data(),         R.data(),
-                  offset.data(), along.data(),  columns.data(),   directions.data(),
-                  leak,          rows.shape(0), columns.shape(0), directions.shape(0),
-                  rows.shape(1)} {}
-
-    void survivors(std::size_t x, bool bfloat16, std::size_t m, std::size_t out, std::size_t counts,
-                   int n_threads) const {
-        auto* mask = reinterpret_cast<std::uint8_t*>(out);
-        auto* count = reinterpret_cast<std::int64_t*>(counts);
-        with_input(x, bfloat16, [&](auto X) {
-            SPARSACT_DISPATCH(screen_survivors, sketch_, X, m, mask, count, n_threads);
-        });
-    }
-    void bounds(std::size_t x, bool bfloat16, std::size_t m, std::size_t out, int n_threads) const {
-        with_input(x, bfloat16, [&](auto X) {
-            SPARSACT_DISPATCH(screen_bounds, sketch_, X, m, reinterpret_cast<double*>(out), n_threads);
-        });
-    }
-    void estimates(std::size_t x, bool bfloat16, std::size_t m, std::size_t out, int n_threads) const {
-        with_input(x, bfloat16, [&](auto X) {
-            SPARSACT_DISPATCH(screen_estimates, sketch_, X, m, reinterpret_cast<float*>(out), n_threads);
-        });
-    }
-
-  private:
-    template <class F>
-    void with_input(std::size_t x, bool bfloat16, F f) const {
-        nb::gil_scoped_release unlocked;
-        if (bfloat16)
-            f(reinterpret_cast<const Bfloat16*>(x));
-        else
-            f(reinterpret_cast<const float*>(x));
-    }
-
-    // They keep the memory alive.
-    Array<const std::uint8_t, 2> rows_;
-    Numbers a_, Q_, R_, offset_, columns_;
-    Floats along_, directions_;
-    Sketch sketch_;
-};
-
-}  // namespace
-
 SPARSACT_BINDINGS(module) {
     nb::class_<Screen>(module, "Screen")
-        .def(nb::init<Array<const std::uint8_t, 2>, Numbers, Numbers, Numbers, Numbers, Floats, Numbers,
-                      Floats, double>(),
+        .def(nb::init<Array<const std::uint8_t, 2>, Screen::Numbers, Screen::Numbers, Screen::Numbers,
+                      Screen::Numbers, Screen::Floats, Screen::Numbers, Screen::Floats, double>(),
              nb::arg("rows"), nb::arg("a"), nb::arg("Q"), nb::arg("R"), nb::arg("offset"), nb::arg("along"),
              nb::arg("columns"), nb::arg("directions"), nb::arg("leak"))
         .def("survivors", &Screen::survivors)

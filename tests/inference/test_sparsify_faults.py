@@ -344,3 +344,17 @@ def test_copies_keep_their_own_thresholds():
         other.activation.theta.fill_(0.2)
         dense.activation.theta.fill_(0.2)
         assert_same(other(rows(8, model)), dense(rows(8, model)))
+
+
+@pytest.mark.parametrize("make", [plain, gated, jump])
+@pytest.mark.parametrize("method", METHODS)
+def test_copies_made_in_inference_mode_are_sparse(make, method):
+    dense = make()
+    x = rows(2, dense)
+    with torch.inference_mode():
+        model = sparsify(make(), method, rows(64, dense), copy=True)
+        other = copy.deepcopy(model)
+    before = other.down._sparse.sparse_calls
+    with torch.no_grad():
+        assert_same(other(x), dense(x))
+    assert other.down._sparse.sparse_calls == before + 1

@@ -9,11 +9,17 @@ import torch
 from sparse_models import PLAIN, plain, rows
 from torch import nn
 
-from sparsact.inference import densify, find_blocks, plan_of, sparsify
+from sparsact.inference import densify, find_blocks, plan_of, sparsify, whole_model
 from sparsact.inference.apply import Applicability, Replacement
-from sparsact.inference.autotune import Times, time_methods
 from sparsact.inference.comparison import speed
+from sparsact.inference.method_times import Times, time_methods
 from sparsact.inference.sparse_linear import SparseDown
+
+
+@pytest.fixture
+def _always_worthwhile(monkeypatch):
+    """Whole models are small here, and not faster."""
+    monkeypatch.setattr(whole_model, "is_worthwhile", lambda whole, any_sparse: True)
 
 
 def test_methods_are_timed_in_evaluation_mode():
@@ -44,6 +50,7 @@ def test_timing_that_is_broken_off_leaves_the_model_dense():
     assert type(model.down) is nn.Linear
 
 
+@pytest.mark.usefixtures("_always_worthwhile")
 @pytest.mark.parametrize(("m", "most"), [(1, 1), (3, 3), (5, 5), (40, 40)])
 def test_no_more_rows_are_taken_than_were_timed(m, most, monkeypatch):
     monkeypatch.setattr(Times, "is_faster", lambda *given: True)
@@ -87,9 +94,10 @@ def test_speed_tells_of_a_number_that_is_lost():
     assert found.to_dict()["difference"] is None
 
 
+@pytest.mark.usefixtures("_always_worthwhile")
 def test_auto_times_as_many_rows_as_the_calls_shown_have(monkeypatch):
     """A method that pays for one row is kept for calls of one row, and no more is said of the calls shown."""
-    from sparsact.inference.autotune import Times
+    from sparsact.inference.method_times import Times
 
     monkeypatch.setattr(Times, "is_faster", lambda self, method, block, max_ratio: self.rows[block] == 1)
     (choice,) = plan_of(sparsify(plain(), "auto", rows(40, plain()), time_limit=0)).choices

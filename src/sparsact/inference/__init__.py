@@ -16,7 +16,8 @@ from sparsact.inference.certified_screen import Screen
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.measurement import BlockMeasurement, Measurement
 from sparsact.inference.measuring import measure
-from sparsact.inference.plan import BlockPlan, Plan
+from sparsact.inference.plan import BlockPlan, Plan, WholeModel
+from sparsact.inference.plan_file import load_plan, save_plan
 from sparsact.inference.sparsifying import densify, plan_of, sparsify
 
 __all__ = [
@@ -27,9 +28,12 @@ __all__ = [
     "Measurement",
     "Plan",
     "Screen",
+    "WholeModel",
     "densify",
     "find_blocks",
+    "load_plan",
     "measure",
     "plan_of",
+    "save_plan",
     "sparsify",
 ]

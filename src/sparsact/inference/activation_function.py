@@ -122,11 +122,15 @@ class ActivationConstants:
 
     def __init__(self, places: list[tuple[nn.Module, str]]) -> None:
         self._places = places
-        self._version = WeightVersion(self._tensors()) if places else None
+        counted = places and not any(tensor.is_inference() for tensor in self._tensors())
+        self._version = WeightVersion(self._tensors()) if counted else None
 
     def is_current(self) -> bool:
-        """Whether none has moved or, as far as :class:`WeightVersion` detects it, changed."""
-        return self._version is None or self._version.is_current(self._tensors())
+        """Whether none has moved or, as far as :class:`WeightVersion` detects it, changed.
+
+        Not known in a copy that was made in inference mode, where writes are not counted.
+        """
+        return not self._places if self._version is None else self._version.is_current(self._tensors())
 
     @property
     def records_gradient(self) -> bool:

@@ -18,21 +18,18 @@ from sparsact.inference.batches import Batch, call, evaluating
 from sparsact.inference.block import Block
 from sparsact.inference.certified_screen import NARROW, Screen
 from sparsact.inference.gate_memo import GateMemo
-from sparsact.inference.plan import BlockPlan, refused
-from sparsact.inference.sparse_linear import (
+from sparsact.inference.layer_state import (
     DownState,
-    GatedUp,
     GatedUpState,
     Readers,
     SelectorFactory,
-    SparseDown,
-    SparseLinear,
-    SparseUp,
     UnitSelector,
     UpState,
     has_global_hooks,
     has_hooks,
 )
+from sparsact.inference.plan import BlockPlan, refused
+from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
 from sparsact.inference.weight_cache import WeightCache, WeightVersion
 from sparsact.kernels.screen import MAX_INPUTS
 
@@ -59,7 +56,7 @@ class Replacement:
         for name, (kind, state) in self.layers.items():
             layer: Any = model.get_submodule(name)
             layer.__class__ = kind
-            layer._sparse = state
+            layer.set_sparse(state)
 
     def remove(self, model: nn.Module) -> None:
         """Turn the layers into ``nn.Linear`` again."""
@@ -124,7 +121,7 @@ def exact_replacement(
         gate = block.linears(model)["gate"]
         memo = GateMemo(thresholds.to(gate.weight.dtype))
         replacement.layers[block.gate] = (SparseUp, UpState(*numbers, selector, constants, readers, memo))
-        state = GatedUpState(*numbers, gate, memo, constants, readers)  # type: ignore[arg-type] # it will be SparseUp
+        state = GatedUpState(*numbers, gate, memo, constants, readers)
         replacement.layers[block.up] = (GatedUp, state)
     elif selector is not None:
         replacement.layers[block.up] = (SparseUp, UpState(*numbers, selector, constants, readers))
@@ -183,7 +180,8 @@ class CalibratedSelector:
 def _screen(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sample: Tensor | None) -> Screen | None:
     """A screen, if its proof covers the dtype and the width of the weights."""
     covered = weight.dtype in NARROW and weight.shape[1] <= MAX_INPUTS
-    return Screen.of(weight, bias, threshold, sample) if covered else None
+    seen = None if sample is None or not len(sample) else sample  # none after a plan was read from a file
+    return Screen.of(weight, bias, threshold, seen) if covered else None
 
 
 PlannedBlock = tuple[Replacement | None, BlockPlan]

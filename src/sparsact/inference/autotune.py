@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median, median_low, quantiles
+from statistics import median_low
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from sparsact.inference.activation_function import activation_constants
@@ -16,97 +14,30 @@ from sparsact.inference.apply import (
     Applicability,
     PlannedBlock,
     Replacement,
-    applied,
     certified_replacement,
     exact_replacement,
     hides_pre_activations,
     masked_replacement,
     predictor_replacement,
 )
-from sparsact.inference.batches import evaluating
 from sparsact.inference.block import Block
 from sparsact.inference.block_weights import BlockWeights
 from sparsact.inference.certified_screen import NARROW
+from sparsact.inference.method_times import Times, time_methods
 from sparsact.inference.plan import BlockPlan
 from sparsact.inference.predictors import Predictor, calibrate
 from sparsact.inference.predictors.collect import Reservoir
-from sparsact.inference.products import DTYPES
+from sparsact.inference.products import DTYPES, SEVERAL_ROWS
 from sparsact.inference.roofline import ratio, roofline
 
-MIN_ROUNDS, MAX_ROUNDS = 3, 40
 MAX_TIME_RATIO = 0.95  # to the dense time, of a method that may be chosen
+SCATTERED = 1.5  # seconds for a byte of scattered rows, to those for one of a matrix read in order
 SMALL_BATCHES = (1, 4, 16)  # rows of a call for which methods are timed besides those of the calls shown
 
 UNCERTIFIABLE = (
     "its pre-activations are read elsewhere, 0 does not switch its units off, or its thresholds are computed as the "
     "model runs"
 )
-
-
-class Times:
-    """Seconds of the blocks of a model: ``seconds[method][i]`` lists the rounds of block i.
-
-    Every round runs all blocks under one method, in the order of the model, before it turns to the next method: the
-    weights are then in the cache, or out of it, as they are when the model runs.
-    """
-
-    def __init__(self, methods: Sequence[str], rows: Sequence[int]) -> None:
-        self.rows = rows  # of each block
-        self.seconds: dict[str, list[list[float]]] = {name: [[] for _ in rows] for name in methods}
-
-    def median(self, method: str, block: int) -> float:
-        """Median of the rounds."""
-        return median(self.seconds[method][block])
-
-    def is_faster(self, method: str, block: int, max_ratio: float) -> bool:
-        """Whether the median ratio to the dense time is at most ``max_ratio`` and its upper quartile at most 1.
-
-        Ratios are taken within a round, so that load on the machine meets both sides.
-        """
-        rounds = zip(self.seconds[method][block], self.seconds["dense"][block], strict=True)
-        ratios = [sparse / dense for sparse, dense in rounds]
-        return median(ratios) <= max_ratio and quantiles(ratios, n=4)[2] <= 1
-
-
-def time_methods(
-    model: nn.Module,
-    blocks: Sequence[Block],
-    replacements: Sequence[dict[str, Replacement]],
-    samples: Sequence[Tensor],
-    rows: Sequence[int],
-    time_limit: float,
-) -> Times:
-    """Time every method on every block, and the dense block, on ``rows[i]`` of the sample inputs (m, d) of block i.
-
-    A block that has no replacement by a method is run densely under it. After ``time_limit`` seconds no further round
-    starts, once there are enough.
-    """
-    methods = ["dense", *dict.fromkeys(name for one in replacements for name in one)]
-    times = Times(methods, rows)
-    start = time.perf_counter()
-    with evaluating(model), torch.inference_mode():
-        for turn in range(MAX_ROUNDS + 1):
-            for method in methods:
-                with applied(model, [one[method] for one in replacements if method in one]):
-                    for i, (block, sample, m) in enumerate(zip(blocks, samples, rows, strict=True)):
-                        first = turn * m % max(1, len(sample) - m + 1)
-                        begin = time.perf_counter()
-                        block_output(model, block, sample[first : first + m])
-                        if turn:  # the first round touches memory for the first time
-                            times.seconds[method][i].append(time.perf_counter() - begin)
-            if turn >= MIN_ROUNDS and time.perf_counter() - start > time_limit:
-                break
-    return times
-
-
-def block_output(model: nn.Module, block: Block, x: Tensor) -> Tensor:
-    """The block's output for inputs (m, d)."""
-    up, down = model.get_submodule(block.up), model.get_submodule(block.down)
-    if block.gate is None:
-        h = block.activation.function(up(x))
-    else:
-        h = block.activation.function(model.get_submodule(block.gate)(x)) * up(x)
-    return down(h)  # type: ignore[no-any-return] # modules return what they like
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +104,19 @@ class BlockProfile:
         if predictor.reads == "inputs":
             return ratio(read.dense, read.oracle + predictor.nbytes)
         return ratio(read.dense, read.dense - (1 - density) * item * units * outputs)  # of ``down`` alone
+
+    def pays_below(self, method: str, seconds: dict[str, float]) -> float:
+        """Density up to which a method, timed at the density of the sample, would stay faster than dense."""
+        inputs, units, outputs = self.block.sizes(self.model)
+        sizes, gated = (inputs, units, outputs), self.block.gate is not None
+        less, more = (
+            getattr(roofline(*sizes, gated=gated, itemsize=self.sample.itemsize, density=share), method)
+            for share in (0.0, 1.0)
+        )
+        dense = roofline(*sizes, gated=gated, itemsize=self.sample.itemsize, density=1.0).dense
+        per_share = seconds["dense"] * SCATTERED * (more - less) / dense
+        limit = Applicability().max_share * (1 if self.rows == 1 else SEVERAL_ROWS)
+        return float(min(limit, self.density + (seconds["dense"] - seconds[method]) / per_share))
 
     def dense(self, reason: str, seconds: dict[str, float] | None = None) -> PlannedBlock:
         """The block left dense for a reason."""
@@ -243,7 +187,8 @@ def fastest(profiles: Sequence[BlockProfile], time_limit: float) -> list[Planned
     candidates = [_exact_candidates(one) for one in profiles]
 
     def timed(replacements: Sequence[dict[str, Replacement]], rows: Sequence[int], share: float) -> Times:
-        return time_methods(profiles[0].model, blocks, replacements, samples, rows, share * time_limit)
+        kinds = [(kind, m, *found) for kind, m, found in zip(kinds_of(profiles), rows, replacements, strict=True)]
+        return time_methods(profiles[0].model, blocks, replacements, samples, rows, share * time_limit, kinds)
 
     typical = [one.rows for one in profiles]
     times = timed(candidates, typical, 1 / 2)
@@ -258,6 +203,24 @@ def fastest(profiles: Sequence[BlockProfile], time_limit: float) -> list[Planned
                 if best is not None:
                     picked[i], max_rows[i] = best, rows
     return [_decided(one, picked[i], times, i, max_rows[i]) for i, one in enumerate(profiles)]
+
+
+def kinds_of(profiles: Sequence[BlockProfile]) -> list[int]:
+    """Numbers that are equal for blocks of the same sizes, operations and dtype, with densities within a half."""
+    firsts: list[tuple[Any, float]] = []
+    found = []
+    for one in profiles:
+        shape = *one.block.sizes(one.model), one.block.gate is None, one.block.activation.name, one.sample.dtype
+        alike = (
+            i
+            for i, (other, density) in enumerate(firsts)
+            if shape == other and max(one.density, density) <= 1.5 * min(one.density, density) + 1e-3
+        )
+        kind = next(alike, len(firsts))
+        if kind == len(firsts):
+            firsts.append((shape, one.density))
+        found.append(kind)
+    return found
 
 
 def _exact_candidates(profile: BlockProfile) -> dict[str, Replacement]:
@@ -276,7 +239,7 @@ def _exact_candidates(profile: BlockProfile) -> dict[str, Replacement]:
 def _fastest_of(times: Times, i: int, replacements: dict[str, Replacement]) -> Replacement | None:
     """The fastest replacement of block i; None if none is faster than dense."""
     faster = [name for name in replacements if times.is_faster(name, i, MAX_TIME_RATIO)]
-    return replacements[min(faster, key=lambda name: times.median(name, i))] if faster else None
+    return replacements[min(faster, key=lambda name: times.ratio(name, i))] if faster else None
 
 
 def _to_time(
@@ -300,7 +263,8 @@ def _decided(profile: BlockProfile, picked: Replacement | None, times: Times, i:
         return profile.dense("no exact method is faster here", seconds)
     picked.set_limits(max_rows, Applicability().max_share)
     if max_rows >= profile.rows:
-        return profile.planned(picked, "fastest here", seconds=seconds, max_rows=max_rows)
+        pays_below = profile.pays_below(picked.method, seconds)
+        return profile.planned(picked, "fastest here", seconds=seconds, max_rows=max_rows, pays_below=pays_below)
     seconds[picked.method] = seconds["dense"]  # as calls of this many rows are computed
     few = "one row" if max_rows == 1 else f"at most {max_rows} rows"
     return profile.planned(picked, f"faster for calls of {few}", seconds=seconds, max_rows=max_rows)

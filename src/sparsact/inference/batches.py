@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -62,3 +63,12 @@ def evaluating(model: nn.Module) -> Iterator[None]:
     finally:
         for module, training in modes.items():
             module.training = training
+
+
+def working_seconds() -> Callable[[], float]:
+    """The clock for times of a model: of this thread's work if torch has one thread, else of the wall.
+
+    Other processes slow the wall's clock down, and long calls more than short ones: they would make the slower of two
+    models look slower still.
+    """
+    return time.thread_time if torch.get_num_threads() == 1 else time.perf_counter

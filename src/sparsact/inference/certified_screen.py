@@ -140,7 +140,7 @@ class Screen(Int8Copy):
         rows = len(x)
         found = torch.empty(rows, len(self.a), dtype=torch.uint8)
         counts = self._counts if rows <= len(self._counts) else torch.empty(rows, dtype=torch.int64)
-        self._kernel.survivors(
+        self.kernel.survivors(
             x.data_ptr(), x.dtype is torch.bfloat16, rows, found.data_ptr(), counts.data_ptr(), torch.get_num_threads()
         )
         return found
@@ -149,14 +149,14 @@ class Screen(Int8Copy):
         """Upper bounds of pre-activations minus thresholds, (m, s), float64; NaN where nothing is known."""
         x = self._checked(x)
         bounds = torch.empty(len(x), len(self.a), dtype=torch.float64)
-        self._kernel.bounds(x.data_ptr(), x.dtype is torch.bfloat16, len(x), bounds.data_ptr(), torch.get_num_threads())
+        self.kernel.bounds(x.data_ptr(), x.dtype is torch.bfloat16, len(x), bounds.data_ptr(), torch.get_num_threads())
         return bounds
 
     def estimates(self, x: Tensor) -> Tensor:
         """Pre-activations minus thresholds from the copy alone, (m, s), float32: an estimate without guarantee."""
         x = self._checked(x)
         estimates = torch.empty(len(x), len(self.a), dtype=torch.float32)
-        self._kernel.estimates(
+        self.kernel.estimates(
             x.data_ptr(), x.dtype is torch.bfloat16, len(x), estimates.data_ptr(), torch.get_num_threads()
         )
         return estimates
@@ -172,7 +172,8 @@ class Screen(Int8Copy):
         return torch.empty(16, dtype=torch.int64)
 
     @cached_property
-    def _kernel(self) -> Any:
+    def kernel(self) -> Any:
+        """The screen as kernels hold it."""
         rows, a, Q, R, offset = (part.numpy() for part in (self.rows, self.a, self.Q, self.R, self.offset))
         along, columns, directions = self.along.numpy(), (1 / self.columns).numpy(), self.directions.numpy()
         return screen(rows, a, Q, R, offset, along, columns, directions, self.leak)

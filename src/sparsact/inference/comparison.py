@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from math import exp, inf, isfinite
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from sparsact.inference.apply import bar_fast_paths, free_fast_paths
-from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
+from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating, working_seconds
 from sparsact.inference.quality import QualityEstimate
 from sparsact.inference.sparse_linear import SparseLinear
 
@@ -233,21 +234,10 @@ def speed(model: nn.Module, shown: Sequence[Batch], rounds: int = ROUNDS) -> Spe
     speed : Speed
         Times of both, their ratio with its spread, and the difference of outputs.
     """
-
-    def seconds() -> float:
-        start = time.perf_counter()
-        for batch in shown:
-            call(model, batch)
-        return (time.perf_counter() - start) / len(shown)
-
-    sparse_seconds, dense_seconds = [], []
     with evaluating(model):
         difference = max(_output_difference(model, batch) for batch in shown)
-        for _ in range(rounds + 1):
-            with dense(model):
-                dense_seconds.append(seconds())
-            sparse_seconds.append(seconds())
-    del dense_seconds[0], sparse_seconds[0]
+    found = paired_seconds(model, shown, rounds)
+    dense_seconds, sparse_seconds = ([fmean(times[side]) for times in found] for side in range(2))
     ratios = [one / other for one, other in zip(dense_seconds, sparse_seconds, strict=True)]
     return Speed(
         dense=median(dense_seconds),
@@ -259,6 +249,39 @@ def speed(model: nn.Module, shown: Sequence[Batch], rounds: int = ROUNDS) -> Spe
         batches=len(shown),
         difference=difference,
     )
+
+
+def paired_seconds(
+    model: nn.Module, shown: Sequence[Batch], rounds: int, time_limit: float = inf
+) -> list[tuple[list[float], list[float]]]:
+    """Seconds of every batch in each round, of the dense and of the sparse model, which take turns in going first.
+
+    A first round is not counted. After ``time_limit`` seconds no further round starts, once there are three.
+    """
+
+    def seconds() -> list[float]:
+        marks = [now()]
+        for batch in shown:
+            call(model, batch)
+            marks.append(now())
+        return [after - before for before, after in pairwise(marks)]
+
+    def dense_seconds() -> list[float]:
+        with dense(model):
+            return seconds()
+
+    found: list[tuple[list[float], list[float]]] = []
+    begin, now = time.perf_counter(), working_seconds()
+    with evaluating(model):
+        for turn in range(rounds + 1):
+            if turn > 3 and time.perf_counter() - begin > time_limit:
+                break
+            if turn % 2:
+                sparse = seconds()
+                found.append((dense_seconds(), sparse))
+            else:
+                found.append((dense_seconds(), seconds()))
+    return found[1:]
 
 
 def _output_difference(model: nn.Module, batch: Batch) -> float:

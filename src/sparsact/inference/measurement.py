@@ -49,7 +49,8 @@ class BlockMeasurement:
     rows : tuple of int
         Fewest and most rows of a call.
     share_few : float
-        Share of calls to which exact methods apply: at most 16 rows, which switch on at most half of the units.
+        Share of calls to which exact methods apply: at most 16 rows, which switch on at most half of the units, or
+        four tenths on average if there are several.
     share_within : ndarray of shape (len(LEVELS),)
         Share of activations with :math:`|h_j| \le t \cdot \mathrm{rms}(h)` for each t of ``LEVELS``, where
         rms is the root of the mean of the squares of the row h. For t = 0 this is 1 minus the density.
@@ -197,7 +198,7 @@ def table(measurement: Measurement) -> str:
         f"{text}\n|h| <= 1 %: share of activations within 1 % of their row's root mean square, zeros included.\n"
         f"{', '.join(METHODS)}: how much faster a block that reads fewer weights can be at most, one row at a time.\n"
         f"Calls have {min(rows):,} to {max(rows):,} rows; {few / sum(b.calls for b in measurement.blocks):.0%} have at "
-        "most 16, which switch on at most half of the units: these alone can sparsify make faster by exact methods.\n"
+        "most 16, with few units on in each: these alone does sparsify make faster by its exact methods by default.\n"
         f"Whole model, {measurement.model_bytes:,} bytes of parameters a row: {bounds}."
     )
 

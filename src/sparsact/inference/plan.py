@@ -42,6 +42,9 @@ class BlockPlan:
         Most rows of an input for which the method is used.
     quality : dict or None
         Quality of an approximation, measured on inputs that it was not calibrated on.
+    pays_below : float
+        Density up to which the method is faster than dense for calls of the median number of rows, estimated from the
+        times and the bytes that more active units would read; NaN where nothing was timed.
     """
 
     block: str
@@ -54,6 +57,7 @@ class BlockPlan:
     rows: tuple[int, int, int] | None = None
     share: float = 0.0
     quality: dict[str, Any] | None = None
+    pays_below: float = nan
 
     @property
     def speed_up(self) -> float:
@@ -70,15 +74,54 @@ class BlockPlan:
 
 
 @dataclass(frozen=True)
+class WholeModel:
+    """Times of a whole model under its plan, dense and sparse in turns on the inputs shown.
+
+    Attributes
+    ----------
+    dense, sparse : float
+        Mean over batches of the median seconds of a batch over rounds.
+    forecast : float
+        The speed-up if each block saved what it saved when it was timed by itself.
+    rounds : int
+    """
+
+    dense: float
+    sparse: float
+    forecast: float
+    rounds: int
+
+    @property
+    def speed_up(self) -> float:
+        """Time of the dense model over that of the sparse one."""
+        return self.dense / self.sparse
+
+    def __str__(self) -> str:
+        return (
+            f"whole model: {1e3 * self.dense:.3g} ms dense, {1e3 * self.sparse:.3g} ms sparse, {self.speed_up:.2f} "
+            f"times as fast ({self.rounds} rounds); the blocks by themselves promise {self.forecast:.2f}"
+        )
+
+
+@dataclass(frozen=True)
 class Plan:
-    """The plans of all blocks of a model, in its order."""
+    """The plans of all blocks of a model, in its order, and what ``"auto"`` measured with all of them.
+
+    Attributes
+    ----------
+    choices : tuple of BlockPlan
+    whole : WholeModel or None
+        None if ``"auto"`` left all blocks dense, and under other methods.
+    """
 
     choices: tuple[BlockPlan, ...]
+    whole: WholeModel | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """All figures, as JSON holds them; those that were not measured, and infinite ones, are None."""
         rows = [asdict(one) | {"speed_up": one.speed_up, "share_of_bound": one.share_of_bound} for one in self.choices]
-        return {"blocks": [_finite(row) for row in rows]}
+        whole = None if self.whole is None else finite(asdict(self.whole) | {"speed_up": self.whole.speed_up})
+        return {"blocks": [finite(row) for row in rows], "whole": whole}
 
     def to_json(self) -> str:
         """:meth:`to_dict` as JSON."""
@@ -86,12 +129,13 @@ class Plan:
 
     def __str__(self) -> str:
         """A table with rows of a call, the share of calls that were computed sparsely, and times in µs."""
-        headings = ("density", "rows", "calls", "dense", "sparse", "faster", "bound")
+        headings = ("density", "pays to", "rows", "calls", "dense", "sparse", "faster", "bound")
         lines = [_line("block", "method", headings, "why")]
         for one in self.choices:
             seconds = one.seconds or {}
             figures = (
                 f"{_formatted(100 * one.density, '.1f')} %",
+                _formatted(one.pays_below, ".0%"),
                 _range(one.rows),
                 f"{one.share:.0%}",
                 *(_formatted(1e6 * seconds.get(method, nan), ".0f") for method in ("dense", one.method)),
@@ -99,12 +143,13 @@ class Plan:
                 _formatted(one.bound, ".2f"),
             )
             lines.append(_line(one.block, one.method, figures, one.reason))
-        return "\n".join([*lines, *(_quality(one) for one in self.choices if one.quality is not None)])
+        lines += [_quality(one) for one in self.choices if one.quality is not None]
+        return "\n".join(lines if self.whole is None else [*lines, str(self.whole)])
 
 
 def refused(plan: BlockPlan, reason: str) -> BlockPlan:
     """The plan changed to dense, with the figures that were measured."""
-    return replace(plan, method="dense", reason=reason, bound=1.0, max_rows=0, share=0.0, quality=None)
+    return replace(plan, method="dense", reason=reason, bound=1.0, max_rows=0, share=0.0, quality=None, pays_below=nan)
 
 
 def _quality(plan: BlockPlan) -> str:
@@ -118,9 +163,10 @@ def _quality(plan: BlockPlan) -> str:
     return f"{plan.block}, on {found['rows']} inputs held out: {', '.join(figures)}"
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """The value as JSON holds it: None in place of NaN and infinity."""
     if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
+        return {key: finite(inner) for key, inner in value.items()}
     return None if isinstance(value, float) and not isfinite(value) else value
 
 

@@ -9,9 +9,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sparsact.kernels.neurons import ActiveDot, SparseProduct
+from sparsact.inference.certified_screen import Screen
+from sparsact.kernels.neurons import ActiveDot, SparseProduct, active_counts_at
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float64)
+SEVERAL_ROWS = 0.8  # of the largest share for one row
 
 
 class RowProduct:
@@ -27,9 +29,18 @@ class RowProduct:
         self._product = SparseProduct(_transposed_copy(weight), None if bias is None else _array(bias))
 
     def __call__(self, h: Tensor, rows: int, share: float) -> Tensor | None:
-        """The product (rows, outputs) of contiguous inputs, or None if more than ``share`` of the units are active."""
-        out = h.new_empty(rows, self._outputs)
+        """The product (rows, outputs) of contiguous inputs, or None if more than ``share`` of the units are active.
+
+        Of several rows, the mean share counts: time goes with the numbers that are not 0, each row of W being read once
+        for all inputs, and dense products are quicker for several rows than for one, hence the factor.
+        """
         max_active = int(share * self._units)
+        if rows > 1:
+            n_active, _ = active_counts_at(h.data_ptr(), rows, self._units, h.itemsize)
+            if n_active > SEVERAL_ROWS * max_active * rows:
+                return None
+            max_active = self._units
+        out = h.new_empty(rows, self._outputs)
         n_active = self._product.at(h.data_ptr(), rows, out.data_ptr(), torch.get_num_threads(), max_active)
         return out if n_active <= max_active else None
 
@@ -45,12 +56,21 @@ class ActiveProduct:
         self.finite = _finite(weight) and (bias is None or _finite(bias))
         self._product = ActiveDot(_array(weight), None if bias is None else _array(bias))
 
-    def __call__(self, x: Tensor, mask: Tensor, share: float) -> Tensor | None:
+    def __call__(self, x: Tensor, mask: Tensor, rows: int, share: float) -> Tensor | None:
         """The product (m, units) of contiguous inputs (m, d) and mask of one byte; None as for :class:`RowProduct`."""
-        out = x.new_empty(len(x), self._units)
+        out = x.new_empty(rows, self._units)
         max_active = int(share * self._units)
         n_active = self._product.at_mask(
-            x.data_ptr(), mask.data_ptr(), len(x), out.data_ptr(), torch.get_num_threads(), max_active
+            x.data_ptr(), mask.data_ptr(), rows, out.data_ptr(), torch.get_num_threads(), max_active
+        )
+        return out if n_active <= max_active else None
+
+    def screened(self, x: Tensor, screen: Screen, rows: int, share: float) -> Tensor | None:
+        """The product at the units that a screen does not prove off, in one call."""
+        out = x.new_empty(rows, self._units)
+        max_active = int(share * self._units)
+        n_active = self._product.at_screen(
+            screen.kernel, x.data_ptr(), rows, out.data_ptr(), torch.get_num_threads(), max_active
         )
         return out if n_active <= max_active else None
 

@@ -7,6 +7,7 @@ from copy import deepcopy
 from itertools import islice
 from typing import Any, TypeVar
 
+import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
@@ -17,6 +18,7 @@ from sparsact.inference.block import Block, checked_blocks
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.plan import EXACT, METHODS, Plan, check_options
 from sparsact.inference.predictors.collect import sample_inputs
+from sparsact.inference.whole_model import checked
 from sparsact.validation.parameters import checked_option
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -106,7 +108,8 @@ def sparsify(
             "pass a typical batch, as a tensor, a tuple of arguments or a mapping of keyword arguments."
         )
     if copy:
-        model = deepcopy(model)
+        with torch.inference_mode(False):  # parameters made within it count no writes
+            model = deepcopy(model)
     densify(model)
     shown = list(islice(batches(inputs), BATCHES))
     found = checked_blocks(model, blocks) if blocks is not None else find_blocks(model, shown[0])
@@ -131,7 +134,10 @@ def sparsify(
     planned = apply(model, planned)
     if method in EXACT:
         planned = verified(model, found, planned, max(shown, key=_n_numbers))
-    object.__setattr__(model, PLAN, Plan(with_sparse_shares(model, found, planned, shown)))
+    whole = None
+    if method == "auto":
+        planned, whole = checked(model, found, planned, shown, time_limit / 8)
+    object.__setattr__(model, PLAN, Plan(with_sparse_shares(model, found, planned, shown), whole))
     return model
 
 

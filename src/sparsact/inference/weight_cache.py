@@ -65,6 +65,10 @@ class WeightCache(Generic[T]):
             self._made = made = self._make(weight, bias), version  # type: ignore[arg-type] # a layer has a weight
         return made[0]
 
+    def set(self, value: T, version: WeightVersion) -> None:
+        """Take this value, which was computed before, for this version."""
+        self._made = value, version
+
     def __reduce__(self) -> tuple[Any, ...]:
         return WeightCache, (self._make,)
 

@@ -104,6 +104,9 @@ class ActiveDot:
     at, at_mask : callable
         ``at(x, on, m, out, n_threads, most)``: the call with addresses of C-contiguous memory instead of arrays, for
         numbers and for a mask of bytes. Nothing is checked.
+    at_screen : callable
+        ``at_screen(screen, x, m, out, n_threads, most)``: the units that a screen of
+        :func:`~sparsact.kernels.screen.screen` does not prove off; not for float64.
 
     Notes
     -----
@@ -124,6 +127,7 @@ class ActiveDot:
         held = dispatch.chosen.ActiveDot(W, bias, self._numbers != W.dtype)
         self.at: Callable[[int, int, int, int, int, int], int] = held.at
         self.at_mask: Callable[[int, int, int, int, int, int], int] = held.at_mask
+        self.at_screen: Callable[[Any, int, int, int, int, int], int] = held.at_screen
 
     def __call__(self, X: Array, on: Array, out: Array, *, n_threads: int = 1, most: int | None = None) -> int:
         """Fill ``out`` (m, s) from X (m, n), and return how many units some input has active.
@@ -247,6 +251,11 @@ class _ActiveDot(_Neurons):
 
     def at_mask(self, x: int, on: int, m: int, out: int, n_threads: int, most: int) -> int:
         return self._fill(x, array_at(on, (m, len(self._rows)), np.uint8), out, most)
+
+    def at_screen(self, screen: Any, x: int, m: int, out: int, n_threads: int, most: int) -> int:
+        mask, counts = np.empty((m, len(self._rows)), dtype=np.uint8), np.empty(m, dtype=np.int64)
+        screen.survivors(x, self._numbers == np.uint16, m, mask.ctypes.data, counts.ctypes.data, n_threads)
+        return self._fill(x, mask, out, most)
 
     @np.errstate(over="ignore", invalid="ignore")
     def _fill(self, x: int, on: Array, out: int, most: int) -> int:

@@ -1,0 +1,155 @@
+"""What a sparse layer needs besides its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, ClassVar, Protocol
+
+from torch import Tensor, nn
+from torch.nn.modules import module as global_hooks
+
+from sparsact.inference.activation_function import ActivationConstants
+from sparsact.inference.gate_memo import GateMemo
+from sparsact.inference.products import ActiveProduct, RowProduct
+from sparsact.inference.weight_cache import WeightCache, WeightVersion
+
+_LOCK = Lock()
+
+
+class UnitSelector(Protocol):
+    """Selects the units to compute."""
+
+    def active(self, x: Tensor) -> Tensor:
+        """Mask (m, s) of one byte each for inputs (m, d): 0 for units that are left out."""
+
+
+class SelectorFactory(Protocol):
+    """Returns the selector for a layer's weights; None if there is none for weights of their kind."""
+
+    def get(self, version: WeightVersion) -> UnitSelector | None: ...  # noqa: D102 # see above
+
+
+class Readers:
+    """Modules of a model, by name, that compute or see the pre-activations of a block."""
+
+    def __init__(self, model: nn.Module, names: Iterable[str]) -> None:
+        self._places = []
+        for name in names:
+            parent, _, last = name.rpartition(".")
+            self._places.append((model.get_submodule(parent), last, model.get_submodule(name)))
+
+    @property
+    def hooked(self) -> bool:
+        """Whether one of them has hooks, or was replaced by another module."""
+        return any(
+            parent._modules.get(name) is not module or has_hooks(module) for parent, name, module in self._places
+        )
+
+
+def has_hooks(module: nn.Module) -> bool:
+    """Whether hooks of a module see, or change, what it receives or returns."""
+    return bool(module._forward_hooks or module._forward_pre_hooks)
+
+
+def has_global_hooks() -> bool:
+    """Whether there are hooks for all modules of the process."""
+    return bool(global_hooks._global_forward_hooks or global_hooks._global_forward_pre_hooks)
+
+
+@dataclass
+class LinearState:
+    """What a sparse layer needs besides its parameters.
+
+    Attributes
+    ----------
+    max_rows : int
+        Most rows of an input for which the layer is computed sparsely.
+    max_share : float
+        Largest share of units, active for any of the rows, for which the layer is computed sparsely.
+    version : WeightVersion or None
+        The weights that copies were made from.
+    handle : Tensor or None
+        Of the layer, for compiled graphs.
+    suspected_writes : int
+        How many events were seen after which the weights may have changed without torch counting it.
+    """
+
+    max_rows: int
+    max_share: float
+    version: WeightVersion | None = field(default=None, kw_only=True)
+    handle: Tensor | None = field(default=None, kw_only=True)
+    suspected_writes: int = field(default=0, kw_only=True)
+
+    def weight_version(self, layer: nn.Linear) -> WeightVersion:
+        """The layer's weight and bias as they are now: the same object as long as they do not change."""
+        parameters = layer._parameters  # much quicker than the attributes
+        tensors = parameters["weight"], parameters["bias"]
+        version = self.version
+        if version is None or not version.is_current(tensors, self.suspected_writes):
+            with _LOCK:  # simultaneous threads receive the same version
+                if self.version is version:
+                    self.version = WeightVersion(tensors, self.suspected_writes)
+                version = self.version
+        return version  # type: ignore[return-value] # it is never set to None again
+
+
+@dataclass
+class DownState(LinearState):
+    """State of the second layer of a block.
+
+    Attributes
+    ----------
+    mask_small : callable or None
+        Sets small activations to zero first, where an approximation was requested.
+    calls, sparse_calls : int
+        Calls of the layer, and those of them that read only active units.
+    """
+
+    mask_small: Callable[[Tensor], Tensor] | None = None
+    product: WeightCache[RowProduct] = field(default_factory=lambda: WeightCache(RowProduct))
+    calls: int = 0
+    sparse_calls: int = 0
+
+
+@dataclass
+class UpState(LinearState):
+    """State of the layer whose pre-activations switch units on, ``up`` or the gate.
+
+    Attributes
+    ----------
+    selector : SelectorFactory or None
+        Selects the units that may be on; None computes all.
+    constants : ActivationConstants
+        What the activation reads besides pre-activations: other values would switch other units on.
+    readers : Readers
+        Modules that receive pre-activations, and the layers that compute them.
+    memo : GateMemo or None
+        Of a gated block.
+    """
+
+    selector: SelectorFactory | None
+    constants: ActivationConstants
+    readers: Readers
+    memo: GateMemo | None = None
+    product: WeightCache[ActiveProduct] = field(default_factory=lambda: WeightCache(ActiveProduct))
+    calls_to_skip: int = 0  # next calls without selection, because too many units were on
+    backoff: int = 1
+
+    MAX_BACKOFF: ClassVar[int] = 64
+
+    def back_off(self) -> None:
+        """Skip selection, which was not worthwhile, in the next calls: twice as many each time."""
+        self.calls_to_skip, self.backoff = self.backoff, min(2 * self.backoff, self.MAX_BACKOFF)
+
+
+@dataclass
+class GatedUpState(LinearState):
+    """State of the up-projection of a gated block, which is computed where the gate is on."""
+
+    gate: Any  # the SparseUp layer
+    memo: GateMemo
+    constants: ActivationConstants
+    readers: Readers
+    product: WeightCache[ActiveProduct] = field(default_factory=lambda: WeightCache(ActiveProduct))

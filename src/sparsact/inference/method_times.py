@@ -1,0 +1,102 @@
+"""Time the methods of a model's blocks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from statistics import median, quantiles
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from sparsact.inference.apply import Replacement, applied
+from sparsact.inference.batches import evaluating, working_seconds
+from sparsact.inference.block import Block
+
+MIN_ROUNDS, MAX_ROUNDS = 3, 40
+
+
+class Times:
+    """Seconds of the blocks of a model: ``seconds[method][i]`` lists the rounds of block i.
+
+    Every round runs all blocks under one method twice, in the order of the model, and times the second run, before it
+    turns to the next method: the weights are then in the cache, or out of it, as they are when the model runs.
+    """
+
+    def __init__(self, methods: Sequence[str], rows: Sequence[int], kinds: Sequence[Any]) -> None:
+        self.rows = rows  # of each block
+        self._kinds = kinds
+        self.seconds: dict[str, list[list[float]]] = {name: [[] for _ in rows] for name in methods}
+
+    def median(self, method: str, block: int) -> float:
+        """Median of the rounds."""
+        return median(self.seconds[method][block])
+
+    def _rounds(self, method: str, block: int) -> list[float]:
+        """Seconds of each round, of all blocks of the kind of this one together."""
+        alike = [
+            times for times, kind in zip(self.seconds[method], self._kinds, strict=True) if kind == self._kinds[block]
+        ]
+        return [sum(times) for times in zip(*alike, strict=True)]
+
+    def ratio(self, method: str, block: int) -> float:
+        """Median ratio to the dense time, over all blocks of its kind."""
+        return median(self._ratios(method, block))
+
+    def _ratios(self, method: str, block: int) -> list[float]:
+        rounds = zip(self._rounds(method, block), self._rounds("dense", block), strict=True)
+        return [sparse / dense for sparse, dense in rounds]
+
+    def is_faster(self, method: str, block: int, max_ratio: float) -> bool:
+        """Whether the median ratio to the dense time is at most ``max_ratio`` and its upper quartile at most 1.
+
+        Ratios are taken within a round, so that load on the machine meets both sides, and over all blocks of the kind
+        of this one, so that these get one decision.
+        """
+        ratios = self._ratios(method, block)
+        return median(ratios) <= max_ratio and quantiles(ratios, n=4)[2] <= 1
+
+
+def time_methods(
+    model: nn.Module,
+    blocks: Sequence[Block],
+    replacements: Sequence[dict[str, Replacement]],
+    samples: Sequence[Tensor],
+    rows: Sequence[int],
+    time_limit: float,
+    kinds: Sequence[Any] | None = None,
+) -> Times:
+    """Time every method on every block, and the dense block, on ``rows[i]`` of the sample inputs (m, d) of block i.
+
+    A block that has no replacement by a method is run densely under it. Blocks of one of the ``kinds`` are judged
+    together; by default each is of its own. After ``time_limit`` seconds no further round
+    starts, once there are enough.
+    """
+    methods = ["dense", *dict.fromkeys(name for one in replacements for name in one)]
+    times = Times(methods, rows, range(len(blocks)) if kinds is None else kinds)
+    start, now = time.perf_counter(), working_seconds()
+    with evaluating(model), torch.inference_mode():
+        for turn in range(MAX_ROUNDS + 1):
+            for method in methods:
+                with applied(model, [one[method] for one in replacements if method in one]):
+                    for timed in (False, turn > 0):  # the first run brings its weights to the cache
+                        for i, (block, sample, m) in enumerate(zip(blocks, samples, rows, strict=True)):
+                            first = turn * m % max(1, len(sample) - m + 1)
+                            begin = now()
+                            block_output(model, block, sample[first : first + m])
+                            if timed:
+                                times.seconds[method][i].append(now() - begin)
+            if turn >= MIN_ROUNDS and time.perf_counter() - start > time_limit:
+                break
+    return times
+
+
+def block_output(model: nn.Module, block: Block, x: Tensor) -> Tensor:
+    """The block's output for inputs (m, d)."""
+    up, down = model.get_submodule(block.up), model.get_submodule(block.down)
+    if block.gate is None:
+        h = block.activation.function(up(x))
+    else:
+        h = block.activation.function(model.get_submodule(block.gate)(x)) * up(x)
+    return down(h)  # type: ignore[no-any-return] # modules return what they like

@@ -1,0 +1,204 @@
+"""Save the plan of a sparsified model next to its weights, and apply it to the model that is loaded again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from math import inf, nan
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from sparsact.inference.apply import (
+    Applicability,
+    PlannedBlock,
+    Replacement,
+    apply,
+    certified_replacement,
+    exact_replacement,
+    verified,
+)
+from sparsact.inference.batches import Inputs, batches
+from sparsact.inference.block import Block
+from sparsact.inference.certified_screen import Screen
+from sparsact.inference.find_blocks import find_blocks
+from sparsact.inference.plan import EXACT, BlockPlan, Plan, WholeModel, finite
+from sparsact.inference.sparse_linear import SparseLinear
+from sparsact.inference.sparsifying import PLAN, densify, plan_of
+from sparsact.saving import ModelFileError, modelfile
+
+Model = TypeVar("Model", bound=nn.Module)
+Arrays = dict[str, NDArray[Any]]
+KIND = "plan"
+
+
+def save_plan(model: nn.Module, path: str | Path) -> None:
+    """Write the plan of a sparsified model, with its screens and times, to a safetensors file.
+
+    Parameters
+    ----------
+    model : nn.Module
+        As :func:`sparsify` returned it, by an exact method.
+    path : str or Path
+
+    Raises
+    ------
+    ValueError
+        If the model has no plan, or if its plan is an approximation.
+
+    Notes
+    -----
+    Holds a byte for each weight that a screen covers, and a digest of all weights of sparse layers, to which the plan
+    belongs. It holds no code: the activations are found again when it is loaded.
+    """
+    plan = plan_of(model)
+    wrong = sorted({one.method for one in plan.choices} - {"dense", *EXACT})
+    if wrong:
+        raise ValueError(
+            f"a plan that is saved must be exact; this one has blocks by {', '.join(wrong)}, calibrated for inputs: "
+            "call sparsact.sparsify again where the model is loaded."
+        )
+    arrays: Arrays = {}
+    limits: dict[str, list[float]] = {}
+    for name, layer in sparse_layers(model):
+        state = layer._sparse
+        limits[name] = [state.max_rows, state.max_share]
+        selector = getattr(state, "selector", None)
+        screen = None if selector is None else selector.get(state.weight_version(layer))
+        if isinstance(screen, Screen):
+            arrays |= {f"{name}/{part}": value.numpy() for part, value in _tensors(screen).items()}
+            arrays[f"{name}/leak"] = np.array([screen.leak])
+    state = {
+        "weights": digest_of(model, list(limits)),
+        "limits": limits,
+        "choices": [finite(asdict(one)) for one in plan.choices],
+        "whole": None if plan.whole is None else finite(asdict(plan.whole)),
+    }
+    modelfile.write(path, KIND, state, arrays)
+
+
+def load_plan(model: Model, path: str | Path, inputs: Inputs) -> Model:
+    """Make a model sparse by a plan that was saved: nothing is measured, and no screen is computed.
+
+    Parameters
+    ----------
+    model : nn.Module
+        With the weights of the model whose plan it is; changed in place.
+    path : str or Path
+    inputs : tensor, mapping, tuple, or iterable of these
+        One batch, on which the blocks are found and the result is compared with the dense model.
+
+    Returns
+    -------
+    model : nn.Module
+        The same object; :func:`plan_of` returns the plan.
+
+    Raises
+    ------
+    ModelFileError
+        If the file holds no plan, or is damaged.
+    ValueError
+        If the model has other weights, or other blocks.
+
+    Notes
+    -----
+    Three forward passes, and reading the weights once for their digest. Times are of the machine that made the plan:
+    call :func:`sparsify` on another one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sparsact.inference import sparsify
+    >>> model, x = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 2)), torch.randn(20, 8)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_plan(sparsify(model, "certified", x), f"{folder}/plan.safetensors")
+    ...     _ = load_plan(densify(model), f"{folder}/plan.safetensors", x)
+    >>> plan_of(model).choices[0].method
+    'certified'
+    """
+    kind, state, arrays = modelfile.read(path)
+    if kind != KIND:
+        raise ModelFileError(f"{path} must hold a plan, and holds a {kind}: pass a file that save_plan wrote.")
+    densify(model)
+    batch = next(batches(inputs))
+    limits, choices = state["limits"], [_block_plan(one) for one in state["choices"]]
+    missing = [name for name in limits if not _has_linear(model, name)]
+    if missing or digest_of(model, list(limits)) != state["weights"]:
+        raise ValueError(
+            "a plan belongs to the weights that it was made for, and this model has others: load those weights first, "
+            "or call sparsact.sparsify."
+        )
+    blocks = {block.name: block for block in find_blocks(model, batch)}
+    if not {one.block for one in choices} <= set(blocks):
+        raise ValueError(
+            "a plan belongs to the blocks that it was made for, and this model has others on these inputs: pass inputs "
+            "as at that time, or call sparsact.sparsify."
+        )
+    found = [blocks[one.block] for one in choices]
+    planned = [(_replacement(model, block, one), one) for block, one in zip(found, choices, strict=True)]
+    _fill(model, planned, limits, arrays)
+    whole = None if state["whole"] is None else WholeModel(**state["whole"])
+    planned = verified(model, found, apply(model, planned), batch)
+    object.__setattr__(model, PLAN, Plan(tuple(plan for _, plan in planned), whole))
+    return model
+
+
+def _replacement(model: nn.Module, block: Block, plan: BlockPlan) -> Replacement | None:
+    if plan.method == "dense":
+        return None
+    if plan.method == "certified":  # a sample of no rows: it is of use only if the weights change
+        return certified_replacement(model, block, Applicability(), torch.empty(0, block.sizes(model)[0]))
+    return exact_replacement(model, block, Applicability())
+
+
+def _fill(model: nn.Module, planned: Sequence[PlannedBlock], limits: dict[str, Any], arrays: Arrays) -> None:
+    """Give the replacements the limits and the screens of the file."""
+    for replacement, _ in planned:
+        for name, (_, state) in replacement.layers.items() if replacement is not None else ():
+            state.max_rows, state.max_share = limits[name]
+            if f"{name}/leak" in arrays:
+                parts = {part: torch.from_numpy(arrays[f"{name}/{part}"].copy()) for part in SCREEN_PARTS}
+                layer: Any = model.get_submodule(name)
+                screen = Screen(**parts, leak=float(arrays[f"{name}/leak"][0]))
+                state.selector.set(screen, state.weight_version(layer))
+
+
+def sparse_layers(model: nn.Module) -> list[tuple[str, SparseLinear]]:
+    """The sparse layers of a model, with their names."""
+    return [(name, layer) for name, layer in model.named_modules() if isinstance(layer, SparseLinear)]
+
+
+def digest_of(model: nn.Module, names: Sequence[str]) -> str:
+    """SHA-256 of dtypes, shapes and numbers of the layers of these names."""
+    hashed = hashlib.sha256()
+    for name in sorted(names):
+        for tensor in model.get_submodule(name).parameters(recurse=False):
+            hashed.update(f"{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
+            hashed.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+    return hashed.hexdigest()
+
+
+def _has_linear(model: nn.Module, name: str) -> bool:
+    return isinstance(dict(model.named_modules()).get(name), nn.Linear)
+
+
+SCREEN_PARTS = [field.name for field in fields(Screen) if field.name != "leak"]
+
+
+def _tensors(screen: Screen) -> dict[str, Tensor]:
+    return {part: getattr(screen, part) for part in SCREEN_PARTS}
+
+
+def _block_plan(state: dict[str, Any]) -> BlockPlan:
+    """The plan of a block; JSON holds no NaN and no infinity."""
+    rows, bound = state["rows"], state["bound"]
+    replaced = {
+        "rows": None if rows is None else tuple(rows),
+        "bound": inf if bound is None else bound,
+    } | {name: nan for name in ("density", "pays_below") if state[name] is None}
+    return BlockPlan(**state | replaced)

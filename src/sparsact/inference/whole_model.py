@@ -1,0 +1,90 @@
+"""Check a plan on the whole model as it is served, and give up what gains nothing there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from statistics import fmean, median
+
+from torch import nn
+
+from sparsact.inference.apply import PlannedBlock, free_fast_paths
+from sparsact.inference.batches import Batch, call, evaluating
+from sparsact.inference.block import Block
+from sparsact.inference.comparison import paired_seconds
+from sparsact.inference.plan import BlockPlan, WholeModel, refused
+
+MIN_SPEED_UP = 1.02  # of the whole model: less is not worth the copies of weights, and may be noise
+MAX_SLOWDOWN = 0.99  # where no call shown is computed sparsely, so that nothing can be gained on them
+ROUNDS = 15
+
+
+def is_worthwhile(whole: WholeModel, any_sparse: bool) -> bool:
+    """Whether a model of these times should stay sparse."""
+    return whole.speed_up >= (MIN_SPEED_UP if any_sparse else MAX_SLOWDOWN)
+
+
+def checked(
+    model: nn.Module, blocks: Sequence[Block], planned: Sequence[PlannedBlock], shown: Sequence[Batch], limit: float
+) -> tuple[list[PlannedBlock], WholeModel | None]:
+    """The planned blocks that make the whole model faster, and its times; None if all are left dense.
+
+    If the model is not faster, the half of the blocks that promised least is made dense, and then the rest. Every
+    attempt takes about ``limit`` seconds.
+    """
+    planned = list(planned)
+    for attempt in range(2):
+        if all(replacement is None for replacement, _ in planned):
+            break
+        whole, any_sparse = measured(model, blocks, planned, shown, limit)
+        if is_worthwhile(whole, any_sparse):
+            return planned, whole
+        gains = sorted(plan.speed_up for replacement, plan in planned if replacement is not None)
+        least = gains[len(gains) // 2] if attempt == 0 and len(gains) > 1 else float("inf")
+        planned = [_dense_unless(model, one, one[1].speed_up >= least, whole) for one in planned]
+        free_fast_paths(model)
+    return planned, None
+
+
+def _dense_unless(model: nn.Module, one: PlannedBlock, keep: bool, whole: WholeModel) -> PlannedBlock:
+    replacement, plan = one
+    if replacement is None or keep:
+        return one
+    replacement.remove(model)
+    return None, refused(plan, f"the whole model runs {whole.speed_up:.2f} times as fast with the blocks chosen")
+
+
+def measured(
+    model: nn.Module, blocks: Sequence[Block], planned: Sequence[PlannedBlock], shown: Sequence[Batch], limit: float
+) -> tuple[WholeModel, bool]:
+    """Times of the whole model on as many batches as ``limit`` allows, and whether any call was computed sparsely."""
+    replaced = [
+        (replacement.layers[block.down][1], plan)
+        for block, (replacement, plan) in zip(blocks, planned, strict=True)
+        if replacement is not None
+    ]
+    with evaluating(model):
+        call(model, shown[0])
+        begin = time.perf_counter()
+        call(model, shown[0])
+        n_batches = int(limit / (2 * 5 * max(time.perf_counter() - begin, 1e-9)))
+    some = shown[: max(1, min(n_batches, len(shown)))]
+    for state, _ in replaced:
+        state.calls = state.sparse_calls = 0
+    rounds = paired_seconds(model, some, ROUNDS, limit)
+    calls = len(some) * (len(rounds) + 1)
+    saved = sum(state.sparse_calls / calls * _saved(plan) for state, plan in replaced)
+    dense, sparse = (_undisturbed([times[side] for times in rounds]) for side in range(2))
+    whole = WholeModel(dense, sparse, dense / max(dense - saved, 1e-12), len(rounds))
+    return whole, any(state.sparse_calls for state, _ in replaced)
+
+
+def _undisturbed(rounds: Sequence[Sequence[float]]) -> float:
+    """Mean over batches of their median over rounds: most calls are too short for another process to come between."""
+    return fmean(median(times) for times in zip(*rounds, strict=True))
+
+
+def _saved(plan: BlockPlan) -> float:
+    """Seconds that a call of the block saves, as it was timed alone."""
+    seconds = plan.seconds or {}
+    return seconds["dense"] - seconds[plan.method]

@@ -1,0 +1,73 @@
+"""A plan that is saved makes the model that is loaded again as sparse as it was, and no other."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+from safetensors import safe_open
+from sparse_models import gated, jump, language_like, plain, rows
+
+from sparsact.inference import densify, load_plan, plan_of, save_plan, sparsify
+from sparsact.inference.certified_screen import Screen
+from sparsact.inference.sparse_linear import SparseLinear
+from sparsact.saving import ModelFileError
+
+
+@pytest.mark.parametrize("method", ["exact", "certified"])
+@pytest.mark.parametrize("make", [plain, gated, jump, language_like])
+def test_the_model_is_as_it_was(make, method, tmp_path, monkeypatch):
+    dense = make()
+    model = sparsify(copy.deepcopy(dense), method, rows(64, dense, seed=3))
+    save_plan(model, tmp_path / "plan.safetensors")
+    monkeypatch.setattr(Screen, "of", lambda *given: pytest.fail("a screen is computed again"))
+    again = load_plan(copy.deepcopy(dense), tmp_path / "plan.safetensors", rows(5, dense, seed=3))
+    assert plan_of(again) == plan_of(model)
+    assert [type(module) for module in again.modules()] == [type(module) for module in model.modules()]
+    x = rows(2, dense)
+    with torch.no_grad():
+        assert torch.equal(again(x), model(x))
+    for mine, its in zip(again.modules(), model.modules(), strict=True):
+        if isinstance(mine, SparseLinear):
+            assert (mine._sparse.max_rows, mine._sparse.max_share) == (its._sparse.max_rows, its._sparse.max_share)
+
+
+def test_weights_that_change_afterwards_get_another_screen(tmp_path):
+    dense, other = plain(), plain(seed=11)
+    save_plan(sparsify(copy.deepcopy(dense), "certified", rows(64, dense)), tmp_path / "plan")
+    model = load_plan(dense, tmp_path / "plan", rows(5, dense))
+    x = rows(2, dense)
+    with torch.no_grad():
+        model.load_state_dict(other.state_dict())
+        torch.testing.assert_close(model(x), other(x))
+
+
+def test_auto_with_its_times(tmp_path):
+    model = sparsify(plain(), "auto", rows(64, plain()), time_limit=0)
+    save_plan(model, tmp_path / "plan")
+    assert plan_of(load_plan(plain(), tmp_path / "plan", rows(5, model))) == plan_of(model)
+
+
+@pytest.mark.parametrize("other", [lambda: plain(seed=11), gated, lambda: torch.nn.Linear(24, 3)])
+def test_another_model_is_refused(other, tmp_path):
+    save_plan(sparsify(plain(), "exact", rows(64, plain())), tmp_path / "plan")
+    with pytest.raises(ValueError, match="this model has others"):
+        load_plan(other(), tmp_path / "plan", rows(5, plain()))
+
+
+def test_approximations_and_other_files_are_refused(tmp_path):
+    model = sparsify(plain(), "top_k", rows(64, plain()), density=0.1)
+    with pytest.raises(ValueError, match="top_k, calibrated for inputs"):
+        save_plan(model, tmp_path / "plan")
+    with pytest.raises(ValueError, match="has no plan"):
+        save_plan(densify(model), tmp_path / "plan")
+    (tmp_path / "plan").write_bytes(b"no plan")
+    with pytest.raises(ModelFileError):
+        load_plan(model, tmp_path / "plan", rows(5, model))
+
+
+def test_the_file_holds_tensors_and_text_alone(tmp_path):
+    save_plan(sparsify(plain(), "certified", rows(64, plain())), tmp_path / "plan")
+    with safe_open(tmp_path / "plan", framework="numpy") as file:
+        assert "up/rows" in file.keys()  # noqa: SIM118 # not a mapping
