@@ -17,6 +17,7 @@ from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.measurement import BlockMeasurement, Measurement
 from sparsact.inference.measuring import measure
 from sparsact.inference.plan import BlockPlan, Plan
+from sparsact.inference.relufying import Relufied, RelufyStep, relufy, with_relu
 from sparsact.inference.sparsifying import densify, plan_of, sparsify
 
 __all__ = [
@@ -26,10 +27,14 @@ __all__ = [
     "BlockPlan",
     "Measurement",
     "Plan",
+    "Relufied",
+    "RelufyStep",
     "Screen",
     "densify",
     "find_blocks",
     "measure",
     "plan_of",
+    "relufy",
     "sparsify",
+    "with_relu",
 ]

@@ -126,7 +126,7 @@ def main_output(output: Any) -> Tensor:
         if isinstance(getattr(output, name, None), Tensor):
             return main_output(getattr(output, name))
     if isinstance(output, Tensor):
-        return output.detach()
+        return output
     if isinstance(output, tuple | list) and output:
         return main_output(output[0])
     raise TypeError(f"the model returns {type(output).__name__}, in which no tensor of outputs was found.")

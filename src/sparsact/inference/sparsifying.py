@@ -126,7 +126,7 @@ def sparsify(
             raise ValueError(
                 f'method="{method}" applies to none of the {len(found)} blocks of this model: {reasons}. '
                 'What takes any activation is method="threshold" or "top_k", which approximate; '
-                "sparsact.inference.training.with_relu puts another in its place."
+                "sparsact.relufy trains a copy of the model with ReLU in its place."
             )
     planned = apply(model, planned)
     if method in EXACT:
