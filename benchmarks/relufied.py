@@ -53,8 +53,7 @@ def minilm() -> tuple[Embedder, Any]:
     """The model and its tokenizer, from the package's own files."""
     from transformers import AutoModel, AutoTokenizer
 
-    spec = find_spec(PACKAGE)
-    assert spec is not None and spec.submodule_search_locations is not None
+    spec: Any = find_spec(PACKAGE)
     folder = str(Path(spec.submodule_search_locations[0]) / "model")
     model = AutoModel.from_pretrained(folder, local_files_only=True)
     return Embedder(model.eval()), AutoTokenizer.from_pretrained(folder, local_files_only=True)

@@ -136,7 +136,7 @@ def test_hostile_options(trained, options, why):
 
 def test_one_batch_leaves_none_to_measure(trained):
     model, data = trained
-    with pytest.raises(ValueError, match="`data` must hold two batches at least.*got 1"):
+    with pytest.raises(ValueError, match=r"`data` must hold two batches at least.*got 1"):
         sa.relufy(model, data[0])
 
 

@@ -17,7 +17,9 @@ from sparsact.inference.activation_function import activation_constants
 from sparsact.inference.batches import Batch, call, evaluating
 from sparsact.inference.block import Block
 from sparsact.inference.certified_screen import NARROW, Screen
+from sparsact.inference.fused_linear import FusedGateUp, FusedState
 from sparsact.inference.gate_memo import GateMemo
+from sparsact.inference.linear_layers import Rows, weight_and_bias
 from sparsact.inference.plan import BlockPlan, refused
 from sparsact.inference.sparse_linear import (
     DownState,
@@ -58,7 +60,7 @@ class Replacement:
         """Turn the model's layers into sparse ones."""
         for name, (kind, state) in self.layers.items():
             layer: Any = model.get_submodule(name)
-            layer.__class__ = kind
+            layer.__class__ = kind if isinstance(layer, nn.Linear) else _conv1d_class(kind)
             layer._sparse = state
 
     def remove(self, model: nn.Module) -> None:
@@ -86,16 +88,23 @@ class Replacement:
                 state.max_rows, state.max_share = max_rows, max_share
 
 
+def _conv1d_class(kind: type[SparseLinear]) -> type[SparseLinear]:
+    """The class that a ``Conv1D`` takes on in the place of one for ``nn.Linear``."""
+    from sparsact.inference.conv1d import CLASSES  # it needs transformers, which such a layer has loaded
+
+    return CLASSES[kind]
+
+
 def restore(module: nn.Module) -> None:
-    """Turn a sparse layer into ``nn.Linear`` again; leave any other module as it is."""
+    """Turn a sparse layer into a dense one again; leave any other module as it is."""
     if isinstance(module, SparseLinear):
         layer: Any = module
         del layer._sparse
         kind = type(layer)
         if "parametrizations" in layer._modules:  # torch has derived a class of its own from ours
-            kind.__bases__ = (nn.Linear,)
+            kind.__bases__ = (layer.dense_class,)
         else:
-            layer.__class__ = nn.Linear
+            layer.__class__ = layer.dense_class
 
 
 def hides_pre_activations(model: nn.Module, block: Block) -> bool:
@@ -120,6 +129,11 @@ def exact_replacement(
         return replacement
     switching = filter(None, (block.up, block.gate))  # another module in their place, such as LoRA's, may add to them
     readers = Readers(model, (*block.readers, *switching))
+    if block.up_rows is not None and block.gate_rows is not None and thresholds is not None:
+        rows = {"gate": block.gate_rows, "up": block.up_rows}
+        fused = FusedState(*numbers, selector, constants, readers, thresholds=thresholds, **rows)
+        replacement.layers[block.up] = (FusedGateUp, fused)
+        return replacement
     if block.gate is not None and thresholds is not None:
         gate = block.linears(model)["gate"]
         memo = GateMemo(thresholds.to(gate.weight.dtype))
@@ -134,7 +148,8 @@ def exact_replacement(
 def certified_replacement(model: nn.Module, block: Block, limits: Applicability, sample: Tensor) -> Replacement:
     """The block computed exactly at the units that a screen cannot prove to be off."""
     make = partial(_screen, threshold=block.activation.zero_below, sample=sample[:SAMPLE].clone())
-    return exact_replacement(model, block, limits, WeightCache(make), "certified")
+    screens = WeightCache((block.gate_rows or Rows()).make(make))
+    return exact_replacement(model, block, limits, screens, "certified")
 
 
 def predictor_replacement(
@@ -142,7 +157,7 @@ def predictor_replacement(
 ) -> Replacement:
     """The block computed at the units that a predictor names."""
     layer = block.linears(model)["gate" if block.gate else "up"]
-    version = WeightVersion((layer.weight, layer.bias))
+    version = WeightVersion(weight_and_bias(layer))
     replacement = exact_replacement(model, block, limits, CalibratedSelector(predictor, version), "predictor")
     replacement.layers[block.switch][1].version = version
     return replacement

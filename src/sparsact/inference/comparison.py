@@ -207,7 +207,7 @@ def dense(model: nn.Module) -> Iterator[None]:
     layers: list[Any] = [module for module in model.modules() if isinstance(module, SparseLinear)]
     kinds = [type(layer) for layer in layers]
     for layer in layers:
-        layer.__class__ = nn.Linear
+        layer.__class__ = layer.dense_class
     free_fast_paths(model)
     try:
         yield

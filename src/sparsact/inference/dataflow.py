@@ -23,6 +23,8 @@ SAME_NUMBERS = {
     *(aten.view, aten._unsafe_view, aten._reshape_alias, aten.unsqueeze, aten.squeeze, aten.expand, aten.slice),
     *(aten.permute, aten.transpose, aten.t, aten.clone, aten.detach, aten.alias, aten._reshape_copy),
 }
+# These return parts of what they are given.
+PARTS = {aten.split, aten.split_with_sizes, aten.slice}
 # These are elementwise, and some of their overloads are not tagged as such.
 POINTWISE = {"_prelu_kernel", "add", "hardswish", "hardtanh", "masked_fill", "mul", "rsub", "sub", "threshold", "where"}
 # These read only the shape of their argument.
@@ -71,6 +73,7 @@ class DataflowTracer(TorchDispatchMode):
         self.readers: list[Expression] = []
         self.module_values: dict[tuple[str, Expression], None] = {}
         self._paused = False
+        self._halves: dict[tuple[Leaf, int], Leaf] = {}
         for tensor in _tensors(dict(batch) if isinstance(batch, Mapping) else batch):
             self._provenance[tensor] = UNTRACEABLE
 
@@ -121,6 +124,8 @@ class DataflowTracer(TorchDispatchMode):
         if made is None:
             return result
         outputs = _tensors(result)
+        if func.overloadpacket in PARTS and self._record_halves(made, args[0], outputs):
+            return result
         if made.expression and not (len(outputs) == 1 and _has_shape_of_origins(outputs[0], made)):
             made = UNTRACEABLE
         if made.expression is None and (read := self._expressions(_tensors((args, kwargs)))):
@@ -131,6 +136,23 @@ class DataflowTracer(TorchDispatchMode):
         for tensor in outputs:
             self._provenance[tensor] = made
         return result
+
+    def _record_halves(self, made: Provenance, whole: Tensor, parts: list[Tensor]) -> bool:
+        """Whether parts of a tensor are halves of what one linear layer returned, such as gate and up-projection."""
+        source = self.provenance(whole)
+        if source is None or not isinstance(source.expression, Leaf) or source.expression.start is not None:
+            return False
+        leaf, origin = source.expression, source.origins[source.expression]
+        for part in parts:
+            start = part.storage_offset() - whole.storage_offset()
+            same = part.shape[:-1] == whole.shape[:-1] and part.stride() == whole.stride() and whole.stride(-1) == 1
+            if not same or 2 * part.shape[-1] != leaf.width or start not in (0, part.shape[-1]):
+                return False
+        for part in parts:
+            start = part.storage_offset() - whole.storage_offset()
+            half = self._halves.setdefault((leaf, start), Leaf(leaf.name, part.shape[-1], start))
+            self._provenance[part] = Provenance(half, {half: TracedInput(origin.source, part.detach())})
+        return True
 
     def _provenance_of_result(
         self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -13,10 +13,11 @@ from torch._ops import OpOverload
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """One call of a linear layer: its output, (..., width)."""
+    """One call of a linear layer: its output, (..., width); or the part of it that begins at ``start``."""
 
     name: str
     width: int
+    start: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,14 +71,22 @@ class BlockPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """The plans of all blocks of a model, in its order."""
+    """The plans of all blocks of a model, in its order.
+
+    Attributes
+    ----------
+    choices : tuple of BlockPlan
+    left_dense : tuple of str
+        Modules that form no block though they hold matrices of weights, with the reason: experts, quantised layers.
+    """
 
     choices: tuple[BlockPlan, ...]
+    left_dense: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """All figures, as JSON holds them; those that were not measured, and infinite ones, are None."""
         rows = [asdict(one) | {"speed_up": one.speed_up, "share_of_bound": one.share_of_bound} for one in self.choices]
-        return {"blocks": [_finite(row) for row in rows]}
+        return {"blocks": [_finite(row) for row in rows], "left_dense": list(self.left_dense)}
 
     def to_json(self) -> str:
         """:meth:`to_dict` as JSON."""
@@ -99,7 +107,8 @@ class Plan:
                 _formatted(one.bound, ".2f"),
             )
             lines.append(_line(one.block, one.method, figures, one.reason))
-        return "\n".join([*lines, *(_quality(one) for one in self.choices if one.quality is not None)])
+        lines += [_quality(one) for one in self.choices if one.quality is not None]
+        return "\n".join([*lines, *(f"left as it is: {one}" for one in self.left_dense)])
 
 
 def refused(plan: BlockPlan, reason: str) -> BlockPlan:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from math import cos, exp, inf, pi
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -197,7 +196,7 @@ def relufy(
     time_limit = inf if seconds is None else checked_positive(seconds, "`seconds`")
     shown = list(batches(data))
     if len(shown) < 2:
-        raise ValueError(f"`data` must hold two batches at least, one to measure the result; got {len(shown)}: split it.")
+        raise ValueError(f"`data` must hold two batches at least, one to measure the result; got {len(shown)}.")
     held_out, used = shown[::HELD_OUT], [batch for i, batch in enumerate(shown) if i % HELD_OUT]
     found = checked_blocks(model, blocks) if blocks is not None else find_blocks(model, shown[0])
     changed = with_relu(model, found, ACTIVATIONS[activation](threshold))

@@ -90,10 +90,11 @@ class LinearState:
     version: WeightVersion | None = field(default=None, kw_only=True)
     suspected_writes: int = field(default=0, kw_only=True)
 
-    def weight_version(self, layer: nn.Linear) -> WeightVersion:
+    def weight_version(self, layer: SparseLinear) -> WeightVersion:
         """The layer's weight and bias as they are now: the same object as long as they do not change."""
         parameters = layer._parameters  # much quicker than the attributes
-        tensors = parameters["weight"], parameters["bias"]
+        weight: Any = parameters["weight"]
+        tensors = weight.t() if layer.transposed else weight, parameters["bias"]
         version = self.version
         if version is None or not version.is_current(tensors, self.suspected_writes):
             with _LOCK:  # simultaneous threads receive the same version
@@ -167,6 +168,12 @@ class SparseLinear(nn.Linear):
     """A linear layer that is computed sparsely where that is possible and worthwhile."""
 
     _sparse: Any
+    transposed: ClassVar[bool] = False  # whether the weight is (inputs, outputs)
+    dense_class: ClassVar[type[nn.Module]] = nn.Linear
+
+    def dense(self, x: Tensor) -> Tensor:
+        """What the layer computes in a dense model."""
+        return F.linear(x, self.weight, self.bias)
 
     def eligible_rows(self, x: Tensor) -> int:
         """Number of input rows if the sparse path applies, else 0."""
@@ -245,7 +252,7 @@ class SparseDown(SparseLinear):
             if out is not None:
                 sparse.sparse_calls += 1
                 return out.view(*x.shape[:-1], self.out_features)
-        return F.linear(x, self.weight, self.bias)
+        return self.dense(x)
 
 
 class SparseUp(SparseLinear):
@@ -257,7 +264,7 @@ class SparseUp(SparseLinear):
         """``input @ weight.T + bias`` at the selected units, and 0 at the others."""
         rows = self.sparse_rows(input)
         if not rows or self.needs_all_units:
-            return F.linear(input, self.weight, self.bias)
+            return self.dense(input)
         memo = self._sparse.memo
         if memo is None:
             return self.pre_activations(input, rows)
@@ -281,9 +288,13 @@ class SparseUp(SparseLinear):
                 out = sparse.product.get(version)(flat, selector.active(flat), sparse.max_share)
                 if out is not None:
                     sparse.backoff = 1
-                    return out.view(*x.shape[:-1], self.out_features)
+                    return out.view(*x.shape[:-1], -1)
                 sparse.back_off()
-        return F.linear(x, self.weight, self.bias)
+        return self.all_pre_activations(x)
+
+    def all_pre_activations(self, x: Tensor) -> Tensor:
+        """Pre-activations of all units."""
+        return self.dense(x)
 
 
 class GatedUp(SparseLinear):
@@ -303,7 +314,7 @@ class GatedUp(SparseLinear):
                 out = product(flat, gate.mask.view(rows, -1), sparse.max_share)
                 if out is not None:
                     return out.view(*input.shape[:-1], self.out_features)
-        return F.linear(input, self.weight, self.bias)
+        return self.dense(input)
 
     def _gate_activations(self, x: Tensor) -> GateActivations | None:
         """Gate activations of the input, if the gate was called already or is known to be called next."""

@@ -15,6 +15,7 @@ from sparsact.inference.autotune import BlockProfile, fastest, requested_replace
 from sparsact.inference.batches import Batch, Inputs, batches
 from sparsact.inference.block import Block, checked_blocks
 from sparsact.inference.find_blocks import find_blocks
+from sparsact.inference.linear_layers import other_forms
 from sparsact.inference.plan import EXACT, METHODS, Plan, check_options
 from sparsact.inference.predictors.collect import sample_inputs
 from sparsact.validation.parameters import checked_option
@@ -128,10 +129,11 @@ def sparsify(
                 'What takes any activation is method="threshold" or "top_k", which approximate; '
                 "sparsact.relufy trains a copy of the model with ReLU in its place."
             )
+    left_dense = tuple(other_forms(model))
     planned = apply(model, planned)
     if method in EXACT:
         planned = verified(model, found, planned, max(shown, key=_n_numbers))
-    object.__setattr__(model, PLAN, Plan(with_sparse_shares(model, found, planned, shown)))
+    object.__setattr__(model, PLAN, Plan(with_sparse_shares(model, found, planned, shown), left_dense))
     return model
 
 

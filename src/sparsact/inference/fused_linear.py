@@ -1,0 +1,53 @@
+"""One linear layer that computes gate and up-projection of a block, in the place of that of a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812 # as torch writes it
+
+from sparsact.inference.linear_layers import Rows
+from sparsact.inference.products import ActiveProduct
+from sparsact.inference.sparse_linear import SparseUp, UpState
+from sparsact.inference.weight_cache import WeightCache
+
+
+@dataclass(kw_only=True)
+class FusedState(UpState):
+    """State of such a layer; ``thresholds`` (units,) are those of the activation."""
+
+    gate: Rows
+    up: Rows
+    thresholds: Tensor
+
+    def __post_init__(self) -> None:
+        self.product = WeightCache(self.gate.make(ActiveProduct))
+        self.up_product: WeightCache[ActiveProduct] = WeightCache(self.up.make(ActiveProduct))
+
+
+class FusedGateUp(SparseUp):
+    """Gate and up-projection in one layer: the gate first, then the up-projection where the gate is on, 0 elsewhere."""
+
+    _sparse: FusedState
+
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as in nn.Linear
+        """``input @ weight.T + bias``, of the up-projection only where the gate is on."""
+        rows, sparse = self.sparse_rows(input), self._sparse
+        if not rows or self.needs_all_units:
+            return self.dense(input)
+        gate = self.pre_activations(input, rows)
+        up = None
+        product = sparse.up_product.get(sparse.weight_version(self))
+        if product.finite and isfinite(input.sum()):  # 0 times infinity is not 0
+            on = (gate <= sparse.thresholds).logical_not_().view(torch.uint8)
+            flat = input.reshape(rows, self.in_features).contiguous()
+            up = product(flat, on.view(rows, -1), sparse.max_share)
+        up = F.linear(input, *sparse.up.of(self)) if up is None else up.view(gate.shape)
+        return torch.cat([gate, up] if sparse.gate.start < sparse.up.start else [up, gate], dim=-1)
+
+    def all_pre_activations(self, x: Tensor) -> Tensor:
+        """The output of the gate."""
+        return F.linear(x, *self._sparse.gate.of(self))
