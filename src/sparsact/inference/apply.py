@@ -130,15 +130,14 @@ def exact_replacement(
     switching = filter(None, (block.up, block.gate))  # another module in their place, such as LoRA's, may add to them
     readers = Readers(model, (*block.readers, *switching))
     if block.up_rows is not None and block.gate_rows is not None and thresholds is not None:
-        rows = {"gate": block.gate_rows, "up": block.up_rows}
-        fused = FusedState(*numbers, selector, constants, readers, thresholds=thresholds, **rows)
-        replacement.layers[block.up] = (FusedGateUp, fused)
+        parts: dict[str, Any] = {"gate": block.gate_rows, "up": block.up_rows, "thresholds": thresholds}
+        replacement.layers[block.up] = (FusedGateUp, FusedState(*numbers, selector, constants, readers, **parts))
         return replacement
     if block.gate is not None and thresholds is not None:
         gate = block.linears(model)["gate"]
         memo = GateMemo(thresholds.to(gate.weight.dtype))
         replacement.layers[block.gate] = (SparseUp, UpState(*numbers, selector, constants, readers, memo))
-        state = GatedUpState(*numbers, gate, memo, constants, readers)  # type: ignore[arg-type] # it will be SparseUp
+        state = GatedUpState(*numbers, gate, memo, constants, readers)
         replacement.layers[block.up] = (GatedUp, state)
     elif selector is not None:
         replacement.layers[block.up] = (SparseUp, UpState(*numbers, selector, constants, readers))
@@ -268,15 +267,15 @@ def verified(
 
 
 def with_sparse_shares(
-    model: nn.Module, blocks: Sequence[Block], planned: Sequence[PlannedBlock], shown: Sequence[Batch]
+    model: nn.Module, downs: Sequence[str], planned: Sequence[PlannedBlock], shown: Sequence[Batch]
 ) -> tuple[BlockPlan, ...]:
-    """The plans, each with the share of calls in which its block is computed sparsely as the model runs on batches.
+    """The plans, each with the share of calls in which its ``down`` is computed sparsely as the model runs on batches.
 
     The model runs as in service: without hooks, and by torch's fused paths where it takes them.
     """
     states: list[DownState | None] = [
-        None if replacement is None else replacement.layers[block.down][1]
-        for block, (replacement, _) in zip(blocks, planned, strict=True)
+        None if replacement is None else replacement.layers[down][1]
+        for down, (replacement, _) in zip(downs, planned, strict=True)
     ]
     for state in filter(None, states):
         state.calls = state.sparse_calls = 0

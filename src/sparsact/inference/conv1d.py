@@ -6,7 +6,7 @@ such layers, so that transformers is loaded.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
@@ -18,7 +18,7 @@ class SparseConv1D(SparseLinear):
     """A ``Conv1D`` that is computed sparsely where that is possible and worthwhile."""
 
     transposed = True
-    dense_class: type[nn.Module] = Conv1D
+    dense_class: ClassVar[type[nn.Module]] = Conv1D
 
     @property
     def in_features(self) -> int:  # type: ignore[override] # an attribute of nn.Linear
@@ -32,24 +32,25 @@ class SparseConv1D(SparseLinear):
 
     def dense(self, x: Tensor) -> Tensor:
         """What ``Conv1D`` computes."""
-        return Conv1D.forward(self, x)  # type: ignore[no-any-return]
+        conv1d: Any = Conv1D
+        return conv1d.forward(self, x)  # type: ignore[no-any-return]
 
     def __prepare_scriptable__(self) -> Any:
         """What ``torch.jit.script`` compiles: a plain layer with the same parameters."""
-        plain = Conv1D(1, 1)
+        plain: Any = Conv1D.__new__(Conv1D)
         plain.__dict__ = {name: value for name, value in self.__dict__.items() if name != "_sparse"}
         return plain
 
 
-class Conv1DDown(SparseConv1D, SparseDown, Conv1D):
+class Conv1DDown(SparseConv1D, SparseDown, Conv1D):  # type: ignore[misc] # weights of two types
     """The second layer of a block."""
 
 
-class Conv1DUp(SparseConv1D, SparseUp, Conv1D):
+class Conv1DUp(SparseConv1D, SparseUp, Conv1D):  # type: ignore[misc]
     """The layer that switches units on."""
 
 
-class Conv1DGatedUp(SparseConv1D, GatedUp, Conv1D):
+class Conv1DGatedUp(SparseConv1D, GatedUp, Conv1D):  # type: ignore[misc]
     """The up-projection of a gated block."""
 
 

@@ -149,7 +149,7 @@ class DataflowTracer(TorchDispatchMode):
             if not same or 2 * part.shape[-1] != leaf.width or start not in (0, part.shape[-1]):
                 return False
         for part in parts:
-            start = part.storage_offset() - whole.storage_offset()
+            start = int(part.storage_offset() - whole.storage_offset())
             half = self._halves.setdefault((leaf, start), Leaf(leaf.name, part.shape[-1], start))
             self._provenance[part] = Provenance(half, {half: TracedInput(origin.source, part.detach())})
         return True

@@ -10,7 +10,7 @@ from typing import Any
 
 from sparsact.inference.quality import QualityEstimate
 
-METHODS = ("dense", "exact", "certified", "predictor", "threshold", "top_k")
+METHODS = ("dense", "exact", "certified", "predictor", "threshold", "top_k", "inputs")
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,13 @@ class BlockPlan:
     Attributes
     ----------
     block : str
-        Its name.
+        Its name; with ``inputs``, the name of a linear layer.
     method : str
-        One of ``dense``, ``exact``, ``certified``, ``predictor``, ``threshold``, ``top_k``.
+        One of ``dense``, ``exact``, ``certified``, ``predictor``, ``threshold``, ``top_k``, ``inputs``.
     reason : str
         Why it was chosen.
     density : float
-        Mean share of units that are active for a sample input.
+        Mean share of units that are active for a sample input; of ``inputs``, of inputs that are kept.
     rows : tuple of int
         Fewest, median and most rows of the block's calls on the inputs shown.
     share : float
@@ -161,5 +161,7 @@ def check_options(method: str, options: Iterable[str]) -> None:
     else:
         wrong = sorted({"recall", "predictor"} & set(options))
         remedy = 'pass a density or an error, or method="predictor"'
+    if method == "inputs" and not wrong and len({"density", "error"} & set(options)) != 1:
+        raise ValueError('method="inputs" takes one target, a density or an error, in (0, 1]: pass density=0.5.')
     if wrong:
         raise ValueError(f'method="{method}" takes no {", ".join(wrong)}: {remedy}.')

@@ -274,7 +274,7 @@ class _Distillation:
         errors = [_relative_error(one, other) for one, other in zip(made, wanted, strict=True)]
         loss = errors[-1] + torch.stack(errors[:-1]).mean()
         self.optimizer.zero_grad()
-        (loss + penalty).backward()
+        (loss + penalty).backward()  # type: ignore[no-untyped-call] # torch does not type it
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate * min(share / WARM_UP, (1 + cos(pi * share)) / 2)
         self.optimizer.step()
