@@ -19,7 +19,7 @@ from sparsact.inference.block import Block
 from sparsact.inference.certified_screen import NARROW, Screen
 from sparsact.inference.fused_linear import FusedGateUp, FusedState
 from sparsact.inference.gate_memo import GateMemo
-from sparsact.inference.linear_layers import Rows, weight_and_bias
+from sparsact.inference.linear_layers import WeightRows, weight_and_bias
 from sparsact.inference.plan import BlockPlan, refused
 from sparsact.inference.sparse_linear import (
     DownState,
@@ -147,7 +147,7 @@ def exact_replacement(
 def certified_replacement(model: nn.Module, block: Block, limits: Applicability, sample: Tensor) -> Replacement:
     """The block computed exactly at the units that a screen cannot prove to be off."""
     make = partial(_screen, threshold=block.activation.zero_below, sample=sample[:SAMPLE].clone())
-    screens = WeightCache((block.gate_rows or Rows()).make(make))
+    screens = WeightCache((block.gate_rows or WeightRows()).make(make))
     return exact_replacement(model, block, limits, screens, "certified")
 
 

@@ -35,6 +35,7 @@ from sparsact.inference.roofline import ratio, roofline
 
 MIN_ROUNDS, MAX_ROUNDS = 3, 40
 MAX_TIME_RATIO = 0.95  # to the dense time, of a method that may be chosen
+SPARSE_ROWS = 0.2  # density up to which products of several rows pay though together they need all units
 SMALL_BATCHES = (1, 4, 16)  # rows of a call for which methods are timed besides those of the calls shown
 
 UNCERTIFIABLE = (
@@ -265,15 +266,23 @@ def fastest(profiles: Sequence[BlockProfile], time_limit: float) -> list[Planned
 
 def _exact_candidates(profile: BlockProfile) -> dict[str, Replacement]:
     """The replacements to time, by method."""
-    limits = Applicability(max_rows=max(*SMALL_BATCHES, profile.rows))
+    limits = Applicability(max_rows=max(*SMALL_BATCHES, profile.rows), max_share=_max_share(profile))
     model, block = profile.model, profile.block
-    if profile.exact_obstacle or profile.density > limits.max_share:
+    if profile.exact_obstacle or profile.density > Applicability().max_share:
         return {}
     found = {"exact": exact_replacement(model, block, limits)}
     if profile.is_certifiable and profile.sample.dtype in NARROW:
         found["certified"] = certified_replacement(model, block, limits, profile.sample.float())
         found["certified"].layers[block.down] = found["exact"].layers[block.down]  # one copy, not two
     return found
+
+
+def _max_share(profile: BlockProfile) -> float:
+    """Largest share of units, active for any row, for which a block is computed sparsely.
+
+    Rows that each need few units may need most of them together; what counts then is how many products there are.
+    """
+    return 1.0 if profile.density <= SPARSE_ROWS else Applicability().max_share
 
 
 def _fastest_of(times: Times, i: int, replacements: dict[str, Replacement]) -> Replacement | None:
@@ -301,7 +310,7 @@ def _decided(profile: BlockProfile, picked: Replacement | None, times: Times, i:
         return profile.dense(profile.exact_obstacle, {"dense": seconds["dense"]})
     if picked is None:
         return profile.dense("no exact method is faster here", seconds)
-    picked.set_limits(max_rows, Applicability().max_share)
+    picked.set_limits(max_rows, _max_share(profile))
     if max_rows >= profile.rows:
         return profile.planned(picked, "fastest here", seconds=seconds, max_rows=max_rows)
     seconds[picked.method] = seconds["dense"]  # as calls of this many rows are computed

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from sparsact.inference.linear_layers import Rows, is_linear
+from sparsact.inference.linear_layers import WeightRows, is_linear
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Block:
         value up to their threshold, and those of ``up`` in a gated block any value. False without thresholds.
     readers : tuple of str
         Names of the modules that receive or return what such values would change: their hooks see it.
-    up_rows, gate_rows : Rows or None
+    up_rows, gate_rows : WeightRows or None
         Of one layer that computes both, ``up`` and ``gate`` alike: which rows of its weight are W, and which are G.
     """
 
@@ -61,8 +61,8 @@ class Block:
     activation: Activation
     private: bool = True
     readers: tuple[str, ...] = ()
-    up_rows: Rows | None = None
-    gate_rows: Rows | None = None
+    up_rows: WeightRows | None = None
+    gate_rows: WeightRows | None = None
 
     @property
     def switch(self) -> str:
@@ -94,7 +94,7 @@ class Block:
 
     def weight_and_bias(self, model: nn.Module, role: str) -> tuple[Tensor, Tensor | None]:
         """Weight (outputs, inputs) and bias of ``up``, ``down`` or ``gate``."""
-        rows = {"up": self.up_rows, "gate": self.gate_rows}.get(role) or Rows()
+        rows = {"up": self.up_rows, "gate": self.gate_rows}.get(role) or WeightRows()
         return rows.of(self.linears(model)[role])
 
     def fits(self, model: nn.Module) -> bool:

@@ -17,7 +17,7 @@ from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
 from sparsact.inference.block import Activation, Block
 from sparsact.inference.dataflow import DataflowTracer, TracedInput
 from sparsact.inference.expression import Expression, Leaf, evaluate, leaves
-from sparsact.inference.linear_layers import Rows, is_plain, other_forms
+from sparsact.inference.linear_layers import WeightRows, is_plain, other_forms
 
 
 def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
@@ -100,12 +100,12 @@ class TracedCall:
         """Whether a leaf holds the pre-activations that decide which units are on."""
         return leaf.name == self.switch and (self.halves is None or leaf.start != self.halves[0])
 
-    def rows(self) -> tuple[Rows, Rows] | tuple[None, None]:
+    def rows(self) -> tuple[WeightRows, WeightRows] | tuple[None, None]:
         """The rows of up and gate in the weight of one layer that computes both."""
         units = self.like.shape[-1]
         if self.halves is None:
             return None, None
-        up, gate = (Rows(start, start + units) for start in self.halves)
+        up, gate = (WeightRows(start, start + units) for start in self.halves)
         return up, gate
 
     @property

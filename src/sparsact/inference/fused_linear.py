@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from sparsact.inference.linear_layers import Rows
+from sparsact.inference.linear_layers import WeightRows
 from sparsact.inference.products import ActiveProduct
 from sparsact.inference.sparse_linear import SparseUp, UpState
 from sparsact.inference.weight_cache import WeightCache
@@ -19,8 +19,8 @@ from sparsact.inference.weight_cache import WeightCache
 class FusedState(UpState):
     """State of such a layer; ``thresholds`` (units,) are those of the activation."""
 
-    gate: Rows
-    up: Rows
+    gate: WeightRows
+    up: WeightRows
     thresholds: Tensor
 
     def __post_init__(self) -> None:

@@ -28,7 +28,7 @@ from sparsact.validation.parameters import checked_share
 SAMPLE = 2048  # inputs of a layer that a threshold is calibrated and measured on
 MIN_ROUNDS, MAX_ROUNDS = 5, 40
 MAX_TIME_RATIO = 0.95  # to the dense time
-MAX_ROWS, MAX_SHARE = 16, 0.9
+MAX_ROWS, MAX_SHARE = 16, 1.0
 
 
 @dataclass(frozen=True)

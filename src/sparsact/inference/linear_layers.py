@@ -42,7 +42,7 @@ def weight_and_bias(layer: nn.Module) -> tuple[Tensor, Tensor | None]:
 
 
 @dataclass(frozen=True)
-class Rows:
+class WeightRows:
     """Rows of the weight of a linear layer: all, or those of one part of a layer that computes two."""
 
     start: int = 0
@@ -56,7 +56,7 @@ class Rows:
 
     def make(self, function: Make) -> Make:
         """A function of the weight and the bias of the rows, as one of those of the layer."""
-        return function if self == Rows() else partial(_of_rows, function, self.start, self.stop)
+        return function if self == WeightRows() else partial(_of_rows, function, self.start, self.stop)
 
 
 def _of_rows(function: Make, start: int, stop: int | None, weight: Tensor, bias: Tensor | None) -> Any:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import Any, Self
 
 import torch
@@ -233,7 +234,5 @@ _former = renamed_members(__name__, Inducement=SparsityRegularizer)
 def __getattr__(name: str) -> Any:
     if name != "with_relu":
         return _former(name)
-    from sparsact.inference import relufying  # it imports this module
-
     warn_of(name, "sparsact.inference.with_relu", __name__)
-    return relufying.with_relu
+    return import_module("sparsact.inference.relufying").with_relu  # which imports this module
