@@ -51,7 +51,7 @@ BENCHMARKS = {
         ("screen", ("torch",)),
         ("predictors", ("torch",)),
         ("trained", ("torch",)),
-        ("relufied", ("torch", "transformers")),
+        ("minilm", ("torch", "transformers")),
         ("gpu", ("torch", "triton")),
         ("neurons", ("torch",)),
         ("sparsify", ("torch",)),
