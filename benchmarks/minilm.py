@@ -5,8 +5,8 @@ folder that ``SPARSACT_DATA`` names: without either nothing is measured, and sai
 8, 16, 24 and 32 tokens; its last tenth is not trained on. Embeddings, the means over tokens, are compared by their
 cosine there. Then one sentence at a time is embedded on one thread, dense and sparse in turns; ``sparsify`` is
 ``"auto"``, shown sentences of the same length. For comparison, ``method="inputs"`` leaves half of the inputs of all
-linear layers of the original out, where that is faster. Unit: milliseconds per sentence, medians over rounds. The relufied
-weights go to the user's cache, so that a second run trains no more.
+linear layers of the original out, where that is faster. Unit: milliseconds per sentence, medians over rounds. The
+relufied weights go to the user's cache, so that a second run trains no more.
 
 Goal: cosine at least 0.98, and at least 1.3 times as fast as the dense model.
 

@@ -231,3 +231,43 @@ def test_activations_of_published_models(activation, zero_below):
     assert block.exact == (zero_below is not None)
     if zero_below is not None:
         assert torch.equal(block.activation.zero_below, zero_below.expand(7))
+
+
+def bitnet():
+    return transformers.BitNetForCausalLM(transformers.BitNetConfig(**TOKENS, **SIZES, num_key_value_heads=3)).eval()
+
+
+@pytest.mark.parametrize("method", ["exact", "certified"])
+def test_bitnet_has_a_norm_after_its_gated_squared_relu(method):
+    model = bitnet()
+    blocks = find_blocks(model, IDS)
+    assert [(b.gate, b.up, b.down) for b in blocks] == [
+        tuple(f"model.layers.{i}.mlp.{name}" for name in ("gate_proj", "up_proj", "down_proj")) for i in (0, 1)
+    ]
+    assert all(block.private and block.activation.scaled for block in blocks)
+    assert blocks[0].activation.zero_below.tolist() == [0.0] * 20
+    before = logits(model)
+    sa.sparsify(model, method, IDS[:1])
+    assert {choice.method for choice in sa.plan_of(model).choices} == {method}
+    assert torch.allclose(logits(model), before, atol=1e-5)
+    with pytest.raises(ValueError, match="normalised row by row"):
+        sa.sparsify(model, "threshold", [IDS] * 4, density=0.5)
+
+
+class Normed(nn.Module):
+    def __init__(self, norm):
+        super().__init__()
+        self.up, self.down, self.norm = nn.Linear(3, 7), nn.Linear(7, 5), norm
+
+    def forward(self, x):
+        return self.down(self.norm(F.relu(self.up(x))))
+
+
+def test_rows_divided_by_their_sum_and_rows_without_their_mean():
+    x = torch.randn(4, 6, 3)
+    [block] = find_blocks(Normed(lambda h: h / (1 + h.sum(-1, keepdim=True))), x)
+    assert block.exact
+    assert block.activation.scaled
+    for norm in (lambda h: h - h.mean(-1, keepdim=True), lambda h: h * h.sum((1, 2), keepdim=True), nn.LayerNorm(7)):
+        with pytest.raises(ValueError, match="down reads up through"):
+            find_blocks(Normed(norm), x)

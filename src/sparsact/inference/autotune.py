@@ -203,6 +203,8 @@ def requested_replacement(profile: BlockProfile, method: str, options: dict[str,
     if method in ("threshold", "top_k"):
         if profile.kernel_obstacle:
             return profile.dense(profile.kernel_obstacle)
+        if block.activation.scaled and method == "threshold":
+            return profile.dense("its activations are normalised row by row, so one threshold does not fit all rows")
         found = calibrate(BlockWeights.of(model, block), profile.sample.float(), method=method, **options)
         replacement = masked_replacement(block, limits, ActivationMask(found), method)
         return profile.planned(replacement, predictor=found, max_rows=max_rows)

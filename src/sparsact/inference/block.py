@@ -24,11 +24,15 @@ class Activation:
         From pre-activations (..., units) to activations of the same shape.
     zero_below : Tensor of shape (units,) or None
         Thresholds t with f(z_j) = 0 for all z_j <= t_j: 0 of ReLU. None if there are none, as of GELU and SiLU.
+    scaled : bool
+        Whether the model also multiplies the activations of each row by a number that depends on all of them, as an RMS
+        norm before ``down`` does (BitNet). Zeros stay, and ``function`` leaves that factor out.
     """
 
     name: str
     function: Callable[[Tensor], Tensor]
     zero_below: Tensor | None
+    scaled: bool = False
 
 
 @dataclass(frozen=True, eq=False)

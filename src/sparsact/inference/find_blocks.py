@@ -211,7 +211,8 @@ def _same_numbers(first: Tensor, second: Tensor) -> bool:
 def _check_evaluation(expression: Expression, origins: dict[Leaf, TracedInput], read: Tensor) -> None:
     """The expression must give what the model computed."""
     rows = (-1, read.shape[-1])
-    again = evaluate(expression, {leaf: origins[leaf].values.reshape(rows) for leaf in leaves(expression)})
+    values = {leaf: origins[leaf].values.reshape(rows) for leaf in leaves(expression)}
+    again = evaluate(expression, values, as_traced=True)
     again, once = again.to(read.device).double(), read.reshape(rows).double()
     rounding = 8 * torch.finfo(read.dtype).eps  # operations on vectors and on single numbers may round differently
     size = float(once.nan_to_num(0.0, 0.0, 0.0).abs().sum()) / max(once.numel(), 1)
