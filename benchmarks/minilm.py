@@ -27,8 +27,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from benchmarks.figures import Figure, judged, options, report
-from sparsact.inference import densify, find_blocks, measure, plan_of, relufy, sparsify, with_relu
+from sparsact.inference import densify, find_blocks, measure, plan_of, relufy, sparsify
 from sparsact.inference.comparison import speed
+from sparsact.inference.training import with_relu
 from sparsact_papers.data import load_tinyshakespeare
 
 LENGTHS = (8, 16, 24, 32)  # tokens of a sentence

@@ -9,8 +9,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from sparsact.inference.block import Activation, Block
 from sparsact.inference.find_blocks import find_blocks
-from sparsact.inference.relufying import with_relu
-from sparsact.inference.training import ActivationPenalty, TopKTraining, unit_counts
+from sparsact.inference.training import ActivationPenalty, TopKTraining, unit_counts, with_relu
 from sparsact_papers.training import Transformer
 
 

@@ -8,8 +8,9 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 import sparsact as sa
-from sparsact.inference import RelufyStep, find_blocks, with_relu
+from sparsact.inference import RelufyStep, find_blocks
 from sparsact.inference.relufying import ShiftedReLU
+from sparsact.inference.training import with_relu
 
 
 def target(x):
@@ -138,10 +139,3 @@ def test_one_batch_leaves_none_to_measure(trained):
     model, data = trained
     with pytest.raises(ValueError, match=r"`data` must hold two batches at least.*got 1"):
         sa.relufy(model, data[0])
-
-
-def test_the_former_place_of_with_relu():
-    from sparsact.inference import training
-
-    with pytest.warns(FutureWarning, match="`with_relu` of sparsact.inference.training is now called"):
-        assert training.with_relu is with_relu

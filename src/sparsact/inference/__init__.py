@@ -17,7 +17,7 @@ from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.measurement import BlockMeasurement, Measurement
 from sparsact.inference.measuring import measure
 from sparsact.inference.plan import BlockPlan, Plan
-from sparsact.inference.relufying import Relufied, RelufyStep, relufy, with_relu
+from sparsact.inference.relufying import Relufied, RelufyStep, relufy
 from sparsact.inference.sparsifying import densify, plan_of, sparsify
 
 __all__ = [
@@ -36,5 +36,4 @@ __all__ = [
     "plan_of",
     "relufy",
     "sparsify",
-    "with_relu",
 ]

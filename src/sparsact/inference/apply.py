@@ -60,7 +60,11 @@ class Replacement:
         """Turn the model's layers into sparse ones."""
         for name, (kind, state) in self.layers.items():
             layer: Any = model.get_submodule(name)
-            layer.__class__ = kind if isinstance(layer, nn.Linear) else _conv1d_class(kind)
+            if not isinstance(layer, nn.Linear):
+                from sparsact.inference.conv1d import CLASSES  # it needs transformers, which such a layer has loaded
+
+                kind = CLASSES[kind]
+            layer.__class__ = kind
             layer._sparse = state
 
     def remove(self, model: nn.Module) -> None:
@@ -86,13 +90,6 @@ class Replacement:
         finally:
             for state, max_rows, max_share in limits:
                 state.max_rows, state.max_share = max_rows, max_share
-
-
-def _conv1d_class(kind: type[SparseLinear]) -> type[SparseLinear]:
-    """The class that a ``Conv1D`` takes on in the place of one for ``nn.Linear``."""
-    from sparsact.inference.conv1d import CLASSES  # it needs transformers, which such a layer has loaded
-
-    return CLASSES[kind]
 
 
 def restore(module: nn.Module) -> None:
@@ -269,10 +266,7 @@ def verified(
 def with_sparse_shares(
     model: nn.Module, downs: Sequence[str], planned: Sequence[PlannedBlock], shown: Sequence[Batch]
 ) -> tuple[BlockPlan, ...]:
-    """The plans, each with the share of calls in which its ``down`` is computed sparsely as the model runs on batches.
-
-    The model runs as in service: without hooks, and by torch's fused paths where it takes them.
-    """
+    """The plans, each with the share of calls in which its ``down`` is computed sparsely, as in service, without hooks."""
     states: list[DownState | None] = [
         None if replacement is None else replacement.layers[down][1]
         for down, (replacement, _) in zip(downs, planned, strict=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from math import sqrt
 from statistics import median, median_low
 from typing import Any
 
@@ -19,7 +18,7 @@ from sparsact.inference.block_weights import plain
 from sparsact.inference.linear_layers import is_plain, weight_and_bias
 from sparsact.inference.plan import BlockPlan
 from sparsact.inference.predictors.collect import Reservoir, split
-from sparsact.inference.predictors.magnitude import STEPS, last_within_error
+from sparsact.inference.predictors.magnitude import Threshold
 from sparsact.inference.products import DTYPES
 from sparsact.inference.quality import QualityEstimate
 from sparsact.inference.sparse_linear import DownState, SparseDown
@@ -41,26 +40,20 @@ class InputThreshold:
         """``x`` with zeros."""
         return x.masked_fill(x.abs() <= self.tau, 0)
 
-    @classmethod
-    def for_density(cls, x: Tensor, density: float) -> InputThreshold:
-        """The smallest threshold that keeps at most a share ``density`` of the numbers of ``x``."""
-        sizes = x.abs().flatten()
-        n_kept = min(int(density * len(sizes)), len(sizes) - 1)
-        return cls(float(sizes.kthvalue(len(sizes) - n_kept).values))
 
-    @classmethod
-    def for_error(cls, x: Tensor, weight: Tensor, error: float) -> InputThreshold:
-        """The largest threshold with a relative error of the output of at most ``error``, by bisection."""
-        sizes = x.abs().flatten().sort().values
-        places = torch.linspace(0, len(sizes) - 1, min(len(sizes), STEPS), dtype=torch.float64).long()
-        taus = [0.0, *sizes[places].tolist()]
-        found = last_within_error(lambda i: sqrt(cls(taus[i]).squared_error(x, weight).value), len(taus) - 1, error)
-        return cls(taus[found])
+@dataclass(frozen=True, eq=False)
+class LinearWeights:
+    """A linear layer as the second layer of a block whose activations are its inputs."""
 
-    def squared_error(self, x: Tensor, weight: Tensor) -> QualityEstimate:
-        """Squared error of the outputs of a layer over their squares, without its bias."""
-        left_out = F.linear(x - self(x), weight).double().square().sum(1)
-        return QualityEstimate.ratio(left_out, F.linear(x, weight).double().square().sum(1))
+    weight: Tensor
+
+    def hidden(self, x: Tensor) -> Tensor:
+        """Its inputs."""
+        return x
+
+    def output(self, x: Tensor) -> Tensor:
+        """Its output, without the bias."""
+        return F.linear(x, self.weight)
 
 
 def thresholds_on_inputs(
@@ -110,20 +103,19 @@ def _calibrated(
     weight = weight_and_bias(layer)[0]
     if weight.dtype not in DTYPES or not weight.is_cpu or weight.is_inference():
         return f"kernels read float32, bfloat16 and float64 on the CPU, not {weight.dtype} on {weight.device}"
-    x, matrix = reservoir.sample, plain(weight)
+    x, weights = reservoir.sample, LinearWeights(plain(weight))
     ((name, value),) = options.items()
     target = {name: checked_share(value, f"`{name}`")}
     _, sample, held_out, _ = split(x, target, fits=False, random_state=0)
-    if name == "density":
-        rule = InputThreshold.for_density(sample, target[name])
-    elif float(F.linear(sample, matrix).abs().max()) == 0:
-        return "its output is 0 on every sample input, so an error relative to it has no meaning"
-    else:
-        rule = InputThreshold.for_error(sample, matrix, target[name])
+    if not weights.output(sample).any():
+        return "its output is 0 on every sample input"
+    chosen = (Threshold.for_density if name == "density" else Threshold.for_error)(weights, sample, value)
+    rule = InputThreshold(chosen.tau)
+    left_out, outputs = (weights.output(one).double().square().sum(1) for one in (held_out - rule(held_out), held_out))
     quality = {
         "rows": len(held_out),
         "density": asdict(QualityEstimate.mean((rule(held_out) != 0).double().mean(1))),
-        "output_error": asdict(rule.squared_error(held_out, matrix).root),
+        "output_error": asdict(QualityEstimate.ratio(left_out, outputs).root),
     }
     return rule, {"predictor": "inputs", "tau": rule.tau, "target": target, "quality": quality}
 
