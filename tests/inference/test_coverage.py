@@ -92,6 +92,21 @@ def test_gpt2(method):
     assert torch.equal(logits(model), before)
 
 
+def test_thresholds_on_the_inputs_of_every_layer_of_gpt2(monkeypatch):
+    monkeypatch.setattr("sparsact.inference.input_thresholds.MAX_TIME_RATIO", 1e9)
+    model, shown = gpt2("gelu_new"), [IDS[:1, :1] + i % 9 for i in range(64)]
+    wanted = logits(copy.deepcopy(model), shown[3])
+    sa.sparsify(model, "inputs", shown, density=1.0, time_limit=0.1)
+    plan = sa.plan_of(model)
+    layers = ("attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj")
+    assert [one.block for one in plan.choices] == [
+        *(f"transformer.h.{i}.{name}" for i in (0, 1) for name in layers),
+        "lm_head",
+    ]
+    assert all(one.method == "inputs" and one.share > 0 for one in plan.choices)
+    assert torch.allclose(logits(model, shown[3]), wanted, atol=0.02)  # the smallest number of the sample is left out
+
+
 def test_new_weights_of_conv1d_are_seen():
     model = gpt2()
     sa.sparsify(model, "exact", IDS[:1])

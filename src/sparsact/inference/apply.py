@@ -266,7 +266,7 @@ def verified(
 def with_sparse_shares(
     model: nn.Module, downs: Sequence[str], planned: Sequence[PlannedBlock], shown: Sequence[Batch]
 ) -> tuple[BlockPlan, ...]:
-    """The plans, each with the share of calls in which its ``down`` is computed sparsely, as in service, without hooks."""
+    """The plans with the share of calls in which their ``down`` is computed sparsely, as in service: without hooks."""
     states: list[DownState | None] = [
         None if replacement is None else replacement.layers[down][1]
         for down, (replacement, _) in zip(downs, planned, strict=True)
