@@ -37,9 +37,10 @@ class Loop(nn.Module):
 
     def __init__(self, moe: MixtureOfExperts) -> None:
         super().__init__()
-        self.gate = nn.Parameter(moe.routing.gate.detach().clone())
+        routing: Any = moe.routing
+        self.gate = nn.Parameter(routing.gate.detach().clone())
         weights = [(*up.chunk(2, 1), down) for up, down in zip(moe.up_weight, moe.down_weight, strict=True)]
-        self.experts = nn.ModuleList(nn.ModuleList(map(linear, each)) for each in weights)
+        self.experts: Any = nn.ModuleList(nn.ModuleList(map(linear, each)) for each in weights)
 
     def choose(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Weights and experts (m, k)."""
@@ -50,7 +51,7 @@ class Loop(nn.Module):
         """Outputs (m, d) of tokens (m, d)."""
         weights, experts = self.choose(x)
         y = torch.zeros_like(x)
-        for e, (gate, up, down) in enumerate(self.experts):  # type: ignore[misc] # a list of lists
+        for e, (gate, up, down) in enumerate(self.experts):
             token, place = torch.where(experts == e)
             rows = x[token]
             y.index_add_(0, token, down(F.silu(gate(rows)) * up(rows)) * weights[token, place, None])
@@ -72,7 +73,11 @@ class Transformers(Loop):
         from transformers.models.mixtral.modeling_mixtral import MixtralExperts
 
         super().__init__(moe)
-        sizes = {"hidden_size": moe.in_features, "intermediate_size": moe.n_units, "num_local_experts": E}
+        sizes: dict[str, Any] = {
+            "hidden_size": moe.in_features,
+            "intermediate_size": moe.n_units,
+            "num_local_experts": E,
+        }
         config = MixtralConfig(**sizes)
         config._experts_implementation = "grouped_mm"
         self.experts = MixtralExperts(config)
@@ -82,7 +87,8 @@ class Transformers(Loop):
     def forward(self, x: Tensor) -> Tensor:
         """Outputs (m, d) of tokens (m, d)."""
         weights, experts = self.choose(x)
-        return self.experts(x, experts, weights)
+        out: Tensor = self.experts(x, experts, weights)
+        return out
 
 
 def step(call: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:

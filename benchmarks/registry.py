@@ -51,6 +51,7 @@ BENCHMARKS = {
         ("screen", ("torch",)),
         ("predictors", ("torch",)),
         ("trained", ("torch",)),
+        ("minilm", ("torch", "transformers")),
         ("gpu", ("torch", "triton")),
         ("neurons", ("torch",)),
         ("sparsify", ("torch",)),

@@ -213,7 +213,7 @@ POINTS = [named("of_points"), "--inputs", "points.npy", "--method"]
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([*POINTS, "fast"], "`method` must be one of auto, exact, certified, predictor, threshold, top_k; got 'fast'"),
+        ([*POINTS, "fast"], "`method` must be one of auto, exact, certified, predictor, threshold, top_k, inputs; got"),
         ([*POINTS, "dense"], "`method` must be one of auto"),
         ([*POINTS, "exact", "--recall", 0.9], 'method="exact" takes no recall'),
         ([*POINTS, "certified", "--density", 0.1], 'method="certified" takes no density'),

@@ -87,16 +87,3 @@ def test_layers_that_share_parameters_are_one_block():
     [block] = find_blocks(model, IDS)
     assert roles(block, block.name) == (None, "ffn", "ffn_output")
     check_replay(model, IDS, block)
-
-
-def test_gpt2_has_linear_layers_of_another_class():
-    config = transformers.GPT2Config(**TOKENS, n_embd=12, n_layer=2, n_head=3, n_positions=16)
-    with pytest.raises(ValueError, match=r"another class are not looked at: transformers\.\S*Conv1D"):
-        find_blocks(transformers.GPT2Model(config), IDS)
-
-
-def test_a_fused_gate_is_named():
-    sizes = {"hidden_size": 12, "intermediate_size": 20, "num_hidden_layers": 1, "num_attention_heads": 3}
-    model = transformers.Phi3Model(transformers.Phi3Config(**TOKENS, **sizes))
-    with pytest.raises(ValueError, match=r"mlp.down_proj reads layers.0.mlp.gate_up_proj through split"):
-        find_blocks(model, IDS)

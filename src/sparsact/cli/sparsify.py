@@ -19,7 +19,7 @@ def sparsify(
     weights: Weights = None,
     arguments: Arguments = None,
     method: Annotated[
-        str, typer.Option(metavar="NAME", help="auto, exact, certified, predictor, threshold or top_k.")
+        str, typer.Option(metavar="NAME", help="auto, exact, certified, predictor, threshold, top_k or inputs.")
     ] = "auto",
     predictor: Annotated[
         str | None,
@@ -41,7 +41,7 @@ def sparsify(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="With predictor, threshold or top_k: the share of units that is computed at most.",
+            help="With predictor, threshold or top_k: largest share of units; with inputs: of inputs that are kept.",
             show_default=False,
         ),
     ] = None,
@@ -49,7 +49,7 @@ def sparsify(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="With threshold or top_k: the error of a block's output, as a share of its size, at most.",
+            help="With threshold, top_k or inputs: the error of each output, as a share of its size, at most.",
             show_default=False,
         ),
     ] = None,

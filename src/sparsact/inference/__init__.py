@@ -18,6 +18,7 @@ from sparsact.inference.measurement import BlockMeasurement, Measurement
 from sparsact.inference.measuring import measure
 from sparsact.inference.plan import BlockPlan, Plan, WholeModel
 from sparsact.inference.plan_file import load_plan, save_plan
+from sparsact.inference.relufying import Relufied, RelufyStep, relufy
 from sparsact.inference.sparsifying import densify, plan_of, sparsify
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
     "BlockPlan",
     "Measurement",
     "Plan",
+    "Relufied",
+    "RelufyStep",
     "Screen",
     "WholeModel",
     "densify",
@@ -34,6 +37,7 @@ __all__ = [
     "load_plan",
     "measure",
     "plan_of",
+    "relufy",
     "save_plan",
     "sparsify",
 ]

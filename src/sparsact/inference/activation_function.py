@@ -16,6 +16,7 @@ from sparsact.inference.expression import (
     constants_in,
     evaluate,
     leaves,
+    row_scales,
     subexpressions,
 )
 from sparsact.inference.weight_cache import WeightVersion
@@ -62,7 +63,7 @@ def activation(expression: Expression, like: Tensor) -> tuple[Activation, Leaf, 
         thresholds = thresholds.expand(probes.width).contiguous()
     path = [part for part in subexpressions(expression) if isinstance(part, Operation) and leaves(part) == [switch]]
     name = ", ".join(part.name for part in path if part.name != "to_copy")  # a cast changes the type alone
-    return Activation(name, f, thresholds), switch, up
+    return Activation(name, f, thresholds, bool(row_scales(expression))), switch, up
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from sparsact.inference.activation_function import activation_constants
 from sparsact.inference.batches import Batch, call, evaluating
 from sparsact.inference.block import Block
 from sparsact.inference.certified_screen import NARROW, Screen
+from sparsact.inference.fused_linear import FusedGateUp, FusedState
 from sparsact.inference.gate_memo import GateMemo
 from sparsact.inference.layer_state import (
     DownState,
@@ -28,6 +29,7 @@ from sparsact.inference.layer_state import (
     has_global_hooks,
     has_hooks,
 )
+from sparsact.inference.linear_layers import WeightRows, weight_and_bias
 from sparsact.inference.plan import BlockPlan, refused
 from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
 from sparsact.inference.weight_cache import WeightCache, WeightVersion
@@ -55,6 +57,10 @@ class Replacement:
         """Turn the model's layers into sparse ones."""
         for name, (kind, state) in self.layers.items():
             layer: Any = model.get_submodule(name)
+            if not isinstance(layer, nn.Linear):
+                from sparsact.inference.conv1d import CLASSES  # it needs transformers, which such a layer has loaded
+
+                kind = CLASSES[kind]
             layer.__class__ = kind
             layer.set_sparse(state)
 
@@ -84,15 +90,15 @@ class Replacement:
 
 
 def restore(module: nn.Module) -> None:
-    """Turn a sparse layer into ``nn.Linear`` again; leave any other module as it is."""
+    """Turn a sparse layer into a dense one again; leave any other module as it is."""
     if isinstance(module, SparseLinear):
         layer: Any = module
         del layer._sparse
         kind = type(layer)
         if "parametrizations" in layer._modules:  # torch has derived a class of its own from ours
-            kind.__bases__ = (nn.Linear,)
+            kind.__bases__ = (layer.dense_class,)
         else:
-            layer.__class__ = nn.Linear
+            layer.__class__ = layer.dense_class
 
 
 def hides_pre_activations(model: nn.Module, block: Block) -> bool:
@@ -117,6 +123,10 @@ def exact_replacement(
         return replacement
     switching = filter(None, (block.up, block.gate))  # another module in their place, such as LoRA's, may add to them
     readers = Readers(model, (*block.readers, *switching))
+    if block.up_rows is not None and block.gate_rows is not None and thresholds is not None:
+        parts: dict[str, Any] = {"gate": block.gate_rows, "up": block.up_rows, "thresholds": thresholds}
+        replacement.layers[block.up] = (FusedGateUp, FusedState(*numbers, selector, constants, readers, **parts))
+        return replacement
     if block.gate is not None and thresholds is not None:
         gate = block.linears(model)["gate"]
         memo = GateMemo(thresholds.to(gate.weight.dtype))
@@ -131,7 +141,8 @@ def exact_replacement(
 def certified_replacement(model: nn.Module, block: Block, limits: Applicability, sample: Tensor) -> Replacement:
     """The block computed exactly at the units that a screen cannot prove to be off."""
     make = partial(_screen, threshold=block.activation.zero_below, sample=sample[:SAMPLE].clone())
-    return exact_replacement(model, block, limits, WeightCache(make), "certified")
+    screens = WeightCache((block.gate_rows or WeightRows()).make(make))
+    return exact_replacement(model, block, limits, screens, "certified")
 
 
 def predictor_replacement(
@@ -139,7 +150,7 @@ def predictor_replacement(
 ) -> Replacement:
     """The block computed at the units that a predictor names."""
     layer = block.linears(model)["gate" if block.gate else "up"]
-    version = WeightVersion((layer.weight, layer.bias))
+    version = WeightVersion(weight_and_bias(layer))
     replacement = exact_replacement(model, block, limits, CalibratedSelector(predictor, version), "predictor")
     replacement.layers[block.switch][1].version = version
     return replacement
@@ -251,15 +262,12 @@ def verified(
 
 
 def with_sparse_shares(
-    model: nn.Module, blocks: Sequence[Block], planned: Sequence[PlannedBlock], shown: Sequence[Batch]
+    model: nn.Module, downs: Sequence[str], planned: Sequence[PlannedBlock], shown: Sequence[Batch]
 ) -> tuple[BlockPlan, ...]:
-    """The plans, each with the share of calls in which its block is computed sparsely as the model runs on batches.
-
-    The model runs as in service: without hooks, and by torch's fused paths where it takes them.
-    """
+    """The plans with the share of calls in which their ``down`` is computed sparsely, as in service: without hooks."""
     states: list[DownState | None] = [
-        None if replacement is None else replacement.layers[block.down][1]
-        for block, (replacement, _) in zip(blocks, planned, strict=True)
+        None if replacement is None else replacement.layers[down][1]
+        for down, (replacement, _) in zip(downs, planned, strict=True)
     ]
     for state in filter(None, states):
         state.calls = state.sparse_calls = 0

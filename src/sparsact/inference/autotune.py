@@ -32,6 +32,7 @@ from sparsact.inference.roofline import ratio, roofline
 
 MAX_TIME_RATIO = 0.95  # to the dense time, of a method that may be chosen
 SCATTERED = 1.5  # seconds for a byte of scattered rows, to those for one of a matrix read in order
+SPARSE_ROWS = 0.2  # density up to which products of several rows pay though together they need all units
 SMALL_BATCHES = (1, 4, 16)  # rows of a call for which methods are timed besides those of the calls shown
 
 UNCERTIFIABLE = (
@@ -143,6 +144,8 @@ def requested_replacement(profile: BlockProfile, method: str, options: dict[str,
     if method in ("threshold", "top_k"):
         if profile.kernel_obstacle:
             return profile.dense(profile.kernel_obstacle)
+        if block.activation.scaled and method == "threshold":
+            return profile.dense("its activations are normalised row by row, so one threshold does not fit all rows")
         found = calibrate(BlockWeights.of(model, block), profile.sample.float(), method=method, **options)
         replacement = masked_replacement(block, limits, ActivationMask(found), method)
         return profile.planned(replacement, predictor=found, max_rows=max_rows)
@@ -225,15 +228,23 @@ def kinds_of(profiles: Sequence[BlockProfile]) -> list[int]:
 
 def _exact_candidates(profile: BlockProfile) -> dict[str, Replacement]:
     """The replacements to time, by method."""
-    limits = Applicability(max_rows=max(*SMALL_BATCHES, profile.rows))
+    limits = Applicability(max_rows=max(*SMALL_BATCHES, profile.rows), max_share=_max_share(profile))
     model, block = profile.model, profile.block
-    if profile.exact_obstacle or profile.density > limits.max_share:
+    if profile.exact_obstacle or profile.density > Applicability().max_share:
         return {}
     found = {"exact": exact_replacement(model, block, limits)}
     if profile.is_certifiable and profile.sample.dtype in NARROW:
         found["certified"] = certified_replacement(model, block, limits, profile.sample.float())
         found["certified"].layers[block.down] = found["exact"].layers[block.down]  # one copy, not two
     return found
+
+
+def _max_share(profile: BlockProfile) -> float:
+    """Largest share of units, active for any row, for which a block is computed sparsely.
+
+    Rows that each need few units may need most of them together; what counts then is how many products there are.
+    """
+    return 1.0 if profile.density <= SPARSE_ROWS else Applicability().max_share
 
 
 def _fastest_of(times: Times, i: int, replacements: dict[str, Replacement]) -> Replacement | None:
@@ -261,7 +272,7 @@ def _decided(profile: BlockProfile, picked: Replacement | None, times: Times, i:
         return profile.dense(profile.exact_obstacle, {"dense": seconds["dense"]})
     if picked is None:
         return profile.dense("no exact method is faster here", seconds)
-    picked.set_limits(max_rows, Applicability().max_share)
+    picked.set_limits(max_rows, _max_share(profile))
     if max_rows >= profile.rows:
         pays_below = profile.pays_below(picked.method, seconds)
         return profile.planned(picked, "fastest here", seconds=seconds, max_rows=max_rows, pays_below=pays_below)

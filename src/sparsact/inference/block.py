@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import Any
 
 from torch import Tensor, nn
+
+from sparsact.inference.linear_layers import WeightRows, is_linear
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,11 +24,15 @@ class Activation:
         From pre-activations (..., units) to activations of the same shape.
     zero_below : Tensor of shape (units,) or None
         Thresholds t with f(z_j) = 0 for all z_j <= t_j: 0 of ReLU. None if there are none, as of GELU and SiLU.
+    scaled : bool
+        Whether the model also multiplies the activations of each row by a number that depends on all of them, as an RMS
+        norm before ``down`` does (BitNet). Zeros stay, and ``function`` leaves that factor out.
     """
 
     name: str
     function: Callable[[Tensor], Tensor]
     zero_below: Tensor | None
+    scaled: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +54,8 @@ class Block:
         value up to their threshold, and those of ``up`` in a gated block any value. False without thresholds.
     readers : tuple of str
         Names of the modules that receive or return what such values would change: their hooks see it.
+    up_rows, gate_rows : WeightRows or None
+        Of one layer that computes both, ``up`` and ``gate`` alike: which rows of its weight are W, and which are G.
     """
 
     name: str
@@ -56,6 +65,8 @@ class Block:
     activation: Activation
     private: bool = True
     readers: tuple[str, ...] = ()
+    up_rows: WeightRows | None = None
+    gate_rows: WeightRows | None = None
 
     @property
     def switch(self) -> str:
@@ -74,29 +85,34 @@ class Block:
         """Whether units are exactly zero when they are off, so that leaving them out changes nothing."""
         return self.activation.zero_below is not None
 
-    def linears(self, model: nn.Module) -> dict[str, nn.Linear]:
+    def linears(self, model: nn.Module) -> dict[str, Any]:
         """The linear layers, by role: ``up``, ``down`` and, where there is one, ``gate``."""
         names = {"up": self.up, "down": self.down} | ({"gate": self.gate} if self.gate else {})
         found = {role: model.get_submodule(name) for role, name in names.items()}
-        return {role: module for role, module in found.items() if isinstance(module, nn.Linear)}
+        return {role: module for role, module in found.items() if is_linear(module)}
 
     def sizes(self, model: nn.Module) -> tuple[int, int, int]:
         """Inputs d, units s and outputs of the block."""
-        linears = self.linears(model)
-        return linears["up"].in_features, linears["up"].out_features, linears["down"].out_features
+        up, down = (self.weight_and_bias(model, role)[0] for role in ("up", "down"))
+        return up.shape[1], len(up), len(down)
+
+    def weight_and_bias(self, model: nn.Module, role: str) -> tuple[Tensor, Tensor | None]:
+        """Weight (outputs, inputs) and bias of ``up``, ``down`` or ``gate``."""
+        rows = {"up": self.up_rows, "gate": self.gate_rows}.get(role) or WeightRows()
+        return rows.of(self.linears(model)[role])
 
     def fits(self, model: nn.Module) -> bool:
         """Whether the model has linear layers of these names and of matching sizes."""
         names = dict(model.named_modules())
-        if not all(isinstance(names.get(name), nn.Linear) for name in (self.up, self.down, self.switch)):
+        if not all(is_linear(names.get(name)) for name in (self.up, self.down, self.switch)):
             return False
         if not set(self.readers) <= set(names):
             return False
         inputs, units, _ = self.sizes(model)
-        linears = self.linears(model)
-        gate, thresholds = linears.get("gate", linears["up"]), self.activation.zero_below
+        gate, down = (self.weight_and_bias(model, role)[0] for role in ("gate" if self.gate else "up", "down"))
+        thresholds = self.activation.zero_below
         return (
-            (gate.in_features, gate.out_features, linears["down"].in_features) == (inputs, units, units)
+            (*gate.shape, down.shape[1]) == (units, inputs, units)
             and (thresholds is None or thresholds.shape == (units,))
         )  # fmt: skip
 

@@ -37,16 +37,15 @@ class BlockWeights:
     @classmethod
     def of(cls, model: nn.Module, block: Block) -> BlockWeights:
         """The weights of a block of ``model``; tensors that are float32 on the CPU already are shared, not copied."""
-        linears = block.linears(model)
-        up, down = linears["up"], linears["down"]
-        switch = linears.get("gate", up)
-        gated = None if switch is up else up
+        up, down = (block.weight_and_bias(model, role) for role in ("up", "down"))
+        switch = block.weight_and_bias(model, "gate") if block.gate else up
+        gated = up if block.gate else None
         return cls(
-            plain(switch.weight),
-            _bias(switch),
-            None if gated is None else plain(gated.weight),
-            None if gated is None else _bias(gated),
-            plain(down.weight),
+            plain(switch[0]),
+            _bias(*switch),
+            None if gated is None else plain(gated[0]),
+            None if gated is None else _bias(*gated),
+            plain(down[0]),
             block.activation,
         )
 
@@ -95,5 +94,5 @@ def plain(tensor: Tensor) -> Tensor:
     return tensor.detach().to(device="cpu", dtype=dtype)
 
 
-def _bias(linear: nn.Linear) -> Tensor:
-    return plain(linear.weight).new_zeros(linear.out_features) if linear.bias is None else plain(linear.bias)
+def _bias(weight: Tensor, bias: Tensor | None) -> Tensor:
+    return plain(weight).new_zeros(len(weight)) if bias is None else plain(bias)

@@ -127,7 +127,7 @@ def main_output(output: Any) -> Tensor:
         if isinstance(getattr(output, name, None), Tensor):
             return main_output(getattr(output, name))
     if isinstance(output, Tensor):
-        return output.detach()
+        return output
     if isinstance(output, tuple | list) and output:
         return main_output(output[0])
     raise TypeError(f"the model returns {type(output).__name__}, in which no tensor of outputs was found.")
@@ -208,7 +208,7 @@ def dense(model: nn.Module) -> Iterator[None]:
     layers: list[Any] = [module for module in model.modules() if isinstance(module, SparseLinear)]
     kinds = [type(layer) for layer in layers]
     for layer in layers:
-        layer.__class__ = nn.Linear
+        layer.__class__ = layer.dense_class
     free_fast_paths(model)
     try:
         yield

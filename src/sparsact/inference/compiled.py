@@ -57,7 +57,7 @@ _OPERATOR = torch.ops.sparsact.linear.default
 _CAN_TELL_EXPORT = hasattr(torch.compiler, "is_exporting")  # torch 2.7
 
 
-def compiled_forward(layer: nn.Linear, x: Tensor) -> Tensor:
+def compiled_forward(layer: Any, x: Tensor) -> Tensor:
     """What the compiler records for a call of a sparse layer: the operator, or the dense product.
 
     Dense where gradients are recorded, which then are those of ``nn.Linear``, and in ``torch.export``, whose program
@@ -70,6 +70,7 @@ def compiled_forward(layer: nn.Linear, x: Tensor) -> Tensor:
     )
     if (
         layer.training
+        or layer.transposed
         or recorded
         or not _CAN_TELL_EXPORT
         or torch.compiler.is_exporting()
@@ -80,6 +81,6 @@ def compiled_forward(layer: nn.Linear, x: Tensor) -> Tensor:
         or torch._C._are_functorch_transforms_active()
         or forward_ad._current_level >= 0
     ):
-        return F.linear(x, weight, bias)
+        return layer.dense(x)  # type: ignore[no-any-return] # a sparse layer of any kind
     out: Tensor = _OPERATOR(x, weight, bias, state.handle)
     return out

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from sparsact.inference.expression import Expression, Leaf, Operation, leaves
+from sparsact.inference.expression import Expression, Leaf, Operation, RowScale, leaves
 
 aten = torch.ops.aten
 
@@ -23,6 +23,10 @@ SAME_NUMBERS = {
     *(aten.view, aten._unsafe_view, aten._reshape_alias, aten.unsqueeze, aten.squeeze, aten.expand, aten.slice),
     *(aten.permute, aten.transpose, aten.t, aten.clone, aten.detach, aten.alias, aten._reshape_copy),
 }
+# These return parts of what they are given.
+PARTS = {aten.split, aten.split_with_sizes, aten.slice}
+# These keep zeros if their second argument is a factor of each row.
+SCALING = {aten.mul, aten.div}
 # These are elementwise, and some of their overloads are not tagged as such.
 POINTWISE = {"_prelu_kernel", "add", "hardswish", "hardtanh", "masked_fill", "mul", "rsub", "sub", "threshold", "where"}
 # These read only the shape of their argument.
@@ -42,11 +46,15 @@ class TracedInput:
 
 @dataclass(frozen=True, eq=False)
 class Provenance:
-    """How a tensor was computed from outputs of linear layers; without expression if not elementwise, with a reason."""
+    """How a tensor was computed from outputs of linear layers; without expression if not elementwise, with a reason.
+
+    ``per_row`` says that it has one number for each row of such outputs.
+    """
 
     expression: Expression | None
     origins: dict[Leaf, TracedInput]
     reason: str = ""
+    per_row: bool = False
 
 
 UNTRACEABLE = Provenance(None, {})
@@ -71,6 +79,7 @@ class DataflowTracer(TorchDispatchMode):
         self.readers: list[Expression] = []
         self.module_values: dict[tuple[str, Expression], None] = {}
         self._paused = False
+        self._halves: dict[tuple[Leaf, int], Leaf] = {}
         for tensor in _tensors(dict(batch) if isinstance(batch, Mapping) else batch):
             self._provenance[tensor] = UNTRACEABLE
 
@@ -121,16 +130,35 @@ class DataflowTracer(TorchDispatchMode):
         if made is None:
             return result
         outputs = _tensors(result)
+        if func.overloadpacket in PARTS and self._record_halves(made, args[0], outputs):
+            return result
         if made.expression and not (len(outputs) == 1 and _has_shape_of_origins(outputs[0], made)):
             made = UNTRACEABLE
         if made.expression is None and (read := self._expressions(_tensors((args, kwargs)))):
             self.readers += read
-            made = Provenance(None, {}, _untraceable_reason(func, read))
+            made = Provenance(None, {}, _untraceable_reason(func, read), self._is_per_row(outputs, args))
         for tensor in overwritten:
             self._update_views_of(tensor, made)
         for tensor in outputs:
             self._provenance[tensor] = made
         return result
+
+    def _record_halves(self, made: Provenance, whole: Tensor, parts: list[Tensor]) -> bool:
+        """Whether parts of a tensor are halves of what one linear layer returned, such as gate and up-projection."""
+        source = self.provenance(whole)
+        if source is None or not isinstance(source.expression, Leaf) or source.expression.start is not None:
+            return False
+        leaf, origin = source.expression, source.origins[source.expression]
+        for part in parts:
+            start = part.storage_offset() - whole.storage_offset()
+            same = part.shape[:-1] == whole.shape[:-1] and part.stride() == whole.stride() and whole.stride(-1) == 1
+            if not same or 2 * part.shape[-1] != leaf.width or start not in (0, part.shape[-1]):
+                return False
+        for part in parts:
+            start = int(part.storage_offset() - whole.storage_offset())
+            half = self._halves.setdefault((leaf, start), Leaf(leaf.name, part.shape[-1], start))
+            self._provenance[part] = Provenance(half, {half: TracedInput(origin.source, part.detach())})
+        return True
 
     def _provenance_of_result(
         self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -141,6 +169,11 @@ class DataflowTracer(TorchDispatchMode):
             return None
         first = read[0] if read else None
         traced = [one for one in read if one]
+        if func.overloadpacket in SCALING and len(traced) == 2 and first and first.expression and read[1] is traced[1]:
+            scale = traced[1].per_row and args[1].shape == (*args[0].shape[:-1], 1)
+            if scale and not traced[1].expression:
+                scaled = Operation(func, (first.expression, RowScale(args[1].detach().clone())), {})
+                return Provenance(scaled, first.origins)
         if not traced or not all(one.expression for one in traced) or (func._schema.is_mutable and not first):
             carried = func.overloadpacket in SAME_NUMBERS or _is_pointwise(func)
             one_reason = len({one.reason for one in traced}) == 1
@@ -160,6 +193,11 @@ class DataflowTracer(TorchDispatchMode):
         if any(operand is UNTRACEABLE for operand in (*arguments, *keywords.values())):
             return UNTRACEABLE
         return Provenance(Operation(func, tuple(arguments), keywords), origins)
+
+    def _is_per_row(self, outputs: list[Tensor], args: tuple[Any, ...]) -> bool:
+        """Whether an operation made one number for each row of the values of an expression."""
+        read = next((one for one in _tensors(args) if (found := self.provenance(one)) and found.expression), None)
+        return read is not None and len(outputs) == 1 and outputs[0].shape == (*read.shape[:-1], 1)
 
     def _operand(self, argument: Any, width: int) -> Any:
         """An argument as an expression holds it; ``UNTRACEABLE`` if it differs between inputs."""

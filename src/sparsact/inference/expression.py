@@ -13,10 +13,18 @@ from torch._ops import OpOverload
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """One call of a linear layer: its output, (..., width)."""
+    """One call of a linear layer: its output, (..., width); or the part of it that begins at ``start``."""
 
     name: str
     width: int
+    start: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class RowScale:
+    """A factor of each row, (..., 1), computed from all of its units, as by an RMS norm: zeros stay zeros."""
+
+    values: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,16 +77,32 @@ def constants_in(expression: Expression) -> list[Tensor]:
     return [operand for one in operations for operand in one.operands if isinstance(operand, Tensor)]
 
 
-def evaluate(expression: Expression, values: Mapping[Leaf, Tensor], precision: torch.dtype | None = None) -> Tensor:
+def row_scales(expression: Expression) -> list[RowScale]:
+    """The factors of rows in an expression."""
+    operations = [part for part in subexpressions(expression) if isinstance(part, Operation)]
+    return [operand for one in operations for operand in one.operands if isinstance(operand, RowScale)]
+
+
+def evaluate(
+    expression: Expression,
+    values: Mapping[Leaf, Tensor],
+    precision: torch.dtype | None = None,
+    *,
+    as_traced: bool = False,
+) -> Tensor:
     """Value of an expression whose leaves have ``values``, tensors of one shape (..., units).
 
-    With ``precision``, floating-point constants and casts to other floating-point types take that type.
+    With ``precision``, floating-point constants and casts to other floating-point types take that type. Factors of rows
+    are 1, or with ``as_traced`` what they were, for values (rows, units) of the traced rows.
     """
     known: dict[Expression, Any] = dict(values.items())
 
     def value(argument: Any) -> Any:
         if isinstance(argument, Leaf | Operation):
             return known[argument]
+        if isinstance(argument, RowScale):
+            scale = argument.values.reshape(-1, 1) if as_traced else torch.ones_like(argument.values.flatten()[:1])
+            return scale.to(precision) if precision else scale
         if precision and isinstance(argument, torch.dtype) and argument.is_floating_point:
             return precision
         if precision and isinstance(argument, Tensor) and argument.is_floating_point():

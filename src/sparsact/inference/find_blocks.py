@@ -17,13 +17,15 @@ from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
 from sparsact.inference.block import Activation, Block
 from sparsact.inference.dataflow import DataflowTracer, TracedInput
 from sparsact.inference.expression import Expression, Leaf, evaluate, leaves
+from sparsact.inference.linear_layers import WeightRows, is_plain, other_forms
 
 
 def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
     r"""The feed-forward blocks of a model, in the order in which they run on the first batch of ``inputs``.
 
-    A block is two layers of the class ``nn.Linear`` with an activation between, :math:`V f(W x + b) + c`, or three,
-    :math:`V (f(G x + a) \odot (W x + b)) + c`. It is found by what the model computes: from which layers' outputs, and
+    A block is two layers of the class ``nn.Linear`` (or ``Conv1D`` of transformers) with an activation between,
+    :math:`V f(W x + b) + c`, or three, :math:`V (f(G x + a) \odot (W x + b)) + c`, of which the first two may be the
+    halves of one layer's output. It is found by what the model computes: from which layers' outputs, and
     by which operations, the input of a linear layer was made. Names and classes of modules play no part. The operations
     found are evaluated on other numbers, to check that they are an activation and to find where it is 0.
 
@@ -58,7 +60,7 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
     >>> block.up, block.activation.name, block.down, block.activation.zero_below.tolist()
     ('0', 'relu', '2', [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     """
-    layers = {name: module for name, module in model.named_modules() if _is_plain(module)}
+    layers = {name: module for name, module in model.named_modules() if is_plain(module)}
     if any(parameter.is_meta for parameter in model.parameters()):
         raise ValueError(
             "The model must hold numbers; some of its parameters are on the meta device, which holds shapes alone: "
@@ -82,12 +84,29 @@ class TracedCall:
     gate: str | None = None
     activation: Activation | None = None
     like: Tensor = field(default_factory=lambda: torch.empty(0))  # (0, units), in the type of pre-activations
+    halves: tuple[int, int] | None = None  # where up and gate begin in the output of one layer
     reason: str = ""
 
     @property
     def switch(self) -> str:
         """The layer whose pre-activations decide which units are on."""
         return self.gate or self.up
+
+    def is_up(self, leaf: Leaf) -> bool:
+        """Whether a leaf is the up-projection."""
+        return leaf.name == self.up and (self.halves is None or leaf.start == self.halves[0])
+
+    def is_switch(self, leaf: Leaf) -> bool:
+        """Whether a leaf holds the pre-activations that decide which units are on."""
+        return leaf.name == self.switch and (self.halves is None or leaf.start != self.halves[0])
+
+    def rows(self) -> tuple[WeightRows, WeightRows] | tuple[None, None]:
+        """The rows of up and gate in the weight of one layer that computes both."""
+        units = self.like.shape[-1]
+        if self.halves is None:
+            return None, None
+        up, gate = (WeightRows(start, start + units) for start in self.halves)
+        return up, gate
 
     @property
     def thresholds(self) -> Tensor | None:
@@ -96,7 +115,7 @@ class TracedCall:
 
 
 def _trace(
-    model: nn.Module, layers: Mapping[str, nn.Linear], batch: Batch
+    model: nn.Module, layers: Mapping[str, nn.Module], batch: Batch
 ) -> tuple[DataflowTracer, list[TracedCall], int]:
     """One traced forward pass: the tracer, each call of a linear layer, and how many of these layers ran."""
     tracer = DataflowTracer(batch)
@@ -153,7 +172,7 @@ def _traced_call(down: str, read: Tensor, tracer: DataflowTracer) -> TracedCall:
     if found is None or found.expression is None:
         return TracedCall(down, reason=f"{down} reads {found.reason}" if found and found.reason else "")
     inner = leaves(found.expression)
-    names = " and ".join(leaf.name for leaf in inner)
+    names = " and ".join(dict.fromkeys(leaf.name for leaf in inner))
     try:
         _check_layers(found.expression, found.origins)
         _check_evaluation(found.expression, found.origins, read)
@@ -165,7 +184,8 @@ def _traced_call(down: str, read: Tensor, tracer: DataflowTracer) -> TracedCall:
         return TracedCall(
             down, reason=f"{down} reads {names}, but what is between them is bound to this input: {error}"
         )
-    return TracedCall(down, (up or switch).name, switch.name if up else None, f, like)
+    halves = (up.start, switch.start) if up and up.start is not None and switch.start is not None else None
+    return TracedCall(down, (up or switch).name, switch.name if up else None, f, like, halves)
 
 
 def _check_layers(expression: Expression, origins: dict[Leaf, TracedInput]) -> None:
@@ -173,8 +193,10 @@ def _check_layers(expression: Expression, origins: dict[Leaf, TracedInput]) -> N
     found = leaves(expression)
     if isinstance(expression, Leaf):
         raise NotAnActivation("nothing is between them")
-    if len(found) > 2 or len({leaf.name for leaf in found}) < len(found):
+    if len(found) > 2 or len({(leaf.name, leaf.start) for leaf in found}) < len(found):
         raise NotAnActivation("a block has one layer before its activation, or two")
+    if any(leaf.start is not None for leaf in found) and (len(found) < 2 or len({leaf.name for leaf in found}) > 1):
+        raise NotAnActivation("half of what a layer returns is no gate without the other half")
     if len(found) == 2 and not _same_numbers(*(origins[leaf].source for leaf in found)):
         raise NotAnActivation("these do not read the same input")
 
@@ -189,7 +211,8 @@ def _same_numbers(first: Tensor, second: Tensor) -> bool:
 def _check_evaluation(expression: Expression, origins: dict[Leaf, TracedInput], read: Tensor) -> None:
     """The expression must give what the model computed."""
     rows = (-1, read.shape[-1])
-    again = evaluate(expression, {leaf: origins[leaf].values.reshape(rows) for leaf in leaves(expression)})
+    values = {leaf: origins[leaf].values.reshape(rows) for leaf in leaves(expression)}
+    again = evaluate(expression, values, as_traced=True)
     again, once = again.to(read.device).double(), read.reshape(rows).double()
     rounding = 8 * torch.finfo(read.dtype).eps  # operations on vectors and on single numbers may round differently
     size = float(once.nan_to_num(0.0, 0.0, 0.0).abs().sum()) / max(once.numel(), 1)
@@ -227,13 +250,14 @@ def _blocks(calls: list[TracedCall], tracer: DataflowTracer) -> tuple[list[Block
             for name, value in tracer.module_values
             if inner & {leaf.name for leaf in leaves(value)} and _depends_on_off_units(value, first)
         )
-        blocks.append(Block("", first.up, down, first.gate, first.activation, private, tuple(shown_to)))
+        blocks.append(Block("", first.up, down, first.gate, first.activation, private, tuple(shown_to), *first.rows()))
     return _named(blocks), reasons
 
 
 def _agree(first: TracedCall, other: TracedCall) -> bool:
     """Whether two calls are of one block: of the same layers, with the same activation between."""
-    if (first.up, first.gate) != (other.up, other.gate) or not first.activation or not other.activation:
+    same = (first.up, first.gate, first.halves) == (other.up, other.gate, other.halves)
+    if not same or not first.activation or not other.activation:
         return False
     numbers = torch.linspace(-8, 8, 65, dtype=first.like.dtype, device=first.like.device)
     probes = numbers[:, None].expand(-1, first.like.shape[-1])
@@ -251,8 +275,8 @@ def _depends_on_off_units(reader: Expression, block: TracedCall) -> bool:
     for step in (0.0, 1.0, 30.0):
         off = torch.where(thresholds.isfinite(), thresholds - step * (1 + thresholds.abs()), 0.0).expand(2, -1)
         given = dict.fromkeys(found, torch.ones_like(off))
-        given |= {leaf: torch.full_like(off, step - 2) for leaf in found if leaf.name == block.up}
-        values.append(given | {leaf: off for leaf in found if leaf.name == block.switch})
+        given |= {leaf: torch.full_like(off, step - 2) for leaf in found if block.is_up(leaf)}
+        values.append(given | {leaf: off for leaf in found if block.is_switch(leaf)})
     first, *rest = [evaluate(reader, given) for given in values]
     return not all(torch.equal(first, other) for other in rest)
 
@@ -269,30 +293,13 @@ def _named(blocks: list[Block]) -> list[Block]:
     return named
 
 
-def _is_plain(module: nn.Module) -> bool:
-    """Whether a module computes what ``nn.Linear`` does, with the weight that it holds."""
-    if not isinstance(module, nn.Linear) or type(module).forward is not nn.Linear.forward or "forward" in vars(module):
-        return False
-    weight = module._parameters.get("weight")
-    return type(weight) is nn.Parameter and weight.is_floating_point() and weight.layout == torch.strided
-
-
-def _no_block(model: nn.Module, layers: Mapping[str, nn.Linear], n_run: int, reasons: list[str]) -> str:
+def _no_block(model: nn.Module, layers: Mapping[str, nn.Module], n_run: int, reasons: list[str]) -> str:
     """Why there is no block: the need, the fact and the remedy."""
     need = "The model must have a feed-forward block: nn.Linear, an activation of each unit alone, nn.Linear."
     fact = f" It has {len(layers)} plain nn.Linear, of which {n_run} ran on the first batch, and no such pair."
-    kinds = {type(module) for module in model.modules() if _is_linear_like(module) and not _is_plain(module)}
-    if kinds:
-        names = sorted(f"{kind.__module__}.{kind.__qualname__}" for kind in kinds)
-        fact += f" Linear layers of another class are not looked at: {', '.join(names)}."
+    left = other_forms(model)
+    if left:
+        fact += f" Left as they are: {'; '.join(left)}."
     if reasons:
         fact += " Nearest: " + "; ".join(reasons[:5]) + "."
     return need + fact + " Show it inputs on which such layers run, or write those layers as plain nn.Linear."
-
-
-def _is_linear_like(module: nn.Module) -> bool:
-    """Whether a module that is no container looks like a linear layer of another class."""
-    named = any("Linear" in base.__name__ for base in type(module).__mro__)
-    weight = getattr(module, "weight", None)
-    matrix = isinstance(weight, Tensor) and weight.ndim == 2 and not isinstance(module, nn.Embedding)
-    return (named or matrix) and not isinstance(module, nn.Bilinear)

@@ -82,10 +82,11 @@ class LinearState:
     handle: Tensor | None = field(default=None, kw_only=True)
     suspected_writes: int = field(default=0, kw_only=True)
 
-    def weight_version(self, layer: nn.Linear) -> WeightVersion:
+    def weight_version(self, layer: Any) -> WeightVersion:
         """The layer's weight and bias as they are now: the same object as long as they do not change."""
         parameters = layer._parameters  # much quicker than the attributes
-        tensors = parameters["weight"], parameters["bias"]
+        weight = parameters["weight"]
+        tensors = weight.t() if layer.transposed else weight, parameters["bias"]
         version = self.version
         if version is None or not version.is_current(tensors, self.suspected_writes):
             with _LOCK:  # simultaneous threads receive the same version

@@ -10,7 +10,7 @@ from typing import Any
 
 from sparsact.inference.quality import QualityEstimate
 
-METHODS = ("dense", "exact", "certified", "predictor", "threshold", "top_k")
+METHODS = ("dense", "exact", "certified", "predictor", "threshold", "top_k", "inputs")
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,13 @@ class BlockPlan:
     Attributes
     ----------
     block : str
-        Its name.
+        Its name; with ``inputs``, the name of a linear layer.
     method : str
-        One of ``dense``, ``exact``, ``certified``, ``predictor``, ``threshold``, ``top_k``.
+        One of ``dense``, ``exact``, ``certified``, ``predictor``, ``threshold``, ``top_k``, ``inputs``.
     reason : str
         Why it was chosen.
     density : float
-        Mean share of units that are active for a sample input.
+        Mean share of units that are active for a sample input; of ``inputs``, of inputs that are kept.
     rows : tuple of int
         Fewest, median and most rows of the block's calls on the inputs shown.
     share : float
@@ -112,16 +112,19 @@ class Plan:
     choices : tuple of BlockPlan
     whole : WholeModel or None
         None if ``"auto"`` left all blocks dense, and under other methods.
+    left_dense : tuple of str
+        Modules that form no block though they hold matrices of weights, with the reason: experts, quantised layers.
     """
 
     choices: tuple[BlockPlan, ...]
     whole: WholeModel | None = None
+    left_dense: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """All figures, as JSON holds them; those that were not measured, and infinite ones, are None."""
         rows = [asdict(one) | {"speed_up": one.speed_up, "share_of_bound": one.share_of_bound} for one in self.choices]
         whole = None if self.whole is None else finite(asdict(self.whole) | {"speed_up": self.whole.speed_up})
-        return {"blocks": [finite(row) for row in rows], "whole": whole}
+        return {"blocks": [finite(row) for row in rows], "left_dense": list(self.left_dense), "whole": whole}
 
     def to_json(self) -> str:
         """:meth:`to_dict` as JSON."""
@@ -144,6 +147,7 @@ class Plan:
             )
             lines.append(_line(one.block, one.method, figures, one.reason))
         lines += [_quality(one) for one in self.choices if one.quality is not None]
+        lines += [f"left as it is: {one}" for one in self.left_dense]
         return "\n".join(lines if self.whole is None else [*lines, str(self.whole)])
 
 
@@ -198,5 +202,7 @@ def check_options(method: str, options: Iterable[str]) -> None:
     else:
         wrong = sorted({"recall", "predictor"} & set(options))
         remedy = 'pass a density or an error, or method="predictor"'
+    if method == "inputs" and not wrong and len({"density", "error"} & set(options)) != 1:
+        raise ValueError('method="inputs" takes one target, a density or an error, in (0, 1]: pass density=0.5.')
     if wrong:
         raise ValueError(f'method="{method}" takes no {", ".join(wrong)}: {remedy}.')

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from math import isfinite
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -37,6 +37,12 @@ class SparseLinear(nn.Linear):
     """A linear layer that is computed sparsely where that is possible and worthwhile."""
 
     _sparse: Any
+    transposed: ClassVar[bool] = False  # whether the weight is (inputs, outputs)
+    dense_class: ClassVar[type[nn.Module]] = nn.Linear
+
+    def dense(self, x: Tensor) -> Tensor:
+        """What the layer computes in a dense model."""
+        return F.linear(x, self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as in nn.Linear
         """``input @ weight.T + bias``."""
@@ -102,7 +108,7 @@ class SparseLinear(nn.Linear):
 
     def shaped_like(self, x: Tensor, out: Tensor) -> Tensor:
         """The output rows in the shape of the input."""
-        return out if x.ndim == 2 else out.view(*x.shape[:-1], self.out_features)
+        return out if x.ndim == 2 else out.view(*x.shape[:-1], -1)
 
     @property
     def needs_all_units(self) -> bool:
@@ -146,7 +152,7 @@ class SparseDown(SparseLinear):
             if out is not None:
                 sparse.sparse_calls += 1
                 return self.shaped_like(x, out)
-        return F.linear(x, self.weight, self.bias)
+        return self.dense(x)
 
 
 class SparseUp(SparseLinear):
@@ -158,7 +164,7 @@ class SparseUp(SparseLinear):
         """``x @ weight.T + bias`` at the selected units, and 0 at the others."""
         rows = self.sparse_rows(x)
         if not rows or self.needs_all_units:
-            return F.linear(x, self.weight, self.bias)
+            return self.dense(x)
         memo = self._sparse.memo
         if memo is None:
             return self.pre_activations(x, rows)
@@ -183,7 +189,11 @@ class SparseUp(SparseLinear):
                     sparse.backoff = 1
                     return self.shaped_like(x, out)
                 sparse.back_off()
-        return F.linear(x, self.weight, self.bias)
+        return self.all_pre_activations(x)
+
+    def all_pre_activations(self, x: Tensor) -> Tensor:
+        """Pre-activations of all units."""
+        return self.dense(x)
 
 
 class GatedUp(SparseLinear):
@@ -202,7 +212,7 @@ class GatedUp(SparseLinear):
                 out = product(contiguous(x), gate.mask, rows, sparse.max_share)
                 if out is not None:
                     return self.shaped_like(x, out)
-        return F.linear(x, self.weight, self.bias)
+        return self.dense(x)
 
     def _gate_activations(self, x: Tensor) -> GateActivations | None:
         """Gate activations of the input, if the gate was called already or is known to be called next."""

@@ -11,11 +11,19 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from sparsact.inference.apply import apply, free_fast_paths, restore, verified, with_sparse_shares
+from sparsact.inference.apply import (
+    apply,
+    free_fast_paths,
+    restore,
+    verified,
+    with_sparse_shares,
+)
 from sparsact.inference.autotune import BlockProfile, fastest, requested_replacement
 from sparsact.inference.batches import Batch, Inputs, batches
 from sparsact.inference.block import Block, checked_blocks
 from sparsact.inference.find_blocks import find_blocks
+from sparsact.inference.input_thresholds import thresholds_on_inputs
+from sparsact.inference.linear_layers import other_forms
 from sparsact.inference.plan import EXACT, METHODS, Plan, check_options
 from sparsact.inference.predictors.collect import sample_inputs
 from sparsact.inference.whole_model import checked
@@ -43,6 +51,7 @@ def sparsify(
       :class:`~sparsact.inference.certified_screen.Screen`);
     - ``"predictor"``: rows that a calibrated predictor takes to be off: an approximation, like the next two;
     - ``"threshold"`` and ``"top_k"``: columns of V at small activations, for GELU and SiLU too;
+    - ``"inputs"``: columns of *every* linear layer, those of attention included, at small inputs, where that is faster;
     - ``"auto"``: for each block the exact method that is fastest on this machine, or dense.
 
     Exact methods return what the model returns, up to the order of summation, for every input. Layers keep their
@@ -70,10 +79,10 @@ def sparsify(
     copy : bool
         Leave ``model`` as it is and return a copy, weights included.
     time_limit : float
-        Seconds for the timing of ``"auto"``.
+        Seconds for the timing of ``"auto"`` and ``"inputs"``.
     **options
         Of the predictor: ``predictor="sketch"|"low_rank"|"lsh"``, ``recall``; of the approximations: ``density`` or
-        ``error``, and ``top_k`` and ``threshold``.
+        ``error``, a share in (0, 1], and ``top_k`` and ``threshold``.
 
     Returns
     -------
@@ -112,6 +121,12 @@ def sparsify(
             model = deepcopy(model)
     densify(model)
     shown = list(islice(batches(inputs), BATCHES))
+    if method == "inputs":
+        if blocks is not None:
+            raise ValueError('method="inputs" takes all linear layers of the model: leave `blocks` out.')
+        names, layers = thresholds_on_inputs(model, shown, options, time_limit)
+        object.__setattr__(model, PLAN, Plan(with_sparse_shares(model, names, apply(model, layers), shown)))
+        return model
     found = checked_blocks(model, blocks) if blocks is not None else find_blocks(model, shown[0])
     samples = sample_inputs(model, found, shown)
     silent = [block.name for block in found if not sum(samples[block].rows_per_call)]
@@ -129,15 +144,17 @@ def sparsify(
             raise ValueError(
                 f'method="{method}" applies to none of the {len(found)} blocks of this model: {reasons}. '
                 'What takes any activation is method="threshold" or "top_k", which approximate; '
-                "sparsact.inference.training.with_relu puts another in its place."
+                "sparsact.relufy trains a copy of the model with ReLU in its place."
             )
+    left_dense = tuple(other_forms(model))
     planned = apply(model, planned)
     if method in EXACT:
         planned = verified(model, found, planned, max(shown, key=_n_numbers))
     whole = None
     if method == "auto":
         planned, whole = checked(model, found, planned, shown, time_limit / 8)
-    object.__setattr__(model, PLAN, Plan(with_sparse_shares(model, found, planned, shown), whole))
+    plans = with_sparse_shares(model, [block.down for block in found], planned, shown)
+    object.__setattr__(model, PLAN, Plan(plans, whole, left_dense))
     return model
 
 

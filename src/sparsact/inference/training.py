@@ -30,8 +30,8 @@ from sparsact.validation.parameters import checked_positive, checked_size
 GRID = (-9.0, -3.0, -1.5, -1.0, -0.5, -0.1, 0.0, 0.1, 0.5, 1.0, 1.5, 3.0, 9.0)  # where activations are compared
 
 
-def with_relu(model: nn.Module, blocks: Sequence[Block]) -> nn.Module:
-    """A copy of a model whose blocks have ReLU; a short fine-tuning then recovers most of the accuracy.
+def with_relu(model: nn.Module, blocks: Sequence[Block], activation: nn.Module | None = None) -> nn.Module:
+    """A copy of a model whose blocks have ReLU; training, as by ``relufy``, then recovers most of the accuracy.
 
     Parameters
     ----------
@@ -39,6 +39,8 @@ def with_relu(model: nn.Module, blocks: Sequence[Block]) -> nn.Module:
         Left as it is.
     blocks : sequence of Block
         Their activations must be modules (``nn.GELU()``), not functions that a forward calls.
+    activation : nn.Module, optional
+        Takes the place of each, a copy per block; ``nn.ReLU()`` by default.
 
     Returns
     -------
@@ -57,7 +59,7 @@ def with_relu(model: nn.Module, blocks: Sequence[Block]) -> nn.Module:
     changed = deepcopy(model)
     for block in blocks:
         holder, _, child = _activation_of(model, block).rpartition(".")
-        setattr(changed.get_submodule(holder), child, nn.ReLU())
+        setattr(changed.get_submodule(holder), child, deepcopy(activation) if activation is not None else nn.ReLU())
     return changed
 
 

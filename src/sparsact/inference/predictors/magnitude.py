@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import sqrt
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor
@@ -14,6 +14,15 @@ from sparsact.inference.block_weights import BlockWeights, plain
 from sparsact.inference.predictors.predictor import Reads
 from sparsact.routing import TopK
 from sparsact.validation.former_names import renamed
+
+
+class SecondLayer(Protocol):
+    """What computes activations from inputs, and an output from activations: a block, or a linear layer."""
+
+    def hidden(self, x: Tensor) -> Tensor: ...  # noqa: D102 # see above
+
+    def output(self, h: Tensor) -> Tensor: ...  # noqa: D102 # see above
+
 
 STEPS = 1 << 16  # quantiles of the activations among which a threshold is chosen
 
@@ -40,14 +49,14 @@ class Threshold:
     tau: float
 
     @classmethod
-    def for_density(cls, weights: BlockWeights, x: Tensor, density: float) -> Threshold:
+    def for_density(cls, weights: SecondLayer, x: Tensor, density: float) -> Threshold:
         """The smallest threshold that keeps at most a share ``density`` of the activations on the rows ``x``."""
         sizes = weights.hidden(x).abs().flatten()
         n_kept = min(int(density * len(sizes)), len(sizes) - 1)
         return cls(float(sizes.kthvalue(len(sizes) - n_kept).values))
 
     @classmethod
-    def for_error(cls, weights: BlockWeights, x: Tensor, error: float) -> Threshold:
+    def for_error(cls, weights: SecondLayer, x: Tensor, error: float) -> Threshold:
         r"""The largest threshold with a relative error of the output of at most ``error`` on the rows ``x``.
 
         .. math:: \sum \|V (h - h \cdot 1[|h| > \tau])\|^2 \le \mathrm{error}^2 \sum \|V h\|^2
@@ -130,7 +139,7 @@ class TopKActivations:
         return {"predictor": self.name, "n_active": self.n_active}
 
 
-def relative_error(weights: BlockWeights, h: Tensor, left_out: Tensor) -> float:
+def relative_error(weights: SecondLayer, h: Tensor, left_out: Tensor) -> float:
     r"""Relative error of the output without the activations that are ``left_out`` (m, s): a root mean square over rows.
 
     .. math:: \sqrt{\sum \|V (h \cdot 1_{\text{left out}})\|^2 / \sum \|V h\|^2}

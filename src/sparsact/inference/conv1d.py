@@ -1,0 +1,61 @@
+"""Sparse layers in the place of ``Conv1D`` of transformers, whose weight is the transpose of that of ``nn.Linear``.
+
+The second layer of a block needs no copy of it: its rows are those of the units. Imported only for a model that has
+such layers, so that transformers is loaded.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+from transformers.pytorch_utils import Conv1D
+
+from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
+
+
+class SparseConv1D(SparseLinear):
+    """A ``Conv1D`` that is computed sparsely where that is possible and worthwhile."""
+
+    transposed = True
+    dense_class: ClassVar[type[nn.Module]] = Conv1D
+
+    @property
+    def in_features(self) -> int:  # type: ignore[override] # an attribute of nn.Linear
+        """Number of inputs."""
+        return self.nx  # type: ignore[return-value] # a module's attributes have no types
+
+    @property
+    def out_features(self) -> int:  # type: ignore[override]
+        """Number of outputs."""
+        return self.nf  # type: ignore[return-value]
+
+    def dense(self, x: Tensor) -> Tensor:
+        """What ``Conv1D`` computes."""
+        conv1d: Any = Conv1D
+        return conv1d.forward(self, x)  # type: ignore[no-any-return]
+
+    def __prepare_scriptable__(self) -> Any:
+        """What ``torch.jit.script`` compiles: a plain layer with the same parameters."""
+        plain: Any = Conv1D.__new__(Conv1D)
+        plain.__dict__ = {name: value for name, value in self.__dict__.items() if name != "_sparse"}
+        return plain
+
+
+class Conv1DDown(SparseConv1D, SparseDown, Conv1D):  # type: ignore[misc] # weights of two types
+    """The second layer of a block."""
+
+
+class Conv1DUp(SparseConv1D, SparseUp, Conv1D):  # type: ignore[misc]
+    """The layer that switches units on."""
+
+
+class Conv1DGatedUp(SparseConv1D, GatedUp, Conv1D):  # type: ignore[misc]
+    """The up-projection of a gated block."""
+
+
+CLASSES: dict[type[SparseLinear], type[SparseLinear]] = {
+    SparseDown: Conv1DDown,
+    SparseUp: Conv1DUp,
+    GatedUp: Conv1DGatedUp,
+}
