@@ -149,12 +149,11 @@ bool int8_codes(const float* X, std::size_t m, std::size_t n, std::size_t width,
     if (!(largest - least < std::numeric_limits<float>::infinity())) return false;
     *by = quantization_of(least, largest);
     const float inverse = 1 / by->scale;
-    const std::int32_t zero_point = by->zero_point;
+    const float zero_point = static_cast<float>(by->zero_point);
     for (std::size_t i = 0; i < m; ++i)
         for (std::size_t k = 0; k < n; ++k) {
-            const float rounded = (X[i * n + k] * inverse + to_integer) - to_integer;
-            codes[i * width + k] =
-                static_cast<std::uint8_t>(std::max(static_cast<std::int32_t>(rounded) + zero_point, 0));
+            const float rounded = (std::fma(X[i * n + k], inverse, zero_point) + to_integer) - to_integer;
+            codes[i * width + k] = static_cast<std::uint8_t>(std::max(static_cast<std::int32_t>(rounded), 0));
         }
     return true;
 }

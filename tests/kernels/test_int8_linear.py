@@ -143,13 +143,14 @@ def test_what_is_not_finite_shows_in_every_output(strange, place):
     assert np.isnan(quantize_inputs(X)[1])
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # torch calls its quantised tensors deprecated
 @pytest.mark.parametrize("m", [1, 6])
 def test_the_outputs_are_those_of_torch(m):
     torch = pytest.importorskip("torch")
     if "fbgemm" not in torch.backends.quantized.supported_engines:
         pytest.skip("this torch has no engine fbgemm")
     rng = np.random.default_rng(6)
-    t, n = 37, 200  # a multiple of 8: at the others, torch divides by the scale, which may round another way
+    t, n = 37, 211
     bias = rng.normal(size=t).astype(np.float32)
     W = torch.from_numpy(rng.normal(size=(t, n)).astype(np.float32))
     quantized = torch.quantize_per_channel(W, W.abs().amax(1).double() / 127.5, torch.zeros(t).long(), 0, torch.qint8)
@@ -158,11 +159,11 @@ def test_the_outputs_are_those_of_torch(m):
     layer = Int8Linear(quantized.int_repr().numpy(), scale, bias)
     across = Int8Linear(np.ascontiguousarray(quantized.int_repr().numpy().T), scale, bias)
     for kind in ("both", "positive", "negative", "shifted"):
-        for _ in range(10):
+        for _ in range(200):
             X = inputs(rng, m, n, kind)
             expected = torch.ops.quantized.linear_dynamic(torch.from_numpy(X), packed, reduce_range=True).numpy()
             np.testing.assert_array_equal(rows(layer, X, t), expected)
-            np.testing.assert_array_equal(columns(across, X, t)[0], expected)
+        np.testing.assert_array_equal(columns(across, X, t)[0], expected)
 
 
 def test_the_kernel_is_that_which_was_chosen():

@@ -5,7 +5,7 @@ chosen for 7 bits as ``torch.ao.quantization.quantize_dynamic`` chooses them, so
 engines ``fbgemm`` and ``x86`` to the bit:
 
 .. math:: y_j = \mathrm{fma}\Bigl(\sum_k (q_k - z)\, w_{jk},\; s\, s_j,\; b_j\Bigr), \qquad
-          q_k = \max(0, \mathrm{rint}(x_k / s) + z).
+          q_k = \max\bigl(0, \mathrm{rint}(\mathrm{fma}(x_k, 1 / s, z))\bigr).
 
 Sums are of integers, hence exact: every kernel, instruction set, number of threads and order gives the same bits, and a
 code equal to z adds nothing, whichever activation it comes from. If a number of a call is not finite, all its outputs
@@ -140,9 +140,8 @@ def _quantize_inputs(X: Singles, codes: NDArray[np.uint8]) -> tuple[bool, np.flo
         if not np.isfinite(largest - least):
             return False, np.float32(1), 0
     scale, zero_point = _quantization(least, largest)
-    with np.errstate(under="ignore"):
-        rounded = np.rint(X * (np.float32(1) / scale))
-    codes[:] = np.maximum(rounded.astype(np.int64) + zero_point, 0)
+    scaled = fused(X, np.float32(1) / scale, np.float32(zero_point))
+    codes[:] = np.maximum(np.rint(scaled), 0)
     return True, scale, zero_point
 
 
@@ -167,7 +166,7 @@ def _quantization(least: np.float32, largest: np.float32) -> tuple[np.float32, i
     return np.float32(scale), int(np.rint(np.clip(zero, 0, 127)))
 
 
-def fused(a: Singles, b: Singles, c: Singles) -> Singles:
+def fused(a: Singles, b: Singles | np.float32, c: Singles | np.float32) -> Singles:
     """``a * b + c`` rounded once, as a fused multiply-add rounds it.
 
     The product of two float32 is a float64. The sum of it and c is rounded to odd, so that rounding it to float32 gives
