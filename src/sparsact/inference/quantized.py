@@ -18,7 +18,7 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 from sparsact.inference.activation_function import ActivationConstants
 from sparsact.inference.gate_memo import GateActivations, GateMemo
 from sparsact.inference.sparse_linear import LinearState, Readers, SparseLinear, is_being_traced
-from sparsact.inference.weight_cache import WeightCache
+from sparsact.inference.weight_cache import CountedVersion, WeightCache
 from sparsact.kernels.int8_linear import MAX_ADDED, Int8Linear
 
 DTYPES = (torch.float32, torch.bfloat16)
@@ -133,6 +133,8 @@ class QuantizedState(LinearState):
     dropped: Int8Weights | None = None
     calls: int = 0
     sparse_calls: int = 0
+
+    VERSION = CountedVersion  # a look at the float weights would cost more than the product
 
     def __post_init__(self) -> None:
         self.int8 = WeightCache(partial(Int8Weights.of, by_input=self.by_input))

@@ -71,8 +71,8 @@ class Int8Linear:
 
     def __init__(self, weights: NDArray[np.int8], scale: Singles, bias: Singles | None = None) -> None:
         t, n = weights.shape
-        filled = np.zeros((t, -(-n // INT8_BLOCK) * INT8_BLOCK), dtype=np.int8)
-        filled[:, :n] = weights
+        filled = np.empty((t, -(-n // INT8_BLOCK) * INT8_BLOCK), dtype=np.int8)  # of zeros NumPy asks no large pages
+        filled[:, :n], filled[:, n:] = weights, 0
         held = dispatch.chosen.Int8Linear(filled, scale, np.zeros_like(scale) if bias is None else bias, n)
         self.weights: NDArray[np.int8] = filled[:, :n]
         self.nbytes = filled.nbytes + scale.nbytes
