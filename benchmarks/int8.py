@@ -56,9 +56,9 @@ def quantized_by_torch(model: nn.Module) -> nn.Module:
 
 def dense_int8(model: nn.Module) -> nn.Module:
     """The model with all weights read by the kernels of the library."""
-    layer: Any
-    for layer in list(model.modules()):
-        if type(layer) is nn.Linear:
+    for module in list(model.modules()):
+        if type(module) is nn.Linear:
+            layer: Any = module
             layer.__class__ = QuantizedLinear
             layer._sparse = QuantizedState(MAX_ROWS, 1.0)
     return model
