@@ -17,6 +17,7 @@ from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.measurement import BlockMeasurement, Measurement
 from sparsact.inference.measuring import measure
 from sparsact.inference.plan import BlockPlan, Plan
+from sparsact.inference.quantizing import LayerQuantization, QuantizedPlan
 from sparsact.inference.sparsifying import densify, plan_of, sparsify
 
 __all__ = [
@@ -24,8 +25,10 @@ __all__ = [
     "Block",
     "BlockMeasurement",
     "BlockPlan",
+    "LayerQuantization",
     "Measurement",
     "Plan",
+    "QuantizedPlan",
     "Screen",
     "densify",
     "find_blocks",

@@ -51,6 +51,14 @@ class LayerQuantization:
         :math:`\|y - y'\| / \|y\|` of its outputs over the inputs shown, y' quantised; NaN if it was not.
     reason : str
         Why it keeps its float weights; empty if it was quantised.
+
+    Examples
+    --------
+    >>> import sparsact as sa
+    >>> model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 2))
+    >>> plan = sa.plan_of(sa.sparsify(model, "exact", torch.randn(20, 8), weights="int8"))
+    >>> [(one.layer, 0 < one.error < 0.1) for one in plan.layers]
+    [('0', True), ('2', True)]
     """
 
     layer: str
@@ -75,6 +83,14 @@ class QuantizedPlan(Plan):
         Relative error of each block's output for up to 32 single inputs.
     output_error : float
         Relative error of all that the model returns for the batches shown.
+
+    Examples
+    --------
+    >>> import sparsact as sa
+    >>> model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 2))
+    >>> plan = sa.plan_of(sa.sparsify(model, "exact", torch.randn(20, 8), weights="int8"))
+    >>> plan.weights, 0 < plan.output_error < 0.1
+    ('int8', True)
     """
 
     weights: str = "int8"
