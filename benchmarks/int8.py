@@ -152,7 +152,7 @@ class Layer(nn.Module):
         return x + self.fc2(F.relu(self.fc1(self.norm(x))))
 
 
-class Decoder(nn.Module):
+class DecodingStep(nn.Module):
     """One step of a model with the shape of OPT, from the embedded token to logits."""
 
     def __init__(self, d: int, s: int, layers: int, vocabulary: int, density: float) -> None:
@@ -175,7 +175,7 @@ class Decoder(nn.Module):
 def decoding(sizes: tuple[int, int, int, int], repeats: int, quick: bool) -> list[Figure]:
     """A step of the decoder, by every side."""
     d, s, layers, vocabulary = sizes
-    model = Decoder(d, s, layers, vocabulary, 0.05).eval()
+    model = DecodingStep(d, s, layers, vocabulary, 0.05).eval()
     steps = [(torch.randn(1, d), torch.randn(layers, 2, d // 64, 64, 64)) for _ in range(4)]
     dense, sparse, certified = (deepcopy(model, {id(p): p for p in model.parameters()}) for _ in range(3))
     by_torch = quantized_by_torch(model)

@@ -59,12 +59,13 @@ namespace {
 
 constexpr int AT_ONCE = 4;  // rows that are read side by side, each a quarter of the matrix from the next
 constexpr int ADDED = 8;    // rows that are added up at once
-constexpr std::size_t INPUTS_AT_ONCE = 4, ROWS_OF_A_TILE = 8;  // times AT_ONCE
-constexpr std::size_t WORTH_A_THREAD = 32;                     // rows to add up
+constexpr std::size_t ROWS_OF_A_TILE = 8;  // times AT_ONCE
+constexpr std::size_t MAX_INPUTS = 4, INPUTS_AT_ONCE = widest_bytes == 64 ? MAX_INPUTS : 2;
+constexpr std::size_t WORTH_A_THREAD = 32;  // rows to add up
 
 struct Int8Products {
-    void (*of_rows[INPUTS_AT_ONCE])(const std::uint8_t* x, const std::int8_t* const* rows, std::size_t width,
-                                    std::int32_t* sums);
+    void (*of_rows[MAX_INPUTS])(const std::uint8_t* x, const std::int8_t* const* rows, std::size_t width,
+                                std::int32_t* sums);
     void (*add_rows)(const std::uint8_t* x, const std::int8_t* const* rows, std::size_t width,
                      std::int32_t* sums, const std::int8_t* const* next);
     void (*in_order)(std::int32_t* sums, std::size_t width);
@@ -186,24 +187,28 @@ void every_row(const Int8Weights& W, const Codes& x, std::size_t m, float* out, 
     const Int8Products& products = int8_products();
     const std::size_t quarter = (W.t + AT_ONCE - 1) / AT_ONCE;
     Scratch<std::int32_t> raw(m * AT_ONCE * quarter);
-    in_shares(n_threads, (quarter + ROWS_OF_A_TILE - 1) / ROWS_OF_A_TILE,
-              [&](std::size_t tile, std::size_t end) {
-                  for (; tile < end; ++tile)
-                      for (std::size_t first = 0; first < m; first += INPUTS_AT_ONCE) {
-                          const std::size_t inputs = std::min(INPUTS_AT_ONCE, m - first);
-                          const std::size_t last = std::min((tile + 1) * ROWS_OF_A_TILE, quarter);
-                          for (std::size_t j = tile * ROWS_OF_A_TILE; j < last; ++j) {
-                              const std::int8_t* rows[AT_ONCE];
-                              std::int32_t sums[AT_ONCE * INPUTS_AT_ONCE];
-                              for (std::size_t r = 0; r < AT_ONCE; ++r)
-                                  rows[r] = W.rows + std::min(r * quarter + j, W.t - 1) * W.width;
-                              products.of_rows[inputs - 1](x.row(first), rows, W.width, sums);
-                              for (std::size_t r = 0; r < AT_ONCE; ++r)
-                                  for (std::size_t i = 0; i < inputs; ++i)
-                                      raw[((first + i) * AT_ONCE + r) * quarter + j] = sums[r * inputs + i];
-                          }
-                      }
-              });
+    in_shares(
+        n_threads, (quarter + ROWS_OF_A_TILE - 1) / ROWS_OF_A_TILE, [&](std::size_t tile, std::size_t end) {
+            for (; tile < end; ++tile)
+                for (std::size_t first = 0; first < m; first += INPUTS_AT_ONCE) {
+                    const std::size_t inputs = std::min(INPUTS_AT_ONCE, m - first);
+                    const std::size_t start = tile * ROWS_OF_A_TILE;
+                    const std::size_t count = std::min(ROWS_OF_A_TILE, quarter - start);
+                    std::int32_t found[AT_ONCE * INPUTS_AT_ONCE][ROWS_OF_A_TILE];  // quarters alias in caches
+                    for (std::size_t j = 0; j < count; ++j) {
+                        const std::int8_t* rows[AT_ONCE];
+                        std::int32_t sums[AT_ONCE * INPUTS_AT_ONCE];
+                        for (std::size_t r = 0; r < AT_ONCE; ++r)
+                            rows[r] = W.rows + std::min(r * quarter + start + j, W.t - 1) * W.width;
+                        products.of_rows[inputs - 1](x.row(first), rows, W.width, sums);
+                        for (std::size_t p = 0; p < AT_ONCE * inputs; ++p) found[p][j] = sums[p];
+                    }
+                    for (std::size_t r = 0; r < AT_ONCE; ++r)
+                        for (std::size_t i = 0; i < inputs; ++i)
+                            std::copy_n(found[r * inputs + i], count,
+                                        raw.data() + ((first + i) * AT_ONCE + r) * quarter + start);
+                }
+        });
     for (std::size_t i = 0; i < m; ++i) {
         std::int32_t* row = raw.data() + i * AT_ONCE * quarter;
         for (std::size_t j = 0; j < W.t; ++j) row[j] -= x.by.zero_point * W.sums[j];

@@ -70,27 +70,32 @@ INT8_TARGET SPARSACT_INLINE void transpose(Lanes (&v)[4]) {
 
 #if defined(SPARSACT_ISA_avx512) || defined(SPARSACT_ISA_avx2)
 
+template <int rows, int inputs>
+INT8_TARGET SPARSACT_INLINE void accumulate(const std::uint8_t* x, const std::int8_t* const* w,
+                                            std::size_t width, std::size_t k, Lanes (&sums)[rows][inputs]) {
+    Lanes in[inputs];
+    for (int i = 0; i < inputs; ++i) in[i] = bytes_at(x + i * width + k);
+    for (int r = 0; r < rows; ++r) {
+        const Lanes weights = bytes_at(w[r] + k);
+        for (int i = 0; i < inputs; ++i) sums[r][i] = with_products(sums[r][i], in[i], weights);
+    }
+}
+
 // sums[r][i] = <row r, input i>; inputs stand `width` bytes apart.
 template <int rows, int inputs>
 INT8_TARGET void row_products(const std::uint8_t* x, const std::int8_t* const* w, std::size_t width,
                               std::int32_t* sums) {
+    constexpr bool twice = rows * inputs <= 4;  // two sums side by side, as far as the registers go
     constexpr std::size_t step = sizeof(Lanes);
     Lanes even[rows][inputs], odd[rows][inputs];
     for (int r = 0; r < rows; ++r)
         for (int i = 0; i < inputs; ++i) even[r][i] = odd[r][i] = repeated(0);
     std::size_t k = 0;
-    for (; k + 2 * step <= width; k += 2 * step)
-        for (int i = 0; i < inputs; ++i) {
-            const Lanes first = bytes_at(x + i * width + k), second = bytes_at(x + i * width + k + step);
-            for (int r = 0; r < rows; ++r) {
-                even[r][i] = with_products(even[r][i], first, bytes_at(w[r] + k));
-                odd[r][i] = with_products(odd[r][i], second, bytes_at(w[r] + k + step));
-            }
-        }
-    for (; k < width; k += step)
-        for (int i = 0; i < inputs; ++i)
-            for (int r = 0; r < rows; ++r)
-                even[r][i] = with_products(even[r][i], bytes_at(x + i * width + k), bytes_at(w[r] + k));
+    for (; twice && k + 2 * step <= width; k += 2 * step) {
+        accumulate<rows, inputs>(x, w, width, k, even);
+        accumulate<rows, inputs>(x, w, width, k + step, odd);
+    }
+    for (; k < width; k += step) accumulate<rows, inputs>(x, w, width, k, even);
     for (int r = 0; r < rows; ++r)
         for (int i = 0; i < inputs; ++i) sums[r * inputs + i] = total(even[r][i], odd[r][i]);
 }

@@ -23,7 +23,8 @@ from sparsact.inference.weight_cache import CountedVersion, WeightCache
 from sparsact.kernels.int8_linear import MAX_ADDED, Int8Linear
 
 DTYPES = (torch.float32, torch.bfloat16)
-MAX_ROWS = 16  # of a call, for which the kernels here are used; torch's own product is faster for more
+MAX_ROWS = 16  # of a call for which few weights are read; torch's own product is faster for more
+MAX_ROWS_WHOLE = 2  # the same for all weights
 SMALLEST_SCALE = float(np.finfo(np.float32).eps)  # of weights, in torch's observers
 
 
@@ -80,7 +81,8 @@ class Int8Weights:
         """
         m, product, threads = len(x), self._product, torch.get_num_threads()
         numbers = x.float().contiguous()
-        if m > MAX_ROWS and mask is None and "fbgemm" in torch.backends.quantized.supported_engines:
+        max_rows = MAX_ROWS if self._by_input else MAX_ROWS_WHOLE
+        if m > max_rows and mask is None and "fbgemm" in torch.backends.quantized.supported_engines:
             return self._by_torch(numbers).to(x.dtype)
         out = numbers.new_empty(m, len(self._scale))
         if self._by_input:

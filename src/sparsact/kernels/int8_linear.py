@@ -24,6 +24,7 @@ from sparsact.kernels.neurons import array_at
 
 Singles = NDArray[np.float32]
 INT8_BLOCK = 64  # bytes that rows of weights are filled up to
+LARGE_PAGE = 1 << 21
 MAX_ADDED = 65_535  # products of 7 and 8 bits, less those of the zero point, that fit in 32 bits
 SMALLEST_SCALE = np.float32(6.1e-5)  # of inputs, in torch
 ROUNDING = np.float32(12_582_912)
@@ -71,7 +72,7 @@ class Int8Linear:
 
     def __init__(self, weights: NDArray[np.int8], scale: Singles, bias: Singles | None = None) -> None:
         t, n = weights.shape
-        filled = np.empty((t, -(-n // INT8_BLOCK) * INT8_BLOCK), dtype=np.int8)  # of zeros NumPy asks no large pages
+        filled = _in_large_pages(t, -(-n // INT8_BLOCK) * INT8_BLOCK)
         filled[:, :n], filled[:, n:] = weights, 0
         held = dispatch.chosen.Int8Linear(filled, scale, np.zeros_like(scale) if bias is None else bias, n)
         self.weights: NDArray[np.int8] = filled[:, :n]
@@ -79,6 +80,16 @@ class Int8Linear:
         self.rows: Callable[[int, int, int, int], None] = held.rows
         self.rows_at: Callable[[int, int, int, int, int], None] = held.rows_at
         self.columns: Callable[[int, int, int, int], int] = held.columns
+
+
+def _in_large_pages(t: int, width: int) -> NDArray[np.int8]:
+    """Memory for a matrix, from the start of a large page where NumPy asks the system for them: from 4 MiB on."""
+    size = t * width
+    if size < 2 * LARGE_PAGE:
+        return np.empty((t, width), dtype=np.int8)
+    memory = np.empty(size + LARGE_PAGE, dtype=np.int8)
+    start = -memory.ctypes.data % LARGE_PAGE
+    return memory[start : start + size].reshape(t, width)
 
 
 @dispatch.kernel
