@@ -55,6 +55,7 @@ BENCHMARKS = {
         ("gpu", ("torch", "triton")),
         ("neurons", ("torch",)),
         ("sparsify", ("torch",)),
+        ("int8", ("torch",)),
         ("network_values", ()),
         ("bucket_kernels", ()),
         ("packed", ()),

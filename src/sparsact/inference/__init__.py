@@ -18,6 +18,7 @@ from sparsact.inference.measurement import BlockMeasurement, Measurement
 from sparsact.inference.measuring import measure
 from sparsact.inference.plan import BlockPlan, Plan, WholeModel
 from sparsact.inference.plan_file import load_plan, save_plan
+from sparsact.inference.quantizing import LayerQuantization, QuantizedPlan
 from sparsact.inference.relufying import Relufied, RelufyStep, relufy
 from sparsact.inference.sparsifying import densify, plan_of, sparsify
 
@@ -26,8 +27,10 @@ __all__ = [
     "Block",
     "BlockMeasurement",
     "BlockPlan",
+    "LayerQuantization",
     "Measurement",
     "Plan",
+    "QuantizedPlan",
     "Relufied",
     "RelufyStep",
     "Screen",

@@ -93,6 +93,7 @@ def restore(module: nn.Module) -> None:
     """Turn a sparse layer into a dense one again; leave any other module as it is."""
     if isinstance(module, SparseLinear):
         layer: Any = module
+        layer.restore_parameters()
         del layer._sparse
         kind = type(layer)
         if "parametrizations" in layer._modules:  # torch has derived a class of its own from ours

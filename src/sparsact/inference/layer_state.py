@@ -82,6 +82,8 @@ class LinearState:
     handle: Tensor | None = field(default=None, kw_only=True)
     suspected_writes: int = field(default=0, kw_only=True)
 
+    VERSION: ClassVar[type[WeightVersion]] = WeightVersion
+
     def weight_version(self, layer: Any) -> WeightVersion:
         """The layer's weight and bias as they are now: the same object as long as they do not change."""
         parameters = layer._parameters  # much quicker than the attributes
@@ -91,7 +93,7 @@ class LinearState:
         if version is None or not version.is_current(tensors, self.suspected_writes):
             with _LOCK:  # simultaneous threads receive the same version
                 if self.version is version:
-                    self.version = WeightVersion(tensors, self.suspected_writes)
+                    self.version = self.VERSION(tensors, self.suspected_writes)
                 version = self.version
         return version  # type: ignore[return-value] # it is never set to None again
 

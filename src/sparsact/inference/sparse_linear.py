@@ -127,6 +127,9 @@ class SparseLinear(nn.Linear):
         self._sparse.suspected_writes += 1
         return super().train(mode)
 
+    def restore_parameters(self) -> None:
+        """Make the parameters those of ``nn.Linear`` again, which they always are here."""
+
     def __prepare_scriptable__(self) -> nn.Linear:
         """What ``torch.jit.script`` compiles: a plain layer with the same parameters."""
         plain = nn.Linear(self.in_features, self.out_features, self.bias is not None, device="meta")

@@ -26,6 +26,7 @@ from sparsact.inference.input_thresholds import thresholds_on_inputs
 from sparsact.inference.linear_layers import other_forms
 from sparsact.inference.plan import EXACT, METHODS, Plan, check_options
 from sparsact.inference.predictors.collect import sample_inputs
+from sparsact.inference.quantizing import check_weights, quantize
 from sparsact.inference.whole_model import checked
 from sparsact.validation.parameters import checked_option
 
@@ -37,6 +38,8 @@ def sparsify(
     method: str = "auto",
     inputs: Inputs | None = None,
     *,
+    weights: str = "keep",
+    keep_weights: bool = True,
     blocks: Sequence[Block] | None = None,
     copy: bool = False,
     time_limit: float = 20.0,
@@ -74,6 +77,14 @@ def sparsify(
     inputs : tensor, mapping, tuple, or iterable of these
         Typical batches, to find the blocks, measure them, calibrate and time: with as many rows each as in service. The
         first 64 are used.
+    weights : {"keep", "int8"}
+        ``"int8"`` also quantises all linear layers, with one scale per output, and inputs as they come, as
+        ``torch.ao.quantization.quantize_dynamic`` does with ``per_channel_dynamic_qconfig``: the outputs are those of
+        that model. Methods ``"auto"`` and ``"exact"`` then leave out the weights of units whose *quantised* activation
+        is 0, after any activation. :func:`plan_of` reports the error of quantisation on the inputs shown.
+    keep_weights : bool
+        Whether quantised layers keep their float weights too. Without them a layer takes a quarter of its memory, and
+        what :func:`densify` returns is the rounded weight; ``state_dict`` lacks it meanwhile.
     blocks : list of Block, optional
         By default those that :func:`find_blocks` finds.
     copy : bool
@@ -111,6 +122,7 @@ def sparsify(
     """
     checked_option(method, "`method`", ("auto", *METHODS[1:]))
     check_options(method, options)
+    check_weights(model, weights, keep_weights, method)
     if inputs is None:
         raise ValueError(
             "`inputs` are needed: the model is run on them once to find its blocks and to measure them; "
@@ -135,6 +147,10 @@ def sparsify(
             f"`inputs` must hold inputs of every block; {', '.join(silent)} got none: pass batches with rows."
         )
     profiles = [BlockProfile.of(model, block, samples[block]) for block in found]
+    if weights != "keep":
+        plan = quantize(model, method, profiles, shown, keep_weights=keep_weights, time_limit=time_limit)
+        object.__setattr__(model, PLAN, plan)
+        return model
     if method == "auto":
         planned = fastest(profiles, time_limit)
     else:

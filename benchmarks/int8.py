@@ -1,0 +1,244 @@
+"""``sparsify(model, weights="int8")`` compared with torch's dynamically quantised layers, one token at a time.
+
+Ten blocks of 1024 inputs and 4096 units with ReLU, one after the other, so that every weight is read from memory; one
+input, one thread; 3, 10 and 27 % of the units active. Then one decoding step of a model with the shape of OPT, all its
+layers quantised, at 5 %: token, 64 keys and values per layer, logits. All sides take turns on the same weights.
+
+- *float32*: the model as it is, and ``sparsify(model, "certified")`` of it.
+- *torch int8*: ``torch.ao.quantization.quantize_dynamic`` with one scale per output, whose outputs ours must equal. Its
+  library FBGEMM chooses its instructions itself; ``FBGEMM_ENABLE_INSTRUCTIONS=AVX2`` with ``SPARSACT_ISA=avx2``
+  compares both on AVX2.
+- *own dense int8*: the kernels of the library, reading all weights.
+- *ONNX Runtime int8*: its dynamic quantisation of the same step, where ``onnx`` and ``onnxruntime`` are installed.
+
+Goals: blocks at least 1.5, 1.4 and 1.2 times as fast as torch int8 (3.0, 2.6 and 2.0 on AVX2), 1.6, 1.4 and 1.2 times
+as fast as own dense int8; the step 1.6 times as fast as torch int8 and 1.3 times as ONNX Runtime. Roofline: the bytes
+of the weights that are read, at the speed of ``numpy.dot`` on as many bytes.
+
+    python -m benchmarks.int8 [--quick] [--out results/int8.jsonl]
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from importlib.util import find_spec
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.stats import norm
+from threadpoolctl import threadpool_limits
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 # as torch writes it
+
+from benchmarks.figures import Figure, judged, options, report
+from benchmarks.harness import interleaved
+from benchmarks.sparsify import TimedModel, sharing
+from sparsact import kernels
+from sparsact.inference import find_blocks, sparsify
+from sparsact.inference.quantized import MAX_ROWS, QuantizedLinear, QuantizedState
+
+TORCH_GOALS = {"avx2": {0.03: 3.0, 0.1: 2.6, 0.27: 2.0}, "avx512": {0.03: 1.5, 0.1: 1.4, 0.27: 1.2}}
+DENSE_GOALS = {0.03: 1.6, 0.1: 1.4, 0.27: 1.2}
+
+
+def quantized_by_torch(model: nn.Module) -> nn.Module:
+    """The model with torch's dynamically quantised layers, one scale per output."""
+    config = torch.ao.quantization.per_channel_dynamic_qconfig
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.ao.quantization.quantize_dynamic(model, {nn.Linear: config})
+
+
+def dense_int8(model: nn.Module) -> nn.Module:
+    """The model with all weights read by the kernels of the library."""
+    for module in list(model.modules()):
+        if type(module) is nn.Linear:
+            layer: Any = module
+            layer.__class__ = QuantizedLinear
+            layer._sparse = QuantizedState(MAX_ROWS, 1.0)
+    return model
+
+
+def seconds_of_reading(n_bytes: int) -> Callable[[], object]:
+    """A call that reads so many bytes once."""
+    values = np.ones(max(1, n_bytes // 4), dtype=np.float32)
+    return lambda: values @ values
+
+
+def blocks(density: float, sizes: tuple[int, int, int], repeats: int, quick: bool) -> list[Figure]:
+    """Blocks read from memory, by every side."""
+    d, s, count = sizes
+    model = TimedModel(d, s, count).eval()
+    model.switch_on(density)
+    inputs = torch.randn(64, d)
+    dense, sparse, certified = (sharing(model) for _ in range(3))
+    by_torch = quantized_by_torch(model)
+    sparsify(sparse, "exact", list(inputs.split(1)), weights="int8")
+    sparsify(certified, "certified", list(inputs.split(1)))
+    sides = {
+        "float32": model,
+        "certified float32": certified,
+        "torch int8": by_torch,
+        "own dense int8": dense_int8(dense),
+        "sparse int8": sparse,
+    }
+    x = inputs[:1]
+    with torch.inference_mode():
+        for one, two, three in zip(by_torch(x), dense(x), sparse(x), strict=True):
+            if not (torch.equal(one, two) and torch.equal(two, three)):
+                raise AssertionError("outputs differ from those of torch's quantised layers")
+        calls: dict[str, Callable[[], object]] = {name: (lambda side=side: side(x)) for name, side in sides.items()}
+        ups: Any = model.blocks
+        active = float(torch.cat([(block[0](inputs) > 0).float() for block in ups]).mean())
+        calls["reading"] = seconds_of_reading(2 * d * s * count)
+        times = interleaved(calls, repeats)
+    work = f"{count} x {d}-{s}, {density:.0%} active"
+    return _compared(work, times, 1 / count, (1 + active) / 2, _torch_goal(density), DENSE_GOALS[density], quick)
+
+
+def _torch_goal(density: float) -> float | None:
+    isa = kernels.dispatch.native.isa() if kernels.backend() == "native" else ""
+    return TORCH_GOALS.get(isa, {}).get(density)
+
+
+def _compared(
+    work: str,
+    times: dict[str, list[float]],
+    scale: float,
+    share: float,
+    torch_goal: float | None,
+    dense_goal: float | None,
+    quick: bool,
+) -> list[Figure]:
+    """Times of each side, ratios to the sparse one, and the time of reading ``share`` of all bytes."""
+    figures = [
+        Figure.of(work, f"{name}, us", [1e6 * scale * one for one in values], "us")
+        for name, values in times.items()
+        if name != "reading"
+    ]
+    floor = 1e6 * scale * share * median(times["reading"])
+    figures.append(Figure(work, "bandwidth floor of sparse int8, us", floor, "us"))
+    goals = {"torch int8": torch_goal, "own dense int8": dense_goal, "ONNX Runtime int8": 1.3}
+    for name in times:
+        if name not in ("reading", "sparse int8"):
+            goal = goals.get(name)
+            least = None if goal is None else judged(goal, quick)
+            quantity = f"sparse int8, times as fast as {name}"
+            figures.append(Figure.ratio(work, quantity, times[name], times["sparse int8"], least=least))
+    return figures
+
+
+class Layer(nn.Module):
+    """A decoder layer of OPT: attention over keys and values of the past, then a block with ReLU."""
+
+    def __init__(self, d: int, s: int) -> None:
+        super().__init__()
+        self.q, self.k, self.v, self.out = (nn.Linear(d, d) for _ in range(4))
+        self.attention_norm, self.norm = nn.LayerNorm(d), nn.LayerNorm(d)
+        self.fc1, self.fc2 = nn.Linear(d, s), nn.Linear(s, d)
+
+    def forward(self, x: Tensor, past: Tensor) -> Tensor:
+        """The token (1, d) after the layer; ``past`` is (2, heads, length, head size)."""
+        z = self.attention_norm(x)
+        q, k, v = (layer(z).view(past.shape[1], 1, past.shape[3]) for layer in (self.q, self.k, self.v))
+        keys, values = torch.cat([past[0], k], dim=1), torch.cat([past[1], v], dim=1)
+        seen = F.softmax(q @ keys.transpose(1, 2) * past.shape[3] ** -0.5, dim=-1) @ values
+        x = x + self.out(seen.reshape(1, -1))
+        return x + self.fc2(F.relu(self.fc1(self.norm(x))))
+
+
+class DecodingStep(nn.Module):
+    """One step of a model with the shape of OPT, from the embedded token to logits."""
+
+    def __init__(self, d: int, s: int, layers: int, vocabulary: int, density: float) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Layer(d, s) for _ in range(layers))
+        self.norm, self.head = nn.LayerNorm(d), nn.Linear(d, vocabulary, bias=False)
+        with torch.no_grad():
+            for layer in self.layers:
+                up: Any = layer.fc1
+                up.weight.normal_().div_(d**0.5)
+                up.bias.fill_(float(norm.ppf(density)))
+
+    def forward(self, x: Tensor, past: Tensor) -> Tensor:
+        """Logits (1, vocabulary) for the token (1, d) and ``past`` (layers, 2, heads, length, head size)."""
+        for layer, seen in zip(self.layers, past, strict=True):
+            x = layer(x, seen)
+        return self.head(self.norm(x))
+
+
+def decoding(sizes: tuple[int, int, int, int], repeats: int, quick: bool) -> list[Figure]:
+    """A step of the decoder, by every side."""
+    d, s, layers, vocabulary = sizes
+    model = DecodingStep(d, s, layers, vocabulary, 0.05).eval()
+    steps = [(torch.randn(1, d), torch.randn(layers, 2, d // 64, 64, 64)) for _ in range(4)]
+    dense, sparse, certified = (deepcopy(model, {id(p): p for p in model.parameters()}) for _ in range(3))
+    by_torch = quantized_by_torch(model)
+    sparsify(sparse, "exact", steps, weights="int8", blocks=find_blocks(sparse, steps[0]))
+    sparsify(certified, "certified", steps)
+    sides: dict[str, Callable[..., Any]] = {
+        "float32": model,
+        "certified float32": certified,
+        "torch int8": by_torch,
+        "own dense int8": dense_int8(dense),
+        "sparse int8": sparse,
+    }
+    onnx = in_onnx_runtime(model, steps[0])
+    if onnx is not None:
+        sides["ONNX Runtime int8"] = onnx
+    with torch.inference_mode():
+        for step in steps:
+            if not torch.equal(by_torch(*step), sparse(*step)):
+                raise AssertionError("logits differ from those of torch's quantised layers")
+        calls: dict[str, Callable[[], object]] = {
+            name: (lambda side=side: [side(*step) for step in steps]) for name, side in sides.items()
+        }
+        weights = sum(layer.weight.numel() for layer in model.modules() if isinstance(layer, nn.Linear))
+        calls["reading"] = seconds_of_reading(weights)
+        times = interleaved(calls, repeats)
+    times["reading"] = [one * len(steps) for one in times["reading"]]
+    share = 1 - 0.95 * layers * d * s / weights
+    work = f"OPT shape, {layers} x {d}-{s}, {weights / 1e6:.0f} M weights, 5% active"
+    return _compared(work, times, 1 / len(steps), share, 1.6, None, quick)
+
+
+def in_onnx_runtime(model: nn.Module, step: Sequence[Tensor]) -> Callable[..., Any] | None:
+    """The step in ONNX Runtime, dynamically quantised per output; None if it is not installed."""
+    if find_spec("onnxruntime") is None or find_spec("onnx") is None:
+        return None
+    import onnxruntime
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole, small = f"{folder}/float32.onnx", f"{folder}/int8.onnx"
+        torch.onnx.export(model, tuple(step), whole, input_names=["x", "past"], dynamo=False)
+        quantize_dynamic(whole, small, per_channel=True, weight_type=QuantType.QInt8)
+        session = onnxruntime.InferenceSession(small, settings, providers=["CPUExecutionProvider"])
+    return lambda x, past: session.run(None, {"x": x.numpy(), "past": past.numpy()})[0]
+
+
+def main() -> int:
+    """Measure, print the table, keep the rows."""
+    arguments = options(__doc__, repeats=15).parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(2027)
+    figures = []
+    with threadpool_limits(1):
+        for density in DENSE_GOALS:
+            sizes = (64, 256, 2) if arguments.quick else (1024, 4096, 10)
+            figures += blocks(density, sizes, arguments.repeats, arguments.quick)
+        shape = (128, 512, 2, 300) if arguments.quick else (1024, 4096, 24, 50272)
+        figures += decoding(shape, arguments.repeats, arguments.quick)
+    return report("int8", figures, arguments.out)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

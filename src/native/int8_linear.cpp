@@ -1,0 +1,412 @@
+// Linear layers of int8 weights, whose inputs are quantised as they come: the definition, with torch's rules,
+// is in sparsact/kernels/int8_linear.py, whose names are used here.
+#include <cstddef>
+#include <cstdint>
+
+#include "isa.hpp"
+
+namespace sparsact {
+
+constexpr std::size_t INT8_BLOCK = 64;  // bytes that a row of weights is filled up to, with zeros
+
+struct Int8Weights {
+    const std::int8_t* rows;    // (t, width)
+    const float *scale, *bias;  // one number an output
+    const std::int32_t* sums;   // (t,), of each row
+    std::size_t t, n, width;    // n columns are in use
+};
+
+struct Quantization {
+    float scale;
+    std::int32_t zero_point;
+};
+
+SPARSACT_DECLARE(
+    // codes (m, width) of X (m, n), all by one scale; false if a number is not finite. Bytes from n on are
+    // left.
+    bool int8_codes(const float* X, std::size_t m, std::size_t n, std::size_t width, std::uint8_t* codes,
+                    Quantization* by);
+
+    // out (m, t) = X W^T + b; with a mask (m, t) at its places, and 0 elsewhere.
+    void int8_rows(const Int8Weights& W, const float* X, const std::uint8_t* mask, std::size_t m, float* out,
+                   int n_threads);
+
+    // out (m, n) = H V + b, for H (m, t); returns how many codes are not that of 0, whose rows alone are
+    // read.
+    std::int64_t int8_columns(const Int8Weights& V, const float* H, std::size_t m, float* out,
+                              int n_threads);)
+
+}  // namespace sparsact
+
+#ifdef SPARSACT_ISA
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "scratch.hpp"
+#include "threads.hpp"
+#include "vector.hpp"
+
+#if defined(SPARSACT_ISA_avx2) || defined(SPARSACT_ISA_avx512)
+#include <immintrin.h>
+#endif
+
+namespace sparsact::SPARSACT_ISA {
+namespace {
+
+constexpr int AT_ONCE = 4;  // rows that are read side by side, each a quarter of the matrix from the next
+constexpr int ADDED = 8;    // rows that are added up at once
+constexpr std::size_t ROWS_OF_A_TILE = 8;  // times AT_ONCE
+constexpr std::size_t MAX_INPUTS = 4, INPUTS_AT_ONCE = widest_bytes == 64 ? MAX_INPUTS : 2;
+constexpr std::size_t WORTH_A_THREAD = 32;  // rows to add up
+
+struct Int8Products {
+    void (*of_rows[MAX_INPUTS])(const std::uint8_t* x, const std::int8_t* const* rows, std::size_t width,
+                                std::int32_t* sums);
+    void (*add_rows)(const std::uint8_t* x, const std::int8_t* const* rows, std::size_t width,
+                     std::int32_t* sums, const std::int8_t* const* next);
+    void (*in_order)(std::int32_t* sums, std::size_t width);
+};
+
+}  // namespace
+}  // namespace sparsact::SPARSACT_ISA
+
+#define INT8_WAY in_16_bits
+#define INT8_TARGET
+#include "int8_products.hpp"
+#undef INT8_WAY
+#undef INT8_TARGET
+
+#ifdef SPARSACT_ISA_avx512
+#define INT8_WAY in_32_bits
+#define INT8_TARGET __attribute__((target("avx512vnni")))
+#define INT8_VNNI
+#include "int8_products.hpp"
+#endif
+
+namespace sparsact::SPARSACT_ISA {
+namespace {
+
+inline const Int8Products& int8_products() {
+#ifdef SPARSACT_ISA_avx512
+    if (__builtin_cpu_supports("avx512vnni")) return in_32_bits::products;
+#endif
+    return in_16_bits::products;
+}
+
+// The least and the largest number, and 0; NaN if one is not finite.
+inline void find_range(const float* x, std::size_t count, float* least, float* largest) {
+    constexpr std::size_t width = lanes<float>;
+    Vector<float> low{}, high{}, wrong{};
+    std::size_t i = 0;
+    for (; i + width <= count; i += width) {
+        const auto v = load<Vector<float>>(x + i);
+        low = v < low ? v : low;
+        high = v > high ? v : high;
+        wrong += v - v;
+    }
+    float a[width], b[width], c[width];
+    store(a, low), store(b, high), store(c, wrong);
+    for (; i < count; ++i) a[0] = std::min(a[0], x[i]), b[0] = std::max(b[0], x[i]), c[0] += x[i] - x[i];
+    *least = *largest = 0;
+    for (std::size_t lane = 0; lane < width; ++lane) {
+        *least = std::min(*least, a[lane]) + c[lane];
+        *largest = std::max(*largest, b[lane]) + c[lane];
+    }
+}
+
+// torch's choice for 7 bits (quant_utils::ChooseQuantizationParams with reduce_range).
+inline Quantization quantization_of(float least, float largest) {
+    constexpr float cutoff = 6.1e-5f;
+    double scale = (static_cast<double>(largest) - least) / 127;
+    if (static_cast<float>(scale) == 0 || std::isinf(1 / static_cast<float>(scale))) scale = 0.1;
+    if (scale < cutoff) {
+        const float amplified = cutoff / static_cast<float>(scale);
+        const bool both = least != 0 && largest != 0;
+        scale = cutoff;
+        if (both)
+            least *= amplified, largest *= amplified;
+        else if (least == 0)
+            largest = cutoff * 127;
+        else
+            least = -cutoff * 127;
+    }
+    const double low = least / scale, high = largest / scale;
+    const double zero = -std::fabs(low) < 127 - std::fabs(high) ? -low : 127 - high;
+    return {static_cast<float>(scale),
+            static_cast<std::int32_t>(std::nearbyint(std::clamp(zero, 0.0, 127.0)))};
+}
+
+}  // namespace
+
+bool int8_codes(const float* X, std::size_t m, std::size_t n, std::size_t width, std::uint8_t* codes,
+                Quantization* by) {
+    constexpr float to_integer = 12582912;  // 1.5 * 2^23: what is added to it is rounded to even
+    float least, largest;
+    find_range(X, m * n, &least, &largest);
+    if (!(largest - least < std::numeric_limits<float>::infinity())) return false;
+    *by = quantization_of(least, largest);
+    const float inverse = 1 / by->scale;
+    const float zero_point = static_cast<float>(by->zero_point);
+    for (std::size_t i = 0; i < m; ++i)
+        for (std::size_t k = 0; k < n; ++k) {
+            const float rounded = (std::fma(X[i * n + k], inverse, zero_point) + to_integer) - to_integer;
+            codes[i * width + k] = static_cast<std::uint8_t>(std::max(static_cast<std::int32_t>(rounded), 0));
+        }
+    return true;
+}
+
+namespace {
+
+// fma(raw, s * scale, bias) for each output, the products of torch's output stage.
+inline void put_outputs(const std::int32_t* raw, float s, const float* scale, const float* bias,
+                        std::size_t count, float* out) {
+    for (std::size_t j = 0; j < count; ++j)
+        out[j] = std::fma(static_cast<float>(raw[j]), s * scale[j], bias[j]);
+}
+
+// Inputs as codes, row by row filled up to `width`.
+struct Codes {
+    Codes(const float* X, std::size_t m, std::size_t n, std::size_t width) : data(m * width), width(width) {
+        for (std::size_t i = 0; i < m; ++i) std::memset(data.data() + i * width + n, 0, width - n);
+        finite = int8_codes(X, m, n, width, data.data(), &by);
+    }
+    const std::uint8_t* row(std::size_t i) const { return data.data() + i * width; }
+
+    Scratch<std::uint8_t> data;
+    std::size_t width;
+    Quantization by;
+    bool finite;
+};
+
+// Outputs of all rows, which are read once for all inputs.
+void every_row(const Int8Weights& W, const Codes& x, std::size_t m, float* out, int n_threads) {
+    const Int8Products& products = int8_products();
+    const std::size_t quarter = (W.t + AT_ONCE - 1) / AT_ONCE;
+    Scratch<std::int32_t> raw(m * AT_ONCE * quarter);
+    in_shares(
+        n_threads, (quarter + ROWS_OF_A_TILE - 1) / ROWS_OF_A_TILE, [&](std::size_t tile, std::size_t end) {
+            for (; tile < end; ++tile)
+                for (std::size_t first = 0; first < m; first += INPUTS_AT_ONCE) {
+                    const std::size_t inputs = std::min(INPUTS_AT_ONCE, m - first);
+                    const std::size_t start = tile * ROWS_OF_A_TILE;
+                    const std::size_t count = std::min(ROWS_OF_A_TILE, quarter - start);
+                    std::int32_t found[AT_ONCE * INPUTS_AT_ONCE][ROWS_OF_A_TILE];  // quarters alias in caches
+                    for (std::size_t j = 0; j < count; ++j) {
+                        const std::int8_t* rows[AT_ONCE];
+                        std::int32_t sums[AT_ONCE * INPUTS_AT_ONCE];
+                        for (std::size_t r = 0; r < AT_ONCE; ++r)
+                            rows[r] = W.rows + std::min(r * quarter + start + j, W.t - 1) * W.width;
+                        products.of_rows[inputs - 1](x.row(first), rows, W.width, sums);
+                        for (std::size_t p = 0; p < AT_ONCE * inputs; ++p) found[p][j] = sums[p];
+                    }
+                    for (std::size_t r = 0; r < AT_ONCE; ++r)
+                        for (std::size_t i = 0; i < inputs; ++i)
+                            std::copy_n(found[r * inputs + i], count,
+                                        raw.data() + ((first + i) * AT_ONCE + r) * quarter + start);
+                }
+        });
+    for (std::size_t i = 0; i < m; ++i) {
+        std::int32_t* row = raw.data() + i * AT_ONCE * quarter;
+        for (std::size_t j = 0; j < W.t; ++j) row[j] -= x.by.zero_point * W.sums[j];
+        put_outputs(row, x.by.scale, W.scale, W.bias, W.t, out + i * W.t);
+    }
+}
+
+// Outputs of the rows that a mask names.
+void masked_rows(const Int8Weights& W, const std::uint8_t* x, Quantization by, const std::uint8_t* mask,
+                 float* out, int n_threads) {
+    std::vector<std::size_t> taken;
+    for (std::size_t j = 0; j < W.t; ++j)
+        if (mask[j]) taken.push_back(j);
+    std::fill_n(out, W.t, 0.0f);
+    const Int8Products& products = int8_products();
+    in_shares(n_threads, (taken.size() + AT_ONCE - 1) / AT_ONCE, [&](std::size_t begin, std::size_t end) {
+        const auto row = [&](std::size_t p) {
+            return W.rows + taken[std::min(p, taken.size() - 1)] * W.width;
+        };
+        for (std::size_t p = begin * AT_ONCE; p < end * AT_ONCE; p += AT_ONCE) {
+            const std::int8_t* rows[AT_ONCE];
+            std::int32_t sums[AT_ONCE];
+            for (std::size_t r = 0; r < AT_ONCE; ++r) {
+                rows[r] = row(p + r);
+                for (std::size_t k = 0; k < W.width; k += INT8_BLOCK) prefetch(row(p + r + AT_ONCE), k);
+            }
+            products.of_rows[0](x, rows, W.width, sums);
+            for (std::size_t r = 0; r < AT_ONCE && p + r < taken.size(); ++r) {
+                const std::size_t j = taken[p + r];
+                sums[r] -= by.zero_point * W.sums[j];
+                put_outputs(sums + r, by.scale, W.scale + j, W.bias + j, 1, out + j);
+            }
+        }
+    });
+}
+
+// Rows of a matrix, each with a factor in 0..127.
+struct Weighted {
+    std::vector<const std::int8_t*> rows;
+    std::vector<std::uint8_t> factors;
+    void add(const std::int8_t* row, int factor) {
+        rows.push_back(row);
+        factors.push_back(static_cast<std::uint8_t>(factor));
+    }
+};
+
+// Adds the rows begin, ..., end - 1 to sums (width,).
+void add_weighted(const Weighted& some, std::size_t begin, std::size_t end, std::size_t width,
+                  std::int32_t* sums) {
+    const Int8Products& products = int8_products();
+    for (std::size_t first = begin; first < end; first += ADDED) {
+        const std::int8_t *rows[ADDED], *next[ADDED];
+        std::uint8_t factors[ADDED] = {};
+        for (std::size_t r = 0; r < ADDED; ++r) {
+            rows[r] = some.rows[std::min(first + r, end - 1)];
+            next[r] = some.rows[std::min(first + r + ADDED, end - 1)];
+            if (first + r < end) factors[r] = some.factors[first + r];
+        }
+        products.add_rows(factors, rows, width, sums, next);
+    }
+}
+
+// sums (width,) = the rows of `plus` minus those of `minus`.
+void sum_of_rows(const Weighted& plus, const Weighted& minus, std::size_t width, std::int32_t* sums,
+                 int n_threads) {
+    const std::size_t count = std::max(plus.rows.size(), minus.rows.size());
+    const std::size_t tasks = std::clamp<std::size_t>(count / WORTH_A_THREAD, 1,
+                                                      static_cast<std::size_t>(available_threads(n_threads)));
+    Scratch<std::int32_t> others((tasks - 1) * width);
+    in_parallel(static_cast<int>(tasks), tasks, [&](std::size_t task) {
+        std::int32_t* own = task ? others.data() + (task - 1) * width : sums;
+        const auto add = [&](const Weighted& some) {
+            const std::size_t n = some.rows.size();
+            add_weighted(some, task * n / tasks, (task + 1) * n / tasks, width, own);
+        };
+        std::fill_n(own, width, 0);
+        add(minus);
+        if (!minus.rows.empty())
+            for (std::size_t k = 0; k < width; ++k) own[k] = -own[k];
+        add(plus);
+    });
+    for (std::size_t task = 1; task < tasks; ++task)
+        for (std::size_t k = 0; k < width; ++k) sums[k] += others[(task - 1) * width + k];
+    int8_products().in_order(sums, width);
+}
+
+}  // namespace
+
+void int8_rows(const Int8Weights& W, const float* X, const std::uint8_t* mask, std::size_t m, float* out,
+               int n_threads) {
+    if (m == 0 || W.t == 0) return;
+    const Codes x(X, m, W.n, W.width);
+    if (!x.finite)
+        std::fill_n(out, m * W.t, std::numeric_limits<float>::quiet_NaN());
+    else if (!mask)
+        every_row(W, x, m, out, n_threads);
+    else
+        for (std::size_t i = 0; i < m; ++i)
+            masked_rows(W, x.row(i), x.by, mask + i * W.t, out + i * W.t, n_threads);
+}
+
+std::int64_t int8_columns(const Int8Weights& V, const float* H, std::size_t m, float* out, int n_threads) {
+    if (m == 0) return 0;
+    const Codes h(H, m, V.t, V.t);
+    if (!h.finite) {
+        std::fill_n(out, m * V.n, std::numeric_limits<float>::quiet_NaN());
+        return static_cast<std::int64_t>(m * V.t);
+    }
+    Scratch<std::int32_t> sums(V.width);
+    std::int64_t entries = 0;
+    for (std::size_t i = 0; i < m; ++i) {
+        Weighted plus, minus;
+        for (std::size_t j = 0; j < V.t; ++j) {
+            const int factor = h.row(i)[j] - h.by.zero_point;
+            if (factor) (factor > 0 ? plus : minus).add(V.rows + j * V.width, std::abs(factor));
+        }
+        entries += static_cast<std::int64_t>(plus.rows.size() + minus.rows.size());
+        sum_of_rows(plus, minus, V.width, sums.data(), n_threads);
+        put_outputs(sums.data(), h.by.scale, V.scale, V.bias, V.n, out + i * V.n);
+    }
+    return entries;
+}
+
+}  // namespace sparsact::SPARSACT_ISA
+
+#else
+
+#include <nanobind/stl/tuple.h>
+
+#include <tuple>
+#include <vector>
+
+#include "bind.hpp"
+
+namespace sparsact {
+
+namespace {
+
+using Numbers = Array<const float, 1>;
+
+// Holds the weights; inputs and outputs come as addresses, so that a call converts no array.
+class Int8Linear {
+  public:
+    Int8Linear(Array<const std::int8_t, 2> rows, Numbers scale, Numbers bias, std::size_t n)
+        : rows_(rows), scale_(scale), bias_(bias), sums_(rows.shape(0)) {
+        const std::size_t t = rows.shape(0), width = rows.shape(1);
+        for (std::size_t j = 0; j < t; ++j)
+            for (std::size_t k = 0; k < width; ++k) sums_[j] += rows.data()[j * width + k];
+        weights_ = {rows.data(), scale.data(), bias.data(), sums_.data(), t, n, width};
+    }
+
+    void rows(std::size_t x, std::size_t m, std::size_t out, int n_threads) const {
+        run_rows(x, 0, m, out, n_threads);
+    }
+    void rows_at(std::size_t x, std::size_t mask, std::size_t m, std::size_t out, int n_threads) const {
+        run_rows(x, mask, m, out, n_threads);
+    }
+    std::int64_t columns(std::size_t h, std::size_t m, std::size_t out, int n_threads) const {
+        nb::gil_scoped_release unlocked;
+        return SPARSACT_DISPATCH(int8_columns, weights_, reinterpret_cast<const float*>(h), m,
+                                 reinterpret_cast<float*>(out), n_threads);
+    }
+
+  private:
+    void run_rows(std::size_t x, std::size_t mask, std::size_t m, std::size_t out, int n_threads) const {
+        nb::gil_scoped_release unlocked;
+        SPARSACT_DISPATCH(int8_rows, weights_, reinterpret_cast<const float*>(x),
+                          reinterpret_cast<const std::uint8_t*>(mask), m, reinterpret_cast<float*>(out),
+                          n_threads);
+    }
+
+    Array<const std::int8_t, 2> rows_;  // these keep the memory alive
+    Numbers scale_, bias_;
+    std::vector<std::int32_t> sums_;
+    Int8Weights weights_;
+};
+
+}  // namespace
+
+SPARSACT_BINDINGS(module) {
+    nb::class_<Int8Linear>(module, "Int8Linear")
+        .def(nb::init<Array<const std::int8_t, 2>, Numbers, Numbers, std::size_t>(), nb::arg("rows"),
+             nb::arg("scale"), nb::arg("bias"), nb::arg("n"))
+        .def("rows", &Int8Linear::rows)
+        .def("rows_at", &Int8Linear::rows_at)
+        .def("columns", &Int8Linear::columns);
+    module.def(
+        "quantize_inputs",
+        [](Array<const float, 2> X, Array<std::uint8_t, 2> codes) {
+            Quantization by{1, 0};
+            const std::size_t m = X.shape(0), n = X.shape(1);
+            nb::gil_scoped_release unlocked;
+            const bool finite = SPARSACT_DISPATCH(int8_codes, X.data(), m, n, n, codes.data(), &by);
+            return std::make_tuple(finite, by.scale, by.zero_point);
+        },
+        nb::arg("X").noconvert(), nb::arg("codes").noconvert());
+}
+
+}  // namespace sparsact
+
+#endif

@@ -1,0 +1,356 @@
+"""Quantise the linear layers of a model, read only active units of its blocks, and report the error that this makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from math import nan
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.utils._pytree import tree_leaves
+
+from sparsact.inference.activation_function import activation_constants
+from sparsact.inference.apply import Replacement, apply, hides_pre_activations, with_sparse_shares
+from sparsact.inference.autotune import BlockProfile
+from sparsact.inference.batches import Batch, call, evaluating
+from sparsact.inference.block import Block
+from sparsact.inference.block_weights import BlockWeights
+from sparsact.inference.gate_memo import GateMemo
+from sparsact.inference.layer_state import Readers
+from sparsact.inference.method_times import Times, block_output, time_methods
+from sparsact.inference.plan import BlockPlan, Plan
+from sparsact.inference.quantized import (
+    MAX_ROWS,
+    QuantizedGate,
+    QuantizedGatedUp,
+    QuantizedLinear,
+    QuantizedState,
+    quantizing_obstacle,
+)
+from sparsact.inference.roofline import ratio, roofline
+from sparsact.kernels.int8_linear import quantize_inputs
+from sparsact.validation.parameters import checked_option
+
+WEIGHTS = ("keep", "int8")
+MAX_DENSITY = 0.5  # share of codes that are not that of 0, up to which reading their weights alone is tried
+ROWS_COMPARED = 32
+
+
+@dataclass(frozen=True)
+class LayerQuantization:
+    r"""What quantisation does to one linear layer.
+
+    Attributes
+    ----------
+    layer : str
+        Its name.
+    error : float
+        :math:`\|y - y'\| / \|y\|` of its outputs over the inputs shown, y' quantised; NaN if it was not.
+    reason : str
+        Why it keeps its float weights; empty if it was quantised.
+
+    Examples
+    --------
+    >>> import sparsact as sa
+    >>> model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 2))
+    >>> plan = sa.plan_of(sa.sparsify(model, "exact", torch.randn(20, 8), weights="int8"))
+    >>> [(one.layer, 0 < one.error < 0.1) for one in plan.layers]
+    [('0', True), ('2', True)]
+    """
+
+    layer: str
+    error: float = nan
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class QuantizedPlan(Plan):
+    """The plans of all blocks of a quantised model, and the error that quantisation makes on the inputs shown.
+
+    In the plans of blocks ``"dense"`` reads all int8 weights, ``"exact"`` those of units whose code is not that of 0,
+    with the same output; ``density`` is the share of such units, and ``seconds["float"]`` the time before quantisation.
+
+    Attributes
+    ----------
+    weights : str
+        ``"int8"``.
+    layers : tuple of LayerQuantization
+        Every linear layer.
+    block_errors : tuple of float
+        Relative error of each block's output for up to 32 single inputs.
+    output_error : float
+        Relative error of all that the model returns for the batches shown.
+
+    Examples
+    --------
+    >>> import sparsact as sa
+    >>> model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 2))
+    >>> plan = sa.plan_of(sa.sparsify(model, "exact", torch.randn(20, 8), weights="int8"))
+    >>> plan.weights, 0 < plan.output_error < 0.1
+    ('int8', True)
+    """
+
+    weights: str = "int8"
+    layers: tuple[LayerQuantization, ...] = ()
+    block_errors: tuple[float, ...] = ()
+    output_error: float = nan
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures, as JSON holds them; those that were not measured are None."""
+        found = super().to_dict()
+        for row, error in zip(found["blocks"], self.block_errors, strict=True):
+            row["error"] = _number(error)
+        layers = [asdict(one) | {"error": _number(one.error)} for one in self.layers]
+        return found | {"weights": self.weights, "layers": layers, "output_error": _number(self.output_error)}
+
+    def __str__(self) -> str:
+        """The table of the blocks, then the errors."""
+        errors = [one.error for one in self.layers if not one.reason]
+        kept = [f"{one.layer} ({one.reason})" for one in self.layers if one.reason]
+        summary = (
+            f"{self.weights} weights in {len(errors)} of {len(self.layers)} linear layers; relative error of outputs: "
+            f"a layer's at most {max(errors, default=nan):.2%}, a block's at most "
+            f"{max(self.block_errors, default=nan):.2%}, the model's {self.output_error:.2%}"
+        )
+        return "\n".join([super().__str__(), summary, *([f"float weights in {', '.join(kept)}"] if kept else [])])
+
+
+def _number(value: float) -> float | None:
+    return value if value == value else None
+
+
+def check_weights(model: nn.Module, weights: str, keep_weights: bool, method: str) -> None:
+    """Raise if the options do not go together, or if a layer of the model holds integers already."""
+    checked_option(weights, "`weights`", WEIGHTS)
+    if weights == "keep":
+        if not keep_weights:
+            raise ValueError(
+                'keep_weights=False drops float weights, and weights="keep" needs them: pass weights="int8".'
+            )
+        return
+    if method not in ("auto", "exact"):
+        raise ValueError(
+            f'weights="int8" goes with method="auto" or "exact", which return what the quantised model returns; got '
+            f'"{method}": leave one of them out.'
+        )
+    for name, module in model.named_modules():
+        kind, weight = type(module), getattr(module, "weight", None)
+        by_torch = kind.__module__.startswith(("torch.ao.nn.quantized", "torch.nn.quantized"))
+        subclass = isinstance(weight, Tensor) and type(weight).__module__.startswith("torchao")
+        if by_torch or subclass or (isinstance(weight, Tensor) and weight.dtype == torch.int8):
+            raise ValueError(
+                f'weights="int8" quantises float layers, and {name or "the model"} is quantised already '
+                f"({kind.__module__}.{kind.__qualname__}): pass the model as it was before."
+            )
+
+
+def quantize(
+    model: nn.Module,
+    method: str,
+    profiles: Sequence[BlockProfile],
+    shown: Sequence[Batch],
+    *,
+    keep_weights: bool,
+    time_limit: float,
+) -> QuantizedPlan:
+    """Quantise all linear layers of the model, its blocks by ``method`` ``"auto"`` or ``"exact"``."""
+    float_outputs = _outputs(model, shown)
+    blocks = [one.block for one in profiles]
+    samples = [one.sample[:ROWS_COMPARED] for one in profiles]
+    float_blocks = [_block_outputs(model, *pair) for pair in zip(blocks, samples, strict=True)]
+    linears = {name: module for name, module in model.named_modules() if isinstance(module, nn.Linear)}
+    reasons = {name: quantizing_obstacle(layer) for name, layer in linears.items()}
+    called = _called(model, linears, shown)
+    reasons |= {name: "no call shown reached it" for name in linears if not reasons[name] and name not in called}
+    planned = _planned_blocks(model, method, profiles, reasons, time_limit)
+    in_blocks = {name for replacement, _ in planned if replacement is not None for name in replacement.layers}
+    planned = apply(model, planned)
+    others = [name for name, reason in reasons.items() if not reason and name not in in_blocks]
+    Replacement("dense", {name: (QuantizedLinear, QuantizedState(MAX_ROWS, 1.0)) for name in others}).apply(model)
+    _check_gates(model, blocks, planned, shown[0])
+    errors = _layer_errors(model, [name for name, reason in reasons.items() if not reason], shown)
+    choices = with_sparse_shares(model, [block.down for block in blocks], planned, shown)
+    if not keep_weights:
+        for name in errors:
+            layer: Any = model.get_submodule(name)
+            layer.drop_weight()
+    return QuantizedPlan(
+        choices,
+        weights="int8",
+        layers=tuple(LayerQuantization(name, errors.get(name, nan), reason) for name, reason in reasons.items()),
+        block_errors=tuple(
+            _relative_error(before, _block_outputs(model, block, sample))
+            for before, block, sample in zip(float_blocks, blocks, samples, strict=True)
+        ),
+        output_error=_relative_error(float_outputs, _outputs(model, shown)),
+    )
+
+
+def _planned_blocks(
+    model: nn.Module,
+    method: str,
+    profiles: Sequence[BlockProfile],
+    reasons: dict[str, str],
+    time_limit: float,
+) -> list[tuple[Replacement | None, BlockPlan]]:
+    """A replacement for each block, or none where a layer of it keeps its float weights."""
+    free = [not any(reasons[name] for name in _names(one.block)) for one in profiles]
+    candidates = [_candidates(model, one.block) if ok else {} for one, ok in zip(profiles, free, strict=True)]
+    densities = [_code_density(one) for one in profiles]
+    rows = [min(one.rows, MAX_ROWS) for one in profiles]
+    if method == "auto":
+        blocks, samples = [one.block for one in profiles], [one.sample for one in profiles]
+        tried = [found if p <= MAX_DENSITY else {} for found, p in zip(candidates, densities, strict=True)]
+        times = time_methods(model, blocks, tried, samples, rows, time_limit)
+    found: list[tuple[Replacement | None, BlockPlan]] = []
+    for i, (profile, density) in enumerate(zip(profiles, densities, strict=True)):
+        if not free[i]:
+            reason = next(reasons[name] for name in _names(profile.block) if reasons[name])
+            found.append(profile.dense(f"float weights: {reason}"))
+        elif method == "exact":
+            found.append(_plan(profile, candidates[i]["exact"], density, "asked for", None))
+        else:
+            name, reason = _choice(times, i, density)
+            seconds = {key: times.median(key, i) for key in times.seconds} if tried[i] else {"dense": nan}
+            seconds = {"float": seconds["dense"], "dense": seconds.get("int8", nan), "exact": seconds.get("exact", nan)}
+            found.append(_plan(profile, candidates[i][name], density, reason, seconds))
+    return found
+
+
+def _names(block: Block) -> list[str]:
+    return [name for name in (block.up, block.gate, block.down) if name]
+
+
+def _choice(times: Times, i: int, density: float) -> tuple[str, str]:
+    """Which replacement of block i, by name, and why."""
+    if density > MAX_DENSITY:
+        return "int8", f"{density:.0%} of the units have another code than 0"
+    rounds = zip(times.seconds["exact"][i], times.seconds["int8"][i], strict=True)
+    if sorted(a / b for a, b in rounds)[len(times.seconds["int8"][i]) // 2] < 1:
+        return "exact", "fastest here"
+    return "int8", "reading all weights is faster here"
+
+
+def _plan(
+    profile: BlockProfile, replacement: Replacement, density: float, reason: str, seconds: dict[str, float] | None
+) -> tuple[Replacement, BlockPlan]:
+    exact = replacement.method == "exact"
+    inputs, units, outputs = profile.block.sizes(profile.model)
+    gated = QuantizedGatedUp in (kind for kind, _ in replacement.layers.values())
+    read = roofline(inputs, units, outputs, gated=gated, itemsize=1, density=density)
+    _, plan = profile.dense(reason, seconds)
+    bound = ratio(read.dense, read.exact or read.dense) if exact else 1.0
+    method = "exact" if exact else "dense"
+    return replacement, replace(plan, method=method, density=density, bound=bound, max_rows=MAX_ROWS)
+
+
+def _candidates(model: nn.Module, block: Block) -> dict[str, Replacement]:
+    """The block in int8, whole (``"int8"``) and at units that are not 0 (``"exact"``), with the same outputs."""
+
+    def state(**fields: Any) -> QuantizedState:
+        return QuantizedState(MAX_ROWS, 1.0, **fields)
+
+    whole = Replacement("dense", {name: (QuantizedLinear, state()) for name in _names(block)})
+    exact = Replacement("exact", {**whole.layers, block.down: (QuantizedLinear, state(by_input=True))})
+    constants, thresholds = activation_constants(model, block.activation), block.activation.zero_below
+    if block.gate and thresholds is not None and constants is not None and hides_pre_activations(model, block):
+        gate: Any = model.get_submodule(block.gate)
+        memo = GateMemo(thresholds.to(gate.weight.dtype))
+        shared = {
+            "memo": memo,
+            "constants": constants,
+            "readers": Readers(model, (*block.readers, block.up, block.gate)),
+        }
+        exact.layers[block.gate] = (QuantizedGate, state(**shared))
+        exact.layers[block.up] = (QuantizedGatedUp, state(gate=gate, **shared))
+    return {"int8": whole, "exact": exact}
+
+
+def _code_density(profile: BlockProfile) -> float:
+    """Share of the sample's activations whose code is not that of 0, each row quantised on its own."""
+    rows = profile.sample.float()
+    hidden = BlockWeights.of(profile.model, profile.block).hidden(rows).float().contiguous()
+    used = 0
+    for row in hidden.unbind():
+        codes, _, zero_point = quantize_inputs(row[None].numpy())
+        used += int((codes != zero_point).sum())
+    return used / max(1, hidden.numel())
+
+
+def _check_gates(
+    model: nn.Module, blocks: Sequence[Block], planned: Sequence[tuple[Replacement | None, BlockPlan]], batch: Batch
+) -> None:
+    """Compute gated blocks whole if something besides them reads what is left out of their up-projections."""
+    gates: list[tuple[Any, Any]] = []
+    for block, (replacement, _) in zip(blocks, planned, strict=True):
+        if replacement is not None and block.gate and replacement.layers[block.up][0] is QuantizedGatedUp:
+            gates.append((model.get_submodule(block.gate), model.get_submodule(block.up)))
+    if not gates:
+        return
+    _outputs(model, [batch])  # the layers learn in which order they are called
+    sparse = _outputs(model, [batch])
+    for pair in gates:
+        for layer in pair:
+            layer.__class__ = QuantizedLinear
+    whole = _outputs(model, [batch])
+    if len(whole) == len(sparse) and all(torch.equal(one, two) for one, two in zip(whole, sparse, strict=True)):
+        for gate, up in gates:
+            gate.__class__, up.__class__ = QuantizedGate, QuantizedGatedUp
+
+
+def _called(model: nn.Module, layers: dict[str, nn.Linear], shown: Sequence[Batch]) -> set[str]:
+    """Names of the layers that are called for the first batch."""
+    seen: set[str] = set()
+    with _hooks(layers, lambda name, args, output: seen.add(name)):
+        _outputs(model, shown[:1])
+    return seen
+
+
+def _layer_errors(model: nn.Module, names: Sequence[str], shown: Sequence[Batch]) -> dict[str, float]:
+    """Relative error of each quantised layer's output over the batches, for the inputs that it receives."""
+    layers: dict[str, Any] = {name: model.get_submodule(name) for name in names}
+    squares = {name: torch.zeros(2, dtype=torch.float64) for name in names}
+
+    def add(name: str, args: Any, output: Tensor) -> None:
+        expected = F.linear(args[0], layers[name].weight, layers[name].bias).double()
+        squares[name] += torch.stack([(output.double() - expected).square().sum(), expected.square().sum()])
+
+    with _hooks(layers, add):
+        _outputs(model, shown)
+    return {name: float((error / size).sqrt()) if size else 0.0 for name, (error, size) in squares.items()}
+
+
+@contextmanager
+def _hooks(layers: dict[str, Any], seen: Any) -> Iterator[None]:
+    """Call ``seen(name, args, output)`` after each call of a layer."""
+    with ExitStack() as stack:
+        for name, layer in layers.items():
+
+            def hook(module: nn.Module, args: Any, output: Tensor, name: str = name) -> None:
+                seen(name, args, output)
+
+            stack.callback(layer.register_forward_hook(hook).remove)
+        yield
+
+
+def _outputs(model: nn.Module, shown: Sequence[Batch]) -> list[Tensor]:
+    """Copies of the tensors of floats that the model returns for the batches."""
+    with evaluating(model):
+        leaves = [leaf for batch in shown for leaf in tree_leaves(call(model, batch))]
+        return [leaf.clone() for leaf in leaves if isinstance(leaf, Tensor) and leaf.is_floating_point()]
+
+
+def _block_outputs(model: nn.Module, block: Block, sample: Tensor) -> list[Tensor]:
+    with evaluating(model):
+        return [block_output(model, block, row[None]) for row in sample.unbind()]
+
+
+def _relative_error(before: Sequence[Tensor], after: Sequence[Tensor]) -> float:
+    """Norm of the difference over that of what was before."""
+    error = sum(float((a.double() - b.double()).square().sum()) for a, b in zip(before, after, strict=True))
+    size = sum(float(a.double().square().sum()) for a in before)
+    return (error / size) ** 0.5 if size else 0.0
