@@ -74,9 +74,14 @@ class Block:
         return self.gate or self.up
 
     @property
+    def names(self) -> list[str]:
+        """Names of its linear layers."""
+        return [name for name in (self.up, self.gate, self.down) if name]
+
+    @property
     def holder(self) -> str:
         """Name of the innermost module that holds its layers; empty for the model itself."""
-        paths = [name.split(".")[:-1] for name in (self.up, self.down, self.gate) if name]
+        paths = [name.split(".")[:-1] for name in self.names]
         shared = takewhile(lambda level: len(set(level)) == 1, zip(*paths, strict=False))
         return ".".join(level[0] for level in shared)
 

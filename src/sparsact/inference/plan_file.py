@@ -27,9 +27,12 @@ from sparsact.inference.batches import Inputs, batches
 from sparsact.inference.block import Block
 from sparsact.inference.certified_screen import Screen
 from sparsact.inference.find_blocks import find_blocks
+from sparsact.inference.linear_layers import is_linear, weight_and_bias
 from sparsact.inference.plan import EXACT, BlockPlan, Plan, WholeModel, finite
+from sparsact.inference.quantizing import QuantizedPlan
 from sparsact.inference.sparse_linear import SparseLinear
 from sparsact.inference.sparsifying import PLAN, densify, plan_of
+from sparsact.inference.weight_cache import WeightVersion
 from sparsact.saving import ModelFileError, modelfile
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -63,6 +66,11 @@ def save_plan(model: nn.Module, path: str | Path) -> None:
             f"a plan that is saved must be exact; this one has blocks by {', '.join(wrong)}, calibrated for inputs: "
             "call sparsact.sparsify again where the model is loaded."
         )
+    if isinstance(plan, QuantizedPlan):
+        raise ValueError(
+            f"a plan that is saved has no weights of its own, and this one has {plan.weights} weights: "
+            "call sparsact.sparsify again where the model is loaded."
+        )
     arrays: Arrays = {}
     limits: dict[str, list[float]] = {}
     for name, layer in sparse_layers(model):
@@ -78,6 +86,7 @@ def save_plan(model: nn.Module, path: str | Path) -> None:
         "limits": limits,
         "choices": [finite(asdict(one)) for one in plan.choices],
         "whole": None if plan.whole is None else finite(asdict(plan.whole)),
+        "left_dense": list(plan.left_dense),
     }
     modelfile.write(path, KIND, state, arrays)
 
@@ -144,7 +153,7 @@ def load_plan(model: Model, path: str | Path, inputs: Inputs) -> Model:
     _fill(model, planned, limits, arrays)
     whole = None if state["whole"] is None else WholeModel(**state["whole"])
     planned = verified(model, found, apply(model, planned), batch)
-    object.__setattr__(model, PLAN, Plan(tuple(plan for _, plan in planned), whole))
+    object.__setattr__(model, PLAN, Plan(tuple(plan for _, plan in planned), whole, tuple(state["left_dense"])))
     return model
 
 
@@ -165,7 +174,8 @@ def _fill(model: nn.Module, planned: Sequence[PlannedBlock], limits: dict[str, A
                 parts = {part: torch.from_numpy(arrays[f"{name}/{part}"].copy()) for part in SCREEN_PARTS}
                 layer: Any = model.get_submodule(name)
                 screen = Screen(**parts, leak=float(arrays[f"{name}/leak"][0]))
-                state.selector.set(screen, state.weight_version(layer))
+                state.version = WeightVersion(weight_and_bias(layer))
+                state.selector.set(screen, state.version)
 
 
 def sparse_layers(model: nn.Module) -> list[tuple[str, SparseLinear]]:
@@ -184,7 +194,7 @@ def digest_of(model: nn.Module, names: Sequence[str]) -> str:
 
 
 def _has_linear(model: nn.Module, name: str) -> bool:
-    return isinstance(dict(model.named_modules()).get(name), nn.Linear)
+    return is_linear(dict(model.named_modules()).get(name))
 
 
 SCREEN_PARTS = [field.name for field in fields(Screen) if field.name != "leak"]

@@ -22,7 +22,7 @@ from sparsact.inference.block_weights import BlockWeights
 from sparsact.inference.gate_memo import GateMemo
 from sparsact.inference.layer_state import Readers
 from sparsact.inference.method_times import Times, block_output, time_methods
-from sparsact.inference.plan import BlockPlan, Plan
+from sparsact.inference.plan import BlockPlan, Plan, finite
 from sparsact.inference.quantized import (
     MAX_ROWS,
     QuantizedGate,
@@ -103,9 +103,9 @@ class QuantizedPlan(Plan):
         """All figures, as JSON holds them; those that were not measured are None."""
         found = super().to_dict()
         for row, error in zip(found["blocks"], self.block_errors, strict=True):
-            row["error"] = _number(error)
-        layers = [asdict(one) | {"error": _number(one.error)} for one in self.layers]
-        return found | {"weights": self.weights, "layers": layers, "output_error": _number(self.output_error)}
+            row["error"] = finite(error)
+        layers = [finite(asdict(one)) for one in self.layers]
+        return found | {"weights": self.weights, "layers": layers, "output_error": finite(self.output_error)}
 
     def __str__(self) -> str:
         """The table of the blocks, then the errors."""
@@ -117,10 +117,6 @@ class QuantizedPlan(Plan):
             f"{max(self.block_errors, default=nan):.2%}, the model's {self.output_error:.2%}"
         )
         return "\n".join([super().__str__(), summary, *([f"float weights in {', '.join(kept)}"] if kept else [])])
-
-
-def _number(value: float) -> float | None:
-    return value if value == value else None
 
 
 def check_weights(model: nn.Module, weights: str, keep_weights: bool, method: str) -> None:
@@ -198,7 +194,7 @@ def _planned_blocks(
     time_limit: float,
 ) -> list[tuple[Replacement | None, BlockPlan]]:
     """A replacement for each block, or none where a layer of it keeps its float weights."""
-    free = [not any(reasons[name] for name in _names(one.block)) for one in profiles]
+    free = [not any(reasons[name] for name in one.block.names) for one in profiles]
     candidates = [_candidates(model, one.block) if ok else {} for one, ok in zip(profiles, free, strict=True)]
     densities = [_code_density(one) for one in profiles]
     rows = [min(one.rows, MAX_ROWS) for one in profiles]
@@ -209,7 +205,7 @@ def _planned_blocks(
     found: list[tuple[Replacement | None, BlockPlan]] = []
     for i, (profile, density) in enumerate(zip(profiles, densities, strict=True)):
         if not free[i]:
-            reason = next(reasons[name] for name in _names(profile.block) if reasons[name])
+            reason = next(reasons[name] for name in profile.block.names if reasons[name])
             found.append(profile.dense(f"float weights: {reason}"))
         elif method == "exact":
             found.append(_plan(profile, candidates[i]["exact"], density, "asked for", None))
@@ -219,10 +215,6 @@ def _planned_blocks(
             seconds = {"float": seconds["dense"], "dense": seconds.get("int8", nan), "exact": seconds.get("exact", nan)}
             found.append(_plan(profile, candidates[i][name], density, reason, seconds))
     return found
-
-
-def _names(block: Block) -> list[str]:
-    return [name for name in (block.up, block.gate, block.down) if name]
 
 
 def _choice(times: Times, i: int, density: float) -> tuple[str, str]:
@@ -254,7 +246,7 @@ def _candidates(model: nn.Module, block: Block) -> dict[str, Replacement]:
     def state(**fields: Any) -> QuantizedState:
         return QuantizedState(MAX_ROWS, 1.0, **fields)
 
-    whole = Replacement("dense", {name: (QuantizedLinear, state()) for name in _names(block)})
+    whole = Replacement("dense", {name: (QuantizedLinear, state()) for name in block.names})
     exact = Replacement("exact", {**whole.layers, block.down: (QuantizedLinear, state(by_input=True))})
     constants, thresholds = activation_constants(model, block.activation), block.activation.zero_below
     if block.gate and thresholds is not None and constants is not None and hides_pre_activations(model, block):
@@ -303,7 +295,6 @@ def _check_gates(
 
 
 def _called(model: nn.Module, layers: dict[str, nn.Linear], shown: Sequence[Batch]) -> set[str]:
-    """Names of the layers that are called for the first batch."""
     seen: set[str] = set()
     with _hooks(layers, lambda name, args, output: seen.add(name)):
         _outputs(model, shown[:1])
