@@ -84,6 +84,11 @@ class WholeModel:
     forecast : float
         The speed-up if each block saved what it saved when it was timed by itself.
     rounds : int
+
+    Examples
+    --------
+    >>> WholeModel(2e-3, 1e-3, 2.1, 15).speed_up
+    2.0
     """
 
     dense: float

@@ -58,6 +58,14 @@ def save_plan(model: nn.Module, path: str | Path) -> None:
     -----
     Holds a byte for each weight that a screen covers, and a digest of all weights of sparse layers, to which the plan
     belongs. It holds no code: the activations are found again when it is loaded.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sparsact.inference import sparsify
+    >>> model, x = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 2)), torch.randn(20, 8)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_plan(sparsify(model, "exact", x), f"{folder}/plan.safetensors")
     """
     plan = plan_of(model)
     wrong = sorted({one.method for one in plan.choices} - {"dense", *EXACT})

@@ -29,6 +29,11 @@ class RoutingLosses:
         The routed layers of the model by name, and experts that :func:`replace_experts` has replaced.
     selections : dict of str to list of Selection
         Of each layer, one for each time that it ran.
+
+    Examples
+    --------
+    >>> RoutingLosses.__name__
+    'RoutingLosses'
     """
 
     weight: float
