@@ -1,42 +1,4 @@
-// Linear layers of int8 weights, whose inputs are quantised as they come: the definition, with torch's rules,
-// is in sparsact/kernels/int8_linear.py, whose names are used here.
-#include <cstddef>
-#include <cstdint>
-
-#include "isa.hpp"
-
-namespace sparsact {
-
-constexpr std::size_t INT8_BLOCK = 64;  // bytes that a row of weights is filled up to, with zeros
-
-struct Int8Weights {
-    const std::int8_t* rows;    // (t, width)
-    const float *scale, *bias;  // one number an output
-    const std::int32_t* sums;   // (t,), of each row
-    std::size_t t, n, width;    // n columns are in use
-};
-
-struct Quantization {
-    float scale;
-    std::int32_t zero_point;
-};
-
-SPARSACT_DECLARE(
-    // codes (m, width) of X (m, n), all by one scale; false if a number is not finite. Bytes from n on are
-    // left.
-    bool int8_codes(const float* X, std::size_t m, std::size_t n, std::size_t width, std::uint8_t* codes,
-                    Quantization* by);
-
-    // out (m, t) = X W^T + b; with a mask (m, t) at its places, and 0 elsewhere.
-    void int8_rows(const Int8Weights& W, const float* X, const std::uint8_t* mask, std::size_t m, float* out,
-                   int n_threads);
-
-    // out (m, n) = H V + b, for H (m, t); returns how many codes are not that of 0, whose rows alone are
-    // read.
-    std::int64_t int8_columns(const Int8Weights& V, const float* H, std::size_t m, float* out,
-                              int n_threads);)
-
-}  // namespace sparsact
+#include "int8_linear.hpp"
 
 #ifdef SPARSACT_ISA
 
@@ -46,6 +8,7 @@ SPARSACT_DECLARE(
 #include <limits>
 #include <vector>
 
+#include "int8_codes.hpp"
 #include "scratch.hpp"
 #include "threads.hpp"
 #include "vector.hpp"
@@ -95,49 +58,6 @@ inline const Int8Products& int8_products() {
     if (__builtin_cpu_supports("avx512vnni")) return in_32_bits::products;
 #endif
     return in_16_bits::products;
-}
-
-// The least and the largest number, and 0; NaN if one is not finite.
-inline void find_range(const float* x, std::size_t count, float* least, float* largest) {
-    constexpr std::size_t width = lanes<float>;
-    Vector<float> low{}, high{}, wrong{};
-    std::size_t i = 0;
-    for (; i + width <= count; i += width) {
-        const auto v = load<Vector<float>>(x + i);
-        low = v < low ? v : low;
-        high = v > high ? v : high;
-        wrong += v - v;
-    }
-    float a[width], b[width], c[width];
-    store(a, low), store(b, high), store(c, wrong);
-    for (; i < count; ++i) a[0] = std::min(a[0], x[i]), b[0] = std::max(b[0], x[i]), c[0] += x[i] - x[i];
-    *least = *largest = 0;
-    for (std::size_t lane = 0; lane < width; ++lane) {
-        *least = std::min(*least, a[lane]) + c[lane];
-        *largest = std::max(*largest, b[lane]) + c[lane];
-    }
-}
-
-// torch's choice for 7 bits (quant_utils::ChooseQuantizationParams with reduce_range).
-inline Quantization quantization_of(float least, float largest) {
-    constexpr float cutoff = 6.1e-5f;
-    double scale = (static_cast<double>(largest) - least) / 127;
-    if (static_cast<float>(scale) == 0 || std::isinf(1 / static_cast<float>(scale))) scale = 0.1;
-    if (scale < cutoff) {
-        const float amplified = cutoff / static_cast<float>(scale);
-        const bool both = least != 0 && largest != 0;
-        scale = cutoff;
-        if (both)
-            least *= amplified, largest *= amplified;
-        else if (least == 0)
-            largest = cutoff * 127;
-        else
-            least = -cutoff * 127;
-    }
-    const double low = least / scale, high = largest / scale;
-    const double zero = -std::fabs(low) < 127 - std::fabs(high) ? -low : 127 - high;
-    return {static_cast<float>(scale),
-            static_cast<std::int32_t>(std::nearbyint(std::clamp(zero, 0.0, 127.0)))};
 }
 
 }  // namespace
@@ -339,59 +259,15 @@ std::int64_t int8_columns(const Int8Weights& V, const float* H, std::size_t m, f
 #include <nanobind/stl/tuple.h>
 
 #include <tuple>
-#include <vector>
 
-#include "bind.hpp"
+#include "bind_int8.hpp"
 
 namespace sparsact {
 
-namespace {
-
-using Numbers = Array<const float, 1>;
-
-// Holds the weights; inputs and outputs come as addresses, so that a call converts no array.
-class Int8Linear {
-  public:
-    Int8Linear(Array<const std::int8_t, 2> rows, Numbers scale, Numbers bias, std::size_t n)
-        : rows_(rows), scale_(scale), bias_(bias), sums_(rows.shape(0)) {
-        const std::size_t t = rows.shape(0), width = rows.shape(1);
-        for (std::size_t j = 0; j < t; ++j)
-            for (std::size_t k = 0; k < width; ++k) sums_[j] += rows.data()[j * width + k];
-        weights_ = {rows.data(), scale.data(), bias.data(), sums_.data(), t, n, width};
-    }
-
-    void rows(std::size_t x, std::size_t m, std::size_t out, int n_threads) const {
-        run_rows(x, 0, m, out, n_threads);
-    }
-    void rows_at(std::size_t x, std::size_t mask, std::size_t m, std::size_t out, int n_threads) const {
-        run_rows(x, mask, m, out, n_threads);
-    }
-    std::int64_t columns(std::size_t h, std::size_t m, std::size_t out, int n_threads) const {
-        nb::gil_scoped_release unlocked;
-        return SPARSACT_DISPATCH(int8_columns, weights_, reinterpret_cast<const float*>(h), m,
-                                 reinterpret_cast<float*>(out), n_threads);
-    }
-
-  private:
-    void run_rows(std::size_t x, std::size_t mask, std::size_t m, std::size_t out, int n_threads) const {
-        nb::gil_scoped_release unlocked;
-        SPARSACT_DISPATCH(int8_rows, weights_, reinterpret_cast<const float*>(x),
-                          reinterpret_cast<const std::uint8_t*>(mask), m, reinterpret_cast<float*>(out),
-                          n_threads);
-    }
-
-    Array<const std::int8_t, 2> rows_;  // these keep the memory alive
-    Numbers scale_, bias_;
-    std::vector<std::int32_t> sums_;
-    Int8Weights weights_;
-};
-
-}  // namespace
-
 SPARSACT_BINDINGS(module) {
     nb::class_<Int8Linear>(module, "Int8Linear")
-        .def(nb::init<Array<const std::int8_t, 2>, Numbers, Numbers, std::size_t>(), nb::arg("rows"),
-             nb::arg("scale"), nb::arg("bias"), nb::arg("n"))
+        .def(nb::init<Array<const std::int8_t, 2>, Int8Linear::Numbers, Int8Linear::Numbers, std::size_t>(),
+             nb::arg("rows"), nb::arg("scale"), nb::arg("bias"), nb::arg("n"))
         .def("rows", &Int8Linear::rows)
         .def("rows_at", &Int8Linear::rows_at)
         .def("columns", &Int8Linear::columns);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from torch import nn
 from sparsact.inference import densify, find_blocks, plan_of, sparsify, whole_model
 from sparsact.inference.apply import Applicability, Replacement
 from sparsact.inference.comparison import speed
-from sparsact.inference.method_times import Times, time_methods
+from sparsact.inference.method_times import Times, block_output, time_methods
 from sparsact.inference.sparse_linear import SparseDown
 
 
@@ -27,7 +28,7 @@ def test_methods_are_timed_in_evaluation_mode():
     block = find_blocks(model, rows(3, model))[0]
     seen = []
     model.down.register_forward_hook(lambda module, given, output: seen.append(module.training))
-    time_methods(model, [block], [{}], [rows(3, model)], [1], 0.0)
+    time_methods(model, [partial(block_output, model, block)], [{}], [rows(3, model)], [1], 0.0)
     assert seen
     assert not any(seen)
     assert model.down.training
@@ -46,7 +47,14 @@ def test_timing_that_is_broken_off_leaves_the_model_dense():
 
     replacement = exact_replacement(model, block, Applicability())
     with pytest.raises(KeyboardInterrupt):
-        time_methods(model, [block], [{"exact": Interrupted("exact", replacement.layers)}], [rows(3, model)], [1], 0.0)
+        time_methods(
+            model,
+            [partial(block_output, model, block)],
+            [{"exact": Interrupted("exact", replacement.layers)}],
+            [rows(3, model)],
+            [1],
+            0.0,
+        )
     assert type(model.down) is nn.Linear
 
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from sparsact.inference.activation_function import activation_constants
-from sparsact.inference.batches import Batch, call, evaluating
+from sparsact.inference.batches import Batch, call, evaluating, observed
 from sparsact.inference.block import Block
 from sparsact.inference.certified_screen import NARROW, Screen
 from sparsact.inference.fused_linear import FusedGateUp, FusedState
@@ -31,6 +31,7 @@ from sparsact.inference.layer_state import (
 )
 from sparsact.inference.linear_layers import WeightRows, weight_and_bias
 from sparsact.inference.plan import BlockPlan, refused
+from sparsact.inference.products import SEVERAL_ROWS
 from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
 from sparsact.inference.weight_cache import WeightCache, WeightVersion
 from sparsact.kernels.screen import MAX_INPUTS
@@ -44,6 +45,10 @@ class Applicability:
 
     max_rows: int = 16
     max_share: float = 0.5
+
+    def share_of(self, rows: int) -> float:
+        """Largest mean share of active units of a call of so many rows."""
+        return self.max_share * (1.0 if rows <= 1 else SEVERAL_ROWS)
 
 
 @dataclass
@@ -292,11 +297,8 @@ def _with_sparse_share(plan: BlockPlan, state: DownState | None) -> BlockPlan:
 def outputs(model: nn.Module, blocks: Sequence[Block], batch: Batch) -> list[Tensor]:
     """Copies of what the second layers of the blocks return, call by call, and of all that the model returns."""
     seen: list[Tensor] = []
-    with ExitStack() as stack:
-        for name in dict.fromkeys(block.down for block in blocks):
-            down = model.get_submodule(name)
-            stack.callback(down.register_forward_hook(lambda module, args, output: seen.append(output.clone())).remove)
-        stack.enter_context(evaluating(model))
+    downs = [block.down for block in blocks]
+    with observed(model, downs, lambda name, args, output: seen.append(output.clone())), evaluating(model):
         result = call(model, batch)
     return seen + [leaf.clone() for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
 

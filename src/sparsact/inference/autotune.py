@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import median_low
 from typing import Any
 
@@ -23,11 +24,11 @@ from sparsact.inference.apply import (
 from sparsact.inference.block import Block
 from sparsact.inference.block_weights import BlockWeights
 from sparsact.inference.certified_screen import NARROW
-from sparsact.inference.method_times import Times, time_methods
+from sparsact.inference.method_times import Times, block_output, time_methods
 from sparsact.inference.plan import BlockPlan
 from sparsact.inference.predictors import Predictor, calibrate
 from sparsact.inference.predictors.collect import Reservoir
-from sparsact.inference.products import DTYPES, SEVERAL_ROWS
+from sparsact.inference.products import DTYPES
 from sparsact.inference.roofline import ratio, roofline
 
 MAX_TIME_RATIO = 0.95  # to the dense time, of a method that may be chosen
@@ -116,8 +117,9 @@ class BlockProfile:
         )
         dense = roofline(*sizes, gated=gated, itemsize=self.sample.itemsize, density=1.0).dense
         per_share = seconds["dense"] * SCATTERED * (more - less) / dense
-        limit = Applicability().max_share * (1 if self.rows == 1 else SEVERAL_ROWS)
-        return float(min(limit, self.density + (seconds["dense"] - seconds[method]) / per_share))
+        return float(
+            min(Applicability().share_of(self.rows), self.density + (seconds["dense"] - seconds[method]) / per_share)
+        )
 
     def dense(self, reason: str, seconds: dict[str, float] | None = None) -> PlannedBlock:
         """The block left dense for a reason."""
@@ -185,13 +187,13 @@ def fastest(profiles: Sequence[BlockProfile], time_limit: float) -> list[Planned
     Methods are timed on as many rows as the calls shown have. A block for which none is faster there is timed on one
     row too, and keeps the method that is faster there for calls of so few rows.
     """
-    blocks = [one.block for one in profiles]
+    runs = [partial(block_output, one.model, one.block) for one in profiles]
     samples = [one.sample for one in profiles]
     candidates = [_exact_candidates(one) for one in profiles]
 
     def timed(replacements: Sequence[dict[str, Replacement]], rows: Sequence[int], share: float) -> Times:
         kinds = [(kind, m, *found) for kind, m, found in zip(kinds_of(profiles), rows, replacements, strict=True)]
-        return time_methods(profiles[0].model, blocks, replacements, samples, rows, share * time_limit, kinds)
+        return time_methods(profiles[0].model, runs, replacements, samples, rows, share * time_limit, kinds)
 
     typical = [one.rows for one in profiles]
     times = timed(candidates, typical, 1 / 2)

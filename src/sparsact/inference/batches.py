@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -63,6 +63,19 @@ def evaluating(model: nn.Module) -> Iterator[None]:
     finally:
         for module, training in modes.items():
             module.training = training
+
+
+@contextmanager
+def observed(model: nn.Module, names: Iterable[str], seen: Callable[[str, Any, Any], object]) -> Iterator[None]:
+    """Call ``seen(name, args, output)`` after each call of these modules within the context."""
+    with ExitStack() as stack:
+        for name in dict.fromkeys(names):
+
+            def hook(module: nn.Module, args: Any, output: Any, name: str = name) -> None:
+                seen(name, args, output)
+
+            stack.callback(model.get_submodule(name).register_forward_hook(hook).remove)
+        yield
 
 
 def working_seconds() -> Callable[[], float]:

@@ -16,7 +16,6 @@ from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
 from sparsact.inference.block import Block
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.measurement import LEVELS, WINDOWS, BlockMeasurement, Measurement
-from sparsact.inference.products import SEVERAL_ROWS
 from sparsact.inference.roofline import bytes_read
 
 CHUNK = 1 << 22  # activations whose magnitudes are counted in one step
@@ -169,11 +168,10 @@ class ActivationCounter:
     def _count_call(self, active: Tensor) -> None:
         """Count booleans of shape (rows, n_units) as one call; few if exact methods apply by default."""
         rows, limits = len(active), Applicability()
-        most = limits.max_share * (1 if rows <= 1 else SEVERAL_ROWS)
         self.min_rows = min(self.min_rows or rows, rows)
         self.max_rows = max(self.max_rows, rows)
         self.calls += 1
-        self.few += rows <= limits.max_rows and int(active.sum()) <= most * active.numel()
+        self.few += rows <= limits.max_rows and int(active.sum()) <= limits.share_of(rows) * active.numel()
 
     def _count_magnitudes(self, rows: Tensor) -> None:
         """Count activations of shape (rows, n_units) by multiple of their row's root mean square."""

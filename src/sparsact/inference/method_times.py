@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import median, quantiles
 from typing import Any
 
@@ -60,7 +60,7 @@ class Times:
 
 def time_methods(
     model: nn.Module,
-    blocks: Sequence[Block],
+    runs: Sequence[Callable[[Tensor], object]],
     replacements: Sequence[dict[str, Replacement]],
     samples: Sequence[Tensor],
     rows: Sequence[int],
@@ -69,22 +69,22 @@ def time_methods(
 ) -> Times:
     """Time every method on every block, and the dense block, on ``rows[i]`` of the sample inputs (m, d) of block i.
 
-    A block that has no replacement by a method is run densely under it. Blocks of one of the ``kinds`` are judged
-    together; by default each is of its own. After ``time_limit`` seconds no further round
-    starts, once there are enough.
+    ``runs[i]`` computes block i, or a layer, of the model as it then is. A block that has no replacement by a method is
+    run densely under it. Blocks of one of the ``kinds`` are judged together; by default each is of its own. After
+    ``time_limit`` seconds no further round starts, once there are enough.
     """
     methods = ["dense", *dict.fromkeys(name for one in replacements for name in one)]
-    times = Times(methods, rows, range(len(blocks)) if kinds is None else kinds)
+    times = Times(methods, rows, range(len(runs)) if kinds is None else kinds)
     start, now = time.perf_counter(), working_seconds()
     with evaluating(model), torch.inference_mode():
         for turn in range(MAX_ROUNDS + 1):
             for method in methods:
                 with applied(model, [one[method] for one in replacements if method in one]):
                     for timed in (False, turn > 0):  # the first run brings its weights to the cache
-                        for i, (block, sample, m) in enumerate(zip(blocks, samples, rows, strict=True)):
+                        for i, (run, sample, m) in enumerate(zip(runs, samples, rows, strict=True)):
                             first = turn * m % max(1, len(sample) - m + 1)
                             begin = now()
-                            block_output(model, block, sample[first : first + m])
+                            run(sample[first : first + m])
                             if timed:
                                 times.seconds[method][i].append(now() - begin)
             if turn >= MIN_ROUNDS and time.perf_counter() - start > time_limit:

@@ -52,7 +52,7 @@ def save_plan(model: nn.Module, path: str | Path) -> None:
     Raises
     ------
     ValueError
-        If the model has no plan, or if its plan is an approximation.
+        If the model has no plan, or if its plan is an approximation or one of int8 weights.
 
     Notes
     -----
@@ -144,7 +144,7 @@ def load_plan(model: Model, path: str | Path, inputs: Inputs) -> Model:
     densify(model)
     batch = next(batches(inputs))
     limits, choices = state["limits"], [_block_plan(one) for one in state["choices"]]
-    missing = [name for name in limits if not _has_linear(model, name)]
+    missing = set(limits) - {name for name, module in model.named_modules() if is_linear(module)}
     if missing or digest_of(model, list(limits)) != state["weights"]:
         raise ValueError(
             "a plan belongs to the weights that it was made for, and this model has others: load those weights first, "
@@ -199,10 +199,6 @@ def digest_of(model: nn.Module, names: Sequence[str]) -> str:
             hashed.update(f"{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
             hashed.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
     return hashed.hexdigest()
-
-
-def _has_linear(model: nn.Module, name: str) -> bool:
-    return is_linear(dict(model.named_modules()).get(name))
 
 
 SCREEN_PARTS = [field.name for field in fields(Screen) if field.name != "leak"]

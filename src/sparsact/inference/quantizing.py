@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from math import nan
 from typing import Any
 
@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_leaves
 from sparsact.inference.activation_function import activation_constants
 from sparsact.inference.apply import Replacement, apply, hides_pre_activations, with_sparse_shares
 from sparsact.inference.autotune import BlockProfile
-from sparsact.inference.batches import Batch, call, evaluating
+from sparsact.inference.batches import Batch, call, evaluating, observed
 from sparsact.inference.block import Block
 from sparsact.inference.block_weights import BlockWeights
 from sparsact.inference.gate_memo import GateMemo
@@ -201,7 +201,8 @@ def _planned_blocks(
     if method == "auto":
         blocks, samples = [one.block for one in profiles], [one.sample for one in profiles]
         tried = [found if p <= MAX_DENSITY else {} for found, p in zip(candidates, densities, strict=True)]
-        times = time_methods(model, blocks, tried, samples, rows, time_limit)
+        runs = [partial(block_output, model, block) for block in blocks]
+        times = time_methods(model, runs, tried, samples, rows, time_limit)
     found: list[tuple[Replacement | None, BlockPlan]] = []
     for i, (profile, density) in enumerate(zip(profiles, densities, strict=True)):
         if not free[i]:
@@ -294,9 +295,9 @@ def _check_gates(
             gate.__class__, up.__class__ = QuantizedGate, QuantizedGatedUp
 
 
-def _called(model: nn.Module, layers: dict[str, nn.Linear], shown: Sequence[Batch]) -> set[str]:
+def _called(model: nn.Module, names: Iterable[str], shown: Sequence[Batch]) -> set[str]:
     seen: set[str] = set()
-    with _hooks(layers, lambda name, args, output: seen.add(name)):
+    with observed(model, names, lambda name, args, output: seen.add(name)):
         _outputs(model, shown[:1])
     return seen
 
@@ -310,22 +311,9 @@ def _layer_errors(model: nn.Module, names: Sequence[str], shown: Sequence[Batch]
         expected = F.linear(args[0], layers[name].weight, layers[name].bias).double()
         squares[name] += torch.stack([(output.double() - expected).square().sum(), expected.square().sum()])
 
-    with _hooks(layers, add):
+    with observed(model, names, add):
         _outputs(model, shown)
     return {name: float((error / size).sqrt()) if size else 0.0 for name, (error, size) in squares.items()}
-
-
-@contextmanager
-def _hooks(layers: dict[str, Any], seen: Any) -> Iterator[None]:
-    """Call ``seen(name, args, output)`` after each call of a layer."""
-    with ExitStack() as stack:
-        for name, layer in layers.items():
-
-            def hook(module: nn.Module, args: Any, output: Tensor, name: str = name) -> None:
-                seen(name, args, output)
-
-            stack.callback(layer.register_forward_hook(hook).remove)
-        yield
 
 
 def _outputs(model: nn.Module, shown: Sequence[Batch]) -> list[Tensor]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from math import cos, exp, inf, pi
 
@@ -12,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from sparsact.inference.batches import Batch, batches, call, evaluating
+from sparsact.inference.batches import Batch, batches, call, evaluating, observed
 from sparsact.inference.block import Block, checked_blocks
 from sparsact.inference.comparison import main_output
 from sparsact.inference.find_blocks import find_blocks
@@ -287,21 +286,10 @@ def _relative_error(made: Tensor, wanted: Tensor) -> Tensor:
 
 def _outputs(model: nn.Module, blocks: Sequence[Block], batch: Batch) -> list[Tensor]:
     """What the blocks return, call by call, and at last the main output of the model."""
-    with _block_outputs(model, blocks) as seen:
+    seen: list[Tensor] = []
+    with observed(model, [block.down for block in blocks], lambda name, args, output: seen.append(output)):
         output = main_output(call(model, batch))
     return [*seen, output]
-
-
-@contextmanager
-def _block_outputs(model: nn.Module, blocks: Sequence[Block]) -> Iterator[list[Tensor]]:
-    seen: list[Tensor] = []
-    downs = [model.get_submodule(block.down) for block in blocks]
-    handles = [down.register_forward_hook(lambda module, args, output: seen.append(output)) for down in downs]
-    try:
-        yield seen
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _measured(

@@ -32,8 +32,14 @@ class RoutingLosses:
 
     Examples
     --------
-    >>> RoutingLosses.__name__
-    'RoutingLosses'
+    Zero logits of four experts are an even load in probability; with one choice each, the balancing loss is 1:
+
+    >>> from sparsact.layers import MixtureOfExperts
+    >>> layer = MixtureOfExperts(2, 3, n_experts=4, n_active=1, z_loss=0.0)
+    >>> with routing_losses(layer, weight=0.5) as losses:
+    ...     _ = layer(torch.zeros(8, 2))
+    >>> round(losses.total.item(), 6), len(losses.selections[""])
+    (0.5, 1)
     """
 
     weight: float

@@ -96,13 +96,18 @@ def sample_inputs(
     """As :func:`collect_inputs`, with the number of rows of each call; blocks that are never run raise no error."""
     checked_size(limit, "`limit`")
     reservoirs = {block: Reservoir(block.name, limit, torch.Generator().manual_seed(random_state)) for block in blocks}
+    fill(model, {block.switch: reservoir for block, reservoir in reservoirs.items()}, inputs)
+    return reservoirs
+
+
+def fill(model: nn.Module, reservoirs: Mapping[str, Reservoir], inputs: Inputs) -> None:
+    """Sample the inputs of linear layers, by name, while the model runs over batches."""
     with evaluating(model), ExitStack() as hooks:
-        for block, reservoir in reservoirs.items():
-            layer = model.get_submodule(block.switch)
+        for name, reservoir in reservoirs.items():
+            layer = model.get_submodule(name)
             hooks.callback(layer.register_forward_pre_hook(reservoir.add, with_kwargs=True).remove)
         for batch in batches(inputs):
             call(model, batch)
-    return reservoirs
 
 
 def checked_sample(x: Any, weights: BlockWeights) -> Tensor:

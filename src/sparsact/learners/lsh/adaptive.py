@@ -91,8 +91,11 @@ class Stream:
         """Older rows that are held, and the newest ones, at most ``RECENT`` and a quarter of all."""
         rows = Batch.joined(self.added)
         n_new = min(RECENT, len(rows) // 4)
-        older = rows[: len(rows) - n_new]
-        return older.without(Batch.joined(self.removed)) if self.removed else older, rows[len(rows) - n_new :]
+        return self.held(rows[: len(rows) - n_new]), rows[len(rows) - n_new :]
+
+    def held(self, rows: Batch) -> Batch:
+        """Those of the rows that were not removed."""
+        return rows.without(Batch.joined(self.removed)) if self.removed else rows
 
 
 def squared_errors(model: Any, batch: Batch, unit: Array) -> Array:
@@ -122,6 +125,5 @@ def learn(model: Any, batch: Batch, add: Callable[[Any, Batch], None], begin: Ca
     less = stream.errors[len(stream.errors) - len(new) :] - squared_errors(rival, new, model.table_.layout.unit)
     if not less.mean() > max(SURE * less.std() / np.sqrt(len(less)), GAIN * stream.errors.mean()):
         return stream.compared()
-    rows = Batch.joined(stream.added)
-    begin(model, rows.without(Batch.joined(stream.removed)) if stream.removed else rows)
+    begin(model, stream.held(Batch.joined(stream.added)))
     return Stream(stream.added, stream.removed, n_compared=stream.n_rows, n_adopted=stream.n_adopted + 1)
