@@ -6,6 +6,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
+from sparsact.inference import sparsify
+
 PLAIN = {"d": 24, "width": 70, "out": 18}
 
 
@@ -102,3 +104,17 @@ class Stack(nn.Module):
 
 def language_like(width=80, depth=3, **options):
     return Stack(28, width, depth, **options)
+
+
+METHODS = ["exact", "certified"]
+
+
+def both(make, method="certified"):
+    """A model sparsified, and the dense one."""
+    dense = make()
+    return sparsify(make(), method, rows(64, dense, seed=3)), dense
+
+
+def assert_same(found, wanted):
+    assert (type(found), found.dtype, found.shape) == (type(wanted), wanted.dtype, wanted.shape)
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5, equal_nan=True)

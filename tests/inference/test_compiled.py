@@ -7,10 +7,10 @@ import pickle
 
 import pytest
 import torch
-from sparse_models import gated, gated_up_first, plain, rows
+from sparse_models import assert_same, both, gated, gated_up_first, plain, rows
 from torch.nn.utils.parametrizations import weight_norm
 
-from sparsact.inference import densify, sparsify
+from sparsact.inference import densify
 from sparsact.inference.sparse_linear import SparseDown
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # of torch's own code
@@ -26,18 +26,8 @@ def _nothing_compiled():
     torch._dynamo.reset()
 
 
-def both(make, method="certified"):
-    dense = make()
-    return sparsify(copy.deepcopy(dense), method, rows(64, dense, seed=3)), dense
-
-
 def compiled(model, backend="aot_eager", **options):
     return torch.compile(model, backend=backend, fullgraph=True, **options)
-
-
-def assert_same(found, wanted):
-    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
-    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5, equal_nan=True)
 
 
 @backends

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-import gc
 import math
-import pickle
 import threading
-import weakref
 
 import pytest
 import torch
-from sparse_models import gated, gated_up_first, jump, plain, rows
+from sparse_models import METHODS, assert_same, both, gated, gated_up_first, jump, plain, rows
 from torch import nn
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.utils import prune
@@ -21,7 +17,6 @@ from sparsact.inference import densify, find_blocks, plan_of, sparsify
 from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
 
 MAKES = [plain, gated, gated_up_first]
-METHODS = ["exact", "certified"]
 QUICK = [(plain, "certified"), (gated, "exact"), (gated_up_first, "certified")]  # each model and each method
 every = pytest.mark.parametrize(
     ("make", "method"),
@@ -31,17 +26,6 @@ every = pytest.mark.parametrize(
         for method in METHODS
     ],
 )
-
-
-def both(make, method):
-    """A model sparsified, and the dense one."""
-    dense = make()
-    return sparsify(make(), method, rows(64, dense, seed=3)), dense
-
-
-def assert_same(found, wanted):
-    assert (type(found), found.dtype, found.shape) == (type(wanted), wanted.dtype, wanted.shape)
-    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5, equal_nan=True)
 
 
 AROUND = {
@@ -321,40 +305,3 @@ def test_the_plan_tells_for_how_many_rows_a_method_is_taken(method):
     with torch.no_grad():
         assert model.down.sparse_rows(model.up(x[1:]).relu()) == choice.max_rows == 16
         assert model.down.sparse_rows(model.up(x).relu()) == 0
-
-
-@pytest.mark.parametrize("method", ["auto", "certified"])
-def test_samples_are_let_go(method):
-    model = plain()
-    x = rows(3000, model)
-    alive = weakref.ref(x)
-    sparsify(model, method, x, time_limit=0.1)
-    del x
-    gc.collect()
-    assert alive() is None
-    assert len(pickle.dumps(model)) < 3000 * model.d * 4
-
-
-def test_copies_keep_their_own_thresholds():
-    model, dense = both(lambda: jump(gate=True), "certified")
-    other = copy.deepcopy(model)
-    with torch.no_grad():
-        model.activation.theta.fill_(0.01)
-        assert_same(other(rows(8, model)), dense(rows(8, model)))
-        other.activation.theta.fill_(0.2)
-        dense.activation.theta.fill_(0.2)
-        assert_same(other(rows(8, model)), dense(rows(8, model)))
-
-
-@pytest.mark.parametrize("make", [plain, gated, jump])
-@pytest.mark.parametrize("method", METHODS)
-def test_copies_made_in_inference_mode_are_sparse(make, method):
-    dense = make()
-    x = rows(2, dense)
-    with torch.inference_mode():
-        model = sparsify(make(), method, rows(64, dense), copy=True)
-        other = copy.deepcopy(model)
-    before = other.down._sparse.sparse_calls
-    with torch.no_grad():
-        assert_same(other(x), dense(x))
-    assert other.down._sparse.sparse_calls == before + 1
