@@ -13,7 +13,7 @@ namespace sparsact::SPARSACT_ISA {
 namespace {
 
 constexpr std::size_t CACHE_LINE = 8;   // numbers
-constexpr std::size_t MOST_LINES = 48;  // asked for ahead; longer runs the processor sees by itself
+constexpr std::size_t MOST_LINES = 48;  // asked for ahead; longer runs the processor foresees
 constexpr std::size_t GROUPS = 64;      // vectors of buckets that a task solves
 
 void prefetch_run(const double* data, std::size_t first, std::size_t count) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t TABLES = 8;      // looked up together for a block of rows: memory answers meanwhile
 constexpr std::size_t CACHE_LINE = 8;  // numbers
-constexpr std::size_t MOST_LINES = 8;  // asked for ahead; longer runs the processor sees by itself
+constexpr std::size_t MOST_LINES = 8;  // asked for ahead; longer runs the processor foresees
 static_assert(TABLES * BLOCK <= Refresher::MOST, "a block's buckets are solved in one call");
 
 SPARSACT_INLINE void prefetch_record(const BucketPolynomials& buckets, std::uint64_t number) {

@@ -82,7 +82,7 @@ class WholeModel:
     dense, sparse : float
         Mean over batches of the median seconds of a batch over rounds.
     forecast : float
-        The speed-up if each block saved what it saved when it was timed by itself.
+        The speed-up if each block saved what it saved when it was timed alone.
     rounds : int
 
     Examples
@@ -104,7 +104,7 @@ class WholeModel:
     def __str__(self) -> str:
         return (
             f"whole model: {1e3 * self.dense:.3g} ms dense, {1e3 * self.sparse:.3g} ms sparse, {self.speed_up:.2f} "
-            f"times as fast ({self.rounds} rounds); the blocks by themselves promise {self.forecast:.2f}"
+            f"times as fast ({self.rounds} rounds); the blocks alone promise {self.forecast:.2f}"
         )
 
 
