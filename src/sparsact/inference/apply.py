@@ -314,8 +314,7 @@ def _is_close(one: Tensor, other: Tensor) -> bool:
     finite = one.isfinite()
     if not torch.equal(finite, other.isfinite()):
         return False
-    difference = (one - other)[finite].double().norm()
-    return bool(difference <= TOLERANCE[one.dtype] * one[finite].double().norm())
+    return bool((one - other)[finite].double().norm() <= TOLERANCE[one.dtype] * one[finite].double().norm())
 
 
 # In evaluation mode and without gradients ``nn.TransformerEncoderLayer`` passes its weights to one fused operation, and
