@@ -54,11 +54,9 @@ class LeftOut:
         counts, sums = table.counts[touched], table.sums[touched]
         bucket_statistics.accumulate(found, ids, self.residual[part], weights, -1, layout.degree, counts, sums)
         coefficients, _ = bucket_statistics.solve(sums, layout.n_local, layout.degree, layout.n_targets, alpha)
-        held = np.where(counts >= min_count, sums[:, layout.n_local], 0.0) * (counts > 0)
-        values, total = np.zeros((len(part), layout.n_targets)), np.zeros(len(part))
-        for t in range(layout.n_tables):
-            phi = bucket_statistics.features(found.V[:, t % found.V.shape[1]], layout.degree)
-            bucket_statistics.add_polynomials(values, phi, coefficients[ids[:, t]], held[ids[:, t]])
-            total += held[ids[:, t]]
-        bucket_statistics.average_over_weights(values, total)
+        held = np.where(counts >= max(min_count, 1), sums[:, layout.n_local], 0.0)
+        coefficients[held == 0] = 0.0
+        phi = bucket_statistics.features(found.V, layout.degree)[:, np.arange(layout.n_tables) % found.V.shape[1]]
+        values = np.einsum("mt,mtk->mk", held[ids], np.einsum("mtd,mtdk->mtk", phi, coefficients[ids]))
+        bucket_statistics.average_over_weights(values, held[ids].sum(axis=1))
         return values
