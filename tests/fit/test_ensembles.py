@@ -12,8 +12,11 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.metrics import mean_squared_error, r2_score
 
 import sparsact as sa
+from sparsact.datasets import open_table
 from sparsact.fit import ensemble, tree_candidate
 from sparsact.fit.held_out import HeldOutScores
+from sparsact.fit.options import FitOptions
+from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample
 from sparsact.fit.tree_candidate import TreesCandidate
 from sparsact.hypercube import points, signs_to_bits
@@ -112,7 +115,7 @@ def test_weights_of_a_fold_are_learned_from_the_others():
     bits, y, folds = sample.rows()
     lucky = np.where(folds == 0, y, 3 * rng.normal(size=m))
     members = {
-        name: (tree_candidate.BoostedTrees([[Constant()]]), HeldOutScores(y[:, None], predicted[:, None], folds))
+        name: (tree_candidate.BoostedTrees([[Constant()]], 1), HeldOutScores(y[:, None], predicted[:, None], folds))
         for name, predicted in (("lucky", lucky), ("mean", np.zeros(m)))
     }
     found, scores = ensemble.weighted_models(members, sample)
@@ -137,8 +140,8 @@ def test_predictions_reach_beyond_the_targets_but_not_beyond_a_floor():
 class Constant:
     """A model of the value 0."""
 
-    def predict(self, X):
-        return np.zeros(len(X))
+    def staged_predict(self, X):
+        yield np.zeros(len(X))
 
 
 def test_the_model_the_page_and_the_commands(chosen, tmp_path, capsys):
@@ -203,14 +206,47 @@ def test_trees_are_scikit_learns_on_the_same_folds(chosen):
                 for k in range(5)
             ]
         )
-        for leaves in tree_candidate.LEAVES
+        for leaves in tree_candidate.tree_sizes(len(X))
     )
     assert model_named(chosen, TreesCandidate.name).r2.mean == pytest.approx(best)
 
 
-def boosted(leaves, X, y):
+def test_many_rows_say_how_many_trees_there_are(monkeypatch):
+    """Deep trees of a noisy target: more than a few of them only learn its noise."""
+    monkeypatch.setattr(tree_candidate, "SIZES", {1_000: {16: 70, 63: 50}})
+    rng = np.random.default_rng(4)
+    bits = rng.integers(0, 2, (1_003, 8)).astype(np.uint8)
+    y = 1.5 * bits[:, 0] + bits[:, 1] * bits[:, 2] + rng.normal(size=len(bits))
+    table = open_table(pd.DataFrame(bits).add_prefix("c").assign(y=y), "y")
+    sample = RowSample(len(bits), 3, 1)
+    sample.add(bits, y[:, None], 0)
+    found = tree_candidate.fitted_trees(table, FitOptions(("y",), folds=3), sample, Stages())
+    X, y, folds = sample.rows()
+    y = y[:, 0]
+    assert set(found) == {"trees of 16 leaves", "trees of 63 leaves"}
+    for name, (model, held_out) in found.items():
+        leaves = int(name.split()[2])
+        errors = np.zeros(tree_candidate.tree_sizes(len(X))[leaves])
+        for fold in range(3):
+            trees = boosted(leaves, X[folds != fold], y[folds != fold], len(errors))
+            errors += [((p - y[folds == fold]) ** 2).sum() for p in trees.staged_predict(X[folds == fold])]
+        assert model.n_trees == 1 + errors.argmin() < len(errors)
+        assert ((held_out.predicted - held_out.actual) ** 2).sum() == pytest.approx(errors.min())
+        few = [
+            boosted(leaves, X[kept], y[kept], model.n_trees).predict(X)
+            for kept in (folds >= 0, *(folds != k for k in range(3)))
+        ]
+        np.testing.assert_allclose(model.predict(X)[:, 0], (few[0] + np.mean(few[1:], axis=0)) / 2)
+
+
+def boosted(leaves, X, y, n_trees=150):
     return HistGradientBoostingRegressor(
-        max_iter=150, learning_rate=0.1, max_leaf_nodes=leaves, min_samples_leaf=2, early_stopping=False, random_state=0
+        max_iter=n_trees,
+        learning_rate=0.1,
+        max_leaf_nodes=leaves,
+        min_samples_leaf=2,
+        early_stopping=False,
+        random_state=0,
     ).fit(X, y)
 
 

@@ -206,7 +206,7 @@ def test_progress_counts_the_rows_of_every_stage(folder):
         "searching monomials": (1 + 5 * len(degrees_to_scan(len(BITS), M))) * M,
         "choosing terms by the lasso": 0,
         "fitting Gaussian processes": (len(gp_candidate.KERNELS) + len(gp_candidate.WARPS)) * 6 * M,
-        "fitting trees": len(tree_candidate.LEAVES) * 6 * M,
+        "fitting trees": len(tree_candidate.tree_sizes(M)) * 6 * M,
         "weighting models": 0,
         "summing up": 0,
     }

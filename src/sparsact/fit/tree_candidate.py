@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,25 +21,39 @@ from sparsact.fit.sums import RowSample, as_numbers
 from sparsact.kernels.threads import in_threads
 
 MOST_NUMBERS = 1 << 22  # rows times columns times functions
-LEAVES = (8, 16)  # of a tree: the sizes that are compared
-TREES, LEARNING_RATE, LEAST_ROWS = 150, 0.1, 2
-MANY_ROWS = 5_000  # from there on, twice the trees
-ROWS_FOR_TWO = range(100, 10_000)  # below, only the smaller trees are tried, beyond only the larger ones
+LEARNING_RATE, LEAST_ROWS = 0.1, 2
+SIZES = {
+    0: {8: 150},
+    100: {8: 150, 16: 150},
+    1_000: {16: 300, 63: 150},
+    10_000: {31: 300},
+}  # by the least number of rows
+MANY_ROWS = 1_000  # from there on, as many of the trees are taken as held-out rows ask for
 
 
 @dataclass(frozen=True)
 class BoostedTrees:
     """Boosted trees of each function of a target, by least squares: a mean of several fits, whose spread it lessens.
 
-    ``fits`` has for each fit the trees of each function; the first counts as much as the others together.
+    ``fits`` has for each fit the trees of each function, of which the first ``n_trees`` are taken; the first fit counts
+    as much as the others together.
     """
 
-    fits: list[list[Any]]
+    fits: Sequence[list[Any]]
+    n_trees: int
 
     def predict(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Values (m, functions)."""
-        values = [np.stack([trees.predict(X) for trees in fit], axis=1) for fit in self.fits]
+        last = self.n_trees - 1
+        values = [
+            np.stack([next(islice(trees.staged_predict(X), last, None)) for trees in fit], axis=1) for fit in self.fits
+        ]
         return np.asarray((values[0] + np.mean(values[1:] or values, axis=0)) / 2)
+
+
+def tree_sizes(n_rows: int) -> dict[int, int]:
+    """Leaves of the trees that are compared, and how many trees there are at most."""
+    return SIZES[max(least for least in SIZES if least <= n_rows)]
 
 
 def fitted_trees(
@@ -50,34 +66,45 @@ def fitted_trees(
     target, n_functions = table.encoding.targets[0], len(function_names(table.encoding))
     X, y, folds = sample.at_most(min(MOST_ROWS, MOST_NUMBERS // (len(table.feature_names) * n_functions)))
     functions = as_numbers(target, y).reshape(len(y), -1)
-    sizes = LEAVES if len(X) in ROWS_FOR_TWO else LEAVES[:1] if len(X) < ROWS_FOR_TWO.start else LEAVES[-1:]
+    sizes = tree_sizes(len(X))
     tasks = [(leaves, fold) for leaves in sizes for fold in (None, *range(options.folds))]
 
     def fitted(task: tuple[int, int | None]) -> list[Any]:
         leaves, fold = task
         rows = slice(None) if fold is None else folds != fold
-        return _boosted(X[rows], functions[rows], leaves, options.random_state)
+        return _boosted(X[rows], functions[rows], leaves, sizes[leaves], options.random_state)
 
     fits: dict[int, list[list[Any]]] = {leaves: [] for leaves in sizes}
     with stages.stage("fitting trees", len(tasks) * len(X)) as on_rows:
         for (leaves, _), fit in zip(tasks, in_threads(fitted, tasks), strict=True):
             fits[leaves].append(fit)
             on_rows(len(X))
-    return {
-        f"trees of {leaves} leaves": (
-            BoostedTrees(found),
-            HeldOutScores.of([BoostedTrees([fit]) for fit in found[1:]], target, X, y, folds),
-        )
-        for leaves, found in fits.items()
-    }
+    found = {}
+    for leaves, (of_all, *of_folds) in fits.items():
+        n_trees = sizes[leaves] if len(X) < MANY_ROWS else _best_number(of_folds, X, functions, folds)
+        held_out = HeldOutScores.of([BoostedTrees([fit], n_trees) for fit in of_folds], target, X, y, folds)
+        found[f"trees of {leaves} leaves"] = BoostedTrees([of_all, *of_folds], n_trees), held_out
+    return found
 
 
-def _boosted(X: NDArray[Any], y: NDArray[np.float64], leaves: int, seed: int) -> list[Any]:
+def _best_number(
+    of_folds: Sequence[list[Any]], X: NDArray[Any], functions: NDArray[np.float64], folds: NDArray[np.int64]
+) -> int:
+    """How many trees err least at the rows that each fit has not seen."""
+    errors = [
+        [((predicted - of_function) ** 2).sum() for predicted in trees.staged_predict(X[folds == fold])]
+        for fold, fit in enumerate(of_folds)
+        for trees, of_function in zip(fit, functions[folds == fold].T, strict=True)
+    ]
+    return 1 + int(np.sum(errors, axis=0).argmin())
+
+
+def _boosted(X: NDArray[Any], y: NDArray[np.float64], leaves: int, n_trees: int, seed: int) -> list[Any]:
     from sklearn.ensemble import HistGradientBoostingRegressor  # loads slowly
 
     trees = HistGradientBoostingRegressor(
         learning_rate=LEARNING_RATE,
-        max_iter=TREES if len(X) < MANY_ROWS else 2 * TREES,
+        max_iter=n_trees,
         max_leaf_nodes=leaves,
         min_samples_leaf=LEAST_ROWS,
         early_stopping=False,
