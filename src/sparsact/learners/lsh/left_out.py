@@ -57,6 +57,6 @@ class LeftOut:
         held = np.where(counts >= max(min_count, 1), sums[:, layout.n_local], 0.0)
         coefficients[held == 0] = 0.0
         phi = bucket_statistics.features(found.V, layout.degree)[:, np.arange(layout.n_tables) % found.V.shape[1]]
-        values = np.einsum("mt,mtk->mk", held[ids], np.einsum("mtd,mtdk->mtk", phi, coefficients[ids]))
+        values: Array = np.einsum("mt,mtk->mk", held[ids], np.einsum("mtd,mtdk->mtk", phi, coefficients[ids]))
         bucket_statistics.average_over_weights(values, held[ids].sum(axis=1))
         return values
