@@ -63,6 +63,12 @@ class SingleRow {
     }
     const std::uint64_t* numbers() const { return keys_; }
 
+    // Local coordinates (p,), and features (p,) of a table.
+    const double* local() const { return numbers_ + hashes_.d; }
+    const double* features(std::size_t table) const {
+        return hashes_.grid ? numbers_ + hashes_.d + hashes_.p + padded_ + table * hashes_.q : local();
+    }
+
     // What the tables say together, and the weight behind it.
     template <class Buckets>
     double value(const Buckets& buckets, Combine combine, double& total) const {
@@ -111,12 +117,6 @@ class SingleRow {
         });
         for (std::size_t l = 0; l < tables; ++l)
             if (weight[l] > 0.0) value += weight[l] * values[l];
-    }
-
-    // Features (p,) of a table.
-    const double* features(std::size_t table) const {
-        return hashes_.grid ? numbers_ + hashes_.d + hashes_.p + padded_ + table * hashes_.q
-                            : numbers_ + hashes_.d;
     }
 
     double* X() { return numbers_; }

@@ -143,7 +143,7 @@ class TablePredictor:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the index, which points into memory; it is made again when needed."""
-        kept = {name: value for name, value in self.__dict__.items() if name not in ("_spread", "_row")}
+        kept = {name: value for name, value in self.__dict__.items() if name not in ("_spread", "_row", "update")}
         return {**kept, "_nearest": None}
 
     def __call__(self, x: ArrayLike) -> Any:
