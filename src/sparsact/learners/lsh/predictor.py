@@ -126,6 +126,8 @@ class TablePredictor:
     True
     """
 
+    update: Any  # of the model that it predicts for; see :func:`sparsact.learners.lsh.single_row.row_updater`
+
     def __init__(
         self,
         table: BucketTable,
