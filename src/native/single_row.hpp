@@ -16,11 +16,23 @@ namespace {
 // last.
 inline void row_times(const double* x, std::size_t n, const double* directions, const double* offsets,
                       std::size_t width, double* out) {
-    std::fill_n(out, width, 0.0);
-    for (std::size_t i = 0; i < n; ++i)
-        for (std::size_t j = 0; j < width; ++j) out[j] += x[i] * directions[i * width + j];
-    if (offsets)
-        for (std::size_t j = 0; j < width; ++j) out[j] += offsets[j];
+    constexpr std::size_t VECTORS = 4, TILE = VECTORS * LANES;
+    std::size_t first = 0;
+    for (; first + TILE <= width; first += TILE) {
+        Reals sums[VECTORS] = {};
+        for (std::size_t i = 0; i < n; ++i)
+            for (std::size_t v = 0; v < VECTORS; ++v)
+                sums[v] += x[i] * load<Reals>(directions + i * width + first + v * LANES);
+        for (std::size_t v = 0; v < VECTORS; ++v) {
+            const std::size_t at = first + v * LANES;
+            store(out + at, offsets ? sums[v] + load<Reals>(offsets + at) : sums[v]);
+        }
+    }
+    for (; first < width; ++first) {
+        double sum = 0.0;
+        for (std::size_t i = 0; i < n; ++i) sum += x[i] * directions[i * width + first];
+        out[first] = offsets ? sum + offsets[first] : sum;
+    }
 }
 
 class SingleRow {
@@ -153,10 +165,20 @@ class SingleRow {
 
     // Keys take the place of the codes that they are mixed of: a table's key stands before its codes.
     void mix() {
-        for (std::size_t t = 0; t < hashes_.tables; ++t) {
+        const std::size_t q = hashes_.q;
+        std::size_t t = 0;
+        for (; t + LANES <= hashes_.tables; t += LANES) {
+            Words keys = load<Words>(hashes_.seeds + t);
+            for (std::size_t j = 0; j < q; ++j) {
+                std::uint64_t code[LANES];
+                for (std::size_t l = 0; l < LANES; ++l) code[l] = keys_[(t + l) * q + j];
+                keys = mixed<Words>(keys, load<Words>(code));
+            }
+            store(keys_ + t, finished<Words>(keys));
+        }
+        for (; t < hashes_.tables; ++t) {
             std::uint64_t key = hashes_.seeds[t];
-            for (std::size_t j = 0; j < hashes_.q; ++j)
-                key = mixed<std::uint64_t>(key, keys_[t * hashes_.q + j]);
+            for (std::size_t j = 0; j < q; ++j) key = mixed<std::uint64_t>(key, keys_[t * q + j]);
             keys_[t] = finished<std::uint64_t>(key);
         }
     }

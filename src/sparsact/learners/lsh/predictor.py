@@ -153,7 +153,7 @@ class TablePredictor:
 
         Missing values and categories may be in them as in rows of ``predict``.
         """
-        if type(x) is np.ndarray and (value := self.value(x)) is not None:
+        if self._row is not None and type(x) is np.ndarray and (value := self._row(x)) is not None:
             return value if x.ndim == 1 else np.array([value])
         rows = self.inputs.numbers(x)
         single = rows.ndim == 1
