@@ -65,7 +65,7 @@ class RowGroup {
                 return lanes_of([&](std::size_t l) { return rows_.Y[row(l) * shape_.targets + k]; });
             },
             own_.data());
-        add_to(sums);
+        add_lanes(own_.data(), n_sums_, sums);
     }
 
     // Sums of buckets that hold no row any more are 0.
@@ -88,23 +88,6 @@ class RowGroup {
         filled_ += rows == 0;
         rows += sign_;
         filled_ -= rows == 0;
-    }
-
-    void add_to(double* const* sums) {
-        std::size_t k = 0;
-        for (; k + LANES <= n_sums_; k += LANES) {
-            Reals block[LANES];
-            for (std::size_t l = 0; l < LANES; ++l) block[l] = own_[k + l];
-            transpose<double>(block);
-            for (std::size_t l = 0; l < LANES; ++l)
-                if (sums[l]) store(sums[l] + k, load<Reals>(sums[l] + k) + block[l]);
-        }
-        for (; k < n_sums_; ++k) {
-            double lane[LANES];
-            store(lane, own_[k]);
-            for (std::size_t l = 0; l < LANES; ++l)
-                if (sums[l]) sums[l][k] += lane[l];
-        }
     }
 
     const BucketRows& rows_;

@@ -21,10 +21,11 @@ constexpr std::size_t MOST_LINES = 8;  // asked for ahead; longer runs the proce
 static_assert(TABLES * BLOCK <= Refresher::MOST, "a block's buckets are solved in one call");
 
 SPARSACT_INLINE void prefetch_record(const BucketPolynomials& buckets, std::uint64_t number) {
-    const double* own = buckets.records + number * buckets.stride();
-    for (std::size_t k = 0; k < std::min(buckets.stride(), MOST_LINES * CACHE_LINE); k += CACHE_LINE)
-        prefetch(own, k);
-    prefetch(own, buckets.size());
+    const double *own = buckets.polynomial(number), *last = own + buckets.size();
+    for (const double *at = own, *stop = std::min(last, own + MOST_LINES * CACHE_LINE); at < stop;
+         at += CACHE_LINE)
+        prefetch(at, 0);
+    prefetch(last, 0);
 }
 
 // Adds a bucket's polynomial times its weight to the values, or as it is where tables answer alone.

@@ -66,10 +66,10 @@ template <class Buckets>
 SPARSACT_INLINE void prefetch_polynomial(const Buckets& buckets, std::size_t number) {
     constexpr std::size_t A_LINE = 64 / sizeof(*buckets.coefficients);
     prefetch(buckets.weights, number);
-    const std::size_t size = buckets.D * buckets.targets;
-    for (std::size_t k = 0; k < std::min(size, MOST_LINES * A_LINE); k += A_LINE)
-        prefetch(buckets.polynomial(number), k);
-    prefetch(buckets.polynomial(number), size - 1);
+    const auto *own = buckets.polynomial(number), *last = own + buckets.D * buckets.targets - 1;
+    for (const auto *at = own, *stop = std::min(last, own + MOST_LINES * A_LINE); at < stop; at += A_LINE)
+        prefetch(at, 0);
+    prefetch(last, 0);
 }
 
 template <class Buckets>

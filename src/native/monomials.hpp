@@ -102,6 +102,26 @@ SPARSACT_INLINE void contributions(const Shape& shape, const Products& products,
     }
 }
 
+// Adds each lane of n vectors to the sums (n,) of its bucket, if it has one.
+inline void add_lanes(const Vector<double>* own, std::size_t n, double* const* sums) {
+    using V = Vector<double>;
+    constexpr std::size_t LANES = lanes<double>;
+    std::size_t k = 0;
+    for (; k + LANES <= n; k += LANES) {
+        V block[LANES];
+        for (std::size_t l = 0; l < LANES; ++l) block[l] = own[k + l];
+        transpose<double>(block);
+        for (std::size_t l = 0; l < LANES; ++l)
+            if (sums[l]) store(sums[l] + k, load<V>(sums[l] + k) + block[l]);
+    }
+    for (; k < n; ++k) {
+        double lane[LANES];
+        store(lane, own[k]);
+        for (std::size_t l = 0; l < LANES; ++l)
+            if (sums[l]) sums[l][k] += lane[l];
+    }
+}
+
 }  // namespace
 
 }  // namespace sparsact::SPARSACT_ISA

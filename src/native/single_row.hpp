@@ -16,11 +16,23 @@ namespace {
 // last.
 inline void row_times(const double* x, std::size_t n, const double* directions, const double* offsets,
                       std::size_t width, double* out) {
-    std::fill_n(out, width, 0.0);
-    for (std::size_t i = 0; i < n; ++i)
-        for (std::size_t j = 0; j < width; ++j) out[j] += x[i] * directions[i * width + j];
-    if (offsets)
-        for (std::size_t j = 0; j < width; ++j) out[j] += offsets[j];
+    constexpr std::size_t VECTORS = 4, TILE = VECTORS * LANES;
+    std::size_t first = 0;
+    for (; first + TILE <= width; first += TILE) {
+        Reals sums[VECTORS] = {};
+        for (std::size_t i = 0; i < n; ++i)
+            for (std::size_t v = 0; v < VECTORS; ++v)
+                sums[v] += x[i] * load<Reals>(directions + i * width + first + v * LANES);
+        for (std::size_t v = 0; v < VECTORS; ++v) {
+            const std::size_t at = first + v * LANES;
+            store(out + at, offsets ? sums[v] + load<Reals>(offsets + at) : sums[v]);
+        }
+    }
+    for (; first < width; ++first) {
+        double sum = 0.0;
+        for (std::size_t i = 0; i < n; ++i) sum += x[i] * directions[i * width + first];
+        out[first] = offsets ? sum + offsets[first] : sum;
+    }
 }
 
 class SingleRow {
@@ -62,6 +74,12 @@ class SingleRow {
         }
     }
     const std::uint64_t* numbers() const { return keys_; }
+
+    // Local coordinates (p,), and features (p,) of a table.
+    const double* local() const { return numbers_ + hashes_.d; }
+    const double* features(std::size_t table) const {
+        return hashes_.grid ? numbers_ + hashes_.d + hashes_.p + padded_ + table * hashes_.q : local();
+    }
 
     // What the tables say together, and the weight behind it.
     template <class Buckets>
@@ -113,12 +131,6 @@ class SingleRow {
             if (weight[l] > 0.0) value += weight[l] * values[l];
     }
 
-    // Features (p,) of a table.
-    const double* features(std::size_t table) const {
-        return hashes_.grid ? numbers_ + hashes_.d + hashes_.p + padded_ + table * hashes_.q
-                            : numbers_ + hashes_.d;
-    }
-
     double* X() { return numbers_; }
     double* Z() { return X() + hashes_.d; }
     double* U() { return Z() + hashes_.p; }
@@ -153,10 +165,20 @@ class SingleRow {
 
     // Keys take the place of the codes that they are mixed of: a table's key stands before its codes.
     void mix() {
-        for (std::size_t t = 0; t < hashes_.tables; ++t) {
+        const std::size_t q = hashes_.q;
+        std::size_t t = 0;
+        for (; t + LANES <= hashes_.tables; t += LANES) {
+            Words keys = load<Words>(hashes_.seeds + t);
+            for (std::size_t j = 0; j < q; ++j) {
+                std::uint64_t code[LANES];
+                for (std::size_t l = 0; l < LANES; ++l) code[l] = keys_[(t + l) * q + j];
+                keys = mixed<Words>(keys, load<Words>(code));
+            }
+            store(keys_ + t, finished<Words>(keys));
+        }
+        for (; t < hashes_.tables; ++t) {
             std::uint64_t key = hashes_.seeds[t];
-            for (std::size_t j = 0; j < hashes_.q; ++j)
-                key = mixed<std::uint64_t>(key, keys_[t * hashes_.q + j]);
+            for (std::size_t j = 0; j < q; ++j) key = mixed<std::uint64_t>(key, keys_[t * q + j]);
             keys_[t] = finished<std::uint64_t>(key);
         }
     }

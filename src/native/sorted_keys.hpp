@@ -19,7 +19,33 @@ struct SortedKeys {
     std::size_t groups, n;        // groups a power of two, at least 2
 };
 
-namespace SPARSACT_ISA {
+}  // namespace sparsact
+
+#ifdef SPARSACT_ISA
+
+#ifndef SPARSACT_ISA_portable
+#include <immintrin.h>
+#endif
+
+namespace sparsact::SPARSACT_ISA {
+namespace {
+
+// A bit for each of eight tags that is the one looked for.
+#ifdef SPARSACT_ISA_portable
+inline std::uint32_t equal_tags(const std::uint32_t* tags, std::uint32_t tag) {
+    std::uint32_t same = 0;
+    for (std::uint32_t j = 0; j < 8; ++j) same |= std::uint32_t{tags[j] == tag} << j;
+    return same;
+}
+#else
+inline std::uint32_t equal_tags(const std::uint32_t* tags, std::uint32_t tag) {
+    const __m256i equal = _mm256_cmpeq_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(tags)),
+                                             _mm256_set1_epi32(static_cast<int>(tag)));
+    return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(equal)));
+}
+#endif
+
+}  // namespace
 
 class SortedSearch {
   public:
@@ -39,12 +65,9 @@ class SortedSearch {
         std::size_t i = first;
         if (first < stop && keys_.n >= AT_ONCE) {
             const std::size_t begin = std::min(first, keys_.n - AT_ONCE);
-            const std::uint32_t* tags = keys_.tags + begin;
-            std::uint32_t same = 0;
-            for (std::uint32_t j = 0; j < AT_ONCE; ++j) same |= std::uint32_t{tags[j] == tag} << j;
-            same = same >> (first - begin) << (first - begin);
+            const std::uint32_t same = equal_tags(keys_.tags + begin, tag) >> (first - begin);
             if (same != 0) {
-                const std::size_t found = begin + static_cast<std::size_t>(trailing_zeros(same));
+                const std::size_t found = first + static_cast<std::size_t>(trailing_zeros(same));
                 return found < stop ? found : NOWHERE;
             }
             i = begin + AT_ONCE;
@@ -63,5 +86,6 @@ class SortedSearch {
     int bits_ = 0;
 };
 
-}  // namespace SPARSACT_ISA
-}  // namespace sparsact
+}  // namespace sparsact::SPARSACT_ISA
+
+#endif

@@ -1,20 +1,19 @@
 """Predictors of coefficients alone: equal to the model's predictions, from files, in C, in ONNX, and within limits."""
 
-import ctypes
 import pickle
-import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from exported_models import COMPILER, onnx_values, values_in_c
 from hashed_rows import FAMILIES, model, rows
 
 import sparsact
 from sparsact.kernels import dispatch, hashing
 from sparsact.kernels.bucket_statistics import features
-from sparsact.learners import CompactPredictor, LSHRegressor
+from sparsact.learners import CompactPredictor
 from sparsact.learners.lsh.compact import CompactModel
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.saving.modelfile import ModelFileError, read, write
@@ -22,7 +21,6 @@ from sparsact.saving.modelfile import ModelFileError, read, write
 X, Y = rows(m=600)
 QUERIES = rows(m=300, seed=3)[0]  # of which some buckets are empty
 TOLERANCE = {"float32": 1e-6 * Y.std(), "float64": 1e-12 * Y.std()}
-COMPILER = shutil.which("cc") or shutil.which("gcc")
 families = pytest.mark.parametrize("options", FAMILIES, ids=lambda o: "-".join(map(str, o.values())))
 dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
 
@@ -33,18 +31,6 @@ def fitted(**options):
 
 def plain(n_columns):
     return InputRules(np.zeros(n_columns), np.empty(0, np.int64))
-
-
-def compiled_values(path, name, queries, n_targets, *flags):
-    """What the exported function gives, compiled by the C compiler there is."""
-    library = path.with_suffix(".so")
-    command = [COMPILER, "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-O2", *flags]
-    subprocess.run([*command, "-shared", "-fPIC", str(path), "-o", str(library)], check=True)
-    function = getattr(ctypes.CDLL(str(library)), name)
-    values = np.empty((len(queries), n_targets))
-    for query, value in zip(np.ascontiguousarray(queries), values, strict=True):
-        function(query.ctypes.data_as(ctypes.c_void_p), value.ctypes.data_as(ctypes.c_void_p))
-    return values
 
 
 @dtypes
@@ -130,7 +116,7 @@ def test_a_file_that_leads_nowhere_is_refused(changed, tmp_path):
 def test_exported_c_is_equal_to_the_predictor(options, dtype, tmp_path):
     learner = fitted(**options)
     learner.export(tmp_path / "tables.c", dtype=dtype)
-    values = compiled_values(tmp_path / "tables.c", "tables_predict", QUERIES, 1)
+    values = values_in_c(tmp_path / "tables.c", "tables_predict", QUERIES, 1)
     np.testing.assert_allclose(values[:, 0], learner.predictor(dtype)(QUERIES), rtol=1e-13, atol=1e-13)
 
 
@@ -157,12 +143,9 @@ def test_exported_c_of_several_targets_is_clean_under_sanitizers(tmp_path):
 @dtypes
 @families
 def test_exported_onnx_is_equal_to_the_predictor(options, dtype, tmp_path):
-    onnx, runtime = pytest.importorskip("onnx"), pytest.importorskip("onnxruntime")
     learner = fitted(**options)
     learner.export(tmp_path / "tables.onnx", dtype=dtype)
-    onnx.checker.check_model(onnx.load(tmp_path / "tables.onnx"), full_check=True)
-    session = runtime.InferenceSession(str(tmp_path / "tables.onnx"), providers=["CPUExecutionProvider"])
-    values = session.run(None, {"X": QUERIES})[0]
+    values = onnx_values(tmp_path / "tables.onnx", QUERIES)
     np.testing.assert_allclose(values[:, 0], learner.predictor(dtype)(QUERIES), rtol=1e-11, atol=1e-11)
 
 
@@ -236,38 +219,6 @@ def test_stages_may_be_left_away():
     assert found[2, 4] == pytest.approx(np.sqrt(np.mean(both**2)) / y[2500:].std(), rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["memory", "file", "c"])
-def test_trees_are_shipped(kind, tmp_path):
-    learner = model(base="trees").fit(X, Y)
-    predict = learner.predictor("float64")
-    if kind == "file":
-        predict.save(tmp_path / "predictor")
-        predict = sparsact.load(tmp_path / "predictor")
-    if kind == "c":
-        if COMPILER is None:
-            pytest.skip("there is no C compiler")
-        learner.export(tmp_path / "trees.c", dtype="float64")
-        values = compiled_values(tmp_path / "trees.c", "trees_predict", QUERIES, 1)[:, 0]
-    else:
-        values = predict(QUERIES)
-    np.testing.assert_allclose(values, learner.predict(QUERIES), rtol=0, atol=TOLERANCE["float64"])
-    with pytest.raises(ValueError, match="ONNX graph of base='trees'"):
-        learner.export(tmp_path / "trees.onnx")
-
-
-def test_missing_values_and_categories_are_shipped_by_save(tmp_path):
-    x = X.copy()
-    x[::7, 1] = np.nan
-    x[:, 3] = np.floor(4 * np.abs(x[:, 3]))
-    learner = LSHRegressor(n_tables=3, random_state=7, categorical_features=[3]).fit(x, Y)
-    learner.predictor("float64").save(tmp_path / "predictor")
-    again = sparsact.load(tmp_path / "predictor")
-    np.testing.assert_allclose(again(x), learner.predict(x), rtol=0, atol=TOLERANCE["float64"])
-    for kind in (".c", ".onnx"):
-        with pytest.raises(ValueError, match="missing values or categories"):
-            learner.export(tmp_path / f"model{kind}")
-
-
 def first_tables_by_hand(learner, n_tables, x):
     """The weighted average over the first tables, bucket by bucket."""
     compiled, places = learner._frozen_predictor().compiled, learner.apply(x)[:, :n_tables]
@@ -328,15 +279,11 @@ def test_stages_columns_clipping_and_backup_are_shipped(kind, dtype, tmp_path):
         predict.save(tmp_path / "predictor")
         values = sparsact.load(tmp_path / "predictor")(QUERIES)
     elif kind == "c":
-        if COMPILER is None:
-            pytest.skip("there is no C compiler")
         predict.export(tmp_path / "whole.c")
-        values = compiled_values(tmp_path / "whole.c", "whole_predict", QUERIES, 1)
+        values = values_in_c(tmp_path / "whole.c", "whole_predict", QUERIES, 1)
     else:
-        runtime = pytest.importorskip("onnxruntime")
         predict.export(tmp_path / "whole.onnx")
-        session = runtime.InferenceSession(str(tmp_path / "whole.onnx"), providers=["CPUExecutionProvider"])
-        values = session.run(None, {"X": QUERIES})[0]
+        values = onnx_values(tmp_path / "whole.onnx", QUERIES)
     np.testing.assert_allclose(values, expected, rtol=0, atol=TOLERANCE[dtype])
 
 

@@ -234,6 +234,7 @@ class BucketTable:
         other = copy(self)
         other.index = BucketIndex(self.index.keys[kept], self.index.most)
         other._counts, other._sums = self.counts[kept].copy(), self.sums[kept].copy()
+        other.totals = self.totals.copy()
         other._pending, other._readers, other._n_empty = None, [], int(np.count_nonzero(other._counts == 0))
         if self._solution is not None:
             held = np.arange(len(self.index))[kept]

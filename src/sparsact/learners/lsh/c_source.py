@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sparsact._version import __version__
 from sparsact.kernels.compact_values import COMBINE
 from sparsact.learners.lsh.compact import CompactModel, CompactTable
+from sparsact.learners.lsh.inputs import InputRules
 
 ON_A_LINE = 8  # numbers
 AT_ONCE = 8  # tags that ``model.c`` looks at
@@ -25,8 +26,10 @@ C_TYPES = {
 }
 
 
-def c_source(model: CompactModel, name: str, n_columns: int) -> str:
+def c_source(model: CompactModel, name: str, inputs: InputRules) -> str:
     """Source of a function ``void name(const double *x, double *y)`` with the values of the model.
+
+    With categories, ``double name_code(const char *text, size_t length)`` gives the number of one that is a text.
 
     Numbers are written bit for bit, and added in the order in which the model's kernels add them: without contraction
     to fused operations the two give the same bits, up to the rounding of a sum over tables.
@@ -44,10 +47,15 @@ def c_source(model: CompactModel, name: str, n_columns: int) -> str:
         parts += [_array(f"tree_{key}", values) for key, values in model.trees.arrays().items()]
     if model.columns is not None:
         parts.append(_array("columns", model.columns.astype(np.uint32)))
-    return Template(files(__package__).joinpath("model.c").read_text(encoding="utf-8")).substitute(
+    parts += _input_arrays(inputs)
+    categories = _template("categories.c").substitute(name=name) if inputs.categories else ""
+    note = f", a category that is a text what {name}_code gives, another itself" if inputs.categories else ""
+    return _template("model.c").substitute(
         version=__version__,
         name=name,
-        n_columns=n_columns,
+        note=note,
+        categories=categories,
+        n_columns=inputs.n_columns,
         n_targets=len(model.level),
         most_columns=len(model.centre),
         most_local=max(table.hashes.local.shape[1] for table in tables.values()),
@@ -56,7 +64,7 @@ def c_source(model: CompactModel, name: str, n_columns: int) -> str:
         number=C_TYPES[number.name],
         weight=C_TYPES[weight.name],
         data="".join(parts),
-        body="".join(f"    {line}\n" for line in _body(model)),
+        body="".join(f"    {line}\n" for line in [*_encoding(inputs), *_body(model)]),
     )
 
 
@@ -69,6 +77,48 @@ for (size_t t = 0; t < TREES; ++t) {
 }
 for (size_t j = 0; j < TARGETS; ++j) y[j] += from_trees[j];
 """
+
+
+def _template(name: str) -> Template:
+    return Template(files(__package__).joinpath(name).read_text(encoding="utf-8"))
+
+
+def _input_arrays(inputs: InputRules) -> list[str]:
+    """What rows are encoded by."""
+    parts = [_array("fills", inputs.fills)]
+    if inputs.is_plain:
+        return parts
+    parts.append(_array("numeric", inputs.numeric.astype(np.uint32)))
+    parts.append(_array("gaps", inputs.gaps.astype(np.uint32)))
+    for place, one in enumerate(inputs.categories):
+        parts += [_array(f"known_{place}", one.known), _array(f"category_{place}", one.values)]
+    return parts
+
+
+def _encoding(inputs: InputRules) -> list[str]:
+    """Statements that make a row of numbers alone of ``given``; see :meth:`InputRules.encode`."""
+    d = inputs.n_columns
+    lines = [f"double row[{len(inputs.sources)}];"]
+    if inputs.is_plain:
+        return [*lines, f"for (size_t i = 0; i < {d}; ++i) row[i] = given[i] != given[i] ? fills[i] : given[i];"]
+    n_numbers, n_gaps = len(inputs.numeric), len(inputs.gaps)
+    lines += [f"int lacking[{d}];", "double *next = row;"]
+    lines += [f"size_t place_{place};" for place in range(len(inputs.categories))]
+    lines.append(f"for (size_t i = 0; i < {d}; ++i) lacking[i] = given[i] != given[i];")
+    for place, one in enumerate(inputs.categories):
+        n = len(one.known)
+        lines.append(f"place_{place} = place_of(known_{place}, {n}, given[{one.column}]);")
+        lines.append(f"lacking[{one.column}] = place_{place} == {n};")
+    if n_numbers:
+        number = "lacking[numeric[i]] ? fills[numeric[i]] : given[numeric[i]]"
+        lines.append(f"for (size_t i = 0; i < {n_numbers}; ++i) *next++ = {number};")
+    if n_gaps:
+        lines.append(f"for (size_t i = 0; i < {n_gaps}; ++i) *next++ = lacking[gaps[i]];")
+    for place, one in enumerate(inputs.categories):
+        n, width = one.values.shape
+        value = f"place_{place} < {n} ? category_{place}[place_{place} * {width} + i] : 0.0"
+        lines.append(f"for (size_t i = 0; i < {width}; ++i) *next++ = {value};")
+    return lines
 
 
 def _body(model: CompactModel) -> list[str]:

@@ -16,7 +16,7 @@ from sparsact.kernels.compact_values import COMBINE
 from sparsact.learners.lsh.c_source import c_source
 from sparsact.learners.lsh.compact import CompactModel, CompactTable
 from sparsact.learners.lsh.inputs import InputRules
-from sparsact.learners.lsh.layout import read_hashes
+from sparsact.learners.lsh.layout import Array, read_hashes
 from sparsact.learners.lsh.onnx_graph import onnx_model
 from sparsact.learners.lsh.trees import TreeEnsemble
 from sparsact.saving import modelfile, schema
@@ -83,18 +83,24 @@ class CompactPredictor:
         return self.model.nbytes
 
     def __call__(self, x: ArrayLike) -> Any:
-        """Value at a point (d,), a float or (targets,); or at rows (m, d), an array of (m,) or (m, targets)."""
+        """Value at a point (d,), a float or (targets,); or at rows (m, d), an array of (m,) or (m, targets).
+
+        Missing values and categories may be in them as in rows of ``predict``.
+        """
         if self._row is not None and type(x) is np.ndarray and (value := self._row(x)) is not None:
             return value if x.ndim == 1 else np.array([value])
-        rows = np.ascontiguousarray(x, dtype=np.float64)
-        d = self.n_features_in_
-        if rows.shape[-1:] != (d,) or rows.ndim > 2:
-            raise ValueError(f"a query has {d} numbers, or is an array of such rows; got shape {rows.shape}.")
-        if np.isinf(rows).any():
-            raise ValueError("a query must be finite, but for NaN, a missing value; it holds an infinity.")
+        rows = self._inputs.numbers(x)
         values = self.model.values(self._inputs.encode(np.atleast_2d(rows)))
         values = values[:, 0] if self._single else values
         return values[0] if rows.ndim == 1 else values
+
+    def numbers(self, X: Any) -> Array:
+        """Rows (m, d) as exported programs take them: a number for each category, NaN for missing values.
+
+        A category that is a number stands for itself; a text, for 2**52 plus the first 52 bits of its BLAKE2b digest of
+        8 bytes, read as a little-endian number.
+        """
+        return self._inputs.numbers(X)
 
     def save(self, path: str | Path) -> None:
         """Write the predictor to one file, which :func:`sparsact.load` maps into memory."""
@@ -115,24 +121,17 @@ class CompactPredictor:
 
     def export(self, path: str | Path, *, name: str | None = None) -> None:
         """Write the predictor as a program without dependencies; see :meth:`LSHRegressor.export`."""
-        if not self._inputs.is_plain:
-            raise ValueError(
-                "a program takes rows of numbers, and this model missing values or categories; fit on numbers alone, "
-                "or ship the predictor itself, by `save`."
-            )
         path = Path(path)
         name = f"{path.stem}_predict" if name is None else name
         kind = path.suffix.lower()
         if kind not in (".c", ".onnx"):
             raise ValueError(f"`path` must end with .c or .onnx; got {str(path)!r}.")
         if kind == ".onnx":
-            if self.model.trees is not None:
-                raise ValueError("an ONNX graph of base='trees' is not written; export to .c, or ship it by `save`.")
-            files.write(path, onnx_model(self.model, self.n_features_in_))
+            files.write(path, onnx_model(self.model, self._inputs))
             return
         if not (name.isidentifier() and name.isascii()):
             raise ValueError(f"{name!r} is no name of a C function; pass `name`, letters, digits and _.")
-        files.write(path, c_source(self.model, name, self.n_features_in_))
+        files.write(path, c_source(self.model, name, self._inputs))
 
     def _tables(self) -> dict[str, CompactTable]:
         tables = {f"table{place}": table for place, table in enumerate(self.model.tables)}

@@ -27,11 +27,12 @@ from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.predictions import PredictingLSH
 from sparsact.learners.lsh.saving import SavedLSH
 from sparsact.learners.lsh.shipping import ShippedLSH
+from sparsact.learners.lsh.single_row import row_updater
 from sparsact.learners.lsh.stages import choose
 from sparsact.learners.lsh.tuning import LSHConfig, Trial
 from sparsact.routing.backend import hash_generator
 from sparsact.statistics.statistic import Batch
-from sparsact.transaction import transaction
+from sparsact.transaction import lock_of, transaction
 from sparsact.validation.former_names import renamed, renamed_attributes
 
 ENOUGH_FOR_LAYOUT = 2048  # rows; a stream that began with fewer keeps them till then
@@ -152,8 +153,7 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         """
         self._learn(X, y, sample_weight, restart=True)
 
-    @transaction
-    def remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
+    def remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Unlearn rows that were learned, with the same targets and weights.
 
         Raises
@@ -161,6 +161,12 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         ValueError
             If a row was not learned; then nothing is removed.
         """
+        if sample_weight is None and self._update_row(X, y, -1):
+            return self
+        return self._remove(X, y, sample_weight)
+
+    @transaction
+    def _remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         check_is_fitted(self)
         if not self.table_.keeps_rows:
             raise ValueError(
@@ -177,6 +183,25 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         if self._stream is not None:
             self._stream = self._stream.without(raw)
         self._forget_solution()
+
+    def _update_row(self, X: Any, y: Any, sign: int) -> bool:
+        """Learn (1) or unlearn (-1) one row in a single call; False, and nothing done, where that takes more."""
+        if type(X) is not np.ndarray or X.shape[:1] != (1,) or type(y) is not np.ndarray or not self._updates_rows:
+            return False
+        with lock_of(self):
+            compiled = self._compiled
+            if not compiled or compiled[0].policy != self._policy:
+                self._compile()
+            if "update" not in vars(compiled[0]):
+                compiled[0].update = row_updater(compiled[0], self._learned_rows)
+            update = compiled[0].update
+            return update is not None and bool(update(compiled, self.table_, X, y, sign))
+
+    @property
+    def _updates_rows(self) -> bool:
+        """Whether updates change the table alone, and rows need no check but their own numbers."""
+        plain = "table_" in self.__dict__ and "feature_names_in_" not in self.__dict__ and self.combine != "joint"
+        return plain and self._single and self._stream is None and not self._first_rows and self.table_.n_rows > 1
 
     @transaction
     def merge(self, other: Self) -> None:

@@ -113,6 +113,25 @@ class InputRules:
         """Columns of numbers; they come first in encoded rows."""
         return np.delete(np.arange(self.n_columns), [one.column for one in self.categories])
 
+    def numbers(self, X: Any) -> Array:
+        """Rows (m, d), or one row (d,), as numbers: codes for categories, NaN for missing values.
+
+        Raises
+        ------
+        ValueError
+            If a row has another number of columns, or an infinity.
+        """
+        X = X if _names(X) is not None else np.asarray(X)
+        if X.shape[-1:] != (self.n_columns,) or len(X.shape) > 2:
+            raise ValueError(f"a query has {self.n_columns} numbers, or is an array of such rows; got shape {X.shape}.")
+        categorical = np.isin(np.arange(self.n_columns), [one.column for one in self.categories])
+        if categorical.any() and getattr(X, "dtype", None) != np.float64:
+            X = coded(X, categorical) if len(X.shape) == 2 else coded(X[None], categorical)[0]
+        numbers = np.ascontiguousarray(X, dtype=np.float64)
+        if np.isinf(numbers).any():
+            raise ValueError("a query must be finite, but for NaN, a missing value; it holds an infinity.")
+        return numbers
+
     def encode(self, X: Array) -> Array:
         """Encoded rows (m, e), all finite; rows that need nothing are returned as they are."""
         if self.is_plain:

@@ -4,7 +4,7 @@
  *
  *     void $name(const double x[$n_columns], double y[$n_targets]);
  *
- * Compile it without -ffast-math. With -DSPARSACT_STATIC the function is static, for files that include this one.
+ * A missing value is NaN$note. Compile it without -ffast-math. With -DSPARSACT_STATIC the function is static, for files that include this one.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -118,7 +118,7 @@ static int add(const struct tables *t, const double *x, double *y)
     return total > 0.0;
 }
 
-$data
-void $name(const double *row, double *y)
+$data$categories
+void $name(const double *given, double *y)
 {
 $body}

@@ -1,23 +1,31 @@
-"""A compact model as a graph of ONNX, opset 18: keys of buckets by integer arithmetic, look-ups by gathering."""
+"""A compact model as a graph of ONNX: keys of buckets by integers, look-ups by gathering, trees by one node."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from sparsact.kernels.hashing import FARTHEST, FIRST, SECOND, STEP
 from sparsact.learners.lsh.compact import CompactModel, CompactTable
+from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.onnx_file import ELEMENTS, OnnxGraph
+from sparsact.learners.lsh.trees import TreeEnsemble
 
 OPSET = 18  # the first with BitwiseXor
+TREES, TREES_OPSET = "ai.onnx.ml", 5  # the first whose trees take float64
+SUM, LESS_OR_EQUAL = 1, 0  # of a TreeEnsemble's `aggregate_function` and `nodes_modes`
 
 
-def onnx_model(model: CompactModel, n_columns: int) -> bytes:
+def onnx_model(model: CompactModel, inputs: InputRules) -> bytes:
     """A file of ONNX: input ``X`` (rows, columns) and output ``Y`` (rows, targets), both float64.
 
     Sums are those of the model up to rounding, which a runtime may order otherwise.
     """
-    graph = OnnxGraph({"": OPSET})
-    rows = "X" if model.columns is None else graph.add("Gather", "X", graph.constant(model.columns), axis=1)
+    graph = OnnxGraph({"": OPSET} | ({} if model.trees is None else {TREES: TREES_OPSET}))
+    encoded = _encoded(graph, inputs)
+    rows = encoded if model.columns is None else graph.add("Gather", encoded, graph.constant(model.columns), axis=1)
     line = graph.add("MatMul", graph.add("Sub", rows, graph.constant(model.centre)), graph.constant(model.trend))
     values, total = graph.add("Add", line, graph.constant(model.level)), ""
     for table in model.tables:
@@ -28,10 +36,63 @@ def onnx_model(model: CompactModel, n_columns: int) -> bytes:
         zero = graph.constant(0.0)
         missed = graph.add("Where", graph.add("Greater", total, zero), zero, own)
         values = graph.add("Add", values, missed)
+    if model.trees is not None:
+        values = graph.add("Add", values, _tree_values(graph, model.trees, encoded))
     if model.low is not None and model.high is not None:
         values = graph.add("Min", graph.add("Max", values, graph.constant(model.low)), graph.constant(model.high))
     graph.add("Identity", values, result="Y")
-    return graph.to_bytes({"X": ["rows", n_columns]}, {"Y": ["rows", len(model.level)]})
+    return graph.to_bytes({"X": ["rows", inputs.n_columns]}, {"Y": ["rows", len(model.level)]})
+
+
+def _encoded(graph: OnnxGraph, inputs: InputRules) -> str:
+    """Rows of numbers alone; see :meth:`InputRules.encode`."""
+    add, constant = graph.add, graph.constant
+    lacking, rows = add("IsNaN", "X"), "X"
+    filled = add("Where", lacking, constant(inputs.fills), rows)
+    if inputs.is_plain:
+        return filled
+    parts = [add("Gather", filled, constant(inputs.numeric), axis=1)] if len(inputs.numeric) else []
+    unseen, values = {}, []
+    for one in inputs.categories:
+        same = add("Equal", add("Gather", rows, constant([one.column]), axis=1), constant(one.known[None]))
+        ones = add("Cast", same, to=ELEMENTS["float64"])
+        seen = add("ReduceSum", ones, constant([1]), keepdims=1)
+        unseen[one.column] = add("Sub", constant(1.0), seen)
+        values.append(add("MatMul", ones, constant(one.values)))
+    gaps = add("Cast", lacking, to=ELEMENTS["float64"]) if len(inputs.gaps) else ""
+    parts += [
+        unseen[column] if column in unseen else add("Gather", gaps, constant([column]), axis=1)
+        for column in inputs.gaps.tolist()
+    ]
+    return add("Concat", *parts, *values, axis=1)
+
+
+def _tree_values(graph: OnnxGraph, trees: TreeEnsemble, rows: str) -> str:
+    """Values (rows, targets) of the trees, with float64 thresholds and leaves."""
+    base = graph.constant(trees.base[None])
+    if not len(trees.roots):
+        return base
+    alone = trees.roots < 0  # a leaf without a node: the graph has a node whose two children it is
+    n, none = len(trees.columns), np.zeros(np.count_nonzero(alone), np.int32)
+    roots = trees.roots.copy()
+    roots[alone] = n + np.arange(len(none))
+    children = {
+        name: np.concatenate([own, trees.roots[alone]]) for name, own in (("true", trees.left), ("false", trees.right))
+    }
+    parts: dict[str, NDArray[Any]] = {
+        f"nodes_{name}leafs": (own < 0).astype(np.int64) for name, own in children.items()
+    }
+    parts |= {f"nodes_{name}nodeids": np.where(own < 0, -1 - own, own) for name, own in children.items()}
+    parts |= {"nodes_featureids": np.concatenate([trees.columns, none]), "tree_roots": roots}
+    parts |= {"leaf_targetids": trees.leaf_targets()}
+    tensors = {
+        "nodes_splits": np.concatenate([trees.thresholds, none]),
+        "nodes_modes": np.full(n + len(none), LESS_OR_EQUAL, np.uint8),
+        "leaf_weights": trees.leaves,
+    }
+    numbers = {name: part.tolist() for name, part in parts.items()}
+    options = {"n_targets": len(trees.base), "aggregate_function": SUM, **numbers, **tensors}
+    return graph.add("Add", graph.add("TreeEnsemble", rows, domain=TREES, **options), base)
 
 
 class _Tables:

@@ -126,6 +126,8 @@ class TablePredictor:
     True
     """
 
+    update: Any  # of the model that it predicts for; see :func:`sparsact.learners.lsh.single_row.row_updater`
+
     def __init__(
         self,
         table: BucketTable,
@@ -143,20 +145,18 @@ class TablePredictor:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the index, which points into memory; it is made again when needed."""
-        kept = {name: value for name, value in self.__dict__.items() if name not in ("_spread", "_row")}
+        kept = {name: value for name, value in self.__dict__.items() if name not in ("_spread", "_row", "update")}
         return {**kept, "_nearest": None}
 
     def __call__(self, x: ArrayLike) -> Any:
-        """Value at a point (d,), a float or (targets,); or at rows (m, d), an array of (m,) or (m, targets)."""
-        if type(x) is np.ndarray and (value := self.value(x)) is not None:
+        """Value at a point (d,), a float or (targets,); or at rows (m, d), an array of (m,) or (m, targets).
+
+        Missing values and categories may be in them as in rows of ``predict``.
+        """
+        if self._row is not None and type(x) is np.ndarray and (value := self._row(x)) is not None:
             return value if x.ndim == 1 else np.array([value])
-        rows = np.ascontiguousarray(x, dtype=np.float64)
-        d = self.inputs.n_columns
-        if rows.shape[-1:] != (d,) or rows.ndim > 2:
-            raise ValueError(f"a query has {d} numbers, or is an array of such rows; got shape {rows.shape}.")
+        rows = self.inputs.numbers(x)
         single = rows.ndim == 1
-        if np.isinf(rows).any():
-            raise ValueError("a query must be finite, but for NaN, a missing value; it holds an infinity.")
         values = self.values(self.inputs.encode(np.atleast_2d(rows)))
         if single:
             return values[0, 0] if self._single else values[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -183,10 +183,9 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         self.base = base
         self.columns = columns
 
-    @transaction
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, adapt: bool = False
-    ) -> None:
+    ) -> Self:
         """Learn more rows, by the hash functions there are.
 
         Where there are none, they are chosen from these rows, and once more each time that the rows have doubled, until
@@ -209,6 +208,12 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         ValueError
             If ``adapt`` is asked for and the model holds rows that came without it.
         """
+        if sample_weight is None and not adapt and self._update_row(X, y, 1):
+            return self
+        return self._partial_fit(X, y, sample_weight, adapt)
+
+    @transaction
+    def _partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, adapt: bool) -> None:
         if not adapt:
             self._learn(X, y, sample_weight)
             return

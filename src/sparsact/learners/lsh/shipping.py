@@ -94,7 +94,8 @@ class ShippedLSH:
         path : path-like
             ``model.c``: C99 without dependencies, a function ``void model_predict(const double *x, double *y)`` of one
             row, which several threads may call. ``model.onnx``: a graph of opset 18 from ``X`` (rows, columns) to ``Y``
-            (rows, targets), both float64.
+            (rows, targets), both float64; with ``base="trees"`` also of ``ai.onnx.ml`` 5, whose TreeEnsemble takes
+            float64 (ONNX Runtime evaluates it; tested with version 1.32).
         dtype : {"float32", "float64"}, default="float32"
             Of the coefficients: values differ by about 1e-7 of the target's deviation, or by rounding. Hashing and sums
             are in float64.
@@ -106,8 +107,9 @@ class ShippedLSH:
         Notes
         -----
         A classifier exports the shares of its classes, before they are clipped to [0, 1] and add up to 1. Columns are
-        those of ``fit``, in their order. Rows must be finite: a model of missing values or categories ships by ``save``
-        of its predictor. ONNX graphs hold no trees.
+        those of ``fit``, in their order; a missing value is NaN, and a category a number, as
+        :meth:`CompactPredictor.numbers` gives it. In C, ``model_predict_code(text, length)`` gives that of a text; ONNX
+        has no operator that hashes texts. A category that ``fit`` did not meet counts as missing, without a warning.
         """
         self.predictor(checked_option(dtype, "`dtype`", DTYPES), **limits).export(path, name=name)
 

@@ -89,6 +89,16 @@ class TreeEnsemble:
         add_tree_values(X, *nodes, values, n_threads=n_threads)
         return values
 
+    def leaf_targets(self) -> NDArray[np.int32]:
+        """The target (l,) that each leaf adds to."""
+        found = np.zeros(len(self.leaves), dtype=np.int32)
+        places, targets = self.roots, self.targets
+        while len(places):
+            found[-1 - places[places < 0]] = targets[places < 0]
+            inner, targets = places[places >= 0], np.tile(targets[places >= 0], 2)
+            places = np.concatenate([self.left[inner], self.right[inner]])
+        return found
+
     def arrays(self) -> Arrays:
         """Every part as an array, for files."""
         return dict(vars(self))

@@ -1,0 +1,173 @@
+"""Trees, missing values and categories as they ship: what predictors, C and ONNX give is what the model predicts."""
+
+import ctypes
+from copy import copy
+from dataclasses import replace
+from functools import cache
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+import pytest
+from exported_models import COMPILER, onnx_values, shared_library, values_in_c
+from hashed_rows import model, rows
+
+import sparsact
+from sparsact.learners.lsh import trees
+from sparsact.learners.lsh.inputs import codes_of
+from sparsact.learners.lsh.trees import TreeEnsemble, TreeNodes
+
+X, Y = rows(m=600)
+QUERIES = rows(m=300, seed=3)[0]
+KINDS = ["memory", "file", "c", "onnx"]
+TOLERANCE = {"float32": 1e-6 * Y.std(), "float64": 1e-12 * Y.std()}
+kinds = pytest.mark.parametrize("kind", KINDS)
+dtypes = pytest.mark.parametrize("dtype", TOLERANCE)
+
+
+def shipped_values(kind, learner, queries, folder, dtype="float64"):
+    """Values (m, targets) at rows of numbers, by one of the ways in which a model ships."""
+    predict, n_targets = learner.predictor(dtype), learner.table_.layout.n_targets
+    if kind == "c":
+        learner.export(folder / "model.c", dtype=dtype)
+        return values_in_c(folder / "model.c", "model_predict", predict.numbers(queries), n_targets)
+    if kind == "onnx":
+        learner.export(folder / "model.onnx", dtype=dtype)
+        return onnx_values(folder / "model.onnx", predict.numbers(queries))
+    if kind == "file":
+        predict.save(folder / "predictor")
+        predict = sparsact.load(folder / "predictor")
+    return predict(queries).reshape(len(queries), n_targets)
+
+
+@cache
+def fitted(base="linear", n_targets=1, gaps=0.0, categories=None):
+    """A model of few trees, fitted once."""
+    table, y = {None: (with_gaps(X, gaps), Y), "numbers": numbered(900, 0), "texts": lettered(900, 0)}[categories]
+    targets = np.column_stack([y, np.sign(y), y**2])[:, :n_targets] if n_targets > 1 else y
+    options = {"categorical_features": [1, 3]} if categories == "numbers" else {}
+    with patch.multiple(trees, MOST_ROUNDS=40, SKLEARN_CHOICES=trees.SKLEARN_CHOICES[:1]):
+        return model(base=base, **options).fit(table, targets)
+
+
+def at_thresholds(queries, ensemble):
+    """Rows of which each has one number that is a threshold of a node, to the bit."""
+    queries, nodes = queries.copy(), np.random.default_rng(0).integers(len(ensemble.columns), size=len(queries))
+    queries[np.arange(len(queries)), ensemble.columns[nodes]] = ensemble.thresholds[nodes]
+    return queries
+
+
+@dtypes
+@kinds
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_trees_are_shipped_and_thresholds_are_met_exactly(n_targets, kind, dtype, tmp_path):
+    learner = fitted("trees", n_targets)
+    queries = at_thresholds(QUERIES, learner._frozen.trees)
+    values = shipped_values(kind, learner, queries, tmp_path, dtype)
+    expected = learner.predict(queries).reshape(len(queries), n_targets)
+    np.testing.assert_allclose(values, expected, rtol=0, atol=TOLERANCE[dtype])
+    beyond = np.nextafter(queries, np.inf)  # on the other side of the threshold
+    assert (np.abs(learner.predict(beyond).reshape(expected.shape) - expected).max(axis=1) > 1e-6).mean() > 0.1
+
+
+@kinds
+def test_trees_of_one_leaf_and_of_none(kind, tmp_path):
+    """The ensemble by hand: a stump of the first target, two leaves of the second, and no tree of the third."""
+    learner, none = copy(fitted("trees", 3)), np.zeros(0)
+    stump = TreeNodes(np.array([2]), np.array([0.25]), np.array([-1]), np.array([-2]), np.array([3.0, -5.0]))
+    leaves = [TreeNodes(none, none, none, none, np.array([value])) for value in (7.0, 0.5)]
+    ensemble = TreeEnsemble.joined([(1.0, [stump]), (0.0, leaves), (-2.0, [])])
+    learner._frozen = replace(learner._frozen, trees=ensemble)
+    learner._forget_solution()
+    values = shipped_values(kind, learner, QUERIES, tmp_path)
+    by_hand = np.column_stack([np.where(QUERIES[:, 2] <= 0.25, 4.0, -4.0), np.full((300, 2), [7.5, -2.0])])
+    np.testing.assert_allclose(ensemble.values(QUERIES), by_hand)
+    np.testing.assert_allclose(values, learner.predict(QUERIES), rtol=0, atol=1e-11)
+
+
+def with_gaps(queries, share):
+    return np.where(np.random.default_rng(1).random(queries.shape) < share, np.nan, queries)
+
+
+@kinds
+@pytest.mark.parametrize("base", ["linear", "trees"])
+@pytest.mark.parametrize("gaps_in_fit", [True, False])
+def test_missing_values_are_shipped(gaps_in_fit, base, kind, tmp_path):
+    learner, queries = fitted(base, gaps=0.1 if gaps_in_fit else 0.0), with_gaps(QUERIES, 0.3)
+    values = shipped_values(kind, learner, queries, tmp_path)[:, 0]
+    np.testing.assert_allclose(values, learner.predict(queries), rtol=0, atol=TOLERANCE["float64"])
+
+
+def numbered(m, seed, n_towns=30):
+    """Rows of a number, a category of three, a number with gaps and a category of many, both with gaps and numbered."""
+    rng = np.random.default_rng(seed)
+    kind, town = rng.choice([2.0, 5.0, 11.0], m), rng.integers(0, n_towns, m) - 7.0
+    columns = [rng.uniform(-1, 1, m), kind, rng.uniform(-1, 1, m), town]
+    table = np.column_stack(columns)
+    y = table[:, 0] + (kind == 5.0) + np.sin(town) + 0.3 * table[:, 2] ** 2
+    table[rng.random((m, 4)) < [0.0, 0.1, 0.1, 0.05]] = np.nan
+    return table, y
+
+
+@kinds
+@pytest.mark.parametrize("base", ["linear", "trees"])
+def test_categories_that_are_numbers_are_shipped(base, kind, tmp_path):
+    learner, queries = fitted(base, categories="numbers"), numbered(200, 1)[0]
+    values = shipped_values(kind, learner, queries, tmp_path)[:, 0]
+    np.testing.assert_allclose(values, learner.predict(queries), rtol=0, atol=1e-12)
+
+
+@kinds
+def test_a_category_that_fit_did_not_meet_counts_as_missing(kind, tmp_path):
+    learner, queries = fitted(categories="numbers"), numbered(50, 1)[0]
+    queries[:, 3] = 1e6
+    if kind in ("memory", "file"):
+        with pytest.warns(UserWarning, match="column 3 of `X`: a category that was not there in fit"):
+            values = shipped_values(kind, learner, queries, tmp_path)[:, 0]
+    else:
+        values = shipped_values(kind, learner, queries, tmp_path)[:, 0]
+    missing = np.where(np.arange(4) == 3, np.nan, queries)
+    np.testing.assert_allclose(values, learner.predict(missing), rtol=0, atol=1e-12)
+
+
+def lettered(m, seed):
+    """The same rows as a frame of texts."""
+    table, y = numbered(m, seed)
+    names = {2.0: "Haus", 5.0: "flat", 11.0: "\u00e9table"}
+    texts = [np.array([names.get(code) for code in table[:, 1]], dtype=object)]
+    texts.append(np.array([None if np.isnan(code) else f"town {code:.0f}" for code in table[:, 3]], dtype=object))
+    frame = {
+        "size": table[:, 0],
+        "kind": pd.Categorical(texts[0]),
+        "age": table[:, 2],
+        "town": pd.Categorical(texts[1]),
+    }
+    return pd.DataFrame(frame), y
+
+
+@kinds
+def test_categories_of_texts_are_shipped(kind, tmp_path):
+    learner, queries = fitted(categories="texts"), lettered(200, 1)[0]
+    values = shipped_values(kind, learner, queries, tmp_path)[:, 0]
+    np.testing.assert_allclose(values, learner.predict(queries), rtol=0, atol=1e-12)
+
+
+def test_predictors_take_texts_as_predict_does():
+    learner, table = fitted(categories="texts"), lettered(20, 1)[0]
+    for predict in (learner.predictor(), learner.predictor("float64")):
+        expected = learner.predict(table)
+        np.testing.assert_allclose(predict(table), expected, rtol=1e-12)
+        np.testing.assert_allclose(predict(table.to_numpy(object)), expected, rtol=1e-12)
+        assert predict(table.to_numpy(object)[3]) == pytest.approx(expected[3], rel=1e-12)
+        with pytest.raises(ValueError, match="a query has 4 numbers"):
+            predict(table[["size", "kind"]])
+
+
+@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+def test_the_number_of_a_text_in_c_is_its_digest(tmp_path):
+    fitted(categories="texts").export(tmp_path / "model.c")
+    code = shared_library(tmp_path / "model.c").model_predict_code
+    code.restype, code.argtypes = ctypes.c_double, [ctypes.c_char_p, ctypes.c_size_t]
+    texts = ["", "a", "\u00e9table", *("x" * n for n in (127, 128, 129, 255, 256, 257, 5000))]
+    found = [code(text.encode(), len(text.encode())) for text in texts]
+    np.testing.assert_array_equal(found, codes_of(np.array(texts, dtype=object), "texts"))
