@@ -19,7 +19,7 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 from sparsact.inference.activation_function import ActivationConstants
 from sparsact.inference.gate_memo import GateActivations, GateMemo
 from sparsact.inference.layer_state import LinearState, Readers
-from sparsact.inference.sparse_linear import SparseLinear, is_being_traced
+from sparsact.inference.sparse_linear import SparseLinear, contiguous, is_being_traced
 from sparsact.inference.weight_cache import CountedVersion, WeightCache
 from sparsact.kernels.int8_linear import MAX_ADDED, Int8Linear
 
@@ -60,7 +60,7 @@ class Int8Weights:
     """An int8 copy of a layer's weight (outputs, inputs), by rows of outputs or, ``by_input``, by rows of inputs."""
 
     def __init__(self, integers: Tensor, scale: Tensor, bias: Tensor | None, by_input: bool) -> None:
-        self._by_input, self._scale = by_input, scale
+        self._by_input, self._scale, self._outputs = by_input, scale, len(scale)
         self._bias = torch.zeros_like(scale) if bias is None else bias.detach().float().clone()
         numbers = (integers.t() if by_input else integers).contiguous().numpy()
         self._product = Int8Linear(numbers, scale.numpy(), self._bias.numpy())
@@ -81,18 +81,19 @@ class Int8Weights:
         With a mask (m, outputs) of bytes only its outputs, and 0 elsewhere; not for weights by rows of inputs.
         """
         m, product, threads = len(x), self._product, torch.get_num_threads()
-        numbers = x.float().contiguous()
+        dtype = x.dtype
+        numbers = contiguous(x if dtype is torch.float32 else x.float())
         max_rows = MAX_ROWS if self._by_input else MAX_ROWS_WHOLE
         if m > max_rows and mask is None and "fbgemm" in torch.backends.quantized.supported_engines:
-            return self._by_torch(numbers).to(x.dtype)
-        out = numbers.new_empty(m, len(self._scale))
+            return self._by_torch(numbers).to(dtype)
+        out = numbers.new_empty(m, self._outputs)
         if self._by_input:
             product.columns(numbers.data_ptr(), m, out.data_ptr(), threads)
         elif mask is None:
             product.rows(numbers.data_ptr(), m, out.data_ptr(), threads)
         else:
             product.rows_at(numbers.data_ptr(), mask.contiguous().data_ptr(), m, out.data_ptr(), threads)
-        return out.to(x.dtype)
+        return out if dtype is torch.float32 else out.to(dtype)
 
     def dequantized(self) -> Tensor:
         """The numbers (outputs, inputs) that the integers stand for, float32."""
@@ -164,8 +165,9 @@ class QuantizedLinear(SparseLinear):
             return F.linear(x, self.weight, self.bias)
         sparse.sparse_calls += 1
         int8 = sparse.dropped or sparse.int8.get(sparse.weight_version(self))
-        out = int8(x.reshape(rows, self.in_features), mask)
-        return out.view(*x.shape[:-1], self.out_features)
+        if x.ndim == 2:
+            return int8(x, mask)
+        return int8(x.reshape(rows, self.in_features), mask).view(*x.shape[:-1], self.out_features)
 
     def eligible_rows(self, x: Tensor) -> int:
         """Number of input rows if the int8 weights apply, else 0."""
