@@ -72,7 +72,7 @@ class Int8Linear:
 
     def __init__(self, weights: NDArray[np.int8], scale: Singles, bias: Singles | None = None) -> None:
         t, n = weights.shape
-        filled = _in_large_pages(t, -(-n // INT8_BLOCK) * INT8_BLOCK)
+        filled = in_large_pages(t, -(-n // INT8_BLOCK) * INT8_BLOCK)
         filled[:, :n], filled[:, n:] = weights, 0
         held = dispatch.chosen.Int8Linear(filled, scale, np.zeros_like(scale) if bias is None else bias, n)
         self.weights: NDArray[np.int8] = filled[:, :n]
@@ -82,7 +82,7 @@ class Int8Linear:
         self.columns: Callable[[int, int, int, int], int] = held.columns
 
 
-def _in_large_pages(t: int, width: int) -> NDArray[np.int8]:
+def in_large_pages(t: int, width: int) -> NDArray[np.int8]:
     """Memory for a matrix, from the start of a large page where NumPy asks the system for them: from 4 MiB on."""
     size = t * width
     if size < 2 * LARGE_PAGE:
