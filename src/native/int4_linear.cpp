@@ -98,7 +98,9 @@ void add_listed(const Int4Weights& V, const std::vector<std::size_t>& rows, cons
         for (std::size_t r = 0; r < INT4_ADDED; ++r) {
             const std::size_t j = rows[std::min(first + r, end - 1)];
             at[r] = V.row(j), multipliers[r] = V.multipliers_of(j);
-            next[r] = V.row(rows[std::min(first + r + INT4_ADDED, end - 1)]);
+            const std::size_t after = rows[std::min(first + r + INT4_ADDED, end - 1)];
+            next[r] = V.row(after);
+            for (std::size_t k = 0; k < V.width / 16; k += 64) prefetch(V.multipliers_of(after), k);
             if (first + r < end) factors[r] = codes[j];
         }
         int4_add_rows(factors, at, multipliers, V.width, sums, next);
