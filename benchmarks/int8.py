@@ -40,7 +40,8 @@ from benchmarks.harness import interleaved
 from benchmarks.sparsify import TimedModel, sharing
 from sparsact import kernels
 from sparsact.inference import find_blocks, sparsify
-from sparsact.inference.quantized import MAX_ROWS, QuantizedLinear, QuantizedState
+from sparsact.inference.integer_weights import MAX_ROWS
+from sparsact.inference.quantized import QuantizedLinear, QuantizedState
 
 TORCH_GOALS = {"avx2": {0.03: 3.0, 0.1: 2.6, 0.27: 2.0}, "avx512": {0.03: 1.5, 0.1: 1.4, 0.27: 1.2}}
 DENSE_GOALS = {0.03: 1.6, 0.1: 1.4, 0.27: 1.2}
