@@ -167,7 +167,7 @@ def quantize(
     in_blocks = {name for replacement, _ in planned if replacement is not None for name in replacement.layers}
     planned = apply(model, planned)
     others = [name for name, reason in reasons.items() if not reason and name not in in_blocks]
-    whole = {name: (QuantizedLinear, QuantizedState(MAX_ROWS, 1.0, weights)) for name in others}
+    whole: dict[str, Any] = {name: (QuantizedLinear, QuantizedState(MAX_ROWS, 1.0, weights)) for name in others}
     Replacement("dense", whole).apply(model)
     _check_gates(model, blocks, planned, shown[0])
     errors = _layer_errors(model, [name for name, reason in reasons.items() if not reason], shown)
