@@ -107,8 +107,8 @@ def in_onnx_runtime(model: nn.Module, step: Sequence[Tensor]) -> Callable[..., A
                 weight = np.ascontiguousarray(weight.T)
             packed, scales = four_bits(weight)
             names = [f"{node.output[0]}_{part}" for part in ("bits", "scales")]
-            for name, array in zip(names, (packed, scales), strict=True):
-                arrays[name] = numpy_helper.from_array(array, name)
+            arrays[names[0]] = numpy_helper.from_array(packed, names[0])
+            arrays[names[1]] = numpy_helper.from_array(scales, names[1])
             bias = ["", "", node.input[2]] if len(node.input) > 2 else []
             outputs, inputs = weight.shape
             settings = {"N": outputs, "K": inputs, "bits": 4, "block_size": 32, "accuracy_level": 4}

@@ -8,6 +8,7 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from sparsact.inference.sparse_linear import contiguous
@@ -21,6 +22,7 @@ from sparsact.kernels.int4_linear import (
 )
 from sparsact.kernels.int8_linear import Int8Linear, quantize_inputs
 
+Arrays = dict[str, NDArray[Any]]
 MAX_ROWS = 16  # of a call for which few weights are read; torch's own product is faster for more
 MAX_ROWS_WHOLE = 2  # the same for all weights
 SMALLEST_SCALE = float(np.finfo(np.float32).eps)  # of weights, in torch's observers
@@ -29,13 +31,14 @@ SMALLEST_SCALE = float(np.finfo(np.float32).eps)  # of weights, in torch's obser
 class IntegerWeights(ABC):
     """The integers and scales of a weight (outputs, inputs), by rows of outputs or, ``by_input``, by rows of inputs.
 
-    ``arrays`` holds all of them, by name.
+    ``arrays`` holds all of them, by name; memory that is mapped from a file is used as it is.
     """
 
     _product: Int8Linear | Int4Linear
 
-    def __init__(self, arrays: dict[str, Tensor], by_input: bool) -> None:
+    def __init__(self, arrays: Arrays, by_input: bool) -> None:
         self.arrays, self._by_input, self._outputs = arrays, by_input, len(arrays["scale"])
+        self._columns = int(arrays["columns"].item())
 
     @classmethod
     @abstractmethod
@@ -88,18 +91,17 @@ class IntegerWeights(ABC):
 class Int8Weights(IntegerWeights):
     """Int8 weights with one scale per output, whose outputs are those of torch's dynamically quantised layers."""
 
-    def __init__(self, arrays: dict[str, Tensor], by_input: bool) -> None:
+    def __init__(self, arrays: Arrays, by_input: bool) -> None:
         super().__init__(arrays, by_input)
-        product = Int8Linear(arrays["integers"].numpy(), arrays["scale"].numpy(), arrays["bias"].numpy())
-        arrays["integers"] = torch.from_numpy(product.weights)
-        self._product = product
+        self._product = Int8Linear(arrays["integers"], arrays["scale"], arrays["bias"], self._columns)
         self._packed: Any = None
 
     @classmethod
     def of(cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False) -> Int8Weights:  # noqa: D102
         integers, scale = quantized_weight(weight)
-        rows = (integers.t() if by_input else integers).contiguous()
-        return cls({"integers": rows, "scale": scale, "bias": _bias(bias, scale)}, by_input)
+        rows = (integers.t() if by_input else integers).contiguous().numpy()
+        filled = Int8Linear(rows, scale.numpy()).filled
+        return cls(_arrays(scale, bias, rows.shape[1], integers=filled), by_input)
 
     @classmethod
     def n_active(cls, rows: Tensor) -> int:  # noqa: D102
@@ -107,10 +109,10 @@ class Int8Weights(IntegerWeights):
         return sum(int((codes != zero_point).sum()) for codes, _, zero_point in found)
 
     def dequantized(self) -> Tensor:  # noqa: D102
-        return self._integers().float() * self.arrays["scale"][:, None]
+        return self._integers().float() * torch.tensor(self.arrays["scale"])[:, None]
 
     def _integers(self) -> Tensor:
-        rows = self.arrays["integers"]
+        rows = torch.tensor(self.arrays["integers"][:, : self._columns])
         return rows.t() if self._by_input else rows
 
     def _by_torch(self, x: Tensor) -> Tensor | None:
@@ -119,34 +121,28 @@ class Int8Weights(IntegerWeights):
         if few or "fbgemm" not in torch.backends.quantized.supported_engines:
             return None
         if self._packed is None:
-            integers, scale = self._integers().contiguous(), self.arrays["scale"]
+            integers, scale = self._integers().contiguous(), torch.tensor(self.arrays["scale"])
             zeros = torch.zeros(len(scale), dtype=torch.int64)
             with catch_warnings():
                 simplefilter("ignore", UserWarning)  # torch will give up quantised tensors some day
                 held = torch._make_per_channel_quantized_tensor(integers, scale.double(), zeros, 0)
-            self._packed = torch.ops.quantized.linear_prepack(held, self.arrays["bias"])
+            self._packed = torch.ops.quantized.linear_prepack(held, torch.tensor(self.arrays["bias"]))
         return torch.ops.quantized.linear_dynamic(x, self._packed, reduce_range=True)  # type: ignore[no-any-return]
 
 
 class Int4Weights(IntegerWeights):
     """Int4 weights in groups of 32 inputs of an output or, ``by_input``, of 32 outputs of an input."""
 
-    def __init__(self, arrays: dict[str, Tensor], by_input: bool) -> None:
+    def __init__(self, arrays: Arrays, by_input: bool) -> None:
         super().__init__(arrays, by_input)
-        self._columns = int(arrays["columns"])
-        packed, multipliers = arrays["packed"].numpy(), arrays["multipliers"].numpy()
-        self._product = Int4Linear(packed, multipliers, arrays["scale"].numpy(), arrays["bias"].numpy(), self._columns)
+        scale, bias = arrays["scale"], arrays["bias"]
+        self._product = Int4Linear(arrays["packed"], arrays["multipliers"], scale, bias, self._columns)
 
     @classmethod
     def of(cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False) -> Int4Weights:  # noqa: D102
         integers, multipliers, scale = grouped_weight(weight, by_input=by_input)
-        arrays = {
-            "packed": torch.from_numpy(pack_int4(integers.numpy())),
-            "multipliers": multipliers,
-            "scale": scale,
-            "bias": _bias(bias, scale),
-            "columns": torch.tensor(integers.shape[1]),
-        }
+        packed = pack_int4(integers.numpy())
+        arrays = _arrays(scale, bias, integers.shape[1], packed=packed, multipliers=multipliers.numpy())
         return cls(arrays, by_input)
 
     @classmethod
@@ -154,16 +150,18 @@ class Int4Weights(IntegerWeights):
         return int(np.count_nonzero(quantize_rows(contiguous(rows).numpy())[0]))
 
     def dequantized(self) -> Tensor:  # noqa: D102
-        integers = torch.from_numpy(unpack_int4(self.arrays["packed"].numpy(), self._columns)).float()
-        rows = integers * self.arrays["multipliers"].repeat_interleave(INT4_GROUP, dim=1)[:, : self._columns]
-        return (rows.t() if self._by_input else rows) * self.arrays["scale"][:, None]
+        multipliers = torch.tensor(self.arrays["multipliers"]).repeat_interleave(INT4_GROUP, dim=1)
+        integers = torch.from_numpy(unpack_int4(self.arrays["packed"], self._columns))
+        rows = integers.float() * multipliers[:, : self._columns]
+        return (rows.t() if self._by_input else rows) * torch.tensor(self.arrays["scale"])[:, None]
 
 
 KINDS: dict[str, type[IntegerWeights]] = {"int8": Int8Weights, "int4": Int4Weights}
 
 
-def _bias(bias: Tensor | None, scale: Tensor) -> Tensor:
-    return torch.zeros_like(scale) if bias is None else bias.detach().float().clone()
+def _arrays(scale: Tensor, bias: Tensor | None, columns: int, **integers: NDArray[Any]) -> Arrays:
+    added = torch.zeros_like(scale) if bias is None else bias.detach().float().clone()
+    return {"scale": scale.numpy(), "bias": added.numpy(), "columns": np.array([columns]), **integers}
 
 
 def quantized_weight(weight: Tensor) -> tuple[Tensor, Tensor]:

@@ -198,12 +198,12 @@ def _planned_blocks(
 ) -> list[tuple[Replacement | None, BlockPlan]]:
     """A replacement for each block, or none where a layer of it keeps its float weights."""
     free = [not any(reasons[name] for name in one.block.names) for one in profiles]
-    candidates = [_candidates(model, one.block, weights) if ok else {} for one, ok in zip(profiles, free, strict=True)]
+    possible = [candidates(model, one.block, weights) if ok else {} for one, ok in zip(profiles, free, strict=True)]
     densities = [_code_density(one, weights) for one in profiles]
     rows = [min(one.rows, MAX_ROWS) for one in profiles]
     if method == "auto":
         blocks, samples = [one.block for one in profiles], [one.sample for one in profiles]
-        tried = [found if p <= MAX_DENSITY else {} for found, p in zip(candidates, densities, strict=True)]
+        tried = [found if p <= MAX_DENSITY else {} for found, p in zip(possible, densities, strict=True)]
         runs = [partial(block_output, model, block) for block in blocks]
         times = time_methods(model, runs, tried, samples, rows, time_limit)
     found: list[tuple[Replacement | None, BlockPlan]] = []
@@ -212,7 +212,7 @@ def _planned_blocks(
             reason = next(reasons[name] for name in profile.block.names if reasons[name])
             found.append(profile.dense(f"float weights: {reason}"))
         elif method == "exact":
-            found.append(_plan(profile, candidates[i]["exact"], density, "asked for", None))
+            found.append(_plan(profile, possible[i]["exact"], density, "asked for", None))
         else:
             name, reason = _choice(times, i, density)
             seconds = {key: times.median(key, i) for key in times.seconds} if tried[i] else {"dense": nan}
@@ -221,7 +221,7 @@ def _planned_blocks(
                 "dense": seconds.get("whole", nan),
                 "exact": seconds.get("exact", nan),
             }
-            found.append(_plan(profile, candidates[i][name], density, reason, seconds))
+            found.append(_plan(profile, possible[i][name], density, reason, seconds))
     return found
 
 
@@ -248,7 +248,7 @@ def _plan(
     return replacement, replace(plan, method=method, density=density, bound=bound, max_rows=MAX_ROWS)
 
 
-def _candidates(model: nn.Module, block: Block, weights: str) -> dict[str, Replacement]:
+def candidates(model: nn.Module, block: Block, weights: str) -> dict[str, Replacement]:
     """The block in integers: all of them are read (``"whole"``), or those of units that are not 0 (``"exact"``)."""
 
     def state(**fields: Any) -> QuantizedState:
