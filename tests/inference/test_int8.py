@@ -110,7 +110,7 @@ def test_int4_groups_are_rounded_to_steps_of_an_eighth_of_their_largest_weight(b
             group = row[32 * g : 32 * g + 32]
             unit = scale[32 * g if by_input else j].item()
             ideal = max(group, key=abs) / -8
-            assert abs(multipliers[j, g].item() * unit - ideal) <= unit * 0.5001
+            assert -1e-4 < (multipliers[j, g].item() * unit / ideal - 1) * abs(ideal) / unit < 1.0001  # rounded up
             step = multipliers[j, g].item() * unit
             for w, q in zip(group, integers[j, 32 * g :].tolist(), strict=False):
                 nearest = min(range(-8, 8), key=lambda k, w=w, step=step: abs(k * step - w))
@@ -280,3 +280,14 @@ def test_refusals_name_the_remedy():
         sa.sparsify(mixed(), "exact", rows(9), weights="int3")
     with pytest.raises(ValueError, match='pass weights="int8" or "int4"'):
         sa.sparsify(mixed(), "exact", rows(9), keep_weights=False)
+
+
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_weights_of_torchao_are_refused(weights):
+    """By the module of the tensor's class, which is all that this library knows of torchao."""
+    model = mixed()
+    kind = type("AffineQuantizedTensor", (torch.Tensor,), {"__module__": "torchao.dtypes"})
+    model.plain[2].weight = nn.Parameter(model.plain[2].weight.detach().as_subclass(kind))
+    message = rf'weights="{weights}" quantises float layers, and plain\.2 is quantised already'
+    with pytest.raises(ValueError, match=message):
+        sa.sparsify(model, "exact", rows(9), weights=weights)

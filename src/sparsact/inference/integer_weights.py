@@ -195,7 +195,7 @@ def grouped_weight(weight: Tensor, *, by_input: bool = False) -> tuple[Tensor, T
     r"""Integers, multipliers of groups and scales of a weight: :math:`w_{jk} \approx s_j a_{jg} q_{jk}`.
 
     Each group of 32 inputs is rounded to steps of an eighth of its largest weight, which becomes -8; the step itself is
-    rounded to a multiple a, from -127 to 127, of the scale of its output. ``by_input``, groups are of 32 outputs of an
+    rounded up to a multiple a, from -127 to 127, of the scale of its output. ``by_input``, groups are of 32 outputs of an
     input, and share their scale with the groups of the same outputs.
 
     Parameters
@@ -231,7 +231,7 @@ def grouped_weight(weight: Tensor, *, by_input: bool = False) -> tuple[Tensor, T
     steps = torch.where(largest > -least, largest, least) / -8
     most = min(LARGEST_MULTIPLIER, (2**31 - 1) // (8 * LARGEST_MULTIPLIER * weight.shape[1]))
     unit = (steps.abs().amax(dim=0 if by_input else 1, keepdim=True) / most).clamp_(min=2.0**-100)
-    multipliers = (steps / unit).round_()
+    multipliers = (steps.abs() / unit).ceil_().clamp_(max=most).copysign_(steps)
     inverse = torch.where(multipliers == 0, 0.0, 1 / (multipliers * unit))
     integers = (padded * inverse[:, :, None]).round_().clamp_(-8, 7).to(torch.int8)
     scale = unit.view(-1).repeat_interleave(INT4_GROUP)[:columns] if by_input else unit.view(-1)
