@@ -31,7 +31,7 @@ using Nibbles = __m512i;
 SPARSACT_INLINE Nibbles packed_at(const void* from) { return _mm512_loadu_si512(from); }
 SPARSACT_INLINE void put_packed(void* to, Nibbles v) { _mm512_storeu_si512(to, v); }
 #define WIDE(name) _mm512_##name
-#define WIDE_BITS(name) _mm512_##name##_si512
+#define WIDE_AND _mm512_and_si512
 SPARSACT_INLINE Nibbles of_each_group(const std::int8_t* multipliers) {
     std::int32_t four;
     std::memcpy(&four, multipliers, 4);
@@ -55,7 +55,7 @@ SPARSACT_INLINE Nibbles packed_at(const void* from) {
 }
 SPARSACT_INLINE void put_packed(void* to, Nibbles v) { _mm256_storeu_si256(static_cast<__m256i*>(to), v); }
 #define WIDE(name) _mm256_##name
-#define WIDE_BITS(name) _mm256_##name##_si256
+#define WIDE_AND _mm256_and_si256
 SPARSACT_INLINE Nibbles of_each_group(const std::int8_t* multipliers) {
     std::int16_t two;
     std::memcpy(&two, multipliers, 2);
@@ -108,11 +108,12 @@ void int4_row_products(const Int4Input* x, const std::uint8_t* const* w,
         for (int i = 0; i < inputs; ++i) totals[r][i] = WIDE(set1_epi32)(0);
     for (std::size_t k = 0; k < width; k += step) {
         const std::size_t at = 2 * (k - k % INT4_BLOCK) + k % INT4_BLOCK;
+#pragma GCC unroll 4
         for (int r = 0; r < rows; ++r) {
             const Nibbles v = packed_at(w[r] + k);
-            const Nibbles low = WIDE_BITS (and)(v, half),
-                          high = WIDE_BITS (and)(WIDE(srli_epi16)(v, 4), half);
+            const Nibbles low = WIDE_AND(v, half), high = WIDE_AND(WIDE(srli_epi16)(v, 4), half);
             const Nibbles by = of_each_group(multipliers[r] + k / 16);
+#pragma GCC unroll 4
             for (int i = 0; i < inputs; ++i) {
                 const Nibbles one = WIDE(maddubs_epi16)(low, packed_at(x[i].codes + at));
                 const Nibbles two = WIDE(maddubs_epi16)(high, packed_at(x[i].codes + at + INT4_BLOCK));
@@ -156,7 +157,7 @@ inline void int4_add_rows(const std::int8_t* x, const std::uint8_t* const* rows,
             const Nibbles pairs[] = {alternating(a, to_high(b)), alternating(to_low(a), b)};
             for (int p = 0; p < 2; ++p)
                 for (int i = 0; i < 4; ++i) {
-                    const Nibbles w = WIDE_BITS (and)(WIDE(srli_epi16)(pairs[p], 4 * i), half);
+                    const Nibbles w = WIDE_AND(WIDE(srli_epi16)(pairs[p], 4 * i), half);
                     s[4 * p + i] = WIDE(add_epi32)(s[4 * p + i], WIDE(madd_epi16)(w, by));
                 }
         }
@@ -174,7 +175,7 @@ inline void int4_in_order(const std::int32_t* sums, std::size_t width, std::int3
         }
 }
 #undef WIDE
-#undef WIDE_BITS
+#undef WIDE_AND
 
 #else
 
