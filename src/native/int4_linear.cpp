@@ -73,21 +73,6 @@ void multiply(const Int4Weights& W, const Int4Inputs& x, std::size_t first, std:
     int4_products[inputs - 1](some, at, multipliers, W.width, sums);
 }
 
-// Places of the codes that are not 0; eight of them are looked at together.
-std::vector<std::size_t> not_zero(const std::int8_t* codes, std::size_t count) {
-    std::vector<std::size_t> found;
-    std::size_t j = 0;
-    for (; j + 8 <= count; j += 8) {
-        std::uint64_t eight;
-        std::memcpy(&eight, codes + j, 8);
-        for (std::size_t k = j; eight && k < j + 8; ++k)
-            if (codes[k]) found.push_back(k);
-    }
-    for (; j < count; ++j)
-        if (codes[j]) found.push_back(j);
-    return found;
-}
-
 // Adds the rows begin, ..., end - 1 of those listed to sums.
 void add_listed(const Int4Weights& V, const std::vector<std::size_t>& rows, const std::int8_t* codes,
                 std::size_t begin, std::size_t end, std::int32_t* sums) {
@@ -143,7 +128,8 @@ std::int64_t int4_columns(const Int4Weights& V, const float* H, std::size_t m, f
     for (std::size_t i = 0; i < m; ++i) {
         float scale;
         int4_codes(H + i * V.t, 1, V.t, codes.data(), &scale);
-        const std::vector<std::size_t> rows = not_zero(codes.data(), V.t);
+        std::vector<std::size_t> rows;
+        for_each_other(codes.data(), V.t, 0, [&](std::size_t j) { rows.push_back(j); });
         entries += static_cast<std::int64_t>(rows.size());
         std::fill_n(sums.data(), 2 * V.width, 0);
         add_in_threads(rows.size(), 2 * V.width, sums.data(), n_threads,

@@ -202,10 +202,10 @@ std::int64_t int8_columns(const Int8Weights& V, const float* H, std::size_t m, f
     std::int64_t entries = 0;
     for (std::size_t i = 0; i < m; ++i) {
         Weighted plus, minus;
-        for (std::size_t j = 0; j < V.t; ++j) {
+        for_each_other(h.row(i), V.t, static_cast<std::uint8_t>(h.by.zero_point), [&](std::size_t j) {
             const int factor = h.row(i)[j] - h.by.zero_point;
-            if (factor) (factor > 0 ? plus : minus).add(V.rows + j * V.width, std::abs(factor));
-        }
+            (factor > 0 ? plus : minus).add(V.rows + j * V.width, std::abs(factor));
+        });
         entries += static_cast<std::int64_t>(plus.rows.size() + minus.rows.size());
         sum_of_rows(plus, minus, V.width, sums.data(), n_threads);
         put_outputs(sums.data(), h.by.scale, V.scale, V.bias, V.n, out + i * V.n);

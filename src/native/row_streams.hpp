@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "threads.hpp"
@@ -23,6 +24,20 @@ inline void put_outputs(const std::int32_t* raw, float s, const float* scale, co
                         std::size_t count, float* out) {
     for (std::size_t j = 0; j < count; ++j)
         out[j] = std::fma(static_cast<float>(raw[j]), s * scale[j], bias[j]);
+}
+
+// f(j) for each of the codes that is not `zero`; eight of them are looked at together.
+template <class F>
+void for_each_other(const void* codes, std::size_t count, std::uint8_t zero, F f) {
+    const std::uint8_t* bytes = static_cast<const std::uint8_t*>(codes);
+    const std::uint64_t zeros = 0x0101010101010101u * zero;
+    for (std::size_t first = 0; first < count; first += 8) {
+        const std::size_t end = std::min(first + 8, count);
+        std::uint64_t eight = zeros;
+        std::memcpy(&eight, bytes + first, end - first);
+        for (std::size_t j = first; eight != zeros && j < end; ++j)
+            if (bytes[j] != zero) f(j);
+    }
 }
 
 // Numbers between the raw outputs of one input and those of the next: a few more than t.
