@@ -2,7 +2,8 @@
 
 Ten blocks of 1024 inputs and 4096 units with ReLU, one after the other, so that every weight is read from memory; one
 input, one thread; 3, 10 and 27 % of the units active. Then one decoding step of a model with the shape of OPT, all its
-layers quantised, at 5 %: token, 64 keys and values per layer, logits. All sides take turns on the same weights.
+layers quantised, at 5 %: token, 64 keys and values per layer, logits. All sides take turns on the same weights; seconds
+are of the processor, since other work on the machine would meet the sides unevenly.
 
 - *float32*: the model as it is, and ``sparsify(model, "certified")`` of it.
 - *torch int8*: ``torch.ao.quantization.quantize_dynamic`` with one scale per output, whose outputs ours must equal. Its
@@ -20,6 +21,7 @@ of the weights that are read, at the speed of ``numpy.dot`` on as many bytes.
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from copy import deepcopy
@@ -40,7 +42,8 @@ from benchmarks.harness import interleaved
 from benchmarks.sparsify import TimedModel, sharing
 from sparsact import kernels
 from sparsact.inference import find_blocks, sparsify
-from sparsact.inference.quantized import MAX_ROWS, QuantizedLinear, QuantizedState
+from sparsact.inference.integer_weights import MAX_ROWS
+from sparsact.inference.quantized import QuantizedLinear, QuantizedState
 
 TORCH_GOALS = {"avx2": {0.03: 3.0, 0.1: 2.6, 0.27: 2.0}, "avx512": {0.03: 1.5, 0.1: 1.4, 0.27: 1.2}}
 DENSE_GOALS = {0.03: 1.6, 0.1: 1.4, 0.27: 1.2}
@@ -54,13 +57,13 @@ def quantized_by_torch(model: nn.Module) -> nn.Module:
         return torch.ao.quantization.quantize_dynamic(model, {nn.Linear: config})
 
 
-def dense_int8(model: nn.Module) -> nn.Module:
-    """The model with all weights read by the kernels of the library."""
+def dense_quantized(model: nn.Module, weights: str) -> nn.Module:
+    """The model with all weights quantised and read by the kernels of the library."""
     for module in list(model.modules()):
         if type(module) is nn.Linear:
             layer: Any = module
             layer.__class__ = QuantizedLinear
-            layer._sparse = QuantizedState(MAX_ROWS, 1.0)
+            layer._sparse = QuantizedState(MAX_ROWS, 1.0, weights)
     return model
 
 
@@ -84,7 +87,7 @@ def blocks(density: float, sizes: tuple[int, int, int], repeats: int, quick: boo
         "float32": model,
         "certified float32": certified,
         "torch int8": by_torch,
-        "own dense int8": dense_int8(dense),
+        "own dense int8": dense_quantized(dense, "int8"),
         "sparse int8": sparse,
     }
     x = inputs[:1]
@@ -96,7 +99,7 @@ def blocks(density: float, sizes: tuple[int, int, int], repeats: int, quick: boo
         ups: Any = model.blocks
         active = float(torch.cat([(block[0](inputs) > 0).float() for block in ups]).mean())
         calls["reading"] = seconds_of_reading(2 * d * s * count)
-        times = interleaved(calls, repeats)
+        times = interleaved(calls, repeats, clock=time.process_time)
     work = f"{count} x {d}-{s}, {density:.0%} active"
     return _compared(work, times, 1 / count, (1 + active) / 2, _torch_goal(density), DENSE_GOALS[density], quick)
 
@@ -185,7 +188,7 @@ def decoding(sizes: tuple[int, int, int, int], repeats: int, quick: bool) -> lis
         "float32": model,
         "certified float32": certified,
         "torch int8": by_torch,
-        "own dense int8": dense_int8(dense),
+        "own dense int8": dense_quantized(dense, "int8"),
         "sparse int8": sparse,
     }
     onnx = in_onnx_runtime(model, steps[0])
@@ -200,7 +203,7 @@ def decoding(sizes: tuple[int, int, int, int], repeats: int, quick: bool) -> lis
         }
         weights = sum(layer.weight.numel() for layer in model.modules() if isinstance(layer, nn.Linear))
         calls["reading"] = seconds_of_reading(weights)
-        times = interleaved(calls, repeats)
+        times = interleaved(calls, repeats, clock=time.process_time)
     times["reading"] = [one * len(steps) for one in times["reading"]]
     share = 1 - 0.95 * layers * d * s / weights
     work = f"OPT shape, {layers} x {d}-{s}, {weights / 1e6:.0f} M weights, 5% active"
@@ -211,18 +214,24 @@ def in_onnx_runtime(model: nn.Module, step: Sequence[Tensor]) -> Callable[..., A
     """The step in ONNX Runtime, dynamically quantised per output; None if it is not installed."""
     if find_spec("onnxruntime") is None or find_spec("onnx") is None:
         return None
-    import onnxruntime
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
     with TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         whole, small = f"{folder}/float32.onnx", f"{folder}/int8.onnx"
         torch.onnx.export(model, tuple(step), whole, input_names=["x", "past"], dynamo=False)
         quantize_dynamic(whole, small, per_channel=True, weight_type=QuantType.QInt8)
-        session = onnxruntime.InferenceSession(small, settings, providers=["CPUExecutionProvider"])
+        session = session_of(small)
     return lambda x, past: session.run(None, {"x": x.numpy(), "past": past.numpy()})[0]
+
+
+def session_of(path: str) -> Any:
+    """A session of ONNX Runtime on one thread."""
+    import onnxruntime
+
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
+    return onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
 
 
 def main() -> int:

@@ -56,6 +56,7 @@ BENCHMARKS = {
         ("neurons", ("torch",)),
         ("sparsify", ("torch",)),
         ("int8", ("torch",)),
+        ("int4", ("torch",)),
         ("network_values", ()),
         ("bucket_kernels", ()),
         ("packed", ()),

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "int8_codes.hpp"
+#include "row_streams.hpp"
 #include "scratch.hpp"
-#include "threads.hpp"
 #include "vector.hpp"
 
 #if defined(SPARSACT_ISA_avx2) || defined(SPARSACT_ISA_avx512)
@@ -20,11 +20,7 @@
 namespace sparsact::SPARSACT_ISA {
 namespace {
 
-constexpr int AT_ONCE = 4;  // rows that are read side by side, each a quarter of the matrix from the next
-constexpr int ADDED = 8;    // rows that are added up at once
-constexpr std::size_t ROWS_OF_A_TILE = 8;  // times AT_ONCE
-constexpr std::size_t MAX_INPUTS = 4, INPUTS_AT_ONCE = widest_bytes == 64 ? MAX_INPUTS : 2;
-constexpr std::size_t WORTH_A_THREAD = 32;  // rows to add up
+constexpr int ADDED = 8;  // rows that are added up at once
 
 struct Int8Products {
     void (*of_rows[MAX_INPUTS])(const std::uint8_t* x, const std::int8_t* const* rows, std::size_t width,
@@ -81,13 +77,6 @@ bool int8_codes(const float* X, std::size_t m, std::size_t n, std::size_t width,
 
 namespace {
 
-// fma(raw, s * scale, bias) for each output, the products of torch's output stage.
-inline void put_outputs(const std::int32_t* raw, float s, const float* scale, const float* bias,
-                        std::size_t count, float* out) {
-    for (std::size_t j = 0; j < count; ++j)
-        out[j] = std::fma(static_cast<float>(raw[j]), s * scale[j], bias[j]);
-}
-
 // Inputs as codes, row by row filled up to `width`.
 struct Codes {
     Codes(const float* X, std::size_t m, std::size_t n, std::size_t width) : data(m * width), width(width) {
@@ -102,35 +91,23 @@ struct Codes {
     bool finite;
 };
 
+struct RowAddresses {
+    RowAddresses(const Int8Weights& W, const std::size_t* rows) {
+        for (int r = 0; r < AT_ONCE; ++r) at[r] = W.rows + rows[r] * W.width;
+    }
+    const std::int8_t* at[AT_ONCE];
+};
+
 // Outputs of all rows, which are read once for all inputs.
 void every_row(const Int8Weights& W, const Codes& x, std::size_t m, float* out, int n_threads) {
     const Int8Products& products = int8_products();
-    const std::size_t quarter = (W.t + AT_ONCE - 1) / AT_ONCE;
-    Scratch<std::int32_t> raw(m * AT_ONCE * quarter);
-    in_shares(
-        n_threads, (quarter + ROWS_OF_A_TILE - 1) / ROWS_OF_A_TILE, [&](std::size_t tile, std::size_t end) {
-            for (; tile < end; ++tile)
-                for (std::size_t first = 0; first < m; first += INPUTS_AT_ONCE) {
-                    const std::size_t inputs = std::min(INPUTS_AT_ONCE, m - first);
-                    const std::size_t start = tile * ROWS_OF_A_TILE;
-                    const std::size_t count = std::min(ROWS_OF_A_TILE, quarter - start);
-                    std::int32_t found[AT_ONCE * INPUTS_AT_ONCE][ROWS_OF_A_TILE];  // quarters alias in caches
-                    for (std::size_t j = 0; j < count; ++j) {
-                        const std::int8_t* rows[AT_ONCE];
-                        std::int32_t sums[AT_ONCE * INPUTS_AT_ONCE];
-                        for (std::size_t r = 0; r < AT_ONCE; ++r)
-                            rows[r] = W.rows + std::min(r * quarter + start + j, W.t - 1) * W.width;
-                        products.of_rows[inputs - 1](x.row(first), rows, W.width, sums);
-                        for (std::size_t p = 0; p < AT_ONCE * inputs; ++p) found[p][j] = sums[p];
-                    }
-                    for (std::size_t r = 0; r < AT_ONCE; ++r)
-                        for (std::size_t i = 0; i < inputs; ++i)
-                            std::copy_n(found[r * inputs + i], count,
-                                        raw.data() + ((first + i) * AT_ONCE + r) * quarter + start);
-                }
-        });
+    Scratch<std::int32_t> raw(m * raw_stride(W.t));
+    multiply_rows(W.t, m, raw.data(), n_threads,
+                  [&](std::size_t first, std::size_t inputs, const std::size_t* rows, std::int32_t* sums) {
+                      products.of_rows[inputs - 1](x.row(first), RowAddresses(W, rows).at, W.width, sums);
+                  });
     for (std::size_t i = 0; i < m; ++i) {
-        std::int32_t* row = raw.data() + i * AT_ONCE * quarter;
+        std::int32_t* row = raw.data() + i * raw_stride(W.t);
         for (std::size_t j = 0; j < W.t; ++j) row[j] -= x.by.zero_point * W.sums[j];
         put_outputs(row, x.by.scale, W.scale, W.bias, W.t, out + i * W.t);
     }
@@ -139,30 +116,20 @@ void every_row(const Int8Weights& W, const Codes& x, std::size_t m, float* out, 
 // Outputs of the rows that a mask names.
 void masked_rows(const Int8Weights& W, const std::uint8_t* x, Quantization by, const std::uint8_t* mask,
                  float* out, int n_threads) {
-    std::vector<std::size_t> taken;
-    for (std::size_t j = 0; j < W.t; ++j)
-        if (mask[j]) taken.push_back(j);
     std::fill_n(out, W.t, 0.0f);
     const Int8Products& products = int8_products();
-    in_shares(n_threads, (taken.size() + AT_ONCE - 1) / AT_ONCE, [&](std::size_t begin, std::size_t end) {
-        const auto row = [&](std::size_t p) {
-            return W.rows + taken[std::min(p, taken.size() - 1)] * W.width;
-        };
-        for (std::size_t p = begin * AT_ONCE; p < end * AT_ONCE; p += AT_ONCE) {
-            const std::int8_t* rows[AT_ONCE];
-            std::int32_t sums[AT_ONCE];
-            for (std::size_t r = 0; r < AT_ONCE; ++r) {
-                rows[r] = row(p + r);
-                for (std::size_t k = 0; k < W.width; k += INT8_BLOCK) prefetch(row(p + r + AT_ONCE), k);
-            }
-            products.of_rows[0](x, rows, W.width, sums);
-            for (std::size_t r = 0; r < AT_ONCE && p + r < taken.size(); ++r) {
-                const std::size_t j = taken[p + r];
-                sums[r] -= by.zero_point * W.sums[j];
-                put_outputs(sums + r, by.scale, W.scale + j, W.bias + j, 1, out + j);
-            }
-        }
-    });
+    multiply_masked_rows(
+        mask, W.t, n_threads,
+        [&](const std::size_t* rows, std::int32_t* sums) {
+            products.of_rows[0](x, RowAddresses(W, rows).at, W.width, sums);
+        },
+        [&](std::size_t j) {
+            for (std::size_t k = 0; k < W.width; k += INT8_BLOCK) prefetch(W.rows + j * W.width, k);
+        },
+        [&](std::size_t j, std::int32_t sum) {
+            sum -= by.zero_point * W.sums[j];
+            put_outputs(&sum, by.scale, W.scale + j, W.bias + j, 1, out + j);
+        });
 }
 
 // Rows of a matrix, each with a factor in 0..127.
@@ -194,24 +161,18 @@ void add_weighted(const Weighted& some, std::size_t begin, std::size_t end, std:
 // sums (width,) = the rows of `plus` minus those of `minus`.
 void sum_of_rows(const Weighted& plus, const Weighted& minus, std::size_t width, std::int32_t* sums,
                  int n_threads) {
-    const std::size_t count = std::max(plus.rows.size(), minus.rows.size());
-    const std::size_t tasks = std::clamp<std::size_t>(count / WORTH_A_THREAD, 1,
-                                                      static_cast<std::size_t>(available_threads(n_threads)));
-    Scratch<std::int32_t> others((tasks - 1) * width);
-    in_parallel(static_cast<int>(tasks), tasks, [&](std::size_t task) {
-        std::int32_t* own = task ? others.data() + (task - 1) * width : sums;
-        const auto add = [&](const Weighted& some) {
-            const std::size_t n = some.rows.size();
-            add_weighted(some, task * n / tasks, (task + 1) * n / tasks, width, own);
-        };
-        std::fill_n(own, width, 0);
-        add(minus);
-        if (!minus.rows.empty())
-            for (std::size_t k = 0; k < width; ++k) own[k] = -own[k];
-        add(plus);
-    });
-    for (std::size_t task = 1; task < tasks; ++task)
-        for (std::size_t k = 0; k < width; ++k) sums[k] += others[(task - 1) * width + k];
+    std::fill_n(sums, width, 0);
+    add_in_threads(std::max(plus.rows.size(), minus.rows.size()), width, sums, n_threads,
+                   [&](std::size_t task, std::size_t tasks, std::int32_t* own) {
+                       const auto add = [&](const Weighted& some) {
+                           const std::size_t n = some.rows.size();
+                           add_weighted(some, task * n / tasks, (task + 1) * n / tasks, width, own);
+                       };
+                       add(minus);
+                       if (!minus.rows.empty())
+                           for (std::size_t k = 0; k < width; ++k) own[k] = -own[k];
+                       add(plus);
+                   });
     int8_products().in_order(sums, width);
 }
 
@@ -241,10 +202,10 @@ std::int64_t int8_columns(const Int8Weights& V, const float* H, std::size_t m, f
     std::int64_t entries = 0;
     for (std::size_t i = 0; i < m; ++i) {
         Weighted plus, minus;
-        for (std::size_t j = 0; j < V.t; ++j) {
+        for_each_other(h.row(i), V.t, static_cast<std::uint8_t>(h.by.zero_point), [&](std::size_t j) {
             const int factor = h.row(i)[j] - h.by.zero_point;
-            if (factor) (factor > 0 ? plus : minus).add(V.rows + j * V.width, std::abs(factor));
-        }
+            (factor > 0 ? plus : minus).add(V.rows + j * V.width, std::abs(factor));
+        });
         entries += static_cast<std::int64_t>(plus.rows.size() + minus.rows.size());
         sum_of_rows(plus, minus, V.width, sums.data(), n_threads);
         put_outputs(sums.data(), h.by.scale, V.scale, V.bias, V.n, out + i * V.n);

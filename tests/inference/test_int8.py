@@ -8,7 +8,9 @@ import torch
 from torch import nn
 
 import sparsact as sa
-from sparsact.inference.quantized import MAX_ROWS, QuantizedGate, QuantizedLinear, quantized_weight
+from sparsact.inference.integer_weights import MAX_ROWS, Int4Weights, grouped_weight, quantized_weight
+from sparsact.inference.quantized import QuantizedGate, QuantizedLinear
+from sparsact.kernels.int4_linear import quantize_rows
 
 by_torch = pytest.mark.skipif(
     "fbgemm" not in torch.backends.quantized.supported_engines, reason="this torch has no engine fbgemm"
@@ -98,9 +100,60 @@ def test_integers_and_scales_are_those_of_torch():
     assert torch.equal(found[1], scale)
 
 
-def test_an_up_projection_reads_only_where_its_gate_is_on():
+@pytest.mark.parametrize("by_input", [False, True])
+def test_int4_groups_are_rounded_to_steps_of_an_eighth_of_their_largest_weight(by_input):
+    weight = rows(70) * 10 ** torch.randn(70, 1, generator=torch.Generator().manual_seed(1))
+    integers, multipliers, scale = grouped_weight(weight, by_input=by_input)
+    expected = weight.t() if by_input else weight
+    for j, row in enumerate(expected.tolist()):
+        for g in range(multipliers.shape[1]):
+            group = row[32 * g : 32 * g + 32]
+            unit = scale[32 * g if by_input else j].item()
+            ideal = max(group, key=abs) / -8
+            assert -1e-4 < (multipliers[j, g].item() * unit / ideal - 1) * abs(ideal) / unit < 1.0001  # rounded up
+            step = multipliers[j, g].item() * unit
+            for w, q in zip(group, integers[j, 32 * g :].tolist(), strict=False):
+                nearest = min(range(-8, 8), key=lambda k, w=w, step=step: abs(k * step - w))
+                assert abs(q * step - w) <= abs(nearest * step - w) + 1e-5 * unit
+    assert multipliers.abs().max() == 127
+
+
+def test_int4_steps_are_coarser_for_many_inputs():
+    """So that sums of products with the largest codes and weights fit in 32 bits."""
+    weight = torch.ones(1, 40_000)
+    multipliers = grouped_weight(weight)[1]
+    most = multipliers.abs().max().item()
+    assert 50 < most <= 2**31 / (8 * 127 * 40_000)
+    layer = Int4Weights.of(weight, None)
+    assert layer(torch.ones(1, 40_000)).item() == pytest.approx(40_000, rel=1e-6)
+
+
+@pytest.mark.parametrize("up_first", [False, True])
+@pytest.mark.parametrize("method", ["auto", "exact"])
+def test_outputs_of_int4_layers_are_those_of_their_rounded_weights(method, up_first):
+    """Layer by layer in float64, from the numbers that the integers stand for; in any number of rows."""
+    model = mixed(up_first)
+    sa.sparsify(model, method, one_by_one(17), weights="int4", time_limit=0.1)
+    layers = {name: layer for name, layer in model.named_modules() if isinstance(layer, QuantizedLinear)}
+    assert len(layers) == 8
+    found = {}
+    for name, layer in layers.items():
+        layer.register_forward_hook(lambda _, args, out, name=name: found.update({name: (args[0], out)}))
+    for m in (1, 3, MAX_ROWS + 5):
+        together = run(model, rows(m))
+        for name, (x, out) in found.items():
+            codes, scales = quantize_rows(x.numpy())
+            inputs = torch.from_numpy(codes).double() * torch.from_numpy(scales).double()[:, None]
+            bias = 0 if layers[name].bias is None else layers[name].bias.double()
+            exact = inputs @ layers[name].integers.dequantized().double().T + bias
+            torch.testing.assert_close(out.double(), exact, rtol=1e-6, atol=1e-6)
+        assert torch.equal(together, torch.cat([run(model, x) for x in rows(m).split(1)]))
+
+
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_an_up_projection_reads_only_where_its_gate_is_on(weights):
     model = mixed()
-    sa.sparsify(model, "exact", one_by_one(9), weights="int8")
+    sa.sparsify(model, "exact", one_by_one(9), weights=weights)
     x = rows(1)
     assert isinstance(model.gated.gate, QuantizedGate)
     with torch.inference_mode():
@@ -111,42 +164,46 @@ def test_an_up_projection_reads_only_where_its_gate_is_on():
     assert (up[~off] != 0).all()
 
 
-def test_the_plan_reports_errors_and_what_was_left():
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_the_plan_reports_errors_and_what_was_left(weights):
     model = mixed()
     before = [run(model, x) for x in one_by_one(11)]
-    sa.sparsify(model, "exact", one_by_one(11), weights="int8")
-    plan = sa.plan_of(model)
+    sa.sparsify(model, "exact", one_by_one(11), weights=weights)
+    plan, limit = sa.plan_of(model), {"int8": 0.1, "int4": 0.25}[weights]
+    assert plan.weights == weights
     after = [run(model, x) for x in one_by_one(11)]
     exact, found = torch.cat(before).double(), torch.cat(after).double()
     assert plan.output_error == pytest.approx(float((found - exact).norm() / exact.norm()), rel=1e-6)
-    assert 0 < plan.output_error < 0.05
+    assert 0 < plan.output_error < limit / 2
     assert [choice.method for choice in plan.choices] == ["exact"] * 3
     assert len(plan.block_errors) == 3
-    assert all(0 < error < 0.1 for error in plan.block_errors)
+    assert all(0 < error < limit for error in plan.block_errors)
     errors = {one.layer: one.error for one in plan.layers if not one.reason}
     assert len(errors) == 8
-    assert all(0 < error < 0.05 for error in errors.values())
+    assert all(0 < error < limit / 2 for error in errors.values())
     assert [(one.layer, one.reason) for one in plan.layers if one.reason] == [("unused", "no call shown reached it")]
     assert "the model's" in str(plan)
     assert plan.to_dict()["layers"][0]["layer"] == "plain.0"
     assert plan.choices[0].density < 0.3 < plan.choices[2].density
 
 
-def test_densify_returns_the_same_weights():
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_densify_returns_the_same_weights(weights):
     model = mixed()
     expected = {name: value.clone() for name, value in model.state_dict().items()}
     output = run(model, rows(5))
-    sa.densify(sa.sparsify(model, "exact", one_by_one(9), weights="int8"))
+    sa.densify(sa.sparsify(model, "exact", one_by_one(9), weights=weights))
     assert all(type(layer) is nn.Linear for layer in model.modules() if isinstance(layer, nn.Linear))
     assert all(torch.equal(value, expected[name]) for name, value in model.state_dict().items())
     assert torch.equal(run(model, rows(5)), output)
 
 
-def test_dropped_weights_leave_the_integers():
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_dropped_weights_leave_the_integers(weights):
     model, kept = mixed(), mixed()
     names = list(model.state_dict())
-    sa.sparsify(model, "exact", one_by_one(9), weights="int8", keep_weights=False)
-    sa.sparsify(kept, "exact", one_by_one(9), weights="int8")
+    sa.sparsify(model, "exact", one_by_one(9), weights=weights, keep_weights=False)
+    sa.sparsify(kept, "exact", one_by_one(9), weights=weights)
     assert [name for name in names if name not in model.state_dict()] == [
         name for name in names if name.endswith("weight") and not name.startswith("unused")
     ]
@@ -154,54 +211,59 @@ def test_dropped_weights_leave_the_integers():
     assert torch.equal(run(model, rows(4)), outputs)
     assert torch.equal(run(deepcopy(model), rows(4)), outputs)
     assert torch.equal(run(pickle.loads(pickle.dumps(model)), rows(4)), outputs)
-    integers, scale = quantized_weight(kept.plain[2].weight)
+    rounded = kept.plain[2].integers.dequantized()
     sa.densify(model)
     assert list(model.state_dict()) == names
-    assert torch.equal(model.plain[2].weight, integers * scale[:, None])
+    assert torch.equal(model.plain[2].weight, rounded)
 
 
-def test_new_weights_are_quantised_again():
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_new_weights_are_quantised_again(weights):
     model, other = mixed(), mixed()
-    sa.sparsify(model, "exact", one_by_one(9), weights="int8")
+    sa.sparsify(model, "exact", one_by_one(9), weights=weights)
     with torch.no_grad():
         for layer in (model.plain[2], other.plain[2]):
             layer.weight.mul_(-3)
-    sa.sparsify(other, "exact", one_by_one(9), weights="int8")
+    sa.sparsify(other, "exact", one_by_one(9), weights=weights)
     assert torch.equal(run(model, rows(2)), run(other, rows(2)))
 
 
-def test_gradients_are_those_of_float_weights():
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_gradients_are_those_of_float_weights(weights):
     model, plain = mixed(), mixed()
-    sa.sparsify(model, "exact", one_by_one(9), weights="int8")
+    sa.sparsify(model, "exact", one_by_one(9), weights=weights)
     for one in (model, plain):
         one(rows(6)).square().sum().backward()
     for one, two in zip(model.parameters(), plain.parameters(), strict=True):
         assert (one.grad is None and two.grad is None) or torch.equal(one.grad, two.grad)
 
 
-def test_bfloat16_is_quantised_from_its_own_numbers():
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_bfloat16_is_quantised_from_its_own_numbers(weights):
     model = mixed().bfloat16()
     wide = deepcopy(model).float()
-    sa.sparsify(model.plain, "exact", [x.bfloat16() for x in one_by_one(9)], weights="int8")
-    sa.sparsify(wide.plain, "exact", one_by_one(9), weights="int8")
+    sa.sparsify(model.plain, "exact", [x.bfloat16() for x in one_by_one(9)], weights=weights)
+    sa.sparsify(wide.plain, "exact", one_by_one(9), weights=weights)
     x = rows(3).bfloat16()
     hidden = run(wide.plain[0], x.float())
     assert torch.equal(run(model.plain[0], x), hidden.bfloat16())
 
 
-def test_what_is_not_finite_shows():
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_what_is_not_finite_shows(weights):
     model = mixed()
-    sa.sparsify(model, "exact", one_by_one(9), weights="int8")
+    sa.sparsify(model, "exact", one_by_one(9), weights=weights)
     x = rows(1)
     x[0, 3] = torch.inf
     assert run(model, x).isnan().all()
 
 
-def test_weights_that_are_not_finite_stay_floats():
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_weights_that_are_not_finite_stay_floats(weights):
     model = mixed()
     with torch.no_grad():
         model.plain[0].weight[2, 3] = torch.nan
-    plan = sa.plan_of(sa.sparsify(model, "exact", one_by_one(9), weights="int8"))
+    plan = sa.plan_of(sa.sparsify(model, "exact", one_by_one(9), weights=weights))
     assert plan.choices[0].method == "dense"
     assert plan.choices[0].reason == "float weights: its weights are not all finite"
     assert type(model.plain[0]) is nn.Linear
@@ -216,5 +278,16 @@ def test_refusals_name_the_remedy():
         sa.sparsify(mixed(), "certified", rows(9), weights="int8")
     with pytest.raises(ValueError, match="`weights`"):
         sa.sparsify(mixed(), "exact", rows(9), weights="int3")
-    with pytest.raises(ValueError, match='pass weights="int8"'):
+    with pytest.raises(ValueError, match='pass weights="int8" or "int4"'):
         sa.sparsify(mixed(), "exact", rows(9), keep_weights=False)
+
+
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_weights_of_torchao_are_refused(weights):
+    """By the module of the tensor's class, which is all that this library knows of torchao."""
+    model = mixed()
+    kind = type("AffineQuantizedTensor", (torch.Tensor,), {"__module__": "torchao.dtypes"})
+    model.plain[2].weight = nn.Parameter(model.plain[2].weight.detach().as_subclass(kind))
+    message = rf'weights="{weights}" quantises float layers, and plain\.2 is quantised already'
+    with pytest.raises(ValueError, match=message):
+        sa.sparsify(model, "exact", rows(9), weights=weights)

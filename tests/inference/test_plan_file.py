@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
@@ -11,6 +12,8 @@ from sparse_models import gated, jump, language_like, plain, rows
 
 from sparsact.inference import densify, load_plan, plan_of, save_plan, sparsify
 from sparsact.inference.certified_screen import Screen
+from sparsact.inference.integer_weights import KINDS
+from sparsact.inference.quantized import QuantizedLinear
 from sparsact.inference.sparse_linear import SparseLinear
 from sparsact.saving import ModelFileError
 
@@ -71,3 +74,42 @@ def test_the_file_holds_tensors_and_text_alone(tmp_path):
     save_plan(sparsify(plain(), "certified", rows(64, plain())), tmp_path / "plan")
     with safe_open(tmp_path / "plan", framework="numpy") as file:
         assert "up/rows" in file.keys()  # noqa: SIM118 # not a mapping
+
+
+@pytest.mark.parametrize("keep_weights", [True, False])
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+@pytest.mark.parametrize("make", [plain, gated, language_like])
+def test_a_quantised_model_is_as_it_was(make, weights, keep_weights, tmp_path, monkeypatch):
+    """With dropped weights, of a model that has only the other parameters."""
+    dense, path = make(), tmp_path / "plan.safetensors"
+    state = dense.state_dict()
+    model = sparsify(copy.deepcopy(dense), "exact", rows(9, dense), weights=weights, keep_weights=keep_weights)
+    save_plan(model, path)
+    monkeypatch.setattr(KINDS[weights], "of", lambda *given, **options: pytest.fail("weights are quantised again"))
+    other = make()
+    for parameter in other.parameters():
+        torch.nn.init.normal_(parameter)
+    other.load_state_dict(state if keep_weights else model.state_dict(), strict=keep_weights)
+    again = load_plan(other, path, rows(5, dense))
+    assert str(plan_of(again)) == str(plan_of(model))
+    assert plan_of(again).to_dict() == plan_of(model).to_dict()
+    assert [type(module) for module in again.modules()] == [type(module) for module in model.modules()]
+    assert again.state_dict().keys() == model.state_dict().keys()
+    quantized = [layer for layer in again.modules() if isinstance(layer, QuantizedLinear)]
+    assert quantized
+    assert all(isinstance(a.base, np.memmap) for layer in quantized for a in layer.integers.arrays.values())
+    for m in (1, 20):
+        x = rows(m, dense)
+        with torch.no_grad():
+            assert torch.equal(again(x), model(x))
+    if not keep_weights:
+        with torch.no_grad():
+            assert torch.equal(copy.deepcopy(again)(x), model(x))
+        for one, two in zip(densify(again).parameters(), densify(model).parameters(), strict=True):
+            assert torch.equal(one, two)
+
+
+def test_a_quantised_plan_of_another_model_is_refused(tmp_path):
+    save_plan(sparsify(plain(), "exact", rows(9, plain()), weights="int4"), tmp_path / "plan")
+    with pytest.raises(ValueError, match="this model has others"):
+        load_plan(plain(seed=11), tmp_path / "plan", rows(5, plain()))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, fields
-from math import inf, nan
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +27,7 @@ from sparsact.inference.certified_screen import Screen
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.linear_layers import is_linear, weight_and_bias
 from sparsact.inference.plan import EXACT, BlockPlan, Plan, WholeModel, finite
+from sparsact.inference.quantized_plan_file import QUANTIZED, block_plan, digest_of, load_quantized, quantized_state
 from sparsact.inference.quantizing import QuantizedPlan
 from sparsact.inference.sparse_linear import SparseLinear
 from sparsact.inference.sparsifying import PLAN, densify, plan_of
@@ -52,12 +51,12 @@ def save_plan(model: nn.Module, path: str | Path) -> None:
     Raises
     ------
     ValueError
-        If the model has no plan, or if its plan is an approximation or one of int8 weights.
+        If the model has no plan, or if its plan is an approximation.
 
     Notes
     -----
-    Holds a byte for each weight that a screen covers, and a digest of all weights of sparse layers, to which the plan
-    belongs. It holds no code: the activations are found again when it is loaded.
+    Holds a byte for each weight that a screen covers, the integers of quantised layers, and a digest of the parameters
+    of sparse layers, to which the plan belongs. It holds no code: the activations are found again when it is loaded.
 
     Examples
     --------
@@ -75,10 +74,8 @@ def save_plan(model: nn.Module, path: str | Path) -> None:
             "call sparsact.sparsify again where the model is loaded."
         )
     if isinstance(plan, QuantizedPlan):
-        raise ValueError(
-            f"a plan that is saved has no weights of its own, and this one has {plan.weights} weights: "
-            "call sparsact.sparsify again where the model is loaded."
-        )
+        modelfile.write(path, QUANTIZED, *quantized_state(model, plan))
+        return
     arrays: Arrays = {}
     limits: dict[str, list[float]] = {}
     for name, layer in sparse_layers(model):
@@ -105,7 +102,8 @@ def load_plan(model: Model, path: str | Path, inputs: Inputs) -> Model:
     Parameters
     ----------
     model : nn.Module
-        With the weights of the model whose plan it is; changed in place.
+        With the weights of the model whose plan it is; changed in place. Weights that were dropped
+        (``keep_weights=False``) come from the file, and those of this model are dropped too.
     path : str or Path
     inputs : tensor, mapping, tuple, or iterable of these
         One batch, on which the blocks are found and the result is compared with the dense model.
@@ -124,8 +122,9 @@ def load_plan(model: Model, path: str | Path, inputs: Inputs) -> Model:
 
     Notes
     -----
-    Three forward passes, and reading the weights once for their digest. Times are of the machine that made the plan:
-    call :func:`sparsify` on another one.
+    Three forward passes, and reading the weights once for their digest; one pass if the layers are quantised. Integers
+    are mapped from the file, which processes share and which must stay as it is while the model is in use. Times are of
+    the machine that made the plan: call :func:`sparsify` on another one.
 
     Examples
     --------
@@ -139,11 +138,13 @@ def load_plan(model: Model, path: str | Path, inputs: Inputs) -> Model:
     'certified'
     """
     kind, state, arrays = modelfile.read(path)
+    if kind == QUANTIZED:
+        return load_quantized(model, state, arrays, next(batches(inputs)))
     if kind != KIND:
         raise ModelFileError(f"{path} must hold a plan, and holds a {kind}: pass a file that save_plan wrote.")
     densify(model)
     batch = next(batches(inputs))
-    limits, choices = state["limits"], [_block_plan(one) for one in state["choices"]]
+    limits, choices = state["limits"], [block_plan(one) for one in state["choices"]]
     missing = set(limits) - {name for name, module in model.named_modules() if is_linear(module)}
     if missing or digest_of(model, list(limits)) != state["weights"]:
         raise ValueError(
@@ -191,28 +192,8 @@ def sparse_layers(model: nn.Module) -> list[tuple[str, SparseLinear]]:
     return [(name, layer) for name, layer in model.named_modules() if isinstance(layer, SparseLinear)]
 
 
-def digest_of(model: nn.Module, names: Sequence[str]) -> str:
-    """SHA-256 of dtypes, shapes and numbers of the layers of these names."""
-    hashed = hashlib.sha256()
-    for name in sorted(names):
-        for tensor in model.get_submodule(name).parameters(recurse=False):
-            hashed.update(f"{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
-            hashed.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
-    return hashed.hexdigest()
-
-
 SCREEN_PARTS = [field.name for field in fields(Screen) if field.name != "leak"]
 
 
 def _tensors(screen: Screen) -> dict[str, Tensor]:
     return {part: getattr(screen, part) for part in SCREEN_PARTS}
-
-
-def _block_plan(state: dict[str, Any]) -> BlockPlan:
-    """The plan of a block; JSON holds no NaN and no infinity."""
-    rows, bound = state["rows"], state["bound"]
-    replaced = {
-        "rows": None if rows is None else tuple(rows),
-        "bound": inf if bound is None else bound,
-    } | {name: nan for name in ("density", "pays_below") if state[name] is None}
-    return BlockPlan(**state | replaced)

@@ -20,11 +20,11 @@ from sparsact.inference.batches import Batch, call, evaluating, observed
 from sparsact.inference.block import Block
 from sparsact.inference.block_weights import BlockWeights
 from sparsact.inference.gate_memo import GateMemo
+from sparsact.inference.integer_weights import KINDS, MAX_ROWS
 from sparsact.inference.layer_state import Readers
 from sparsact.inference.method_times import Times, block_output, time_methods
 from sparsact.inference.plan import BlockPlan, Plan, finite
 from sparsact.inference.quantized import (
-    MAX_ROWS,
     QuantizedGate,
     QuantizedGatedUp,
     QuantizedLinear,
@@ -32,10 +32,9 @@ from sparsact.inference.quantized import (
     quantizing_obstacle,
 )
 from sparsact.inference.roofline import ratio, roofline
-from sparsact.kernels.int8_linear import quantize_inputs
 from sparsact.validation.parameters import checked_option
 
-WEIGHTS = ("keep", "int8")
+WEIGHTS = ("keep", *KINDS)
 MAX_DENSITY = 0.5  # share of codes that are not that of 0, up to which reading their weights alone is tried
 ROWS_COMPARED = 32
 
@@ -71,13 +70,14 @@ class LayerQuantization:
 class QuantizedPlan(Plan):
     """The plans of all blocks of a quantised model, and the error that quantisation makes on the inputs shown.
 
-    In the plans of blocks ``"dense"`` reads all int8 weights, ``"exact"`` those of units whose code is not that of 0,
-    with the same output; ``density`` is the share of such units, and ``seconds["float"]`` the time before quantisation.
+    In the plans of blocks ``"dense"`` reads all integers, ``"exact"`` those of units whose code is not that of 0, with
+    the same output but for the groups of int4 weights, which then hold outputs of a unit in the second layer.
+    ``density`` is the share of such units, and ``seconds["float"]`` the time before quantisation.
 
     Attributes
     ----------
-    weights : str
-        ``"int8"``.
+    weights : {"int8", "int4"}
+        The kind of the integers.
     layers : tuple of LayerQuantization
         Every linear layer.
     block_errors : tuple of float
@@ -125,13 +125,13 @@ def check_weights(model: nn.Module, weights: str, keep_weights: bool, method: st
     if weights == "keep":
         if not keep_weights:
             raise ValueError(
-                'keep_weights=False drops float weights, and weights="keep" needs them: pass weights="int8".'
+                'keep_weights=False drops float weights, and weights="keep" needs them: pass weights="int8" or "int4".'
             )
         return
     if method not in ("auto", "exact"):
         raise ValueError(
-            f'weights="int8" goes with method="auto" or "exact", which return what the quantised model returns; got '
-            f'"{method}": leave one of them out.'
+            f'weights="{weights}" goes with method="auto" or "exact", which return what the quantised model returns; '
+            f'got "{method}": leave one of them out.'
         )
     for name, module in model.named_modules():
         kind, weight = type(module), getattr(module, "weight", None)
@@ -139,13 +139,14 @@ def check_weights(model: nn.Module, weights: str, keep_weights: bool, method: st
         subclass = isinstance(weight, Tensor) and type(weight).__module__.startswith("torchao")
         if by_torch or subclass or (isinstance(weight, Tensor) and weight.dtype == torch.int8):
             raise ValueError(
-                f'weights="int8" quantises float layers, and {name or "the model"} is quantised already '
+                f'weights="{weights}" quantises float layers, and {name or "the model"} is quantised already '
                 f"({kind.__module__}.{kind.__qualname__}): pass the model as it was before."
             )
 
 
 def quantize(
     model: nn.Module,
+    weights: str,
     method: str,
     profiles: Sequence[BlockProfile],
     shown: Sequence[Batch],
@@ -153,7 +154,7 @@ def quantize(
     keep_weights: bool,
     time_limit: float,
 ) -> QuantizedPlan:
-    """Quantise all linear layers of the model, its blocks by ``method`` ``"auto"`` or ``"exact"``."""
+    """Quantise all linear layers of the model to ``weights``, its blocks by ``method`` ``"auto"`` or ``"exact"``."""
     float_outputs = _outputs(model, shown)
     blocks = [one.block for one in profiles]
     samples = [one.sample[:ROWS_COMPARED] for one in profiles]
@@ -162,11 +163,12 @@ def quantize(
     reasons = {name: quantizing_obstacle(layer) for name, layer in linears.items()}
     called = _called(model, linears, shown)
     reasons |= {name: "no call shown reached it" for name in linears if not reasons[name] and name not in called}
-    planned = _planned_blocks(model, method, profiles, reasons, time_limit)
+    planned = _planned_blocks(model, weights, method, profiles, reasons, time_limit)
     in_blocks = {name for replacement, _ in planned if replacement is not None for name in replacement.layers}
     planned = apply(model, planned)
     others = [name for name, reason in reasons.items() if not reason and name not in in_blocks]
-    Replacement("dense", {name: (QuantizedLinear, QuantizedState(MAX_ROWS, 1.0)) for name in others}).apply(model)
+    whole: dict[str, Any] = {name: (QuantizedLinear, QuantizedState(MAX_ROWS, 1.0, weights)) for name in others}
+    Replacement("dense", whole).apply(model)
     _check_gates(model, blocks, planned, shown[0])
     errors = _layer_errors(model, [name for name, reason in reasons.items() if not reason], shown)
     choices = with_sparse_shares(model, [block.down for block in blocks], planned, shown)
@@ -176,7 +178,7 @@ def quantize(
             layer.drop_weight()
     return QuantizedPlan(
         choices,
-        weights="int8",
+        weights=weights,
         layers=tuple(LayerQuantization(name, errors.get(name, nan), reason) for name, reason in reasons.items()),
         block_errors=tuple(
             _relative_error(before, _block_outputs(model, block, sample))
@@ -188,6 +190,7 @@ def quantize(
 
 def _planned_blocks(
     model: nn.Module,
+    weights: str,
     method: str,
     profiles: Sequence[BlockProfile],
     reasons: dict[str, str],
@@ -195,12 +198,12 @@ def _planned_blocks(
 ) -> list[tuple[Replacement | None, BlockPlan]]:
     """A replacement for each block, or none where a layer of it keeps its float weights."""
     free = [not any(reasons[name] for name in one.block.names) for one in profiles]
-    candidates = [_candidates(model, one.block) if ok else {} for one, ok in zip(profiles, free, strict=True)]
-    densities = [_code_density(one) for one in profiles]
+    possible = [candidates(model, one.block, weights) if ok else {} for one, ok in zip(profiles, free, strict=True)]
+    densities = [_code_density(one, weights) for one in profiles]
     rows = [min(one.rows, MAX_ROWS) for one in profiles]
     if method == "auto":
         blocks, samples = [one.block for one in profiles], [one.sample for one in profiles]
-        tried = [found if p <= MAX_DENSITY else {} for found, p in zip(candidates, densities, strict=True)]
+        tried = [found if p <= MAX_DENSITY else {} for found, p in zip(possible, densities, strict=True)]
         runs = [partial(block_output, model, block) for block in blocks]
         times = time_methods(model, runs, tried, samples, rows, time_limit)
     found: list[tuple[Replacement | None, BlockPlan]] = []
@@ -209,23 +212,27 @@ def _planned_blocks(
             reason = next(reasons[name] for name in profile.block.names if reasons[name])
             found.append(profile.dense(f"float weights: {reason}"))
         elif method == "exact":
-            found.append(_plan(profile, candidates[i]["exact"], density, "asked for", None))
+            found.append(_plan(profile, possible[i]["exact"], density, "asked for", None))
         else:
             name, reason = _choice(times, i, density)
             seconds = {key: times.median(key, i) for key in times.seconds} if tried[i] else {"dense": nan}
-            seconds = {"float": seconds["dense"], "dense": seconds.get("int8", nan), "exact": seconds.get("exact", nan)}
-            found.append(_plan(profile, candidates[i][name], density, reason, seconds))
+            seconds = {
+                "float": seconds["dense"],
+                "dense": seconds.get("whole", nan),
+                "exact": seconds.get("exact", nan),
+            }
+            found.append(_plan(profile, possible[i][name], density, reason, seconds))
     return found
 
 
 def _choice(times: Times, i: int, density: float) -> tuple[str, str]:
     """Which replacement of block i, by name, and why."""
     if density > MAX_DENSITY:
-        return "int8", f"{density:.0%} of the units have another code than 0"
-    rounds = zip(times.seconds["exact"][i], times.seconds["int8"][i], strict=True)
-    if sorted(a / b for a, b in rounds)[len(times.seconds["int8"][i]) // 2] < 1:
+        return "whole", f"{density:.0%} of the units have another code than 0"
+    rounds = zip(times.seconds["exact"][i], times.seconds["whole"][i], strict=True)
+    if sorted(a / b for a, b in rounds)[len(times.seconds["whole"][i]) // 2] < 1:
         return "exact", "fastest here"
-    return "int8", "reading all weights is faster here"
+    return "whole", "reading all weights is faster here"
 
 
 def _plan(
@@ -241,11 +248,11 @@ def _plan(
     return replacement, replace(plan, method=method, density=density, bound=bound, max_rows=MAX_ROWS)
 
 
-def _candidates(model: nn.Module, block: Block) -> dict[str, Replacement]:
-    """The block in int8, whole (``"int8"``) and at units that are not 0 (``"exact"``), with the same outputs."""
+def candidates(model: nn.Module, block: Block, weights: str) -> dict[str, Replacement]:
+    """The block in integers: all of them are read (``"whole"``), or those of units that are not 0 (``"exact"``)."""
 
     def state(**fields: Any) -> QuantizedState:
-        return QuantizedState(MAX_ROWS, 1.0, **fields)
+        return QuantizedState(MAX_ROWS, 1.0, weights, **fields)
 
     whole = Replacement("dense", {name: (QuantizedLinear, state()) for name in block.names})
     exact = Replacement("exact", {**whole.layers, block.down: (QuantizedLinear, state(by_input=True))})
@@ -260,18 +267,14 @@ def _candidates(model: nn.Module, block: Block) -> dict[str, Replacement]:
         }
         exact.layers[block.gate] = (QuantizedGate, state(**shared))
         exact.layers[block.up] = (QuantizedGatedUp, state(gate=gate, **shared))
-    return {"int8": whole, "exact": exact}
+    return {"whole": whole, "exact": exact}
 
 
-def _code_density(profile: BlockProfile) -> float:
+def _code_density(profile: BlockProfile, weights: str) -> float:
     """Share of the sample's activations whose code is not that of 0, each row quantised on its own."""
     rows = profile.sample.float()
-    hidden = BlockWeights.of(profile.model, profile.block).hidden(rows).float().contiguous()
-    used = 0
-    for row in hidden.unbind():
-        codes, _, zero_point = quantize_inputs(row[None].numpy())
-        used += int((codes != zero_point).sum())
-    return used / max(1, hidden.numel())
+    hidden = BlockWeights.of(profile.model, profile.block).hidden(rows).float()
+    return KINDS[weights].n_active(hidden) / max(1, hidden.numel())
 
 
 def _check_gates(

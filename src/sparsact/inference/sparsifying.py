@@ -77,14 +77,15 @@ def sparsify(
     inputs : tensor, mapping, tuple, or iterable of these
         Typical batches, to find the blocks, measure them, calibrate and time: with as many rows each as in service. The
         first 64 are used.
-    weights : {"keep", "int8"}
+    weights : {"keep", "int8", "int4"}
         ``"int8"`` also quantises all linear layers, with one scale per output, and inputs as they come, as
         ``torch.ao.quantization.quantize_dynamic`` does with ``per_channel_dynamic_qconfig``: the outputs are those of
-        that model. Methods ``"auto"`` and ``"exact"`` then leave out the weights of units whose *quantised* activation
-        is 0, after any activation. :func:`plan_of` reports the error of quantisation on the inputs shown.
+        that model. ``"int4"`` rounds weights to 4 bits in groups of 32, and inputs to 8 bits row by row. Methods
+        ``"auto"`` and ``"exact"`` then leave out the weights of units whose *quantised* activation is 0, after any
+        activation. :func:`plan_of` reports the error of quantisation on the inputs shown.
     keep_weights : bool
-        Whether quantised layers keep their float weights too. Without them a layer takes a quarter of its memory, and
-        what :func:`densify` returns is the rounded weight; ``state_dict`` lacks it meanwhile.
+        Whether quantised layers keep their float weights too. Without them a layer takes a quarter or an eighth of its
+        memory, and what :func:`densify` returns is the rounded weight; ``state_dict`` lacks it meanwhile.
     blocks : list of Block, optional
         By default those that :func:`find_blocks` finds.
     copy : bool
@@ -148,7 +149,7 @@ def sparsify(
         )
     profiles = [BlockProfile.of(model, block, samples[block]) for block in found]
     if weights != "keep":
-        plan = quantize(model, method, profiles, shown, keep_weights=keep_weights, time_limit=time_limit)
+        plan = quantize(model, weights, method, profiles, shown, keep_weights=keep_weights, time_limit=time_limit)
         object.__setattr__(model, PLAN, plan)
         return model
     if method == "auto":

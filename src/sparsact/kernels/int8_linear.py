@@ -37,14 +37,18 @@ class Int8Linear:
     ----------
     weights : ndarray of shape (t, n), int8
         One row per output for :attr:`rows`, one row per input for :attr:`columns`. They are copied, with rows filled up
-        to ``INT8_BLOCK`` bytes.
+        to ``INT8_BLOCK`` bytes, unless ``n`` is given.
     scale : ndarray of shape (outputs,), float32
         Scale of each output's weights.
     bias : ndarray of shape (outputs,), float32, optional
         By default zeros.
+    n : int, optional
+        Columns in use of contiguous weights that are filled up already, with zeros: they are used as they are.
 
     Attributes
     ----------
+    filled : ndarray of shape (t, width), int8
+        The weights, filled up.
     rows : callable
         ``rows(x, m, out, n_threads)`` fills ``out`` (m, t) from x (m, n): reads all weights.
     rows_at : callable
@@ -70,19 +74,23 @@ class Int8Linear:
     (2, array([[133.,   5.]], dtype=float32))
     """
 
-    def __init__(self, weights: NDArray[np.int8], scale: Singles, bias: Singles | None = None) -> None:
-        t, n = weights.shape
-        filled = _in_large_pages(t, -(-n // INT8_BLOCK) * INT8_BLOCK)
-        filled[:, :n], filled[:, n:] = weights, 0
+    def __init__(
+        self, weights: NDArray[np.int8], scale: Singles, bias: Singles | None = None, n: int | None = None
+    ) -> None:
+        filled = weights
+        if n is None:
+            t, n = weights.shape
+            filled = in_large_pages(t, -(-n // INT8_BLOCK) * INT8_BLOCK)
+            filled[:, :n], filled[:, n:] = weights, 0
         held = dispatch.chosen.Int8Linear(filled, scale, np.zeros_like(scale) if bias is None else bias, n)
-        self.weights: NDArray[np.int8] = filled[:, :n]
+        self.filled = filled
         self.nbytes = filled.nbytes + scale.nbytes
         self.rows: Callable[[int, int, int, int], None] = held.rows
         self.rows_at: Callable[[int, int, int, int, int], None] = held.rows_at
         self.columns: Callable[[int, int, int, int], int] = held.columns
 
 
-def _in_large_pages(t: int, width: int) -> NDArray[np.int8]:
+def in_large_pages(t: int, width: int) -> NDArray[np.int8]:
     """Memory for a matrix, from the start of a large page where NumPy asks the system for them: from 4 MiB on."""
     size = t * width
     if size < 2 * LARGE_PAGE:

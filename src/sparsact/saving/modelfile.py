@@ -20,8 +20,9 @@ from sparsact import files, registry
 from sparsact._version import __version__
 
 SCHEMA = 1
-MAPPED = ("CompactPredictor",)  # kinds whose arrays are never written to
-_DTYPES = {"F64": "<f8", "F32": "<f4", "U64": "<u8", "U32": "<u4", "U16": "<u2", "I64": "<i8", "I32": "<i4"}
+MAPPED = ("CompactPredictor", "quantized plan")  # kinds whose arrays are never written to
+_DTYPES = {"F64": "<f8", "F32": "<f4", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1"}
+_DTYPES |= {"I64": "<i8", "I32": "<i4", "I8": "|i1"}
 UNFINISHED_FIT = "FitStatistic"  # kind of the files that `sparsact fit --resume` keeps
 
 

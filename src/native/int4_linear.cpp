@@ -1,0 +1,216 @@
+#include "int4_linear.hpp"
+
+#ifdef SPARSACT_ISA
+
+#include <cstring>
+#include <limits>
+
+#include "int4_products.hpp"
+#include "int8_codes.hpp"
+#include "row_streams.hpp"
+#include "scratch.hpp"
+
+namespace sparsact::SPARSACT_ISA {
+
+void int4_codes(const float* X, std::size_t m, std::size_t n, std::int8_t* codes, float* scales) {
+    constexpr float to_integer = 12582912;  // 1.5 * 2^23: what is added to it is rounded to even
+    constexpr float smallest = 0x1p-100f;   // below it all codes are 0
+    for (std::size_t i = 0; i < m; ++i) {
+        float least, largest;
+        find_range(X + i * n, n, &least, &largest);
+        const float size = std::max(largest, -least);
+        scales[i] = size - size == 0 ? size / 127 : std::numeric_limits<float>::quiet_NaN();
+        const float inverse = size >= smallest ? 127 / size : 0;
+        if (std::isnan(scales[i]) || inverse == 0)
+            std::fill_n(codes + i * n, n, std::int8_t{0});
+        else
+            for (std::size_t k = 0; k < n; ++k)
+                codes[i * n + k] =
+                    static_cast<std::int8_t>((X[i * n + k] * inverse + to_integer) - to_integer);
+    }
+}
+
+namespace {
+
+using RowProducts = void (*)(const Int4Input*, const std::uint8_t* const*, const std::int8_t* const*,
+                             std::size_t, std::int32_t*);
+constexpr RowProducts int4_products[MAX_INPUTS] = {
+    int4_row_products<AT_ONCE, 1>, int4_row_products<AT_ONCE, 2>, int4_row_products<AT_ONCE, 3>,
+    int4_row_products<AT_ONCE, 4>};
+
+// Codes of all inputs, arranged as the kernels read them, and their scales.
+class Int4Inputs {
+  public:
+    Int4Inputs(const float* X, std::size_t m, std::size_t n, std::size_t width)
+        : codes_(m * 2 * width), offsets_(m * (width / 2)), scales_(m), width_(width) {
+        Scratch<std::int8_t> plain(2 * width);
+        std::memset(plain.data() + n, 0, 2 * width - n);
+        for (std::size_t i = 0; i < m; ++i) {
+            int4_codes(X + i * n, 1, n, plain.data(), scales_.data() + i);
+            arrange_codes(plain.data(), width, codes_.data() + i * 2 * width,
+                          offsets_.data() + i * (width / 2));
+        }
+    }
+    Int4Input row(std::size_t i) const {
+        return {codes_.data() + i * 2 * width_, offsets_.data() + i * (width_ / 2)};
+    }
+    float scale(std::size_t i) const { return scales_.data()[i]; }
+
+  private:
+    Scratch<std::int8_t> codes_;
+    Scratch<std::int16_t> offsets_;
+    Scratch<float> scales_;
+    std::size_t width_;
+};
+
+void multiply(const Int4Weights& W, const Int4Inputs& x, std::size_t first, std::size_t inputs,
+              const std::size_t* rows, std::int32_t* sums) {
+    Int4Input some[MAX_INPUTS];
+    for (std::size_t i = 0; i < inputs; ++i) some[i] = x.row(first + i);
+    const std::uint8_t* at[AT_ONCE];
+    const std::int8_t* multipliers[AT_ONCE];
+    for (int r = 0; r < AT_ONCE; ++r) at[r] = W.row(rows[r]), multipliers[r] = W.multipliers_of(rows[r]);
+    int4_products[inputs - 1](some, at, multipliers, W.width, sums);
+}
+
+// Adds the rows begin, ..., end - 1 of those listed to sums.
+void add_listed(const Int4Weights& V, const std::vector<std::size_t>& rows, const std::int8_t* codes,
+                std::size_t begin, std::size_t end, std::int32_t* sums) {
+    for (std::size_t first = begin; first < end; first += INT4_ADDED) {
+        const std::uint8_t *at[INT4_ADDED], *next[INT4_ADDED];
+        const std::int8_t* multipliers[INT4_ADDED];
+        std::int8_t factors[INT4_ADDED] = {};
+        for (std::size_t r = 0; r < INT4_ADDED; ++r) {
+            const std::size_t j = rows[std::min(first + r, end - 1)];
+            at[r] = V.row(j), multipliers[r] = V.multipliers_of(j);
+            const std::size_t after = rows[std::min(first + r + INT4_ADDED, end - 1)];
+            next[r] = V.row(after);
+            for (std::size_t k = 0; k < V.width / 16; k += 64) prefetch(V.multipliers_of(after), k);
+            if (first + r < end) factors[r] = codes[j];
+        }
+        int4_add_rows(factors, at, multipliers, V.width, sums, next);
+    }
+}
+
+}  // namespace
+
+void int4_rows(const Int4Weights& W, const float* X, const std::uint8_t* mask, std::size_t m, float* out,
+               int n_threads) {
+    if (m == 0 || W.t == 0) return;
+    const Int4Inputs x(X, m, W.n, W.width);
+    if (!mask) {
+        Scratch<std::int32_t> raw(m * raw_stride(W.t));
+        multiply_rows(W.t, m, raw.data(), n_threads,
+                      [&](std::size_t first, std::size_t inputs, const std::size_t* rows,
+                          std::int32_t* sums) { multiply(W, x, first, inputs, rows, sums); });
+        for (std::size_t i = 0; i < m; ++i)
+            put_outputs(raw.data() + i * raw_stride(W.t), x.scale(i), W.scale, W.bias, W.t, out + i * W.t);
+        return;
+    }
+    for (std::size_t i = 0; i < m; ++i) {
+        std::fill_n(out + i * W.t, W.t, x.scale(i) - x.scale(i));  // NaN where an input is not finite
+        multiply_masked_rows(
+            mask + i * W.t, W.t, n_threads,
+            [&](const std::size_t* rows, std::int32_t* sums) { multiply(W, x, i, 1, rows, sums); },
+            [&](std::size_t j) {
+                for (std::size_t k = 0; k < W.width; k += INT4_BLOCK) prefetch(W.row(j), k);
+            },
+            [&](std::size_t j, std::int32_t sum) {
+                put_outputs(&sum, x.scale(i), W.scale + j, W.bias + j, 1, out + i * W.t + j);
+            });
+    }
+}
+
+std::int64_t int4_columns(const Int4Weights& V, const float* H, std::size_t m, float* out, int n_threads) {
+    Scratch<std::int8_t> codes(V.t);
+    Scratch<std::int32_t> sums(2 * V.width), ordered(2 * V.width);
+    std::int64_t entries = 0;
+    for (std::size_t i = 0; i < m; ++i) {
+        float scale;
+        int4_codes(H + i * V.t, 1, V.t, codes.data(), &scale);
+        std::vector<std::size_t> rows;
+        for_each_other(codes.data(), V.t, 0, [&](std::size_t j) { rows.push_back(j); });
+        entries += static_cast<std::int64_t>(rows.size());
+        std::fill_n(sums.data(), 2 * V.width, 0);
+        add_in_threads(rows.size(), 2 * V.width, sums.data(), n_threads,
+                       [&](std::size_t task, std::size_t tasks, std::int32_t* own) {
+                           add_listed(V, rows, codes.data(), task * rows.size() / tasks,
+                                      (task + 1) * rows.size() / tasks, own);
+                       });
+        int4_in_order(sums.data(), V.width, ordered.data());
+        put_outputs(ordered.data(), scale, V.scale, V.bias, V.n, out + i * V.n);
+    }
+    return entries;
+}
+
+}  // namespace sparsact::SPARSACT_ISA
+
+#else
+
+#include "bind.hpp"
+
+namespace sparsact {
+namespace {
+
+// Holds the weights; inputs and outputs come as addresses, so that a call converts no array.
+class Int4Linear {
+  public:
+    using Numbers = Array<const float, 1>;
+
+    Int4Linear(Array<const std::uint8_t, 2> rows, Array<const std::int8_t, 2> multipliers, Numbers scale,
+               Numbers bias, std::size_t n)
+        : rows_(rows),
+          multipliers_(multipliers),
+          scale_(scale),
+          bias_(bias),
+          weights_{rows.data(), multipliers.data(), scale.data(), bias.data(), rows.shape(0),
+                   n,           rows.shape(1)} {}
+
+    void rows(std::size_t x, std::size_t m, std::size_t out, int n_threads) const {
+        run_rows(x, 0, m, out, n_threads);
+    }
+    void rows_at(std::size_t x, std::size_t mask, std::size_t m, std::size_t out, int n_threads) const {
+        run_rows(x, mask, m, out, n_threads);
+    }
+    std::int64_t columns(std::size_t h, std::size_t m, std::size_t out, int n_threads) const {
+        nb::gil_scoped_release unlocked;
+        return SPARSACT_DISPATCH(int4_columns, weights_, reinterpret_cast<const float*>(h), m,
+                                 reinterpret_cast<float*>(out), n_threads);
+    }
+
+  private:
+    void run_rows(std::size_t x, std::size_t mask, std::size_t m, std::size_t out, int n_threads) const {
+        nb::gil_scoped_release unlocked;
+        SPARSACT_DISPATCH(int4_rows, weights_, reinterpret_cast<const float*>(x),
+                          reinterpret_cast<const std::uint8_t*>(mask), m, reinterpret_cast<float*>(out),
+                          n_threads);
+    }
+
+    Array<const std::uint8_t, 2> rows_;  // these keep the memory alive
+    Array<const std::int8_t, 2> multipliers_;
+    Numbers scale_, bias_;
+    Int4Weights weights_;
+};
+
+}  // namespace
+
+SPARSACT_BINDINGS(module) {
+    nb::class_<Int4Linear>(module, "Int4Linear")
+        .def(nb::init<Array<const std::uint8_t, 2>, Array<const std::int8_t, 2>, Int4Linear::Numbers,
+                      Int4Linear::Numbers, std::size_t>(),
+             nb::arg("rows"), nb::arg("multipliers"), nb::arg("scale"), nb::arg("bias"), nb::arg("n"))
+        .def("rows", &Int4Linear::rows)
+        .def("rows_at", &Int4Linear::rows_at)
+        .def("columns", &Int4Linear::columns);
+    module.def(
+        "quantize_rows",
+        [](Array<const float, 2> X, Array<std::int8_t, 2> codes, Array<float, 1> scales) {
+            nb::gil_scoped_release unlocked;
+            SPARSACT_DISPATCH(int4_codes, X.data(), X.shape(0), X.shape(1), codes.data(), scales.data());
+        },
+        nb::arg("X").noconvert(), nb::arg("codes").noconvert(), nb::arg("scales").noconvert());
+}
+
+}  // namespace sparsact
+
+#endif

@@ -1,0 +1,238 @@
+"""Integer copies of a layer's weight: int8 with one scale per output, int4 in groups of 32."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+from warnings import catch_warnings, simplefilter
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sparsact.inference.sparse_linear import contiguous
+from sparsact.kernels.int4_linear import (
+    INT4_GROUP,
+    LARGEST_MULTIPLIER,
+    Int4Linear,
+    pack_int4,
+    quantize_rows,
+    unpack_int4,
+)
+from sparsact.kernels.int8_linear import Int8Linear, quantize_inputs
+
+Arrays = dict[str, NDArray[Any]]
+MAX_ROWS = 16  # of a call for which few weights are read; torch's own product is faster for more
+MAX_ROWS_WHOLE = 2  # the same for all weights
+SMALLEST_SCALE = float(np.finfo(np.float32).eps)  # of weights, in torch's observers
+
+
+class IntegerWeights(ABC):
+    """The integers and scales of a weight (outputs, inputs), by rows of outputs or, ``by_input``, by rows of inputs.
+
+    ``arrays`` holds all of them, by name; memory that is mapped from a file is used as it is.
+    """
+
+    _product: Int8Linear | Int4Linear
+
+    def __init__(self, arrays: Arrays, by_input: bool) -> None:
+        self.arrays, self._by_input, self._outputs = arrays, by_input, len(arrays["scale"])
+        self._columns = int(arrays["columns"].item())
+
+    @classmethod
+    @abstractmethod
+    def of(cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False) -> IntegerWeights:
+        """The integers of a layer's float weight."""
+
+    @classmethod
+    @abstractmethod
+    def n_active(cls, rows: Tensor) -> int:
+        """How many numbers of float32 inputs, each row quantised on its own, have another code than 0."""
+
+    @abstractmethod
+    def dequantized(self) -> Tensor:
+        """The numbers (outputs, inputs) that the integers stand for, float32."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that a call reads at most."""
+        return self._product.nbytes
+
+    def __call__(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Outputs (m, outputs) for inputs (m, inputs).
+
+        With a mask (m, outputs) of bytes only its outputs, and 0 elsewhere; not for weights by rows of inputs.
+        """
+        m, product, threads = len(x), self._product, torch.get_num_threads()
+        dtype = x.dtype
+        numbers = contiguous(x if dtype is torch.float32 else x.float())
+        if m > MAX_ROWS_WHOLE and mask is None:
+            found = self._by_torch(numbers)
+            if found is not None:
+                return found.to(dtype)
+        out = numbers.new_empty(m, self._outputs)
+        if self._by_input:
+            product.columns(numbers.data_ptr(), m, out.data_ptr(), threads)
+        elif mask is None:
+            product.rows(numbers.data_ptr(), m, out.data_ptr(), threads)
+        else:
+            product.rows_at(numbers.data_ptr(), mask.contiguous().data_ptr(), m, out.data_ptr(), threads)
+        return out if dtype is torch.float32 else out.to(dtype)
+
+    def _by_torch(self, x: Tensor) -> Tensor | None:
+        """The same outputs by torch's product of whole matrices, where that is faster."""
+        return None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.arrays, self._by_input)
+
+
+class Int8Weights(IntegerWeights):
+    """Int8 weights with one scale per output, whose outputs are those of torch's dynamically quantised layers."""
+
+    def __init__(self, arrays: Arrays, by_input: bool) -> None:
+        super().__init__(arrays, by_input)
+        self._product = Int8Linear(arrays["integers"], arrays["scale"], arrays["bias"], self._columns)
+        self._packed: Any = None
+
+    @classmethod
+    def of(cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False) -> Int8Weights:  # noqa: D102
+        integers, scale = quantized_weight(weight)
+        rows = (integers.t() if by_input else integers).contiguous().numpy()
+        filled = Int8Linear(rows, scale.numpy()).filled
+        return cls(_arrays(scale, bias, rows.shape[1], integers=filled), by_input)
+
+    @classmethod
+    def n_active(cls, rows: Tensor) -> int:  # noqa: D102
+        found = [quantize_inputs(row[None].numpy()) for row in rows.unbind()]
+        return sum(int((codes != zero_point).sum()) for codes, _, zero_point in found)
+
+    def dequantized(self) -> Tensor:  # noqa: D102
+        return self._integers().float() * torch.tensor(self.arrays["scale"])[:, None]
+
+    def _integers(self) -> Tensor:
+        rows = torch.tensor(self.arrays["integers"][:, : self._columns])
+        return rows.t() if self._by_input else rows
+
+    def _by_torch(self, x: Tensor) -> Tensor | None:
+        """The outputs from a copy of the weights that the first call makes."""
+        few = self._by_input and len(x) <= MAX_ROWS
+        if few or "fbgemm" not in torch.backends.quantized.supported_engines:
+            return None
+        if self._packed is None:
+            integers, scale = self._integers().contiguous(), torch.tensor(self.arrays["scale"])
+            zeros = torch.zeros(len(scale), dtype=torch.int64)
+            with catch_warnings():
+                simplefilter("ignore", UserWarning)  # torch will give up quantised tensors some day
+                held = torch._make_per_channel_quantized_tensor(integers, scale.double(), zeros, 0)
+            self._packed = torch.ops.quantized.linear_prepack(held, torch.tensor(self.arrays["bias"]))
+        return torch.ops.quantized.linear_dynamic(x, self._packed, reduce_range=True)  # type: ignore[no-any-return]
+
+
+class Int4Weights(IntegerWeights):
+    """Int4 weights in groups of 32 inputs of an output or, ``by_input``, of 32 outputs of an input."""
+
+    def __init__(self, arrays: Arrays, by_input: bool) -> None:
+        super().__init__(arrays, by_input)
+        scale, bias = arrays["scale"], arrays["bias"]
+        self._product = Int4Linear(arrays["packed"], arrays["multipliers"], scale, bias, self._columns)
+
+    @classmethod
+    def of(cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False) -> Int4Weights:  # noqa: D102
+        integers, multipliers, scale = grouped_weight(weight, by_input=by_input)
+        packed = pack_int4(integers.numpy())
+        arrays = _arrays(scale, bias, integers.shape[1], packed=packed, multipliers=multipliers.numpy())
+        return cls(arrays, by_input)
+
+    @classmethod
+    def n_active(cls, rows: Tensor) -> int:  # noqa: D102
+        return int(np.count_nonzero(quantize_rows(contiguous(rows).numpy())[0]))
+
+    def dequantized(self) -> Tensor:  # noqa: D102
+        multipliers = torch.tensor(self.arrays["multipliers"]).repeat_interleave(INT4_GROUP, dim=1)
+        integers = torch.from_numpy(unpack_int4(self.arrays["packed"], self._columns))
+        rows = integers.float() * multipliers[:, : self._columns]
+        return (rows.t() if self._by_input else rows) * torch.tensor(self.arrays["scale"])[:, None]
+
+
+KINDS: dict[str, type[IntegerWeights]] = {"int8": Int8Weights, "int4": Int4Weights}
+
+
+def _arrays(scale: Tensor, bias: Tensor | None, columns: int, **integers: NDArray[Any]) -> Arrays:
+    added = torch.zeros_like(scale) if bias is None else bias.detach().float().clone()
+    return {"scale": scale.numpy(), "bias": added.numpy(), "columns": np.array([columns]), **integers}
+
+
+def quantized_weight(weight: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Integers :math:`q_{jk}` and scales :math:`s_j` of a weight, as torch's symmetric observers choose them.
+
+    .. math:: s_j = \max_k |w_{jk}| \,/\, 127.5, \qquad q_{jk} = \mathrm{clip}(\mathrm{rint}(w_{jk} / s_j), -128, 127).
+
+    Parameters
+    ----------
+    weight : Tensor of shape (outputs, inputs)
+        Finite numbers.
+
+    Returns
+    -------
+    integers : Tensor of shape (outputs, inputs), int8
+    scale : Tensor of shape (outputs,), float32
+
+    Examples
+    --------
+    >>> integers, scale = quantized_weight(torch.tensor([[1.0, -2.0, 255.0]]))
+    >>> integers.tolist(), scale.item()
+    ([[0, -1, 127]], 2.0)
+    """
+    numbers = weight.detach().float()
+    scale = (numbers.abs().amax(dim=1) / 127.5).clamp_(min=SMALLEST_SCALE)
+    integers = (numbers * scale.reciprocal()[:, None]).round_().clamp_(-128, 127).to(torch.int8)
+    return integers, scale
+
+
+def grouped_weight(weight: Tensor, *, by_input: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+    r"""Integers, multipliers of groups and scales of a weight: :math:`w_{jk} \approx s_j a_{jg} q_{jk}`.
+
+    Each group of 32 inputs is rounded to steps of an eighth of its largest weight, which becomes -8; the step itself is
+    rounded up to a multiple a, from -127 to 127, of the scale of its output. ``by_input``, groups are of 32 outputs of
+    an input, and share their scale with the groups of the same outputs.
+
+    Parameters
+    ----------
+    weight : Tensor of shape (outputs, inputs)
+        Finite numbers.
+    by_input : bool
+        Whether groups hold outputs of an input.
+
+    Returns
+    -------
+    integers : Tensor of shape (rows, columns), int8
+        From -8 to 7; rows are outputs or, ``by_input``, inputs.
+    multipliers : Tensor of shape (rows, groups), int8
+    scale : Tensor of shape (outputs,), float32
+
+    Notes
+    -----
+    The range of multipliers is smaller for more than 16,643 inputs, so that sums fit in 32 bits.
+
+    Examples
+    --------
+    >>> integers, multipliers, scale = grouped_weight(torch.tensor([[8.0, -3.0, 1.2], [0.5, 1.0, 0.0]]))
+    >>> integers.tolist(), multipliers.tolist(), (scale * 127).tolist()
+    ([[-8, 3, -1], [-4, -8, 0]], [[-127], [-127]], [1.0, 0.125])
+    """
+    numbers = weight.detach().float()
+    rows = (numbers.t() if by_input else numbers).contiguous()
+    count, columns = rows.shape
+    groups = -(-columns // INT4_GROUP)
+    padded = torch.nn.functional.pad(rows, (0, groups * INT4_GROUP - columns)).view(count, groups, INT4_GROUP)
+    least, largest = padded.aminmax(dim=2)
+    steps = torch.where(largest > -least, largest, least) / -8
+    most = min(LARGEST_MULTIPLIER, (2**31 - 1) // (8 * LARGEST_MULTIPLIER * weight.shape[1]))
+    unit = (steps.abs().amax(dim=0 if by_input else 1, keepdim=True) / most).clamp_(min=2.0**-100)
+    multipliers = (steps.abs() / unit).ceil_().clamp_(max=most).copysign_(steps)
+    inverse = torch.where(multipliers == 0, 0.0, 1 / (multipliers * unit))
+    integers = (padded * inverse[:, :, None]).round_().clamp_(-8, 7).to(torch.int8)
+    scale = unit.view(-1).repeat_interleave(INT4_GROUP)[:columns] if by_input else unit.view(-1)
+    return integers.view(count, -1)[:, :columns].contiguous(), multipliers.to(torch.int8), scale.contiguous()
