@@ -26,6 +26,7 @@ def interleaved(
     *,
     before: Callable[[], object] | None = None,
     warm_up: bool = True,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, list[float]]:
     """Seconds of each callable, taken in turns so that a busy moment of the machine meets all of them alike.
 
@@ -37,9 +38,9 @@ def interleaved(
         for name, call in callables.items():
             if before is not None:
                 before()
-            start = time.perf_counter()
+            start = clock()
             call()
-            seconds[name].append(time.perf_counter() - start)
+            seconds[name].append(clock() - start)
     return {name: times[-repeats:] for name, times in seconds.items()}
 
 

@@ -183,7 +183,7 @@ class SparseUp(SparseLinear):
         sparse = self._sparse
         if sparse.calls_to_skip:
             sparse.calls_to_skip -= 1
-        elif sparse.selector is not None:
+        elif sparse.selector is not None and rows <= sparse.max_selected:
             version = sparse.weight_version(self)
             selector = sparse.selector.get(version)
             if selector is not None:
