@@ -72,8 +72,7 @@ class Replacement:
     def set_limits(self, max_rows: int, max_share: float, max_selected: int) -> None:
         """Set for how many rows, and for which share of active units, the block is computed sparsely.
 
-        ``max_selected`` is the number of rows up to which units are selected before pre-activations are computed; of
-        how many of them are selected the share has no say.
+        Units are selected before their pre-activations are computed for up to ``max_selected`` rows.
         """
         for _, state in self.layers.values():
             state.limits = {"max_rows": max_rows} | (
