@@ -207,7 +207,7 @@ def figures_of(part: str, repeats: int, quick: bool) -> list[Figure]:
         return several_rows(*(QUICK[0] if quick else SIZES[2]), repeats, quick)
     if part == "compiled":
         sizes = product(QUICK[:1] if quick else SIZES[1:3], ("exact", "certified"))
-        return [one for size, method in sizes for one in compiled(*size, method, repeats, quick)]
+        return [one for (d, s, n), method in sizes for one in compiled(d, s, n, method, repeats, quick)]
     if part == "density":
         kinds = product(QUICK if quick else SIZES, (torch.float32, torch.bfloat16))
         return [one for size, dtype in kinds for one in never_slower(*size, dtype, repeats, quick)]
