@@ -52,6 +52,7 @@ BENCHMARKS = {
         ("predictors", ("torch",)),
         ("trained", ("torch",)),
         ("minilm", ("torch", "transformers")),
+        ("packaged_models", ("torch",)),
         ("gpu", ("torch", "triton")),
         ("neurons", ("torch",)),
         ("sparsify", ("torch",)),

@@ -12,18 +12,23 @@ Compiled: the same model under ``torch.compile`` (inductor), dense and sparse, i
 Last, ``nn.TransformerEncoder`` as its users call it, which torch computes by a fast path of its own that leaves the
 modules out: the dense side keeps it, ``auto`` must give it up in the layers that it changes, and gain all the same.
 
-Goals: auto never below 0.97 of dense, in the encoder above it; overhead below 6 us; compiled sparse faster than
-compiled dense at 10 % of the units or fewer, and no slower than sparse without compiling. Roofline: the bound that each
-block's plan tells, from the bytes of weights that its method reads.
+Rows: calls of 1, 4, 16 and 64 rows, and prompts of 512 rows before single ones, at 1, 5, 10 and 27 % active.
 
-    python -m benchmarks.sparsify [--quick] [--out results/sparsify.jsonl]
+Goals: auto never below 0.97 of dense, for prompts 0.95, in the encoder above it; overhead below 6 us; compiled sparse
+faster than compiled dense at 10 % of the units or fewer, and no slower than sparse without compiling. Roofline: the
+bound that each block's plan tells, from the bytes of weights that its method reads. On one thread times are of the
+thread's own work.
+
+    python -m benchmarks.sparsify [--quick] [--parts overhead rows] [--threads 2] [--out results/sparsify.jsonl]
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from copy import deepcopy
 from functools import partial
+from itertools import product
 from statistics import median
 from typing import Any
 
@@ -35,8 +40,10 @@ from torch import Tensor, nn
 from benchmarks.figures import Figure, judged, options, report
 from benchmarks.harness import interleaved
 from sparsact.inference import plan_of, sparsify
+from sparsact.inference.batches import working_seconds
 
 DENSITIES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
+ROW_DENSITIES = (0.01, 0.05, 0.1, 0.27)
 SIZES = ((64, 256, 64), (256, 1024, 24), (512, 2048, 16), (2048, 8192, 4))  # inputs, units, blocks
 QUICK = ((16, 64, 3), (24, 80, 2))
 SAMPLE = 64  # inputs that the model is shown, one a batch as it is called
@@ -81,7 +88,9 @@ def never_slower(d: int, s: int, blocks: int, dtype: torch.dtype, repeats: int, 
         model.switch_on(density)
         sparsify(model, "auto", list(inputs.split(1)))
         plan = plan_of(model)
-        times = interleaved({"dense": lambda: _run(twin, inputs), "auto": lambda: _run(model, inputs)}, repeats)
+        times = interleaved(
+            {"dense": lambda: _run(twin, inputs), "auto": lambda: _run(model, inputs)}, repeats, clock=working_seconds()
+        )
         methods = Counter(choice.method for choice in plan.choices)
         work = f"{blocks} x {d}-{s} {str(dtype).removeprefix('torch.')} {density:.0%} active"
         told = ", ".join(f"{count} {name}" for name, count in methods.most_common())
@@ -100,7 +109,11 @@ def overhead(repeats: int, quick: bool) -> list[Figure]:
     figures = []
     for method in ("exact", "certified"):
         sparsify(model, method, list(inputs.split(1)))
-        times = interleaved({"dense": lambda: _run(twin, inputs), "sparse": lambda: _run(model, inputs)}, 4 * repeats)
+        times = interleaved(
+            {"dense": lambda: _run(twin, inputs), "sparse": lambda: _run(model, inputs)},
+            4 * repeats,
+            clock=working_seconds(),
+        )
         more = [1e6 * (one - other) / CALLS for one, other in zip(times["sparse"], times["dense"], strict=True)]
         figures.append(Figure.of("16-32 float32", f"{method}, overhead of a call", more, "us", most=judged(6, quick)))
     return figures
@@ -119,7 +132,9 @@ def compiled(d: int, s: int, blocks: int, method: str, repeats: int, quick: bool
         backend = "aot_eager" if quick else "inductor"
         models: dict[str, Any] = {"dense": twin, "sparse": model}
         models |= {f"compiled {name}": torch.compile(one, backend=backend) for name, one in models.items()}
-        times = interleaved({name: partial(_run, one, inputs) for name, one in models.items()}, repeats)
+        times = interleaved(
+            {name: partial(_run, one, inputs) for name, one in models.items()}, repeats, clock=working_seconds()
+        )
         work = f"{blocks} x {d}-{s} float32 {density:.0%} active, {method}"
         for name, least in (("compiled dense", 1.0), ("sparse", 1.0)):
             shown = f"compiled sparse against {name}"
@@ -139,7 +154,9 @@ def encoder(d: int, s: int, layers: int, repeats: int, quick: bool) -> list[Figu
     twin = deepcopy(model)
     inputs = torch.randn(SAMPLE, 1, d)
     sparsify(model, "auto", list(inputs.split(1)))
-    times = interleaved({"dense": lambda: _run(twin, inputs), "auto": lambda: _run(model, inputs)}, repeats)
+    times = interleaved(
+        {"dense": lambda: _run(twin, inputs), "auto": lambda: _run(model, inputs)}, repeats, clock=working_seconds()
+    )
     sparse = sum(choice.method != "dense" for choice in plan_of(model).choices)
     work = f"TransformerEncoder, {layers} x {d}-{s} float32 3% active"
     return [
@@ -148,30 +165,69 @@ def encoder(d: int, s: int, layers: int, repeats: int, quick: bool) -> list[Figu
     ]
 
 
+def several_rows(d: int, s: int, blocks: int, repeats: int, quick: bool) -> list[Figure]:
+    """Auto for calls of several rows, shown as many, and for a prompt of 512 rows, shown single ones."""
+    model = TimedModel(d, s, blocks).eval()
+    twin = sharing(model)
+    figures = []
+    for density, rows in product(ROW_DENSITIES, (1, 4, 16, 64)):
+        model.switch_on(density)
+        inputs = torch.randn(max(SAMPLE, 4 * rows), d)
+        sparsify(model, "auto", list(inputs.split(rows)), time_limit=4)
+        shown = list(inputs[: 4 * rows].split(rows))
+        shapes = {f"{rows} rows": (shown, 0.97)} | ({"512 rows": ([torch.randn(512, d)], 0.95)} if rows == 1 else {})
+        for shape, (batches, least) in shapes.items():
+            sides = {name: partial(_run_all, one, batches) for name, one in (("dense", twin), ("auto", model))}
+            times = interleaved(sides, repeats, clock=working_seconds())
+            work = f"{blocks} x {d}-{s}, {shape}, {density:.0%} active, {torch.get_num_threads()} threads"
+            title = "auto, shown single rows" if shape == "512 rows" else "auto"
+            figures.append(Figure.ratio(work, title, times["dense"], times["auto"], least=judged(least, quick)))
+        figures.append(Figure(work, "pays up to", median(one.pays_below for one in plan_of(model).choices), ""))
+    return figures
+
+
 CALLS = 16  # of the model in a measurement, each with another input
 
 
 def _run(model: nn.Module, inputs: Tensor) -> None:
+    _run_all(model, inputs[:CALLS].split(1))
+
+
+def _run_all(model: nn.Module, batches: Sequence[Tensor]) -> None:
     with torch.inference_mode():
-        for i in range(CALLS):
-            model(inputs[i : i + 1])
+        for batch in batches:
+            model(batch)
+
+
+def figures_of(part: str, repeats: int, quick: bool) -> list[Figure]:
+    """The figures of one part."""
+    if part == "overhead":
+        return overhead(repeats, quick)
+    if part == "rows":
+        return several_rows(*(QUICK[0] if quick else SIZES[2]), repeats, quick)
+    if part == "compiled":
+        sizes = product(QUICK[:1] if quick else SIZES[1:3], ("exact", "certified"))
+        return [one for (d, s, n), method in sizes for one in compiled(d, s, n, method, repeats, quick)]
+    if part == "density":
+        kinds = product(QUICK if quick else SIZES, (torch.float32, torch.bfloat16))
+        return [one for size, dtype in kinds for one in never_slower(*size, dtype, repeats, quick)]
+    shapes = ((32, 128, 2),) if quick else ((256, 1024, 6), (512, 2048, 6), (768, 3072, 12))
+    return [one for shape in shapes for one in encoder(*shape, repeats, quick)]
+
+
+PARTS = ("overhead", "compiled", "rows", "density", "encoder")
 
 
 def main() -> int:
     """Measure, print the table, keep the rows."""
-    arguments = options(__doc__, repeats=9).parse_args()
-    torch.set_num_threads(1)
+    parser = options(__doc__, repeats=9)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--threads", type=int, default=1)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
     torch.manual_seed(2026)
-    with threadpool_limits(1):
-        figures = overhead(arguments.repeats, arguments.quick)
-        for d, s, blocks in QUICK[:1] if arguments.quick else SIZES[1:3]:
-            for method in ("exact", "certified"):
-                figures += compiled(d, s, blocks, method, arguments.repeats, arguments.quick)
-        for d, s, blocks in QUICK if arguments.quick else SIZES:
-            for dtype in (torch.float32, torch.bfloat16):
-                figures += never_slower(d, s, blocks, dtype, arguments.repeats, arguments.quick)
-        for d, s, layers in ((32, 128, 2),) if arguments.quick else ((256, 1024, 6), (512, 2048, 6), (768, 3072, 12)):
-            figures += encoder(d, s, layers, arguments.repeats, arguments.quick)
+    with threadpool_limits(arguments.threads):
+        figures = [one for part in arguments.parts for one in figures_of(part, arguments.repeats, arguments.quick)]
     return report("sparsify", figures, arguments.out)
 
 

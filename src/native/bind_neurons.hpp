@@ -99,7 +99,7 @@ class ActiveDot : public Neurons {
     static std::size_t run(Units<T, S> W, Address x, const Sketch& screen, std::size_t m, Address out,
                            int n_threads, std::size_t most) {
         if constexpr (std::is_same_v<T, double>) {
-            return W.s + 1;
+            return m * W.s + 1;
         } else {
             thread_local std::vector<std::uint8_t> mask;  // kept from call to call
             thread_local std::vector<std::int64_t> counts;

@@ -12,10 +12,28 @@
 
 namespace sparsact::SPARSACT_ISA {
 
+template <class T>
+ActiveCounts active_counts(const T* H, std::size_t m, std::size_t s) {
+    ActiveCounts counts{0, 0};
+    std::vector<std::uint8_t> some(s);
+    for (std::size_t i = 0; i < m; ++i) {
+        std::uint32_t entries = 0;
+        for (std::size_t j = 0; j < s; ++j) {
+            const bool on = nonzero(H + i * s + j);
+            some[j] |= on;
+            entries += on;
+        }
+        counts.entries += entries;
+    }
+    for (const std::uint8_t on : some) counts.units += on;
+    return counts;
+}
+
 namespace {
 
 constexpr std::size_t TILE_BYTES = 24 << 10;  // of sums that stay in the first cache
 constexpr std::size_t AHEAD_BYTES = 4 << 10;  // of rows that are asked for before they are read
+constexpr std::size_t INPUTS = 64;            // whose sums, or numbers, stay in a cache together
 
 // Units that some input has active, in order, and which inputs those are.
 class ActiveUnits {
@@ -29,6 +47,7 @@ class ActiveUnits {
     }
 
     std::size_t count() const { return count_; }
+    std::size_t entries() const { return inputs_.empty() ? count_ : inputs_.size(); }
     std::size_t unit(std::size_t u) const { return static_cast<std::size_t>(units_[u]); }
 
     // Calls f(input) for each input that has the u-th of the units active.
@@ -92,6 +111,23 @@ void add_for_all(const T* H, std::size_t s, const ActiveUnits& active, const S* 
     }
 }
 
+// Calls f(active units, first input, inputs) for parts of the m inputs, and returns how many numbers are not
+// zero; if they are more than `most`, it calls nothing.
+template <class M, class F>
+std::size_t in_parts(const M* on, std::size_t m, std::size_t s, std::size_t most, F f) {
+    if (m <= INPUTS) {
+        const ActiveUnits active(on, m, s);
+        if (active.entries() <= most && m > 0) f(active, std::size_t{0}, m);
+        return active.entries();
+    }
+    const std::size_t entries = active_counts(on, m, s).entries;
+    for (std::size_t from = 0; from < m && entries <= most; from += INPUTS) {
+        const std::size_t rows = std::min(INPUTS, m - from);
+        f(ActiveUnits(on + from * s, rows, s), from, rows);
+    }
+    return entries;
+}
+
 // Columns [first, first + width) of the product.
 template <class T, class S>
 void fill_columns(const T* H, std::size_t m, const ActiveUnits& active, const Units<T, S>& V,
@@ -112,57 +148,41 @@ void fill_columns(const T* H, std::size_t m, const ActiveUnits& active, const Un
 template <class T, class S>
 std::size_t sparse_product(const T* H, std::size_t m, Units<T, S> V, T* out, std::size_t most,
                            int n_threads) {
-    const ActiveUnits active(H, m, V.s);
-    if (active.count() > most || m == 0) return active.count();
-    constexpr std::size_t line = LINE / sizeof(S);  // columns: no two threads write to the same line
-    const std::size_t lines = (V.n + line - 1) / line,
-                      tile = std::max<std::size_t>(1, TILE_BYTES / (m * line * sizeof(Real<S>)));
-    in_shares(n_threads, lines, [&](std::size_t begin, std::size_t end) {
-        Scratch<Real<S>> sums(m * line * std::min(tile, end - begin));
-        for (std::size_t at = begin; at < end; at += tile) {
-            const std::size_t first = at * line, last = std::min(V.n, std::min(end, at + tile) * line);
-            fill_columns(H, m, active, V, first, last - first, sums.data(), out);
-        }
+    return in_parts(H, m, V.s, most, [&](const ActiveUnits& active, std::size_t from, std::size_t rows) {
+        constexpr std::size_t line = LINE / sizeof(S);  // columns: no two threads write to the same line
+        const std::size_t lines = (V.n + line - 1) / line,
+                          tile = std::max<std::size_t>(1, TILE_BYTES / (rows * line * sizeof(Real<S>)));
+        in_shares(n_threads, lines, [&](std::size_t begin, std::size_t end) {
+            Scratch<Real<S>> sums(rows * line * std::min(tile, end - begin));
+            for (std::size_t at = begin; at < end; at += tile) {
+                const std::size_t first = at * line, last = std::min(V.n, std::min(end, at + tile) * line);
+                fill_columns(H + from * V.s, rows, active, V, first, last - first, sums.data(),
+                             out + from * V.n);
+            }
+        });
     });
-    return active.count();
 }
 
 template <class T, class S, class M>
 std::size_t active_dot(const T* X, const M* on, std::size_t m, Units<T, S> W, T* out, std::size_t most,
                        int n_threads) {
-    const ActiveUnits active(on, m, W.s);
-    if (active.count() > most) return active.count();
-    std::fill_n(out, m * W.s, T{});
-    const auto put = [&](std::size_t place, Real<S> value) {
-        narrow(value + (W.bias ? widened(W.bias[place % W.s]) : Real<S>{}), out + place);
-    };
-    in_shares(n_threads, active.count(), [&](std::size_t begin, std::size_t end) {
-        Dots<T, S, decltype(put)> waiting(W.n, put);
-        for (std::size_t u = begin; u < end; ++u) {
-            const std::size_t j = active.unit(u);
-            active.for_inputs(
-                u, [&](std::size_t i) { waiting.add(X + i * W.n, W.rows + j * W.n, i * W.s + j); });
-        }
-        waiting.finish();
+    return in_parts(on, m, W.s, most, [&](const ActiveUnits& active, std::size_t from, std::size_t rows) {
+        const T* inputs = X + from * W.n;
+        T* dots = out + from * W.s;
+        std::fill_n(dots, rows * W.s, T{});
+        const auto put = [&](std::size_t place, Real<S> value) {
+            narrow(value + (W.bias ? widened(W.bias[place % W.s]) : Real<S>{}), dots + place);
+        };
+        in_shares(n_threads, active.count(), [&](std::size_t begin, std::size_t end) {
+            Dots<T, S, decltype(put)> waiting(W.n, put);
+            for (std::size_t u = begin; u < end; ++u) {
+                const std::size_t j = active.unit(u);
+                active.for_inputs(
+                    u, [&](std::size_t i) { waiting.add(inputs + i * W.n, W.rows + j * W.n, i * W.s + j); });
+            }
+            waiting.finish();
+        });
     });
-    return active.count();
-}
-
-template <class T>
-ActiveCounts active_counts(const T* H, std::size_t m, std::size_t s) {
-    ActiveCounts counts{0, 0};
-    std::vector<std::uint8_t> some(s);
-    for (std::size_t i = 0; i < m; ++i) {
-        std::uint32_t entries = 0;
-        for (std::size_t j = 0; j < s; ++j) {
-            const bool on = nonzero(H + i * s + j);
-            some[j] |= on;
-            entries += on;
-        }
-        counts.entries += entries;
-    }
-    for (const std::uint8_t on : some) counts.units += on;
-    return counts;
 }
 
 #define SPARSACT_INSTANTIATE(T, S)                                                                       \

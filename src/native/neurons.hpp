@@ -26,7 +26,7 @@ struct ActiveCounts {
 
 SPARSACT_DECLARE(
     // out (m, n): bias + sum_j H[i, j] rows[j] over the units j at which H (m, s) is not zero, in order.
-    // Returns how many units some input has active; if they are more than `most`, out is left as it is.
+    // Returns how many numbers of H are not zero; if they are more than `most`, out is left as it is.
     template <class T, class S> std::size_t sparse_product(const T* H, std::size_t m, Units<T, S> V, T* out,
                                                            std::size_t most, int n_threads);
 

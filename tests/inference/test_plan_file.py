@@ -33,7 +33,7 @@ def test_the_model_is_as_it_was(make, method, tmp_path, monkeypatch):
         assert torch.equal(again(x), model(x))
     for mine, its in zip(again.modules(), model.modules(), strict=True):
         if isinstance(mine, SparseLinear):
-            assert (mine._sparse.max_rows, mine._sparse.max_share) == (its._sparse.max_rows, its._sparse.max_share)
+            assert mine._sparse.limits == its._sparse.limits
 
 
 def test_weights_that_change_afterwards_get_another_screen(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from functools import partial
 
 import pytest
@@ -12,8 +13,10 @@ from torch import nn
 
 from sparsact.inference import densify, find_blocks, plan_of, sparsify, whole_model
 from sparsact.inference.apply import Applicability, Replacement
+from sparsact.inference.autotune import BATCHES, BlockProfile
 from sparsact.inference.comparison import speed
 from sparsact.inference.method_times import Times, block_output, time_methods
+from sparsact.inference.products import ActiveProduct
 from sparsact.inference.sparse_linear import SparseDown
 
 
@@ -105,11 +108,32 @@ def test_speed_tells_of_a_number_that_is_lost():
 @pytest.mark.usefixtures("_always_worthwhile")
 def test_auto_times_as_many_rows_as_the_calls_shown_have(monkeypatch):
     """A method that pays for one row is kept for calls of one row, and no more is said of the calls shown."""
-    from sparsact.inference.method_times import Times
-
     monkeypatch.setattr(Times, "is_faster", lambda self, method, block, max_ratio: self.rows[block] == 1)
+    monkeypatch.setattr(BlockProfile, "pays_below", lambda *given: 1.0)
     (choice,) = plan_of(sparsify(plain(), "auto", rows(40, plain()), time_limit=0)).choices
     assert (choice.max_rows, choice.share, choice.speed_up) == (1, 0.0, 1.0)
     assert "faster for calls of one row; no call shown" in choice.reason
     (choice,) = plan_of(sparsify(plain(), "auto", list(rows(40, plain()).split(1)), time_limit=0)).choices
     assert (choice.max_rows, choice.share, choice.reason) == (1, 1.0, "fastest here")
+
+
+@pytest.mark.usefixtures("_always_worthwhile")
+def test_each_number_of_rows_is_computed_by_what_was_faster_for_it(monkeypatch):
+    """A prompt of 512 rows, then single rows: a screen for few rows, all pre-activations for more."""
+    faster = {1: "certified", 4: "certified", 16: "exact", 64: "exact"}
+    monkeypatch.setattr(Times, "is_faster", lambda self, method, block, most: faster[self.rows[block]] == method)
+    monkeypatch.setattr(BlockProfile, "pays_below", lambda *given: 1.0)
+    model = sparsify(plain(), "auto", list(rows(80, plain()).split(1)), time_limit=0)
+    (choice,) = plan_of(model).choices
+    assert (choice.method, choice.max_rows) == ("certified", sys.maxsize)
+    calls = []
+    monkeypatch.setattr(ActiveProduct, "screened", lambda self, x, screen, rows, share: calls.append(rows))
+    down = model.down._sparse
+    down.calls = down.sparse_calls = 0
+    with torch.no_grad():
+        for m in (512, 1, 16, 4):
+            x = rows(m, model, seed=m)
+            torch.testing.assert_close(model(x), plain()(x))
+    assert calls == [1, 4]
+    assert (down.calls, down.sparse_calls) == (4, 4)
+    assert list(faster) == list(BATCHES)

@@ -32,7 +32,7 @@ def test_a_plan_that_makes_the_whole_model_slower_is_given_up(monkeypatch):
     monkeypatch.setattr(whole_model, "is_worthwhile", never)
     model = sparsify(copy.deepcopy(dense), "auto", list(rows(6, dense).split(1)), time_limit=0)
     assert asked == [True, True]  # all blocks, then the better half of them
-    assert plan_of(model).whole is None
+    assert (plan_of(model).whole, plan_of(model).forecast) == (None, 1.0)
     for choice in plan_of(model).choices:
         assert choice.method == "dense"
         assert "the whole model runs" in choice.reason
@@ -50,11 +50,11 @@ def test_the_better_half_may_stay(monkeypatch):
     assert plan.whole is not None
     assert plan.whole.speed_up == plan.whole.dense / plan.whole.sparse
     assert str(plan).endswith(str(plan.whole))
-    assert plan.to_dict()["whole"]["speed_up"] == plan.whole.speed_up
+    assert plan.to_dict()["whole"]["speed_up"] == plan.to_dict()["forecast"] == plan.whole.speed_up
 
 
 def test_what_is_worthwhile():
-    same, better = WholeModel(1.0, 1.0, 1.0, 3), WholeModel(1.1, 1.0, 1.5, 3)
+    same, better = WholeModel(1.0, 1.0, 3), WholeModel(1.1, 1.0, 3)
     assert [whole_model.is_worthwhile(one, True) for one in (same, better)] == [False, True]
     assert whole_model.is_worthwhile(same, False)  # calls of fewer rows may gain
 

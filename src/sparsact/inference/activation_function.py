@@ -127,16 +127,15 @@ class ActivationConstants:
         self._version = WeightVersion(self._tensors()) if counted else None
 
     def is_current(self) -> bool:
-        """Whether none has moved or, as far as :class:`WeightVersion` detects it, changed.
+        """Whether none has its gradient recorded, has moved or, as far as :class:`WeightVersion` detects it, changed.
 
         Not known in a copy that was made in inference mode, where writes are not counted.
         """
-        return not self._places if self._version is None else self._version.is_current(self._tensors())
-
-    @property
-    def records_gradient(self) -> bool:
-        """Whether gradients are being recorded for one of them."""
-        return self._version is not None and torch.is_grad_enabled() and any(t.requires_grad for t in self._tensors())
+        if self._version is None:
+            return not self._places
+        tensors = self._tensors()
+        recorded = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+        return not recorded and self._version.is_current(tensors)
 
     def _tensors(self) -> list[Tensor]:
         return [_tensor_at(*place) for place in self._places]

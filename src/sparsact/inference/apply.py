@@ -31,7 +31,6 @@ from sparsact.inference.layer_state import (
 )
 from sparsact.inference.linear_layers import WeightRows, weight_and_bias
 from sparsact.inference.plan import BlockPlan, refused
-from sparsact.inference.products import SEVERAL_ROWS
 from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
 from sparsact.inference.weight_cache import WeightCache, WeightVersion
 from sparsact.kernels.screen import MAX_INPUTS
@@ -41,14 +40,10 @@ SAMPLE = 256  # inputs that a screen is fitted to
 
 @dataclass
 class Applicability:
-    """Most rows of an input, and largest share of active units, for which a layer is computed sparsely."""
+    """Most rows of an input, and largest mean share of active units, for which a layer is computed sparsely."""
 
     max_rows: int = 16
-    max_share: float = 0.5
-
-    def share_of(self, rows: int) -> float:
-        """Largest mean share of active units of a call of so many rows."""
-        return self.max_share * (1.0 if rows <= 1 else SEVERAL_ROWS)
+    max_share: float = 0.4
 
 
 @dataclass
@@ -74,24 +69,29 @@ class Replacement:
         for name in self.layers:
             restore(model.get_submodule(name))
 
-    def set_limits(self, max_rows: int, max_share: float) -> None:
-        """Set for how many rows, and for which share of active units, the block is computed sparsely."""
+    def set_limits(self, max_rows: int, max_share: float, max_selected: int) -> None:
+        """Set for how many rows, and for which share of active units, the block is computed sparsely.
+
+        Units are selected before their pre-activations are computed for up to ``max_selected`` rows.
+        """
         for _, state in self.layers.values():
-            state.max_rows, state.max_share = max_rows, max_share
+            state.limits = {"max_rows": max_rows} | (
+                {"max_selected": max_selected} if isinstance(state, UpState) else {"max_share": max_share}
+            )
 
     @contextmanager
     def unlimited(self) -> Iterator[None]:
         """Compute the block sparsely for any number of rows and of active units."""
-        limits = [(state, state.max_rows, state.max_share) for _, state in self.layers.values()]
-        self.set_limits(sys.maxsize, 1.0)
-        for _, state in self.layers.values():
+        limits = [(state, state.limits) for _, state in self.layers.values()]
+        for state, before in limits:
+            state.limits = dict.fromkeys(before, sys.maxsize) | {"max_share": 1.0}
             if isinstance(state, UpState):
                 state.calls_to_skip = 0
         try:
             yield
         finally:
-            for state, max_rows, max_share in limits:
-                state.max_rows, state.max_share = max_rows, max_share
+            for state, before in limits:
+                state.limits = before
 
 
 def restore(module: nn.Module) -> None:

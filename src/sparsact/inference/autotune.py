@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import takewhile
+from math import nan
 from statistics import median_low
 from typing import Any
 
@@ -33,8 +36,9 @@ from sparsact.inference.roofline import ratio, roofline
 
 MAX_TIME_RATIO = 0.95  # to the dense time, of a method that may be chosen
 SCATTERED = 1.5  # seconds for a byte of scattered rows, to those for one of a matrix read in order
-SPARSE_ROWS = 0.2  # density up to which products of several rows pay though together they need all units
-SMALL_BATCHES = (1, 4, 16)  # rows of a call for which methods are timed besides those of the calls shown
+SCATTERED_BATCH = 3.0  # the same for several rows, which a dense product computes together
+DRIFT = 1.25  # times the density of the sample, up to which calls are computed by the method chosen in any case
+BATCHES = (1, 4, 16, 64)  # rows of a call for which methods are timed besides those of the calls shown
 
 UNCERTIFIABLE = (
     "its pre-activations are read elsewhere, 0 does not switch its units off, or its thresholds are computed as the "
@@ -107,23 +111,19 @@ class BlockProfile:
             return ratio(read.dense, read.oracle + predictor.nbytes)
         return ratio(read.dense, read.dense - (1 - density) * item * units * outputs)  # of ``down`` alone
 
-    def pays_below(self, method: str, seconds: dict[str, float]) -> float:
-        """Density up to which a method, timed at the density of the sample, would stay faster than dense."""
-        inputs, units, outputs = self.block.sizes(self.model)
-        sizes, gated = (inputs, units, outputs), self.block.gate is not None
-        less, more = (
-            getattr(roofline(*sizes, gated=gated, itemsize=self.sample.itemsize, density=share), method)
-            for share in (0.0, 1.0)
-        )
-        dense = roofline(*sizes, gated=gated, itemsize=self.sample.itemsize, density=1.0).dense
-        per_share = seconds["dense"] * SCATTERED * (more - less) / dense
-        return float(
-            min(Applicability().share_of(self.rows), self.density + (seconds["dense"] - seconds[method]) / per_share)
-        )
+    def pays_below(self, method: str, rows: int, seconds: dict[str, float]) -> float:
+        """Density up to which a method would be faster than dense, estimated from its times for so many rows."""
+        sizes, gated = self.block.sizes(self.model), self.block.gate is not None
+        floors = [roofline(*sizes, gated=gated, itemsize=self.sample.itemsize, density=share) for share in (0.0, 1.0)]
+        less, more = (getattr(floor, method) for floor in floors)
+        scattered = SCATTERED if rows == 1 else SCATTERED_BATCH
+        per_share = seconds["dense"] * scattered * (more - less) / floors[1].dense
+        estimate = self.density + (seconds["dense"] - seconds[method]) / per_share
+        return float(min(Applicability().max_share, max(0.0, estimate)))
 
-    def dense(self, reason: str, seconds: dict[str, float] | None = None) -> PlannedBlock:
+    def dense(self, reason: str, seconds: dict[str, float] | None = None, **figures: Any) -> PlannedBlock:
         """The block left dense for a reason."""
-        return None, self._plan("dense", reason, seconds=seconds)
+        return None, self._plan("dense", reason, seconds=seconds, **figures)
 
     def planned(
         self, replacement: Replacement, reason: str = "asked for", predictor: Predictor | None = None, **figures: Any
@@ -184,30 +184,87 @@ class ActivationMask:
 def fastest(profiles: Sequence[BlockProfile], time_limit: float) -> list[PlannedBlock]:
     """Every block by the exact method that is fastest on this machine, or densely where none is faster.
 
-    Methods are timed on as many rows as the calls shown have. A block for which none is faster there is timed on one
-    row too, and keeps the method that is faster there for calls of so few rows.
+    Methods are timed on the median number of rows of the calls shown, then on 1, 4, 16 and 64 rows and on the most,
+    as far as they are faster on fewer.
     """
+    blocks = [TimedBlock(i, one, _exact_candidates(one)) for i, one in enumerate(profiles)]
     runs = [partial(block_output, one.model, one.block) for one in profiles]
     samples = [one.sample for one in profiles]
-    candidates = [_exact_candidates(one) for one in profiles]
+    kinds = kinds_of(profiles)
 
-    def timed(replacements: Sequence[dict[str, Replacement]], rows: Sequence[int], share: float) -> Times:
-        kinds = [(kind, m, *found) for kind, m, found in zip(kinds_of(profiles), rows, replacements, strict=True)]
-        return time_methods(profiles[0].model, runs, replacements, samples, rows, share * time_limit, kinds)
+    def time_all(rows: Sequence[int], tried: Sequence[dict[str, Replacement]], share: float) -> None:
+        alike = [(kind, m, *found) for kind, m, found in zip(kinds, rows, tried, strict=True)]
+        times = time_methods(profiles[0].model, runs, tried, samples, rows, share * time_limit, alike)
+        for block, m, found in zip(blocks, rows, tried, strict=True):
+            if found or not block.times:
+                block.times[m] = times, tuple(found)
 
-    typical = [one.rows for one in profiles]
-    times = timed(candidates, typical, 1 / 2)
-    picked = [_fastest_of(times, i, found) for i, found in enumerate(candidates)]
-    max_rows = [0 if found is None else rows for rows, found in zip(typical, picked, strict=True)]
-    for rows in SMALL_BATCHES:
-        untimed = [_to_time(candidates[i], picked[i], max_rows[i], rows, one) for i, one in enumerate(profiles)]
-        if any(untimed):
-            few = timed(untimed, [min(rows, len(sample)) for sample in samples], 1 / 6)
-            for i, found in enumerate(untimed):
-                best = _fastest_of(few, i, found)
-                if best is not None:
-                    picked[i], max_rows[i] = best, rows
-    return [_decided(one, picked[i], times, i, max_rows[i]) for i, one in enumerate(profiles)]
+    time_all([one.rows for one in profiles], [one.candidates for one in blocks], 1 / 3)
+    most = [max(one.rows_per_call) for one in profiles]
+    for batch in (*([rows] * len(blocks) for rows in BATCHES), most):
+        tried = [block.to_time(m) for block, m in zip(blocks, batch, strict=True)]
+        if any(tried):
+            rows = [min(m, len(sample)) for m, sample in zip(batch, samples, strict=True)]
+            time_all(rows, tried, 1 / 8)
+    return [block.decided() for block in blocks]
+
+
+@dataclass
+class TimedBlock:
+    """A block of number ``index``, the replacements to choose from, and times by rows with the methods timed."""
+
+    index: int
+    profile: BlockProfile
+    candidates: dict[str, Replacement]
+    times: dict[int, tuple[Times, tuple[str, ...]]] = field(default_factory=dict)
+
+    def to_time(self, rows: int) -> dict[str, Replacement]:
+        """What to time on so many rows: what is faster on fewer, and ``certified`` while nothing else is faster."""
+        if rows in self.times or rows > len(self.profile.sample):
+            return {}
+        fewer = [m for m in self.times if m < rows]
+        best = self.fastest(max(fewer)) if fewer else "certified"
+        if best is None:
+            return {}
+        return {name: one for name, one in self.candidates.items() if best == "certified" or name == "exact"}
+
+    def fastest(self, rows: int) -> str | None:
+        """The fastest method for so many rows; None if none is faster than dense."""
+        times, methods = self.times[rows]
+        faster = [name for name in methods if times.is_faster(name, self.index, MAX_TIME_RATIO)]
+        return min(faster, key=lambda name: times.ratio(name, self.index)) if faster else None
+
+    def seconds(self, rows: int) -> dict[str, float]:
+        """Median times for so many rows, by method."""
+        times, methods = self.times[rows]
+        return {name: times.median(name, self.index) for name in ("dense", *methods)}
+
+    def decided(self) -> PlannedBlock:
+        """The block under the method chosen, limited to the rows and the density at which it is faster."""
+        profile, typical = self.profile, self.profile.rows
+        seconds = self.seconds(typical)
+        if profile.exact_obstacle:
+            return profile.dense(profile.exact_obstacle, {"dense": seconds["dense"]})
+        best = {rows: self.fastest(rows) for rows in sorted(self.times)}
+        pays_below = profile.pays_below("exact", typical, seconds) if "exact" in seconds else nan
+        if not any(best.values()):
+            return profile.dense("no exact method is faster here", seconds, pays_below=pays_below)
+        shares = [profile.pays_below(name, rows, self.seconds(rows)) for rows, name in best.items() if name]
+        share = max(min(shares), DRIFT * profile.density)
+        max_rows = max(rows for rows, name in best.items() if name)
+        max_rows = sys.maxsize if max_rows >= BATCHES[-1] else max_rows  # seconds per row no longer change
+        screened = [rows for rows, _ in takewhile(lambda one: one[1] == "certified", best.items())]
+        picked = self.candidates["certified" if screened else "exact"]
+        picked.set_limits(max_rows, share, max(screened, default=0))
+        if typical > max_rows:
+            seconds[picked.method] = seconds["dense"]  # as calls of this many rows are computed
+            few = "one row" if max_rows == 1 else f"at most {max_rows} rows"
+            reason = f"faster for calls of {few}"
+        else:
+            reason, pays_below = "fastest here", share
+            if screened and typical > screened[-1]:
+                seconds["certified"] = seconds["exact"]  # as they are computed
+        return profile.planned(picked, reason, seconds=seconds, max_rows=max_rows, pays_below=pays_below)
 
 
 def kinds_of(profiles: Sequence[BlockProfile]) -> list[int]:
@@ -230,7 +287,7 @@ def kinds_of(profiles: Sequence[BlockProfile]) -> list[int]:
 
 def _exact_candidates(profile: BlockProfile) -> dict[str, Replacement]:
     """The replacements to time, by method."""
-    limits = Applicability(max_rows=max(*SMALL_BATCHES, profile.rows), max_share=_max_share(profile))
+    limits = Applicability(max_rows=sys.maxsize)
     model, block = profile.model, profile.block
     if profile.exact_obstacle or profile.density > Applicability().max_share:
         return {}
@@ -239,45 +296,3 @@ def _exact_candidates(profile: BlockProfile) -> dict[str, Replacement]:
         found["certified"] = certified_replacement(model, block, limits, profile.sample.float())
         found["certified"].layers[block.down] = found["exact"].layers[block.down]  # one copy, not two
     return found
-
-
-def _max_share(profile: BlockProfile) -> float:
-    """Largest share of units, active for any row, for which a block is computed sparsely.
-
-    Rows that each need few units may need most of them together; what counts then is how many products there are.
-    """
-    return 1.0 if profile.density <= SPARSE_ROWS else Applicability().max_share
-
-
-def _fastest_of(times: Times, i: int, replacements: dict[str, Replacement]) -> Replacement | None:
-    """The fastest replacement of block i; None if none is faster than dense."""
-    faster = [name for name in replacements if times.is_faster(name, i, MAX_TIME_RATIO)]
-    return replacements[min(faster, key=lambda name: times.ratio(name, i))] if faster else None
-
-
-def _to_time(
-    candidates: dict[str, Replacement], picked: Replacement | None, max_rows: int, rows: int, profile: BlockProfile
-) -> dict[str, Replacement]:
-    """What to time on this many rows: all candidates on one, then what was faster on the number before."""
-    if len(profile.sample) < rows or rows <= max_rows:
-        return {}
-    if picked is None:
-        return candidates if rows == SMALL_BATCHES[0] < profile.rows else {}
-    step = SMALL_BATCHES[SMALL_BATCHES.index(rows) - 1]
-    again = max_rows >= step and (max_rows >= profile.rows or rows < profile.rows)
-    return {picked.method: picked} if again else {}
-
-
-def _decided(profile: BlockProfile, picked: Replacement | None, times: Times, i: int, max_rows: int) -> PlannedBlock:
-    seconds = {name: times.median(name, i) for name in times.seconds}
-    if profile.exact_obstacle:
-        return profile.dense(profile.exact_obstacle, {"dense": seconds["dense"]})
-    if picked is None:
-        return profile.dense("no exact method is faster here", seconds)
-    picked.set_limits(max_rows, _max_share(profile))
-    if max_rows >= profile.rows:
-        pays_below = profile.pays_below(picked.method, seconds)
-        return profile.planned(picked, "fastest here", seconds=seconds, max_rows=max_rows, pays_below=pays_below)
-    seconds[picked.method] = seconds["dense"]  # as calls of this many rows are computed
-    few = "one row" if max_rows == 1 else f"at most {max_rows} rows"
-    return profile.planned(picked, f"faster for calls of {few}", seconds=seconds, max_rows=max_rows)

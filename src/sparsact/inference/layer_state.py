@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, ClassVar, Protocol
@@ -43,9 +44,10 @@ class Readers:
     @property
     def hooked(self) -> bool:
         """Whether one of them has hooks, or was replaced by another module."""
-        return any(
-            parent._modules.get(name) is not module or has_hooks(module) for parent, name, module in self._places
-        )
+        for parent, name, module in self._places:  # half the time of any() of a generator
+            if parent._modules.get(name) is not module or module._forward_hooks or module._forward_pre_hooks:
+                return True
+        return False
 
 
 def has_hooks(module: nn.Module) -> bool:
@@ -67,7 +69,7 @@ class LinearState:
     max_rows : int
         Most rows of an input for which the layer is computed sparsely.
     max_share : float
-        Largest share of units, active for any of the rows, for which the layer is computed sparsely.
+        Largest mean share of active units, over the rows, for which the layer is computed sparsely.
     version : WeightVersion or None
         The weights that copies were made from.
     handle : Tensor or None
@@ -83,6 +85,17 @@ class LinearState:
     suspected_writes: int = field(default=0, kw_only=True)
 
     VERSION: ClassVar[type[WeightVersion]] = WeightVersion
+    LIMITS: ClassVar[tuple[str, ...]] = ("max_rows", "max_share")
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The attributes that say for which inputs the layer is computed sparsely."""
+        return {name: getattr(self, name) for name in self.LIMITS}
+
+    @limits.setter
+    def limits(self, limits: Mapping[str, float]) -> None:
+        for name, limit in limits.items():
+            setattr(self, name, limit)
 
     def weight_version(self, layer: Any) -> WeightVersion:
         """The layer's weight and bias as they are now: the same object as long as they do not change."""
@@ -130,6 +143,8 @@ class UpState(LinearState):
         Modules that receive pre-activations, and the layers that compute them.
     memo : GateMemo or None
         Of a gated block.
+    max_selected : int
+        Most rows of an input for which units are selected before their pre-activations are computed.
     """
 
     selector: SelectorFactory | None
@@ -137,9 +152,11 @@ class UpState(LinearState):
     readers: Readers
     memo: GateMemo | None = None
     product: WeightCache[ActiveProduct] = field(default_factory=lambda: WeightCache(ActiveProduct))
+    max_selected: int = sys.maxsize
     calls_to_skip: int = 0  # next calls without selection, because too many units were on
     backoff: int = 1
 
+    LIMITS = ("max_rows", "max_share", "max_selected")
     MAX_BACKOFF: ClassVar[int] = 64
 
     def back_off(self) -> None:

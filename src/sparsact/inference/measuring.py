@@ -171,7 +171,7 @@ class ActivationCounter:
         self.min_rows = min(self.min_rows or rows, rows)
         self.max_rows = max(self.max_rows, rows)
         self.calls += 1
-        self.few += rows <= limits.max_rows and int(active.sum()) <= limits.share_of(rows) * active.numel()
+        self.few += rows <= limits.max_rows and int(active.sum()) <= limits.max_share * active.numel()
 
     def _count_magnitudes(self, rows: Tensor) -> None:
         """Count activations of shape (rows, n_units) by multiple of their row's root mean square."""

@@ -43,8 +43,9 @@ class BlockPlan:
     quality : dict or None
         Quality of an approximation, measured on inputs that it was not calibrated on.
     pays_below : float
-        Density up to which the method is faster than dense for calls of the median number of rows, estimated from the
-        times and the bytes that more active units would read; NaN where nothing was timed.
+        Density up to which the method, or ``exact`` where the block is dense, is faster than dense for calls of as many
+        rows as those shown, estimated from its times and the bytes that more active units would read; NaN where nothing
+        was timed. Calls of a higher density are computed densely.
     """
 
     block: str
@@ -81,19 +82,16 @@ class WholeModel:
     ----------
     dense, sparse : float
         Mean over batches of the median seconds of a batch over rounds.
-    forecast : float
-        The speed-up if each block saved what it saved when it was timed alone.
     rounds : int
 
     Examples
     --------
-    >>> WholeModel(2e-3, 1e-3, 2.1, 15).speed_up
+    >>> WholeModel(2e-3, 1e-3, 15).speed_up
     2.0
     """
 
     dense: float
     sparse: float
-    forecast: float
     rounds: int
 
     @property
@@ -104,7 +102,7 @@ class WholeModel:
     def __str__(self) -> str:
         return (
             f"whole model: {1e3 * self.dense:.3g} ms dense, {1e3 * self.sparse:.3g} ms sparse, {self.speed_up:.2f} "
-            f"times as fast ({self.rounds} rounds); the blocks alone promise {self.forecast:.2f}"
+            f"times as fast ({self.rounds} rounds)"
         )
 
 
@@ -125,11 +123,22 @@ class Plan:
     whole: WholeModel | None = None
     left_dense: tuple[str, ...] = ()
 
+    @property
+    def forecast(self) -> float:
+        """How many times as fast as dense the whole model should run on inputs like those shown.
+
+        As it was measured; 1 where all blocks are dense, NaN where the whole model was not timed.
+        """
+        if self.whole is not None:
+            return self.whole.speed_up
+        return 1.0 if all(one.method == "dense" for one in self.choices) else nan
+
     def to_dict(self) -> dict[str, Any]:
         """All figures, as JSON holds them; those that were not measured, and infinite ones, are None."""
         rows = [asdict(one) | {"speed_up": one.speed_up, "share_of_bound": one.share_of_bound} for one in self.choices]
         whole = None if self.whole is None else finite(asdict(self.whole) | {"speed_up": self.whole.speed_up})
-        return {"blocks": [finite(row) for row in rows], "left_dense": list(self.left_dense), "whole": whole}
+        blocks, forecast = [finite(row) for row in rows], finite(self.forecast)
+        return {"blocks": blocks, "left_dense": list(self.left_dense), "whole": whole, "forecast": forecast}
 
     def to_json(self) -> str:
         """:meth:`to_dict` as JSON."""
@@ -158,7 +167,7 @@ class Plan:
 
 def refused(plan: BlockPlan, reason: str) -> BlockPlan:
     """The plan changed to dense, with the figures that were measured."""
-    return replace(plan, method="dense", reason=reason, bound=1.0, max_rows=0, share=0.0, quality=None, pays_below=nan)
+    return replace(plan, method="dense", reason=reason, bound=1.0, max_rows=0, share=0.0, quality=None)
 
 
 def _quality(plan: BlockPlan) -> str:

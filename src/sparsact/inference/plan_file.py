@@ -77,10 +77,10 @@ def save_plan(model: nn.Module, path: str | Path) -> None:
         modelfile.write(path, QUANTIZED, *quantized_state(model, plan))
         return
     arrays: Arrays = {}
-    limits: dict[str, list[float]] = {}
+    limits: dict[str, dict[str, float]] = {}
     for name, layer in sparse_layers(model):
         state = layer._sparse
-        limits[name] = [state.max_rows, state.max_share]
+        limits[name] = state.limits
         selector = getattr(state, "selector", None)
         screen = None if selector is None else selector.get(state.weight_version(layer))
         if isinstance(screen, Screen):
@@ -178,7 +178,7 @@ def _fill(model: nn.Module, planned: Sequence[PlannedBlock], limits: dict[str, A
     """Give the replacements the limits and the screens of the file."""
     for replacement, _ in planned:
         for name, (_, state) in replacement.layers.items() if replacement is not None else ():
-            state.max_rows, state.max_share = limits[name]
+            state.limits = limits[name]
             if f"{name}/leak" in arrays:
                 parts = {part: torch.from_numpy(arrays[f"{name}/{part}"].copy()) for part in SCREEN_PARTS}
                 layer: Any = model.get_submodule(name)

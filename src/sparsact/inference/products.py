@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sparsact.inference.certified_screen import Screen
-from sparsact.kernels.neurons import ActiveDot, SparseProduct, active_counts_at
+from sparsact.kernels.neurons import ActiveDot, SparseProduct
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float64)
-SEVERAL_ROWS = 0.8  # of the largest share for one row
 
 
 class RowProduct:
@@ -29,20 +28,11 @@ class RowProduct:
         self._product = SparseProduct(_transposed_copy(weight), None if bias is None else _array(bias))
 
     def __call__(self, h: Tensor, rows: int, share: float) -> Tensor | None:
-        """The product (rows, outputs) of contiguous inputs, or None if more than ``share`` of the units are active.
-
-        Of several rows, the mean share counts: time goes with the numbers that are not 0, each row of W being read once
-        for all inputs, and dense products are quicker for several rows than for one, hence the factor.
-        """
-        max_active = int(share * self._units)
-        if rows > 1:
-            n_active, _ = active_counts_at(h.data_ptr(), rows, self._units, h.itemsize)
-            if n_active > SEVERAL_ROWS * max_active * rows:
-                return None
-            max_active = self._units
+        """The product (rows, outputs) of contiguous inputs, or None if more than ``share`` of them are not 0."""
         out = h.new_empty(rows, self._outputs)
-        n_active = self._product.at(h.data_ptr(), rows, out.data_ptr(), torch.get_num_threads(), max_active)
-        return out if n_active <= max_active else None
+        most = int(share * self._units * rows)
+        entries = self._product.at(h.data_ptr(), rows, out.data_ptr(), torch.get_num_threads(), most)
+        return out if entries <= most else None
 
 
 class ActiveProduct:
@@ -59,20 +49,20 @@ class ActiveProduct:
     def __call__(self, x: Tensor, mask: Tensor, rows: int, share: float) -> Tensor | None:
         """The product (m, units) of contiguous inputs (m, d) and mask of one byte; None as for :class:`RowProduct`."""
         out = x.new_empty(rows, self._units)
-        max_active = int(share * self._units)
-        n_active = self._product.at_mask(
-            x.data_ptr(), mask.data_ptr(), rows, out.data_ptr(), torch.get_num_threads(), max_active
+        most = int(share * self._units * rows)
+        entries = self._product.at_mask(
+            x.data_ptr(), mask.data_ptr(), rows, out.data_ptr(), torch.get_num_threads(), most
         )
-        return out if n_active <= max_active else None
+        return out if entries <= most else None
 
     def screened(self, x: Tensor, screen: Screen, rows: int, share: float) -> Tensor | None:
         """The product at the units that a screen does not prove off, in one call."""
         out = x.new_empty(rows, self._units)
-        max_active = int(share * self._units)
-        n_active = self._product.at_screen(
-            screen.kernel, x.data_ptr(), rows, out.data_ptr(), torch.get_num_threads(), max_active
+        most = int(share * self._units * rows)
+        entries = self._product.at_screen(
+            screen.kernel, x.data_ptr(), rows, out.data_ptr(), torch.get_num_threads(), most
         )
-        return out if n_active <= max_active else None
+        return out if entries <= most else None
 
 
 def _finite(numbers: Tensor) -> bool:

@@ -32,6 +32,7 @@ from sparsact.inference.quantized import (
     quantizing_obstacle,
 )
 from sparsact.inference.roofline import ratio, roofline
+from sparsact.inference.whole_model import measured
 from sparsact.validation.parameters import checked_option
 
 WEIGHTS = ("keep", *KINDS)
@@ -159,7 +160,11 @@ def quantize(
     blocks = [one.block for one in profiles]
     samples = [one.sample[:ROWS_COMPARED] for one in profiles]
     float_blocks = [_block_outputs(model, *pair) for pair in zip(blocks, samples, strict=True)]
-    linears = {name: module for name, module in model.named_modules() if isinstance(module, nn.Linear)}
+    linears = {
+        name: module
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Linear) and module.in_features and module.out_features
+    }
     reasons = {name: quantizing_obstacle(layer) for name, layer in linears.items()}
     called = _called(model, linears, shown)
     reasons |= {name: "no call shown reached it" for name in linears if not reasons[name] and name not in called}
@@ -172,12 +177,14 @@ def quantize(
     _check_gates(model, blocks, planned, shown[0])
     errors = _layer_errors(model, [name for name, reason in reasons.items() if not reason], shown)
     choices = with_sparse_shares(model, [block.down for block in blocks], planned, shown)
+    whole, _ = measured(model, [one for one, _ in planned if one is not None], shown, time_limit / 8)
     if not keep_weights:
         for name in errors:
             layer: Any = model.get_submodule(name)
             layer.drop_weight()
     return QuantizedPlan(
         choices,
+        whole,
         weights=weights,
         layers=tuple(LayerQuantization(name, errors.get(name, nan), reason) for name, reason in reasons.items()),
         block_errors=tuple(

@@ -25,12 +25,11 @@ from sparsact.inference.layer_state import (
     DownState,
     GatedUpState,
     LinearState,
-    UnitSelector,
     UpState,
     has_global_hooks,
     has_hooks,
 )
-from sparsact.inference.products import DTYPES, ActiveProduct
+from sparsact.inference.products import DTYPES
 
 
 class SparseLinear(nn.Linear):
@@ -114,13 +113,7 @@ class SparseLinear(nn.Linear):
     def needs_all_units(self) -> bool:
         """Whether all units must be computed: hooks see, or change, pre-activations, or the activation has changed."""
         sparse = self._sparse
-        return (
-            has_hooks(self)
-            or has_global_hooks()
-            or sparse.readers.hooked
-            or sparse.constants.records_gradient
-            or not sparse.constants.is_current()
-        )
+        return has_hooks(self) or has_global_hooks() or sparse.readers.hooked or not sparse.constants.is_current()
 
     def train(self, mode: bool = True) -> SparseLinear:
         """As in ``nn.Module``; weights are compared in full before they are used again."""
@@ -183,11 +176,15 @@ class SparseUp(SparseLinear):
         sparse = self._sparse
         if sparse.calls_to_skip:
             sparse.calls_to_skip -= 1
-        elif sparse.selector is not None:
+        elif sparse.selector is not None and rows <= sparse.max_selected:
             version = sparse.weight_version(self)
             selector = sparse.selector.get(version)
             if selector is not None:
-                out = _selected(sparse.product.get(version), contiguous(x), selector, rows, sparse.max_share)
+                product, flat = sparse.product.get(version), contiguous(x)
+                if isinstance(selector, Screen):  # within the same call
+                    out = product.screened(flat, selector, rows, sparse.max_share)
+                else:
+                    out = product(flat, selector.active(flat.view(rows, -1)), rows, sparse.max_share)
                 if out is not None:
                     sparse.backoff = 1
                     return self.shaped_like(x, out)
@@ -232,14 +229,6 @@ class GatedUp(SparseLinear):
 def contiguous(x: Tensor) -> Tensor:
     """The tensor with its rows one after another; quicker than torch where they are."""
     return x if x.is_contiguous() else x.contiguous()
-
-
-def _selected(product: ActiveProduct, x: Tensor, selector: UnitSelector, rows: int, share: float) -> Tensor | None:
-    """The product at the units that are selected for contiguous inputs: by a screen within the same call."""
-    if isinstance(selector, Screen):
-        return product.screened(x, selector, rows, share)
-    flat = x.view(rows, -1)
-    return product(flat, selector.active(flat), rows, share)
 
 
 def is_being_traced() -> bool:

@@ -169,7 +169,7 @@ def sparsify(
         planned = verified(model, found, planned, max(shown, key=_n_numbers))
     whole = None
     if method == "auto":
-        planned, whole = checked(model, found, planned, shown, time_limit / 8)
+        planned, whole = checked(model, planned, shown, time_limit / 8)
     plans = with_sparse_shares(model, [block.down for block in found], planned, shown)
     object.__setattr__(model, PLAN, Plan(plans, whole, left_dense))
     return model

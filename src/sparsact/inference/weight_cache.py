@@ -86,8 +86,10 @@ def _write_counts(tensors: Sequence[Tensor | None], suspected_writes: int) -> li
     """What changes when a tensor moves, is written to as torch counts it, or may have been written to."""
     counts: list[Any] = [suspected_writes, _optimizer_steps]
     for tensor in tensors:
-        if tensor is not None:  # a square matrix may be transposed in place: it is not contiguous then
-            counts += tensor.data_ptr(), tensor._version, tensor.is_contiguous()
+        if tensor is not None:
+            counts += tensor.data_ptr(), tensor._version
+    if tensors and tensors[0] is not None:  # a square matrix may be transposed in place: it is not contiguous then
+        counts.append(tensors[0].is_contiguous())
     return counts
 
 

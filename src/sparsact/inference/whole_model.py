@@ -8,11 +8,10 @@ from statistics import fmean, median
 
 from torch import nn
 
-from sparsact.inference.apply import PlannedBlock, free_fast_paths
+from sparsact.inference.apply import PlannedBlock, Replacement, free_fast_paths
 from sparsact.inference.batches import Batch, call, evaluating
-from sparsact.inference.block import Block
 from sparsact.inference.comparison import paired_seconds
-from sparsact.inference.plan import BlockPlan, WholeModel, refused
+from sparsact.inference.plan import WholeModel, refused
 
 MIN_SPEED_UP = 1.02  # of the whole model: less is not worth the copies of weights, and may be noise
 MAX_SLOWDOWN = 0.99  # where no call shown is computed sparsely, so that nothing can be gained on them
@@ -25,7 +24,7 @@ def is_worthwhile(whole: WholeModel, any_sparse: bool) -> bool:
 
 
 def checked(
-    model: nn.Module, blocks: Sequence[Block], planned: Sequence[PlannedBlock], shown: Sequence[Batch], limit: float
+    model: nn.Module, planned: Sequence[PlannedBlock], shown: Sequence[Batch], limit: float
 ) -> tuple[list[PlannedBlock], WholeModel | None]:
     """The planned blocks that make the whole model faster, and its times; None if all are left dense.
 
@@ -36,7 +35,7 @@ def checked(
     for attempt in range(2):
         if all(replacement is None for replacement, _ in planned):
             break
-        whole, any_sparse = measured(model, blocks, planned, shown, limit)
+        whole, any_sparse = measured(model, [one for one, _ in planned if one is not None], shown, limit)
         if is_worthwhile(whole, any_sparse):
             return planned, whole
         gains = sorted(plan.speed_up for replacement, plan in planned if replacement is not None)
@@ -55,36 +54,23 @@ def _dense_unless(model: nn.Module, one: PlannedBlock, keep: bool, whole: WholeM
 
 
 def measured(
-    model: nn.Module, blocks: Sequence[Block], planned: Sequence[PlannedBlock], shown: Sequence[Batch], limit: float
+    model: nn.Module, replacements: Sequence[Replacement], shown: Sequence[Batch], limit: float
 ) -> tuple[WholeModel, bool]:
     """Times of the whole model on as many batches as ``limit`` allows, and whether any call was computed sparsely."""
-    replaced = [
-        (replacement.layers[block.down][1], plan)
-        for block, (replacement, plan) in zip(blocks, planned, strict=True)
-        if replacement is not None
-    ]
+    states = [state for one in replacements for _, state in one.layers.values() if hasattr(state, "sparse_calls")]
     with evaluating(model):
         call(model, shown[0])
         begin = time.perf_counter()
         call(model, shown[0])
         n_batches = int(limit / (2 * 5 * max(time.perf_counter() - begin, 1e-9)))
     some = shown[: max(1, min(n_batches, len(shown)))]
-    for state, _ in replaced:
+    for state in states:
         state.calls = state.sparse_calls = 0
     rounds = paired_seconds(model, some, ROUNDS, limit)
-    calls = len(some) * (len(rounds) + 1)
-    saved = sum(state.sparse_calls / calls * _saved(plan) for state, plan in replaced)
     dense, sparse = (_undisturbed([times[side] for times in rounds]) for side in range(2))
-    whole = WholeModel(dense, sparse, dense / max(dense - saved, 1e-12), len(rounds))
-    return whole, any(state.sparse_calls for state, _ in replaced)
+    return WholeModel(dense, sparse, len(rounds)), any(state.sparse_calls for state in states)
 
 
 def _undisturbed(rounds: Sequence[Sequence[float]]) -> float:
     """Mean over batches of their median over rounds: most calls are too short for another process to come between."""
     return fmean(median(times) for times in zip(*rounds, strict=True))
-
-
-def _saved(plan: BlockPlan) -> float:
-    """Seconds that a call of the block saves, as it was timed alone."""
-    seconds = plan.seconds or {}
-    return seconds["dense"] - seconds[plan.method]

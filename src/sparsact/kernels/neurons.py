@@ -50,8 +50,8 @@ class SparseProduct:
 
     Notes
     -----
-    Reads a row once for all inputs that have its unit active: ``entries * n`` multiplications and ``units * n``
-    weights, for the two of :func:`active_counts`.
+    Reads a row once for all inputs of 64 that have its unit active: ``entries * n`` multiplications and, for so many,
+    ``units * n`` weights, for the two of :func:`active_counts`.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class SparseProduct:
         self.at: Callable[[int, int, int, int, int], int] = held.at
 
     def __call__(self, H: Array, out: Array, *, n_threads: int = 1, most: int | None = None) -> int:
-        """Fill ``out`` (m, n) from H (m, s), and return how many units some input has active.
+        """Fill ``out`` (m, n) from H (m, s), and return how many numbers of H are not zero.
 
         If they are more than ``most``, nothing else is read and ``out`` is left as it is: the caller's dense product
         is the faster one then.
@@ -81,7 +81,7 @@ class SparseProduct:
         s, n = self._shape
         _check("H", H, (len(H), s), self._numbers)
         _check("out", out, (len(H), n), self._numbers)
-        return self.at(H.ctypes.data, len(H), out.ctypes.data, n_threads, s if most is None else most)
+        return self.at(H.ctypes.data, len(H), out.ctypes.data, n_threads, H.size if most is None else most)
 
 
 class ActiveDot:
@@ -130,7 +130,7 @@ class ActiveDot:
         self.at_screen: Callable[[Any, int, int, int, int, int], int] = held.at_screen
 
     def __call__(self, X: Array, on: Array, out: Array, *, n_threads: int = 1, most: int | None = None) -> int:
-        """Fill ``out`` (m, s) from X (m, n), and return how many units some input has active.
+        """Fill ``out`` (m, s) from X (m, n), and return how many products that are.
 
         ``on`` (m, s) are numbers of the dtype of X, active where they are not zero, or a mask, bool or uint8. ``most``
         and errors are those of :class:`SparseProduct`.
@@ -141,7 +141,7 @@ class ActiveDot:
         _check("on", on, (len(X), s), on.dtype if masked else self._numbers)
         _check("out", out, (len(X), s), self._numbers)
         run = self.at_mask if masked else self.at
-        return run(X.ctypes.data, on.ctypes.data, len(X), out.ctypes.data, n_threads, s if most is None else most)
+        return run(X.ctypes.data, on.ctypes.data, len(X), out.ctypes.data, n_threads, on.size if most is None else most)
 
 
 def active_counts(H: Array) -> tuple[int, int]:
@@ -230,11 +230,11 @@ class _SparseProduct(_Neurons):
     def at(self, h: int, m: int, out: int, n_threads: int, most: int) -> int:
         s, n = self._rows.shape
         H, sums = array_at(h, (m, s), self._numbers), array_at(out, (m, n), self._numbers)
-        units = int(nonzero(H).any(axis=0).sum())
-        if units <= most:
+        entries = int(nonzero(H).sum())
+        if entries <= most:
             for i, row in enumerate(H):
                 sums[i] = narrowed(self._sum(row), sums.dtype)
-        return units
+        return entries
 
     @np.errstate(over="ignore", invalid="ignore")  # native kernels do not warn
     def _sum(self, row: Array) -> Array:
@@ -261,13 +261,13 @@ class _ActiveDot(_Neurons):
     def _fill(self, x: int, on: Array, out: int, most: int) -> int:
         s, n = self._rows.shape
         X, dots = array_at(x, (len(on), n), self._numbers), array_at(out, on.shape, self._numbers)
-        units = int(nonzero(on).any(axis=0).sum())
-        if units <= most:
+        entries = int(nonzero(on).sum())
+        if entries <= most:
             dots[:] = 0
             for i, taken in enumerate(nonzero(on)):
                 products = row_dots(widened(X[i]), widened(self._rows[taken])) + self._biases(s)[taken]
                 dots[i, taken] = narrowed(products, dots.dtype)
-        return units
+        return entries
 
 
 @dispatch.kernel
