@@ -221,7 +221,7 @@ class SigmoidTopK(GatedRouter):
     n_experts, n_active : int
         E, and k, 2 by default.
     bias_rate : float, default=0.001
-        u.
+        u. In runs of a few hundred steps biases need 0.01 to get as far as the scores lie apart.
     scale : float, default=1.0
         c.
     capacity_factor, eval_capacity_factor, priority, load_balance, z_loss, random_state
