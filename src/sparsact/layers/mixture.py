@@ -40,8 +40,8 @@ class MixtureOfExperts(RoutedLayer):
     router : str or Router, default="top_k"
         ``"top_k"`` (:class:`~sparsact.routing.SoftmaxTopK`, as in Mixtral), ``"sigmoid"``
         (:class:`~sparsact.routing.SigmoidTopK`, balanced by biases as in DeepSeek-V3), ``"expert_choice"``,
-        ``"switch"`` (one expert), ``"block_top1"``, ``"hyperplane_lsh"``, ``"tree"`` or ``"random_hash"``; or any
-        router that looks at inputs.
+        ``"switch"`` (one expert), ``"block_top1"``, ``"hyperplane_lsh"``, ``"learned_lsh"``, ``"tree"``,
+        ``"random_hash"`` or ``"hash_table"`` (of token ids, with ``n_tokens=``); or any router that looks at inputs.
     activation : {"swiglu", "geglu", "gelu", "relu", "silu", "squared_relu", "tanh", "identity"} or callable
         :math:`\phi`; the first two take two pre-activations a unit.
     n_shared : int, default=0
@@ -208,9 +208,9 @@ class MixtureOfExperts(RoutedLayer):
         return selection if self.routing.router.reads_mask else selection.masked(real)
 
     def _routed(self, rows: Tensor, selection: Selection) -> Tensor:
-        capacity = getattr(self.routing.router, "capacity", None)
-        room = None if capacity is None else capacity(len(rows), training=self.training)
-        groups = Groups.of(selection.indices, self.n_experts, max_taken=room and room * self.n_experts)
+        most = getattr(self.routing.router, "most_taken", None)
+        taken = None if most is None else most(len(rows), training=self.training)
+        groups = Groups.of(selection.indices, self.n_experts, max_taken=taken)
         weights = selection.weights.to(rows.dtype)
         y = experts_of(rows, groups, weights, self.up_weight, self.down_weight, self._activated, self.up_bias)
         if self.down_bias is not None:
