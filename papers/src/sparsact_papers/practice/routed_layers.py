@@ -47,7 +47,7 @@ WINDOWS = {
     IMAGES: {Scale.SMOKE: 8, Scale.QUICK: 200, Scale.FULL: 10_000},
     TEXT: {Scale.SMOKE: 4, Scale.QUICK: 64, Scale.FULL: 512},
 }
-SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 10}
+SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 2, Scale.FULL: 10}
 EVALUATIONS = 2
 
 
