@@ -23,7 +23,8 @@ def few_images(monkeypatch):
 
 def test_every_layer_has_as_many_units_on_and_all_but_dense_as_many_in_all():
     """Width 10 and 12 units on, each a product up and one down."""
-    from sparsact_papers.training import KINDS, feed_forward, feed_forward_flops
+    from sparsact_papers.training import feed_forward, feed_forward_flops
+    from sparsact_papers.training.feed_forward import KINDS
 
     assert set(KINDS) == set(MODELS[IMAGES]) > set(MODELS[TEXT])
     for kind in KINDS:

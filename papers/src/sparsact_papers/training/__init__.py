@@ -10,20 +10,12 @@
 ([0, 3], 32)
 """
 
-from sparsact_papers.training.feed_forward import KINDS, feed_forward, feed_forward_flops
-from sparsact_papers.training.train import (
-    CharacterText,
-    Evaluation,
-    LabelledImages,
-    Recipe,
-    evaluation,
-    train,
-    training_progress,
-)
+from sparsact_papers.training.examples import CharacterText, LabelledImages
+from sparsact_papers.training.feed_forward import feed_forward, feed_forward_flops
+from sparsact_papers.training.train import Evaluation, Recipe, evaluation, train, training_progress
 from sparsact_papers.training.transformer import FeedForward, Transformer, VisionTransformer, generate
 
 __all__ = [
-    "KINDS",
     "CharacterText",
     "Evaluation",
     "FeedForward",

@@ -59,7 +59,19 @@ def feed_forward(kind: str, width: int, active: int, *, n_ids: int) -> nn.Module
 
 
 def feed_forward_flops(layer: nn.Module, width: int) -> Flops:
-    """Operations for a token; of expert choice, which has two experts in the mean, these."""
+    """Operations of a layer for a token; of expert choice, which has two experts in the mean, these.
+
+    Parameters
+    ----------
+    layer : torch.nn.Module
+        As :func:`feed_forward` makes it.
+    width : int
+        Size of a token.
+
+    Returns
+    -------
+    flops : Flops
+    """
     if isinstance(layer, FeedForward):
         units = 4 * width * layer.up.out_features
         return Flops(0, units, units)
