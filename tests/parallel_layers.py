@@ -5,6 +5,7 @@ Each process sees its part of a batch, and writes what it found to ``<folder>/<w
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -78,10 +79,27 @@ def restore(whole, optimizer, folder):
     set_state_dict(whole, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
 
 
+def accelerated(whole, x, y, rank, processes):
+    """Outputs and gradients where accelerate prepares the model; None without it."""
+    try:
+        from accelerate import Accelerator
+    except ImportError:
+        return None
+    numbers = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": processes, "LOCAL_WORLD_SIZE": processes}
+    os.environ.update({name: str(number) for name, number in numbers.items()}, MASTER_ADDR="127.0.0.1")
+    accelerator = Accelerator(cpu=True)
+    prepared = accelerator.prepare(whole)
+    loss, out = loss_of(prepared, x, y)
+    accelerator.backward(loss)
+    assert accelerator.num_processes == processes
+    return out.detach(), gradients(prepared)
+
+
 def main(rank, processes, folder, what):
     from torch.distributed import checkpoint, device_mesh, init_process_group
     from torch.distributed.fsdp import fully_shard
     from torch.nn.parallel import DistributedDataParallel
+    from torch.utils.checkpoint import checkpoint as recomputed
 
     torch.set_num_threads(1)
     init_process_group("gloo", init_method=f"file://{folder}/{what}-store", rank=rank, world_size=processes)
@@ -107,6 +125,14 @@ def main(rank, processes, folder, what):
                 loss, out = loss_of(made, *map(part, batch(0)))
                 loss.backward()
                 found[case, kind] = out.detach(), gradients(made)
+        again = parallel("plain")
+        x, y = map(part, batch(0))
+        with torch.autocast("cpu", torch.bfloat16):
+            found["narrow"] = parallel("plain").float()(x.float()).detach()
+        out = recomputed(again, x.requires_grad_(), use_reentrant=False)
+        (out - y).square().mean().backward()
+        found["plain", "recomputed"] = out.detach(), gradients(again)
+        found["losses", "accelerate"] = accelerated(model("losses"), *map(part, batch(0)), rank, processes)
         whole = DistributedDataParallel(model("sigmoid"))
         for number in range(2):  # two parts of a step
             loss_of(whole, *map(part, batch(number)))[0].backward()
