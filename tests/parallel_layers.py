@@ -13,7 +13,7 @@ import torch
 from expert_layers import NAMES, experts, hidden, n, seeded
 from torch import nn
 
-from sparsact.layers import MixtureOfExperts, routing_losses, shard_experts, update_biases
+from sparsact.layers import MixtureOfExperts, clip_gradients, routing_losses, shard_experts, update_biases
 
 M = 24  # tokens of a batch
 PLAIN = {"capacity_factor": None, "load_balance": 0, "z_loss": 0}
@@ -49,7 +49,7 @@ def full(tensor):
 
 
 def gradients(whole):
-    return {name.removeprefix("module."): full(p.grad) for name, p in whole.named_parameters()}
+    return {name.removeprefix("module."): full(p.grad).clone() for name, p in whole.named_parameters()}
 
 
 def steps(whole, optimizer, numbers, part=lambda rows: rows):
@@ -125,6 +125,8 @@ def main(rank, processes, folder, what):
                 loss, out = loss_of(made, *map(part, batch(0)))
                 loss.backward()
                 found[case, kind] = out.detach(), gradients(made)
+                norm = clip_gradients(made, 0.01)
+                found[case, kind, "clipped"] = norm, gradients(made)
         again = parallel("plain")
         x, y = map(part, batch(0))
         with torch.autocast("cpu", torch.bfloat16):

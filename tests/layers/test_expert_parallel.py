@@ -12,7 +12,7 @@ import torch
 from parallel_layers import CASES, batch, gradients, loss_of, model, restore
 from torch import nn
 
-from sparsact.layers import shard_experts, update_biases
+from sparsact.layers import clip_gradients, shard_experts, update_biases
 
 gloo = torch.distributed.is_available() and torch.distributed.is_gloo_available()
 pytestmark = [
@@ -88,6 +88,21 @@ def compare(found, parts):
             torch.testing.assert_close(found[0][case, "experts"][1][name], value, rtol=0, atol=TOLERANCE)
 
 
+def compare_clipped(found, parts):
+    """Gradients cut to a common norm, against torch's function in one process."""
+    for case in ("plain", "losses"):
+        whole = model(case)
+        for x, y in zip(*(rows.chunk(parts) for rows in batch(0)), strict=True):
+            (loss_of(whole, x, y)[0] / parts).backward()
+        norm = nn.utils.clip_grad_norm_(whole.parameters(), 0.01)
+        assert norm > 0.02
+        for kind in ("experts", "data", "fsdp"):
+            for each in found:
+                torch.testing.assert_close(each[case, kind, "clipped"][0], norm)
+                for name, value in gradients(whole).items():
+                    torch.testing.assert_close(each[case, kind, "clipped"][1][name], value, rtol=0, atol=TOLERANCE)
+
+
 def compare_biases(found):
     whole = model("sigmoid")
     for number in range(2):
@@ -106,6 +121,7 @@ def two(tmp_path_factory):
 
 def test_two_processes_compute_what_one_does(two):
     compare(two[1], 2)
+    compare_clipped(two[1], 2)
 
 
 def test_biases_follow_the_load_of_all_processes(two):
@@ -132,6 +148,7 @@ def test_a_checkpoint_of_two_processes_goes_on_in_one(two):
 def test_four_processes_compute_what_one_does_and_go_on_as_two_after_a_checkpoint(tmp_path):
     four = run(4, tmp_path, "compute")
     compare(four, 4)
+    compare_clipped(four, 4)
     compare_biases(four)
     resumed = run(2, tmp_path, "resume")
     whole = model("losses", seed=8)
@@ -159,3 +176,7 @@ def test_what_cannot_be_spread_is_refused():
         shard_experts(model("plain"), Processes())
     with pytest.raises(ValueError, match="Linear has no MixtureOfExperts"):
         shard_experts(nn.Linear(2, 3), Processes())
+    with pytest.raises(ValueError, match="Linear has no gradients"):
+        clip_gradients(nn.Linear(2, 3), 1.0)
+    with pytest.raises(ValueError, match="`max_norm` must be positive"):
+        clip_gradients(nn.Linear(2, 3), 0.0)

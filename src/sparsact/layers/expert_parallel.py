@@ -51,7 +51,9 @@ def shard_experts(model: nn.Module, mesh: DeviceMesh) -> int:
     All processes must call the model equally often, with empty batches if need be. A checkpoint by
     :mod:`torch.distributed.checkpoint` loads on another number of processes, and
     ``get_model_state_dict(model, options=StateDictOptions(full_state_dict=True))`` is that of one process.
-    Each pass waits for the device once, to know how many tokens to send.
+    Each pass waits for the device once, to know how many tokens to send. Optimizers that update many tensors at once
+    (``fused=True``; ``foreach``, the default on CUDA) take no mixture of whole and split tensors: give the experts a
+    parameter group of their own. Clip gradients by :func:`clip_gradients`.
 
     Examples
     --------
@@ -76,6 +78,51 @@ def shard_experts(model: nn.Module, mesh: DeviceMesh) -> int:
     names: Any = [*known, *(each for some in ignored for each in some)]
     model._ddp_params_and_buffers_to_ignore = names  # where DistributedDataParallel looks for them
     return len(layers)
+
+
+@torch.no_grad()
+def clip_gradients(model: nn.Module, max_norm: float) -> Tensor:
+    """Scale all gradients so that their common norm is at most ``max_norm``, as torch's ``clip_grad_norm_``.
+
+    Where parameters are split among processes, the norm is that of the whole ones: every process scales alike.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        After the backward pass; on every process.
+    max_norm : float
+        Positive.
+
+    Returns
+    -------
+    norm : Tensor
+        The norm before.
+
+    Examples
+    --------
+    >>> layer = nn.Linear(2, 1, bias=False)
+    >>> layer(torch.tensor([3.0, 4.0])).sum().backward()
+    >>> clip_gradients(layer, 1.0), layer.weight.grad
+    (tensor(5.), tensor([[0.6000, 0.8000]]))
+    """
+    if not max_norm > 0:
+        raise ValueError(f"`max_norm` must be positive; got {max_norm!r}.")
+    gradients: list[Any] = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    if not gradients:
+        raise ValueError(f"{type(model).__name__} has no gradients; clip them after the backward pass.")
+    norms = [torch.linalg.vector_norm(gradient) for gradient in gradients]
+    norm: Tensor = torch.linalg.vector_norm(
+        torch.stack([each.full_tensor() if is_split(each) else each for each in norms])
+    )
+    scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)
+    for gradient in gradients:
+        (gradient.to_local() if is_split(gradient) else gradient).mul_(scale)
+    return norm
+
+
+def is_split(tensor: Any) -> bool:
+    """Whether a tensor is one of :mod:`torch.distributed.tensor`."""
+    return hasattr(tensor, "full_tensor")
 
 
 def _shard(layer: MixtureOfExperts, mesh: DeviceMesh, prefix: str) -> list[str]:
