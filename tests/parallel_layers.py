@@ -16,6 +16,7 @@ from torch import nn
 from sparsact.layers import MixtureOfExperts, clip_gradients, routing_losses, shard_experts, update_biases
 
 M = 24  # tokens of a batch
+FSDP = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 8)  # before, gloo may not scatter what it reduces
 PLAIN = {"capacity_factor": None, "load_balance": 0, "z_loss": 0}
 CASES = {
     "plain": {"router": "top_k", "n_active": 2, "bias": True, "n_shared": 1, **PLAIN},
@@ -116,7 +117,7 @@ def main(rank, processes, folder, what):
     found = {}
     if what == "compute":
         for case in CASES:
-            for kind in ("experts", "data", "fsdp"):
+            for kind in ("experts", "data", *(["fsdp"] if FSDP else [])):
                 made = parallel(case) if kind == "experts" else model(case)
                 made = DistributedDataParallel(made) if kind == "data" else made
                 if kind == "fsdp":

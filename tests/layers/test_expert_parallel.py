@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from parallel_layers import CASES, batch, gradients, loss_of, model, restore
+from parallel_layers import CASES, FSDP, batch, gradients, loss_of, model, restore
 from torch import nn
 
 from sparsact.layers import clip_gradients, shard_experts, update_biases
@@ -69,7 +69,7 @@ def compare(found, parts):
         outputs, wanted = in_parts(case, parts)
         for kind in ("experts", "data", "fsdp", "recomputed", "accelerate"):
             for rank, output in enumerate(outputs):
-                if found[rank].get((case, kind)) is None:  # tried on one case, or accelerate is not installed
+                if found[rank].get((case, kind)) is None:  # tried on one case, or not to be had here
                     continue
                 y, grads = found[rank][case, kind]
                 torch.testing.assert_close(y, output, rtol=0, atol=TOLERANCE)
@@ -98,9 +98,12 @@ def compare_clipped(found, parts):
         assert norm > 0.02
         for kind in ("experts", "data", "fsdp"):
             for each in found:
-                torch.testing.assert_close(each[case, kind, "clipped"][0], norm)
+                if kind == "fsdp" and not FSDP:
+                    continue
+                found_norm, grads = each[case, kind, "clipped"]
+                torch.testing.assert_close(found_norm, norm)
                 for name, value in gradients(whole).items():
-                    torch.testing.assert_close(each[case, kind, "clipped"][1][name], value, rtol=0, atol=TOLERANCE)
+                    torch.testing.assert_close(grads[name], value, rtol=0, atol=TOLERANCE)
 
 
 def compare_biases(found):

@@ -125,7 +125,9 @@ def _array(tensor: Tensor) -> NDArray[Any]:
     By DLPack: ``numpy()`` would mark the memory as shared for good, and fully sharded parameters could not be freed.
     """
     flat = tensor.detach().contiguous()
-    return np.from_dlpack(flat.view(torch.uint16) if flat.dtype == torch.bfloat16 else flat)
+    if flat.dtype == torch.bfloat16:
+        return np.from_dlpack(flat.view(torch.int16)).view(np.uint16)
+    return np.from_dlpack(flat)
 
 
 def _rows(indices: Tensor, t: int) -> NDArray[np.int64]:

@@ -141,7 +141,7 @@ class MixtureOfExperts(RoutedLayer):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> MixtureOfExperts:
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call] # torch's
-        self.load = fn(self.load)
+        self.load = torch.zeros_like(fn(self.load)) if self.load.is_meta else fn(self.load)
         return self
 
     def _fill(self, generator: torch.Generator | None) -> None:
@@ -186,7 +186,7 @@ class MixtureOfExperts(RoutedLayer):
         tokens = self._checked(x)
         selection = self._select(x, tokens, route_by, mask)
         if self.training and hasattr(self.routing.router, "moved_bias") and not is_recomputing():
-            self.load = self.load + selection.counts
+            self.load = selection.counts if self.load.is_meta else self.load + selection.counts
         rows = as_computed(tokens)
         y = self._routed(rows, selection)
         if self.shared_up is not None and self.shared_down is not None:
