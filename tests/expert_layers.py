@@ -17,7 +17,9 @@ NAMES = {
     "expert_choice": {"n_active": 2},
     "switch": {"capacity_factor": 0.9},
     "block_top1": {"n_active": 2},
+    "hash_table": {"n_tokens": 3, "n_active": 2},
     "hyperplane_lsh": {"n_active": 2},
+    "learned_lsh": {"n_active": 2},
     "tree": {},
     "random_hash": {"n_active": 3},
 }

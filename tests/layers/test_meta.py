@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from sparsact.layers import BlockSparseFeedForward, LSHLayer, SparselyActivatedLayer, SwitchLayer
+from sparsact.layers import BlockSparseFeedForward, LSHLayer, MixtureOfExperts, SparselyActivatedLayer, SwitchLayer
 from sparsact.routing import HyperplaneLSH, RandomHash, Switch, TopK, Tree
 
 n = 7
@@ -15,6 +15,8 @@ LAYERS = {
     "tree": lambda **made: SparselyActivatedLayer(n, 16, 5, router=Tree(3), **made),
     "buckets": lambda **made: LSHLayer(n, 5, router=HyperplaneLSH(3, n_tables=2), degree=1, **made),
     "experts": lambda **made: SwitchLayer(n, 6, 5, router=Switch(3), **made),
+    "biases": lambda **made: MixtureOfExperts(n, 6, n_experts=3, n_active=2, router="sigmoid", **made),
+    "table": lambda **made: MixtureOfExperts(n, 6, n_experts=3, router="hash_table", n_tokens=5, **made),
     "blocks": lambda **made: BlockSparseFeedForward(n, 64, 4, **made),
 }
 
@@ -53,3 +55,14 @@ def test_a_layer_without_numbers_is_filled_or_loaded(name, build):
     filled = build(make).to_empty(device="cpu").eval()
     filled.reset_parameters(torch.Generator().manual_seed(5))
     assert torch.equal(filled(x), make(generator=torch.Generator().manual_seed(5)).eval()(x))
+
+
+@pytest.mark.parametrize("build", [by_argument, by_context, by_accelerate])
+def test_loads_are_counted_after_loading_and_after_filling(build):
+    layer, x = LAYERS["biases"](), torch.randn(11, n, generator=torch.Generator().manual_seed(1))
+    loaded, filled = build(LAYERS["biases"]), build(LAYERS["biases"]).to_empty(device="cpu")
+    for made in (loaded, filled):
+        made.load_state_dict(layer.state_dict(), assign=True)
+        for times in (1, 2):
+            counts = made.forward_with_selection(x)[1].counts
+            assert torch.equal(made.load, times * counts)

@@ -154,6 +154,22 @@ def test_full_experts_drop_by_priority(priority):
     assert torch.equal(selection.dropped, (selection.indices < 0).any(1))
 
 
+@pytest.mark.parametrize("priority", ["weight", "arrival"])
+@pytest.mark.parametrize("name", ["top_k", "sigmoid"])
+def test_each_group_is_routed_as_a_batch_of_its_own(name, priority):
+    options = {"n_active": 2, "capacity_factor": 0.6, "priority": priority}
+    moe, alone = (layer(name, **options, group_size=size) for size in (6, None))
+    x, mask = inputs(20), torch.arange(20) % 5 != 3
+    y, selection = moe.forward_with_selection(x, mask=mask)
+    pairs = zip(x.split(6), mask.split(6), strict=True)
+    parts = [alone.forward_with_selection(part, mask=real) for part, real in pairs]
+    torch.testing.assert_close(y, torch.cat([part for part, _ in parts]))
+    assert torch.equal(selection.indices, torch.cat([chosen.indices for _, chosen in parts]))
+    assert torch.equal(selection.dropped, torch.cat([chosen.dropped for _, chosen in parts]))
+    assert not torch.equal(selection.indices, alone.route(x, mask=mask).indices)
+    assert selection.dropped.any()
+
+
 def test_experts_choose_their_tokens():
     moe, x = layer("expert_choice"), inputs(10)
     p = (x @ moe.routing.gate.T).softmax(1)
@@ -173,6 +189,18 @@ def test_tokens_are_routed_by_their_ids():
     assert units[3] != units[4]  # of ids that float32 does not tell apart
     wanted = routing.RandomHash(2, 64)(ids.reshape(-1, 1).double()).indices
     assert torch.equal(selection.indices, wanted)
+
+
+def test_tokens_are_routed_by_a_table_of_their_ids():
+    counts = torch.tensor([9, 1, 4, 2, 7, 1])
+    table = routing.balanced_table(counts, 3)
+    moe = MixtureOfExperts(n, hidden, n_experts=3, router="hash_table", n_tokens=6, route_features=1)
+    moe.routing.table.copy_(torch.as_tensor(table))
+    ids = torch.repeat_interleave(torch.arange(6), counts)
+    selection = moe.forward_with_selection(inputs(24, dtype=torch.float32), route_by=ids)[1]
+    assert torch.equal(selection.indices, torch.as_tensor(table)[ids])
+    assert selection.counts.tolist() == [9, 8, 7]
+    assert moe.half().routing.table.dtype == torch.int64
 
 
 def test_jitter_is_seen_by_the_router_alone_and_in_training_alone():
@@ -252,6 +280,8 @@ REFUSED = {
     "`router` must be a Router or one of": lambda: layer(router="topk"),
     "`activation` must be one of geglu, gelu": lambda: layer(activation="swish"),
     "cannot be made from": lambda: layer(capacity=2),
+    "`group_size` of SoftmaxTopK must be": lambda: layer(group_size=0),
+    "cannot be made from {}": lambda: MixtureOfExperts(n, hidden, n_experts=3, router="hash_table"),
     "a power of two of experts": lambda: layer("tree", n_experts=6),
     "looks at pre-activations": lambda: MixtureOfExperts(n, hidden, router=routing.TopK(2)),
     "`n_experts` = 3, but": lambda: MixtureOfExperts(n, hidden, n_experts=3, router=routing.Switch(4)),

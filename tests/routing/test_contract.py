@@ -237,8 +237,9 @@ def test_a_state_that_does_not_fit_is_refused(router):
         router(inputs(), {})
     with pytest.raises(ValueError, match=first):
         router(inputs(), {**state, first: state[first][..., :-1]})
-    with pytest.raises(ValueError, match=r"shape|columns"):
-        router(inputs(d=D + 1), state)
+    if not isinstance(router, routing.HashTable):  # a table says nothing of columns
+        with pytest.raises(ValueError, match=r"shape|columns"):
+            router(inputs(d=D + 1), state)
     with pytest.raises(ValueError, match="torch"):
         router(inputs(), {name: torch.tensor(value) for name, value in state.items()})
 

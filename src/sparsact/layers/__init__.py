@@ -16,6 +16,7 @@ except ImportError as error:
 
 from sparsact.layers.block_sparse import BlockSparseFeedForward
 from sparsact.layers.common import Flops
+from sparsact.layers.expert_parallel import clip_gradients, shard_experts
 from sparsact.layers.lsh import LSHLayer
 from sparsact.layers.mixture import MixtureOfExperts, update_biases
 from sparsact.layers.replace import replace_experts
@@ -31,7 +32,9 @@ __all__ = [
     "RoutingLosses",
     "SparselyActivatedLayer",
     "SwitchLayer",
+    "clip_gradients",
     "replace_experts",
     "routing_losses",
+    "shard_experts",
     "update_biases",
 ]

@@ -24,7 +24,9 @@ def _power(n_experts: int, n_active: int) -> int:
 ROUTERS: dict[str, Callable[..., Router]] = {
     "block_top1": lambda e, k, **o: routing.BlockTop1(k, e // k, **o),
     "expert_choice": lambda e, k, **o: routing.ExpertChoice(e, **{"capacity_factor": float(k), **o}),
+    "hash_table": lambda e, k, **o: routing.HashTable(n_experts=e, n_active=k, **o),
     "hyperplane_lsh": lambda e, k, **o: routing.HyperplaneLSH(_power(e, k), k, **o),
+    "learned_lsh": lambda e, k, **o: routing.LearnedLSH(_power(e, k), k, **o),
     "random_hash": lambda e, k, **o: routing.RandomHash(k, e, **o),
     "sigmoid": lambda e, k, **o: routing.SigmoidTopK(e, k, **o),
     "switch": lambda e, k, **o: routing.Switch(e, **o),
@@ -56,7 +58,7 @@ def expert_router(router: str | Router, n_experts: int | None, n_active: int | N
 
 
 def _default_active(router: str) -> int:
-    return 1 if router in ("switch", "tree") else 2
+    return 1 if router in ("hash_table", "switch", "tree") else 2
 
 
 def check_sizes(router: Router, seen: int, n_experts: int | None, n_active: int | None) -> None:

@@ -120,9 +120,14 @@ def _has_kernel(tensor: Tensor) -> bool:
 
 
 def _array(tensor: Tensor) -> NDArray[Any]:
-    """The tensor's memory, C-contiguous, as NumPy sees it: bfloat16 as uint16."""
+    """The tensor's memory, C-contiguous, as NumPy sees it: bfloat16 as uint16.
+
+    By DLPack: ``numpy()`` would mark the memory as shared for good, and fully sharded parameters could not be freed.
+    """
     flat = tensor.detach().contiguous()
-    return (flat.view(torch.uint16) if flat.dtype == torch.bfloat16 else flat).numpy(force=True)
+    if flat.dtype == torch.bfloat16:
+        return np.from_dlpack(flat.view(torch.int16)).view(np.uint16)
+    return np.from_dlpack(flat)
 
 
 def _rows(indices: Tensor, t: int) -> NDArray[np.int64]:

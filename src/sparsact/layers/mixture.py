@@ -40,8 +40,8 @@ class MixtureOfExperts(RoutedLayer):
     router : str or Router, default="top_k"
         ``"top_k"`` (:class:`~sparsact.routing.SoftmaxTopK`, as in Mixtral), ``"sigmoid"``
         (:class:`~sparsact.routing.SigmoidTopK`, balanced by biases as in DeepSeek-V3), ``"expert_choice"``,
-        ``"switch"`` (one expert), ``"block_top1"``, ``"hyperplane_lsh"``, ``"tree"`` or ``"random_hash"``; or any
-        router that looks at inputs.
+        ``"switch"`` (one expert), ``"block_top1"``, ``"hyperplane_lsh"``, ``"learned_lsh"``, ``"tree"``,
+        ``"random_hash"`` or ``"hash_table"`` (of token ids, with ``n_tokens=``); or any router that looks at inputs.
     activation : {"swiglu", "geglu", "gelu", "relu", "silu", "squared_relu", "tanh", "identity"} or callable
         :math:`\phi`; the first two take two pre-activations a unit.
     n_shared : int, default=0
@@ -91,7 +91,9 @@ class MixtureOfExperts(RoutedLayer):
     """
 
     _activated: Callable[[Tensor], Tensor]
-    load: Tensor
+    load: Tensor  # no buffer: DistributedDataParallel would put one process's in the place of the others'
+    exchange: Callable[[MixtureOfExperts, Tensor, Selection], Tensor] | None = None
+    """Of :func:`shard_experts`, where experts lie on several processes."""
 
     def __init__(
         self,
@@ -134,9 +136,13 @@ class MixtureOfExperts(RoutedLayer):
         shared = checked_size(n_shared, "`n_shared`", 0)
         self.shared_up = nn.Parameter(torch.empty(d_model, shared * w, **made)) if shared else None
         self.shared_down = nn.Parameter(torch.empty(shared * d_hidden, self.out_features, **made)) if shared else None
-        load = torch.zeros(experts, dtype=torch.int64, device=self.up_weight.device)
-        self.register_buffer("load", load, persistent=False)
+        self.load = torch.zeros(experts, dtype=torch.int64, device=self.up_weight.device)
         self._fill(generator)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> MixtureOfExperts:
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call] # torch's
+        self.load = torch.zeros_like(fn(self.load)) if self.load.is_meta else fn(self.load)
+        return self
 
     def _fill(self, generator: torch.Generator | None) -> None:
         fill_uniform(self.in_features**-0.5, (self.up_weight, self.up_bias), generator)
@@ -145,7 +151,7 @@ class MixtureOfExperts(RoutedLayer):
         if self.shared_down is not None:
             fill_uniform(len(self.shared_down) ** -0.5, (self.shared_down,), generator)
         if not self.load.is_meta:
-            self.load.zero_()
+            self.load = torch.zeros_like(self.load)
 
     @property
     def n_experts(self) -> int:
@@ -180,7 +186,7 @@ class MixtureOfExperts(RoutedLayer):
         tokens = self._checked(x)
         selection = self._select(x, tokens, route_by, mask)
         if self.training and hasattr(self.routing.router, "moved_bias") and not is_recomputing():
-            self.load += selection.counts
+            self.load = selection.counts if self.load.is_meta else self.load + selection.counts
         rows = as_computed(tokens)
         y = self._routed(rows, selection)
         if self.shared_up is not None and self.shared_down is not None:
@@ -208,9 +214,11 @@ class MixtureOfExperts(RoutedLayer):
         return selection if self.routing.router.reads_mask else selection.masked(real)
 
     def _routed(self, rows: Tensor, selection: Selection) -> Tensor:
-        capacity = getattr(self.routing.router, "capacity", None)
-        room = None if capacity is None else capacity(len(rows), training=self.training)
-        groups = Groups.of(selection.indices, self.n_experts, max_taken=room and room * self.n_experts)
+        if self.exchange is not None:
+            return self.exchange(self, rows, selection)
+        most = getattr(self.routing.router, "most_taken", None)
+        taken = None if most is None else most(len(rows), training=self.training)
+        groups = Groups.of(selection.indices, self.n_experts, max_taken=taken)
         weights = selection.weights.to(rows.dtype)
         y = experts_of(rows, groups, weights, self.up_weight, self.down_weight, self._activated, self.up_bias)
         if self.down_bias is not None:
@@ -231,13 +239,15 @@ class MixtureOfExperts(RoutedLayer):
 
 
 @torch.no_grad()
-def update_biases(model: nn.Module) -> None:
+def update_biases(model: nn.Module, *, group: Any = None) -> None:
     """Move the biases of all routers that are balanced by biases, once after each step of training.
 
     Parameters
     ----------
     model : torch.nn.Module
         Its layers with ``router="sigmoid"`` counted the tokens of each expert since the last call, in training.
+    group : torch.distributed.ProcessGroup, default=None
+        Processes whose tokens count together; all of them, where torch.distributed runs.
 
     Raises
     ------
@@ -258,8 +268,10 @@ def update_biases(model: nn.Module) -> None:
         raise ValueError(f'{type(model).__name__} has no router with biases; build a layer with router="sigmoid".')
     for layer in biased:
         router, bias = layer.routing.router, layer.routing.state["bias"]
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            torch.distributed.all_reduce(layer.load, group=group)
         bias.copy_(router.moved_bias(bias, layer.load))  # type: ignore[attr-defined] # its state has a bias
-        layer.load.zero_()
+        layer.load = torch.zeros_like(layer.load)
 
 
 def _flattened(route_by: Tensor, x: Tensor, columns: int) -> Tensor:

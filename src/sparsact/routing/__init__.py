@@ -8,7 +8,8 @@ from sparsact.routing.backend import hash_generator
 from sparsact.routing.block_top1 import BlockTop1
 from sparsact.routing.expert_choice import ExpertChoice
 from sparsact.routing.gate import SigmoidTopK, SoftmaxTopK
-from sparsact.routing.lsh import EuclideanLSH, HyperplaneLSH
+from sparsact.routing.hash_table import HashTable, balanced_table, clustered_table
+from sparsact.routing.lsh import EuclideanLSH, HyperplaneLSH, LearnedLSH
 from sparsact.routing.nearest import Interpolation, Nearest
 from sparsact.routing.random_hash import RandomHash
 from sparsact.routing.router import ROUTERS, Router, from_dict, named
@@ -24,8 +25,10 @@ __all__ = [
     "BlockTop1",
     "EuclideanLSH",
     "ExpertChoice",
+    "HashTable",
     "HyperplaneLSH",
     "Interpolation",
+    "LearnedLSH",
     "Nearest",
     "RandomHash",
     "Router",
@@ -37,6 +40,8 @@ __all__ = [
     "Switch",
     "TopK",
     "Tree",
+    "balanced_table",
+    "clustered_table",
     "from_dict",
     "hash_generator",
     "named",

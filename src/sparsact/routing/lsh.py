@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.routing.backend import integers, namespace, ones, scores
+from sparsact.routing.backend import constant, integers, namespace, ones, scores, sigmoid
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
 from sparsact.validation.former_names import renamed
@@ -127,6 +127,38 @@ class HyperplaneLSH(Router):
     def flops(self, in_features: int) -> int:
         """A product of ``in_features`` for each hyperplane, and its comparison."""
         return self.n_tables * self.n_hashes * 2 * in_features
+
+
+class LearnedLSH(HyperplaneLSH):
+    r"""Sign patterns of hyperplanes that training moves.
+
+    The bucket of an input is that of :class:`HyperplaneLSH`, with weight 1. In training the weight has the gradient of
+    the bucket's probability :math:`\prod_i \sigma(|\langle a_i, x \rangle|)`, where each bit is 1 with probability
+    :math:`\sigma(\langle a_i, x \rangle)`: a straight-through estimator, as :class:`BlockTop1` has. At first, normals
+    have variance 1 / in_features.
+
+    Examples
+    --------
+    >>> LearnedLSH(2)([[3.0, -1.0]], {"directions": np.array([[[1.0, 0.0], [0.0, 1.0]]])}).indices.tolist()
+    [[1]]
+    """
+
+    name: ClassVar[str] = "learned_lsh"
+    trainable: ClassVar[tuple[str, ...]] = ("directions",)
+
+    def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+        """``directions`` (tables, hashes, in_features): normals of the hyperplanes."""
+        return {"directions": in_features**-0.5 * super().initial_state(in_features, rng=rng)["directions"]}
+
+    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+        """The bucket of each table; the projections (m, tables, hashes) are the logits."""
+        chosen = super().select(x, state, training=training)
+        if not training:
+            return chosen
+        xp = namespace(x)
+        probabilities = xp.prod(sigmoid(xp.abs(chosen.logits)), axis=2)
+        straight = xp.astype(probabilities - constant(probabilities), x.dtype)
+        return replace(chosen, weights=chosen.weights + straight)
 
 
 @renamed(seed="random_state")

@@ -1,4 +1,4 @@
-"""A small transformer on characters, and its training, with activations penalised or cut to the k largest.
+"""Small transformers on characters and on images, their training, and feed-forward layers of many kinds.
 
 >>> import torch
 >>> from sparsact.inference.training import ActivationPenalty
@@ -10,16 +10,22 @@
 ([0, 3], 32)
 """
 
-from sparsact_papers.training.train import CharacterText, Evaluation, Recipe, evaluation, train, training_progress
-from sparsact_papers.training.transformer import FeedForward, Transformer, generate
+from sparsact_papers.training.examples import CharacterText, LabelledImages
+from sparsact_papers.training.feed_forward import feed_forward, feed_forward_flops
+from sparsact_papers.training.train import Evaluation, Recipe, evaluation, train, training_progress
+from sparsact_papers.training.transformer import FeedForward, Transformer, VisionTransformer, generate
 
 __all__ = [
     "CharacterText",
     "Evaluation",
     "FeedForward",
+    "LabelledImages",
     "Recipe",
     "Transformer",
+    "VisionTransformer",
     "evaluation",
+    "feed_forward",
+    "feed_forward_flops",
     "generate",
     "train",
     "training_progress",

@@ -1,4 +1,4 @@
-"""A text as tokens, how a model is trained on it, and what it does on the validation part while it learns."""
+"""How a model is trained on texts or images, and what it does on the validation part while it learns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 from sparsact.inference.batches import evaluating
 from sparsact.inference.block import Block
 from sparsact.inference.training import SparsityRegularizer, unit_counts
+from sparsact.layers import MixtureOfExperts, routing_losses, update_biases
 from sparsact_papers.training import checkpoint as checkpoints
+from sparsact_papers.training.examples import TrainingExamples
 
 LAST_RATE = 0.1  # the cosine ends at this share of the learning rate
 
@@ -58,70 +60,14 @@ class Recipe:
         return self.learning_rate * (LAST_RATE + (1 - LAST_RATE) * (1 + math.cos(math.pi * done)) / 2)
 
 
-@dataclass(frozen=True, eq=False)
-class CharacterText:
-    """Tokens of a text for training, its beginning, and for validation; a token is a place in the sorted characters.
-
-    Examples
-    --------
-    >>> text = CharacterText.of("banana", validation=0.5)
-    >>> text.characters, text.train.tolist(), text.decoded(text.validation)
-    ('abn', [1, 0, 2], 'ana')
-    """
-
-    characters: str
-    train: Tensor
-    validation: Tensor
-
-    @classmethod
-    def of(cls, text: str, validation: float = 0.1) -> CharacterText:
-        """Tokens of a text, of which the last share is kept for validation."""
-        if not 0 < validation < 1:
-            raise ValueError(f"`validation` is a share between 0 and 1; got {validation!r}.")
-        characters = "".join(sorted(set(text)))
-        token = {character: place for place, character in enumerate(characters)}
-        tokens = torch.tensor([token[character] for character in text], dtype=torch.int64)
-        cut = round(len(tokens) * (1 - validation))
-        return cls(characters, tokens[:cut], tokens[cut:])
-
-    def decoded(self, tokens: Tensor) -> str:
-        """The characters that tokens stand for."""
-        return "".join(self.characters[int(token)] for token in tokens)
-
-    def batch(self, size: int, context: int, *, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Random passages (size, context) of the training part, and the token that follows each of their tokens."""
-        starts = _enough(self.train, context, "training")
-        return _passages(self.train, torch.randint(starts, (size,), generator=generator), context)
-
-    def windows(self, n: int, context: int) -> tuple[Tensor, Tensor]:
-        """Passages (n, context) of the validation part, evenly spread and always the same, and what follows."""
-        starts = _enough(self.validation, context, "validation")
-        spread = torch.arange(n, dtype=torch.int64) * (starts - 1) // max(n - 1, 1)
-        return _passages(self.validation, spread, context)
-
-
-def _enough(tokens: Tensor, context: int, part: str) -> int:
-    """Number of places where a passage can begin."""
-    if len(tokens) <= context:
-        raise ValueError(
-            f"a passage needs {context} characters and one more, the {part} part has {len(tokens)}; "
-            "pass a longer text or a shorter context."
-        )
-    return len(tokens) - context
-
-
-def _passages(tokens: Tensor, starts: Tensor, context: int) -> tuple[Tensor, Tensor]:
-    places = starts[:, None] + torch.arange(context)
-    return tokens[places], tokens[places + 1]
-
-
 @dataclass(frozen=True)
 class Evaluation:
-    """What a model does on passages of the validation text, after ``step`` updates.
+    """What a model does on passages of the validation text, or images, after ``step`` updates.
 
     ``loss`` is the mean cross-entropy of the next character, in nats, without any penalty; ``density`` the share of
     units that are on, a block each; ``dead`` and ``rare`` are the units of each block that are on for none of the
-    ``n_inputs`` characters, and for some, but less than one in a thousand.
+    ``n_inputs`` characters, and for some, but less than one in a thousand. ``accuracy`` is the share of characters, or
+    labels, that have the largest logit.
     """
 
     step: int
@@ -130,18 +76,19 @@ class Evaluation:
     dead: list[int]
     rare: list[int]
     n_inputs: int
+    accuracy: float
 
 
 def evaluation(
-    model: nn.Module, text: CharacterText, recipe: Recipe, *, blocks: Sequence[Block] = (), step: int = 0
+    model: nn.Module, text: TrainingExamples, recipe: Recipe, *, blocks: Sequence[Block] = (), step: int = 0
 ) -> Evaluation:
     """Loss and activity on ``recipe.windows`` passages of the validation text, always the same.
 
     Parameters
     ----------
     model : nn.Module
-        From tokens (m, length) to logits (m, length, vocabulary).
-    text : CharacterText
+        From tokens (m, length) to logits (m, length, vocabulary), or from images to logits (m, classes).
+    text : CharacterText or LabelledImages
     recipe : Recipe
     blocks : sequence of Block
         Whose units are counted.
@@ -154,19 +101,30 @@ def evaluation(
     """
     device = next(model.parameters()).device
     x, y = text.windows(recipe.windows, recipe.context)
-    total = 0.0
+    total, right = 0.0, 0
     with evaluating(model), unit_counts(model, blocks) as counts:
         for start in range(0, len(x), recipe.batch):
             part = slice(start, start + recipe.batch)
-            total += len(x[part]) * cross_entropy(model, x[part].to(device), y[part].to(device)).item()
+            logits, wanted = model(x[part].to(device)), y[part].to(device)
+            total += len(x[part]) * cross_entropy(logits, wanted).item()
+            right += int((logits.argmax(-1) == wanted).sum())
         found = counts()
     densities, dead, rare = ([getattr(one, name) for one in found] for name in ("density", "dead", "rare"))
-    return Evaluation(step, total / len(x), densities, dead, rare, x.numel())
+    return Evaluation(step, total / len(x), densities, dead, rare, y.numel(), right / y.numel())
 
 
-def cross_entropy(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-    """Mean cross-entropy, in nats, of tokens ``y`` (m, length) after each of ``x``."""
-    return F.cross_entropy(model(x).flatten(0, 1), y.flatten())
+def cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
+    """Mean cross-entropy, in nats, of classes ``y`` (...) under ``logits`` (..., classes)."""
+    return F.cross_entropy(logits.flatten(0, -2), y.flatten())
+
+
+def training_loss(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    """Cross-entropy, with the balancing losses of routed layers."""
+    if not any(isinstance(module, MixtureOfExperts) for module in model.modules()):
+        return cross_entropy(model(x), y)
+    with routing_losses(model) as losses:
+        logits = model(x)
+    return cross_entropy(logits, y) + losses.total
 
 
 @contextmanager
@@ -199,7 +157,7 @@ def training_progress(steps: int, what: str = "training") -> Iterator[Callable[[
 
 def train(
     model: nn.Module,
-    text: CharacterText,
+    text: TrainingExamples,
     recipe: Recipe,
     *,
     blocks: Sequence[Block] = (),
@@ -214,8 +172,9 @@ def train(
     Parameters
     ----------
     model : nn.Module
-        From tokens (m, length) to logits (m, length, vocabulary), in float32. It is moved to ``device``.
-    text : CharacterText
+        From tokens (m, length) to logits (m, length, vocabulary), or from images to logits (m, classes), in float32. It
+        is moved to ``device``. Balancing losses of routed layers are added, biases of routers updated.
+    text : CharacterText or LabelledImages
     recipe : Recipe
     blocks : sequence of Block
         Whose activity the evaluations tell.
@@ -241,7 +200,7 @@ def train(
         model, _optimizer(model, recipe), torch.Generator().manual_seed(recipe.seed), device
     )
     settings = {**asdict(recipe), "penalty": repr(penalty), "blocks": [block.name for block in blocks]}
-    settings["text"] = checkpoints.fingerprint(text.train, text.validation)
+    settings["text"] = checkpoints.fingerprint(*text.tensors)
     with checkpoints.seeded(recipe.seed, device), penalty or nullcontext():
         rows: list[Evaluation] = []
         if checkpoint is not None and resume:
@@ -257,7 +216,7 @@ def train(
 
 def _evaluated(
     training: checkpoints.TrainingState,
-    text: CharacterText,
+    text: TrainingExamples,
     recipe: Recipe,
     penalty: SparsityRegularizer | None,
     rows: Sequence[Evaluation],
@@ -277,13 +236,13 @@ def _evaluated(
 
 def _update(
     training: checkpoints.TrainingState,
-    text: CharacterText,
+    text: TrainingExamples,
     recipe: Recipe,
     penalty: SparsityRegularizer | None,
     step: int,
 ) -> None:
     x, y = text.batch(recipe.batch, recipe.context, generator=training.batches)
-    loss = cross_entropy(training.model, x.to(training.device), y.to(training.device))
+    loss = training_loss(training.model, x.to(training.device), y.to(training.device))
     if penalty:
         loss = loss + penalty.loss()
     if not loss.isfinite():
@@ -294,6 +253,8 @@ def _update(
     for group in training.optimizer.param_groups:
         group["lr"] = recipe.rate(step)
     training.optimizer.step()
+    if any(name.endswith("routing.bias") for name, _ in training.model.named_buffers()):
+        update_biases(training.model)
 
 
 def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:

@@ -1,4 +1,4 @@
-"""A small transformer on characters, whose feed-forward layers can be replaced."""
+"""Small transformers on characters and on images, whose feed-forward layers can be replaced."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.inference.block import Activation, Block
 from sparsact.layers.common import activation_of
+from sparsact.routing import HashTable
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU}
 SPREAD = 0.02  # standard deviation of embeddings at first, as GPT-2 has it
@@ -33,21 +34,21 @@ class FeedForward(nn.Module):
 
 
 class Attention(nn.Module):
-    """Causal attention with several heads."""
+    """Attention with several heads, causal or to all places."""
 
-    def __init__(self, width: int, n_heads: int) -> None:
+    def __init__(self, width: int, n_heads: int, *, is_causal: bool = True) -> None:
         super().__init__()
         if width % n_heads:
             raise ValueError(f"`n_heads` must divide `width`; got {n_heads} heads and width {width}.")
-        self.n_heads = n_heads
+        self.n_heads, self.is_causal = n_heads, is_causal
         self.projections, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Outputs (m, length, width) of inputs of the same shape; none sees a later place."""
+        """Outputs (m, length, width) of inputs of the same shape; where causal, none sees a later place."""
         m, length, width = x.shape
         heads = self.projections(x).view(m, length, 3, self.n_heads, width // self.n_heads)
         query, key, value = heads.permute(2, 0, 3, 1, 4)
-        seen = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        seen = F.scaled_dot_product_attention(query, key, value, is_causal=self.is_causal)
         y: Tensor = self.out(seen.transpose(1, 2).reshape(m, length, width))
         return y
 
@@ -55,15 +56,17 @@ class Attention(nn.Module):
 class TransformerLayer(nn.Module):
     """Attention, then the feed-forward layer, each of normalised inputs and added to them."""
 
-    def __init__(self, width: int, n_heads: int, feed_forward: nn.Module) -> None:
+    def __init__(self, width: int, n_heads: int, feed_forward: nn.Module, *, is_causal: bool = True) -> None:
         super().__init__()
-        self.attention_norm, self.attention = nn.LayerNorm(width), Attention(width, n_heads)
+        self.attention_norm, self.attention = nn.LayerNorm(width), Attention(width, n_heads, is_causal=is_causal)
         self.feed_forward_norm, self.feed_forward = nn.LayerNorm(width), feed_forward
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Outputs of the shape of ``x``, (m, length, width)."""
+    def forward(self, x: Tensor, ids: Tensor) -> Tensor:
+        """Outputs of the shape of ``x``, (m, length, width), whose tokens have ``ids`` (m, length)."""
         x = x + self.attention(self.attention_norm(x))
-        y: Tensor = x + self.feed_forward(self.feed_forward_norm(x))
+        inputs = self.feed_forward_norm(x)
+        by_id = isinstance(getattr(getattr(self.feed_forward, "routing", None), "router", None), HashTable)
+        y: Tensor = x + (self.feed_forward(inputs, route_by=ids) if by_id else self.feed_forward(inputs))
         return y
 
 
@@ -109,7 +112,7 @@ class Transformer(nn.Module):
             raise ValueError(f"the model reads {self.context} tokens at most, got {length}; pass the last of them.")
         x = self.tokens(tokens) + self.places.weight[:length]
         for block in self.blocks:
-            x = block(x)
+            x = block(x, tokens)
         logits: Tensor = self.logits(self.norm(x))
         return logits
 
@@ -121,6 +124,53 @@ class Transformer(nn.Module):
                 name = f"blocks.{i}.feed_forward"
                 found.append(Block(name, f"{name}.up", f"{name}.down", None, _activation(module)))
         return found
+
+
+class VisionTransformer(nn.Module):
+    """An encoder of image patches with pre-norm layers and learned positions; logits of their mean.
+
+    ``feed_forward`` as in :class:`Transformer`. A patch's id, for routers that look at ids, is its place.
+
+    Examples
+    --------
+    >>> model = VisionTransformer(size=8, patch=4, classes=5, width=8, n_layers=2, n_heads=2, hidden=24)
+    >>> model(torch.zeros(3, 3, 8, 8, dtype=torch.uint8)).shape
+    torch.Size([3, 5])
+    """
+
+    def __init__(
+        self,
+        size: int,
+        patch: int,
+        classes: int,
+        width: int,
+        n_layers: int,
+        n_heads: int,
+        hidden: int,
+        feed_forward: Callable[[int, int], nn.Module] = FeedForward,
+    ) -> None:
+        super().__init__()
+        if size % patch:
+            raise ValueError(f"`patch` must divide `size`; got patches of {patch} and images of {size}.")
+        self.n_patches = (size // patch) ** 2
+        self.patches = nn.Conv2d(3, width, patch, stride=patch)
+        self.places = nn.Embedding(self.n_patches, width)
+        nn.init.normal_(self.places.weight, std=SPREAD)
+        layers = (
+            TransformerLayer(width, n_heads, feed_forward(width, hidden), is_causal=False) for _ in range(n_layers)
+        )
+        self.blocks = nn.ModuleList(layers)
+        self.norm, self.logits = nn.LayerNorm(width), nn.Linear(width, classes)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Logits (m, classes) of images (m, 3, size, size) uint8."""
+        x = self.patches(images.to(self.places.weight.dtype) / 127.5 - 1).flatten(2).transpose(1, 2)
+        x = x + self.places.weight
+        ids = torch.arange(self.n_patches, device=x.device).expand(len(x), -1)
+        for block in self.blocks:
+            x = block(x, ids)
+        logits: Tensor = self.logits(self.norm(x).mean(1))
+        return logits
 
 
 def _activation(module: FeedForward) -> Activation:

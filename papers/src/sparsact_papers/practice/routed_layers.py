@@ -1,0 +1,241 @@
+"""Paper B's future work: mixtures of experts in a vision transformer and in a decoder, at equal active units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache, partial
+from importlib.util import find_spec
+from statistics import stdev
+from typing import TYPE_CHECKING, Any
+
+from sparsact.extras import missing
+from sparsact.reports.figure import Chart
+from sparsact_papers.charts import curve_plot, curves
+from sparsact_papers.claims import Claim, Verdict, every, needed, within
+from sparsact_papers.common import characters
+from sparsact_papers.data.files import cifar10_missing, load_cifar10
+from sparsact_papers.experiment import Experiment, Parameter, Rows, Scale
+from sparsact_papers.intervals import mean_of, range_of
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from sparsact_papers.training import LabelledImages, Transformer, VisionTransformer
+
+IMAGES, TEXT = "images", "text"
+DENSE, WIDE, TOP_K, TOP_2, BIASES = "dense", "dense, wide", "top-k", "top-2", "biases"
+SWITCH, CHOICE, LSH, LEARNED, HASH = "Switch", "expert choice", "LSH", "learned LSH", "hash"
+MODELS = {
+    IMAGES: (DENSE, WIDE, TOP_K, TOP_2, BIASES, SWITCH, CHOICE, LSH, LEARNED, HASH),
+    TEXT: (DENSE, WIDE, TOP_K, TOP_2, BIASES, SWITCH, LSH, LEARNED, HASH),  # expert choice looks at later characters
+}
+N_HEADS, PATCH, SIZE, CLASSES = 4, 4, 32, 10
+SIZES: dict[Scale, dict[str, int]] = {
+    Scale.SMOKE: {"n_train": 64, "context": 16, "width": 16, "n_layers": 2, "active": 8, "batch": 4, "steps": 4},
+    Scale.QUICK: {"n_train": 2000, "context": 32, "width": 32, "n_layers": 2, "active": 64, "batch": 16, "steps": 60},
+    Scale.FULL: {
+        "n_train": 50_000,
+        "context": 64,
+        "width": 48,
+        "n_layers": 6,
+        "active": 96,
+        "batch": 32,
+        "steps": 1000,
+    },
+}
+WINDOWS = {
+    IMAGES: {Scale.SMOKE: 8, Scale.QUICK: 200, Scale.FULL: 10_000},
+    TEXT: {Scale.SMOKE: 4, Scale.QUICK: 64, Scale.FULL: 512},
+}
+SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 2, Scale.FULL: 10}
+EVALUATIONS = 2
+
+
+def parameters(scale: Scale) -> Iterator[dict[str, Parameter]]:
+    """Each model on images, then on text, one seed after the other."""
+    for seed in range(SEEDS[scale]):
+        for data, models in MODELS.items():
+            sizes: dict[str, Parameter] = {**SIZES[scale], "windows": WINDOWS[data][scale], "seed": seed}
+            yield from ({"data": data, "model": model, **sizes} for model in models)
+
+
+def measure(
+    *,
+    data: str,
+    model: str,
+    n_train: int,
+    context: int,
+    width: int,
+    n_layers: int,
+    active: int,
+    batch: int,
+    steps: int,
+    windows: int,
+    seed: int,
+) -> dict[str, Any]:
+    """Losses and accuracies while training, and operations of a feed-forward layer for a token."""
+    import torch
+
+    from sparsact_papers.training import CharacterText, Recipe, feed_forward_flops, train
+    from sparsact_papers.training.checkpoint import seeded
+
+    examples: LabelledImages | CharacterText = images(n_train) if data == IMAGES else characters.text()
+    with seeded(seed, torch.device("cpu")):
+        made = network(data, model, width=width, n_layers=n_layers, active=active, context=context)
+    recipe = Recipe(
+        steps,
+        batch,
+        context,
+        warmup=steps // 10,
+        evaluate_every=max(steps // EVALUATIONS, 1),
+        windows=windows,
+        seed=seed,
+    )
+    rows = train(made, examples, recipe)
+    layer: Any = made.blocks[0]
+    cost = feed_forward_flops(layer.feed_forward, width)
+    return {
+        "at": [row.step for row in rows],
+        "losses": [row.loss for row in rows],
+        "accuracies": [100 * row.accuracy for row in rows],
+        "routing_flops": cost.routing,
+        "active_flops": cost.active,
+        "parameters": sum(parameter.numel() for parameter in made.parameters()),
+    }
+
+
+def network(
+    data: str, model: str, *, width: int, n_layers: int, active: int, context: int
+) -> Transformer | VisionTransformer:
+    """A vision transformer on patches of 4 x 4, or a decoder of characters."""
+    from sparsact_papers.training import Transformer, VisionTransformer, feed_forward
+
+    def layer(width: int, active: int) -> nn.Module:
+        return feed_forward(model, width, active, n_ids=(SIZE // PATCH) ** 2 if data == IMAGES else vocabulary)
+
+    if data == IMAGES:
+        return VisionTransformer(SIZE, PATCH, CLASSES, width, n_layers, N_HEADS, active, layer)
+    vocabulary = len(characters.text().characters)
+    return Transformer(vocabulary, width, n_layers, N_HEADS, active, context, layer)
+
+
+@cache
+def images(n_train: int) -> LabelledImages:
+    """The first images of the set for training, and all of its test images, read once a process."""
+    import torch
+
+    from sparsact_papers.training import LabelledImages
+
+    data = load_cifar10(n_train=n_train)
+    train = torch.from_numpy(data.train_images), torch.from_numpy(data.train_labels).long()
+    return LabelledImages(*train, torch.from_numpy(data.test_images), torch.from_numpy(data.test_labels).long())
+
+
+def gains(rows: Rows, data: str, one: str, other: str) -> list[float]:
+    """By how much a model is better than another after the last step, for each seed: points on images, nats on text."""
+    of = rows.where(data=data)
+    pairs = needed(of.where(model=one).paired(of.where(model=other), "seed"), f"a pair of {one} and {other}", 2)
+    if data == IMAGES:
+        return [row["accuracies"][-1] - beside["accuracies"][-1] for row, beside in pairs]
+    return [beside["losses"][-1] - row["losses"][-1] for row, beside in pairs]
+
+
+def judge_gain(rows: Rows, data: str, models: tuple[str, ...], other: str) -> Verdict:
+    """Whether each model is better than the other one."""
+    verdicts = []
+    for model in models:
+        found = gains(rows, data, model, other)
+        unit = "points" if data == IMAGES else "nats"
+        what = f"{model} over {other}, {unit} (paired standard deviation {stdev(found):.3g}):"
+        verdicts.append(within(mean_of(found), least=0.0, what=what))
+    return every(*verdicts)
+
+
+RULE = (
+    "fixed before the runs: the gain after the last step, {what}, in pairs of one seed; holds if the 95 % interval "
+    "of the mean over seeds lies above 0 for every model named, fails if one lies below; the standard deviation of the "
+    "pairs and the number of seeds that would decide are stated"
+)
+WHAT = {IMAGES: "test accuracy in points", TEXT: "validation loss in nats, the sign changed"}
+COMPARED = (
+    ("experts", "Mixtures of experts with learned gates are better than dense layers.", (TOP_2, BIASES, SWITCH), DENSE),
+    ("choice", "So are mixtures whose experts choose their tokens.", (CHOICE,), DENSE),
+    ("dsm", "So are layers that keep the largest pre-activations (DSM).", (TOP_K,), DENSE),
+    ("lsh", "So are experts chosen by random hyperplanes.", (LSH,), DENSE),
+    ("hash", "So are experts chosen by a table of places or characters.", (HASH,), DENSE),
+    ("directions", "Hyperplanes that learn are better than random ones.", (LEARNED,), LSH),
+    ("gates", "Learned gates with two experts are better than random hyperplanes.", (TOP_2,), LSH),
+    ("units", "A DSM that chooses units one by one is better than two experts.", (TOP_K,), TOP_2),
+)
+CLAIMS = tuple(
+    Claim(
+        name=f"{name}-{data}",
+        place="Paper B, future work",
+        statement=f"{statement[:-1]}, on {data}, at equal active units.",
+        rule=RULE.format(what=WHAT[data]),
+        refuted_if="the mean gain of a model is significantly below 0",
+        judge=partial(judge_gain, data=data, models=models, other=other),
+    )
+    for data in (IMAGES, TEXT)
+    for name, statement, models, other in COMPARED
+    if {*models, other} <= {*MODELS[data]}
+)
+SPREAD = "Median over seeds; bars: least and greatest."
+
+
+def unmet() -> str | None:
+    """Torch, the images or the text, where they are absent."""
+    if find_spec("torch") is None:
+        return missing("its training", "torch")
+    return cifar10_missing() or characters.unmet()
+
+
+EXPERIMENT = Experiment(
+    name="routed-layers",
+    paper="practice",
+    place="Paper B, future work: routing in MoE vision transformers",
+    title="Feed-forward layers with equal active units, in a vision transformer and in a decoder",
+    summary="A vision transformer on patches of 4 x 4 of CIFAR-10, and a decoder of the characters of tinyshakespeare. "
+    "All feed-forward layers have ReLU and as many active units for a token. Dense has no others (wide: four times as "
+    "many, all on). The sparse ones have four times as many: top-k keeps the largest pre-activations (DSM); two of "
+    "eight experts are chosen by a softmax gate with a balancing loss of weight 0.01 (top-2), by sigmoids with biases, "
+    "by the experts (expert choice, on images only: it looks at later characters), by random hyperplanes in two tables "
+    "(LSH), by hyperplanes that learn, or by a table of places, or of characters (hash); Switch takes one of four. "
+    "At full size: 6 layers of width 48 with 96 units on, 1,000 steps of 32 images or passages of 64 characters. "
+    "AdamW, warm-up and cosine to a tenth; images are flipped at random. The accuracy is that of the test images after "
+    "the last step: nothing is stopped early or tuned on them. Top-k computes all pre-activations, so it does not save "
+    "them.",
+    parameters=parameters,
+    measure=measure,
+    claims=CLAIMS,
+    charts=(
+        Chart(
+            "accuracy",
+            "Test accuracy on images while training",
+            SPREAD,
+            lambda found: curves(
+                found.where(data=IMAGES).unfolded(step="at", accuracy="accuracies"),
+                "{model}",
+                "step",
+                "accuracy",
+                interval=range_of,
+            ),
+            curve_plot("step", "test accuracy in %"),
+        ),
+        Chart(
+            "loss",
+            "Validation loss on text while training",
+            f"Mean cross-entropy of the next character. {SPREAD}",
+            lambda found: curves(
+                found.where(data=TEXT).unfolded(step="at", loss="losses"),
+                "{model}",
+                "step",
+                "loss",
+                interval=range_of,
+            ),
+            curve_plot("step", "validation loss in nats"),
+        ),
+    ),
+    order=30,
+    unmet=unmet,
+)

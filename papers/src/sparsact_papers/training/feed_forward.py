@@ -1,0 +1,83 @@
+"""Feed-forward layers by name, all with as many active units for a token."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+from sparsact.layers import Flops, MixtureOfExperts, SparselyActivatedLayer
+from sparsact.routing import ExpertChoice, TopK
+from sparsact_papers.training.transformer import FeedForward
+
+TIMES = 4  # units for each active one
+DENSE, WIDE, TOP_K = "dense", "dense, wide", "top-k"
+ROUTED: dict[str, dict[str, Any]] = {
+    "top-2": {"router": "top_k", "n_active": 2},
+    "biases": {"router": "sigmoid", "n_active": 2, "bias_rate": 0.01},
+    "Switch": {"router": "switch", "n_active": 1},
+    "expert choice": {"router": "expert_choice", "n_active": 2},
+    "LSH": {"router": "hyperplane_lsh", "n_active": 2},
+    "learned LSH": {"router": "learned_lsh", "n_active": 2},
+    "hash": {"router": "hash_table", "n_active": 2},
+}
+KINDS = (DENSE, WIDE, TOP_K, *ROUTED)
+
+
+def feed_forward(kind: str, width: int, active: int, *, n_ids: int) -> nn.Module:
+    """A layer with ReLU and biases of which each token switches on ``active`` units, in the mean.
+
+    Parameters
+    ----------
+    kind : str
+        ``"dense"``, with no other units; ``"dense, wide"``, with four times as many units and all of them on; or one
+        with four times as many units, of which some are on: ``"top-k"``, the largest pre-activations; ``"top-2"``,
+        ``"biases"``, ``"expert choice"``, ``"LSH"``, ``"learned LSH"`` and ``"hash"``, two of eight experts;
+        ``"Switch"``, one of four.
+    width, active : int
+        Sizes of a token, and of what is on.
+    n_ids : int
+        Number of different tokens, for ``"hash"``.
+
+    Returns
+    -------
+    layer : torch.nn.Module
+    """
+    if kind in (DENSE, WIDE):
+        return FeedForward(width, active * (TIMES if kind == WIDE else 1))
+    if kind == TOP_K:
+        return SparselyActivatedLayer(width, TIMES * active, width, router=TopK(active))
+    if kind not in ROUTED:
+        raise ValueError(f"`kind` must be one of {', '.join(KINDS)}; got {kind!r}.")
+    options = dict(ROUTED[kind])
+    k = options["n_active"]
+    if active % k:
+        raise ValueError(f"{kind} has {k} experts on, which must divide `active` = {active}.")
+    if kind == "hash":
+        options |= {"n_tokens": n_ids, "route_features": 1}
+    return MixtureOfExperts(width, active // k, n_experts=k * TIMES, activation="relu", bias=True, **options)
+
+
+def feed_forward_flops(layer: nn.Module, width: int) -> Flops:
+    """Operations of a layer for a token; of expert choice, which has two experts in the mean, these.
+
+    Parameters
+    ----------
+    layer : torch.nn.Module
+        As :func:`feed_forward` makes it.
+    width : int
+        Size of a token.
+
+    Returns
+    -------
+    flops : Flops
+    """
+    if isinstance(layer, FeedForward):
+        units = 4 * width * layer.up.out_features
+        return Flops(0, units, units)
+    routed: Any = layer
+    cost: Flops = routed.flops()
+    router = routed.routing.router
+    if isinstance(router, ExpertChoice):
+        return Flops(cost.routing, round(cost.active * router.capacity_factor / router.n_experts), cost.dense)
+    return cost

@@ -1,0 +1,221 @@
+"""Experts spread over the processes of torch.distributed: tokens go to them and come back by all-to-all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from sparsact.layers.experts import experts_of
+from sparsact.layers.gather import gather_sum, scatter_outer
+from sparsact.layers.mixture import MixtureOfExperts
+from sparsact.layers.segments import Groups
+from sparsact.routing.selection import EMPTY, Selection
+
+if TYPE_CHECKING:
+    from torch.distributed.device_mesh import DeviceMesh
+
+SHARDED = ("up_weight", "up_bias", "down_weight", "down_bias")
+
+
+def shard_experts(model: nn.Module, mesh: DeviceMesh) -> int:
+    """Keep on each process its share of the experts of every :class:`MixtureOfExperts`, in place.
+
+    The parameters of the experts become tensors of :mod:`torch.distributed.tensor` that are split by expert; routers,
+    shared experts and the rest of the model stay whole on every process. A forward pass sends each token to the
+    processes of its experts and brings the outputs back.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The same parameters on every process: from one seed, or loaded.
+    mesh : DeviceMesh
+        Of one dimension, from ``torch.distributed.device_mesh.init_device_mesh("cpu", (n_processes,))``.
+
+    Returns
+    -------
+    n_sharded : int
+        Number of layers.
+
+    Raises
+    ------
+    ValueError
+        If the model has no such layer, or if the processes do not divide the experts.
+
+    Notes
+    -----
+    Gradients are those of the mean of all processes' losses: experts' gradients are divided by the number of processes,
+    as ``DistributedDataParallel`` does with the other parameters; it leaves the experts alone. A process's batch is a
+    group of its own for capacities and balancing losses, as with ``group_size=`` and with gradient accumulation.
+    All processes must call the model equally often, with empty batches if need be. A checkpoint by
+    :mod:`torch.distributed.checkpoint` loads on another number of processes, and
+    ``get_model_state_dict(model, options=StateDictOptions(full_state_dict=True))`` is that of one process.
+    Each pass waits for the device once, to know how many tokens to send. Optimizers that update many tensors at once
+    (``fused=True``; ``foreach``, the default on CUDA) take no mixture of whole and split tensors: give the experts a
+    parameter group of their own. Clip gradients by :func:`clip_gradients`.
+
+    Examples
+    --------
+    >>> shard_experts(nn.Linear(2, 3), None)
+    Traceback (most recent call last):
+        ...
+    ValueError: Linear has no MixtureOfExperts; build it with sparsact.layers.MixtureOfExperts.
+    """
+    layers = {name: layer for name, layer in model.named_modules() if isinstance(layer, MixtureOfExperts)}
+    if not layers:
+        raise ValueError(
+            f"{type(model).__name__} has no MixtureOfExperts; build it with sparsact.layers.MixtureOfExperts."
+        )
+    for name, layer in layers.items():
+        if layer.n_experts % mesh.size():
+            raise ValueError(
+                f"layer {name!r} has {layer.n_experts} experts, which {mesh.size()} processes do not divide; "
+                "choose n_experts as a multiple."
+            )
+    ignored = [_shard(layer, mesh, f"{name}." if name else "") for name, layer in layers.items()]
+    known: Any = getattr(model, "_ddp_params_and_buffers_to_ignore", [])
+    names: Any = [*known, *(each for some in ignored for each in some)]
+    model._ddp_params_and_buffers_to_ignore = names  # where DistributedDataParallel looks for them
+    return len(layers)
+
+
+@torch.no_grad()
+def clip_gradients(model: nn.Module, max_norm: float) -> Tensor:
+    """Scale all gradients so that their common norm is at most ``max_norm``, as torch's ``clip_grad_norm_``.
+
+    Where parameters are split among processes, the norm is that of the whole ones: every process scales alike.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        After the backward pass; on every process.
+    max_norm : float
+        Positive.
+
+    Returns
+    -------
+    norm : Tensor
+        The norm before.
+
+    Examples
+    --------
+    >>> layer = nn.Linear(2, 1, bias=False)
+    >>> layer(torch.tensor([3.0, 4.0])).sum().backward()
+    >>> clip_gradients(layer, 1.0), layer.weight.grad
+    (tensor(5.), tensor([[0.6000, 0.8000]]))
+    """
+    if not max_norm > 0:
+        raise ValueError(f"`max_norm` must be positive; got {max_norm!r}.")
+    gradients: list[Any] = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    if not gradients:
+        raise ValueError(f"{type(model).__name__} has no gradients; clip them after the backward pass.")
+    norms = [torch.linalg.vector_norm(gradient) for gradient in gradients]
+    norm: Tensor = torch.linalg.vector_norm(
+        torch.stack([each.full_tensor() if is_split(each) else each for each in norms])
+    )
+    scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)
+    for gradient in gradients:
+        (gradient.to_local() if is_split(gradient) else gradient).mul_(scale)
+    return norm
+
+
+def is_split(tensor: Any) -> bool:
+    """Whether a tensor is one of :mod:`torch.distributed.tensor`."""
+    return hasattr(tensor, "full_tensor")
+
+
+def _shard(layer: MixtureOfExperts, mesh: DeviceMesh, prefix: str) -> list[str]:
+    """Split a layer's experts; the names of their parameters."""
+    from torch.distributed.tensor import DTensor, Shard
+
+    names = [name for name in SHARDED if getattr(layer, name) is not None]
+    for name in names:
+        whole = getattr(layer, name)
+        part = whole.detach().chunk(mesh.size())[mesh.get_local_rank()].clone()
+        split = DTensor.from_local(part, mesh, [Shard(0)], run_check=False)
+        setattr(layer, name, nn.Parameter(split, requires_grad=whole.requires_grad))
+    layer.exchange = Exchange(mesh)
+    return [prefix + name for name in names]
+
+
+class Exchange:
+    """Outputs of experts that lie on several processes."""
+
+    def __init__(self, mesh: DeviceMesh) -> None:
+        self.mesh = mesh
+
+    def __call__(self, layer: MixtureOfExperts, rows: Tensor, selection: Selection) -> Tensor:
+        """Sums (m, d_out) of the chosen experts' outputs for ``rows`` (m, d), wherever they are."""
+        group, n = self.mesh.get_group(), self.mesh.size()
+        places = selection.indices.reshape(-1)
+        order = torch.argsort(places, stable=True)
+        counts = torch.bincount(places + 1, minlength=layer.n_experts + 1)  # empty places first
+        sent = order[counts[0] :]
+        mine = counts[1:].reshape(n, -1)  # tokens for each expert of each process
+        arriving = torch.empty_like(mine)
+        torch.distributed.all_to_all_single(arriving, mine.contiguous(), group=group)
+        out, back = arriving.sum(1).tolist(), mine.sum(1).tolist()
+        tokens = sent // max(1, selection.indices.shape[1])
+        slots = torch.full_like(places, EMPTY).scatter(0, sent, torch.arange(len(sent), device=sent.device))
+        slots = slots.reshape(selection.indices.shape)
+        weights = selection.weights.to(rows.dtype)
+        leaving = scatter_outer(torch.ones_like(weights), rows, slots, len(tokens))
+        arrived = _moved(leaving, out, back, group)
+        experts = torch.arange(arriving.shape[1], device=sent.device).repeat(n).repeat_interleave(arriving.reshape(-1))
+        outputs = _moved(self._outputs(layer, arrived, experts[:, None]), back, out, group)
+        y: Tensor = gather_sum(weights, outputs, slots)
+        return y
+
+    def _outputs(self, layer: MixtureOfExperts, rows: Tensor, experts: Tensor) -> Tensor:
+        """Outputs (p, d_out) of the experts (p, 1) that lie here."""
+        up, up_bias, down, down_bias = (self._local(getattr(layer, name)) for name in SHARDED)
+        ones = torch.ones_like(experts, dtype=rows.dtype)
+        groups = Groups.of(experts, len(up))  # type: ignore[arg-type] # there are weights
+        y = experts_of(rows, groups, ones, up, down, layer._activated, up_bias)  # type: ignore[arg-type]
+        return y if down_bias is None else y + gather_sum(ones, down_bias.to(rows.dtype), experts)
+
+    def _local(self, parameter: Any) -> Tensor | None:
+        """Part of this process, whose gradient is one of a mean over processes."""
+        if parameter is None:
+            return None
+        part: Tensor = _Shared.apply(parameter.to_local(), self.mesh.size())  # type: ignore[no-untyped-call] # torch's
+        return part
+
+
+def _moved(rows: Tensor, out: list[int], back: list[int], group: Any) -> Tensor:
+    """Rows (sum(out), d) that arrive, ``out[r]`` from process r, where ``back[r]`` of ours go."""
+    arrived: Tensor = _Moved.apply(rows, out, back, group)  # type: ignore[no-untyped-call] # torch's
+    return arrived
+
+
+class _Moved(torch.autograd.Function):
+    """Rows sent to other processes; gradients are sent back."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, out: list[int], back: list[int], group: Any) -> Tensor:
+        """As :func:`_moved`."""
+        ctx.out, ctx.back, ctx.group = out, back, group
+        arrived = rows.new_empty(sum(out), *rows.shape[1:])
+        torch.distributed.all_to_all_single(arrived, rows.contiguous(), out, back, group=group)
+        return arrived
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        """Gradients of the rows that were sent."""
+        return _moved(gradient, ctx.back, ctx.out, ctx.group), None, None, None
+
+
+class _Shared(torch.autograd.Function):
+    """A tensor itself, whose gradient is divided by n."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, n: int) -> Tensor:
+        """``tensor``."""
+        ctx.n = n
+        return tensor.view_as(tensor)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        """``gradient / n``."""
+        return gradient / ctx.n, None

@@ -1,0 +1,185 @@
+"""Several processes compute what one does: experts spread over them, data parallel, fully sharded, and resumed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from parallel_layers import CASES, FSDP, batch, gradients, loss_of, model, restore
+from torch import nn
+
+from sparsact.layers import clip_gradients, shard_experts, update_biases
+
+gloo = torch.distributed.is_available() and torch.distributed.is_gloo_available()
+pytestmark = [
+    pytest.mark.skipif(not gloo, reason="this build of torch has no gloo"),
+    pytest.mark.filterwarnings("ignore:torch.distributed is disabled"),  # of a checkpoint that one process reads
+]
+TESTS = Path(__file__).parents[1]
+TOLERANCE = 1e-10
+
+
+def run(processes, folder, what):
+    """What each process found."""
+    paths = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
+    env = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
+    script = str(TESTS / "parallel_layers.py")
+    running = [
+        subprocess.Popen(
+            [sys.executable, script, str(rank), str(processes), str(folder), what],
+            env=env, stderr=subprocess.PIPE, text=True,
+        )
+        for rank in range(processes)
+    ]  # fmt: skip
+    try:
+        ends = [process.communicate(timeout=240)[1] for process in running]
+    finally:
+        for process in running:
+            process.kill()
+    for process, error in zip(running, ends, strict=True):
+        assert process.returncode == 0, error
+    return [torch.load(folder / f"{what}-{rank}.pt", weights_only=True) for rank in range(processes)]
+
+
+def in_parts(case, parts):
+    """Outputs and gradients of one process that sees the parts one after the other: a mean of their losses."""
+    whole, outputs = model(case), []
+    for x, y in zip(*(rows.chunk(parts) for rows in batch(0)), strict=True):
+        loss, out = loss_of(whole, x, y)
+        (loss / parts).backward()
+        outputs.append(out.detach())
+    return outputs, gradients(whole)
+
+
+def at_once(case):
+    """The same for the whole batch in one call."""
+    whole = model(case)
+    loss, out = loss_of(whole, *batch(0))
+    loss.backward()
+    return out.detach(), gradients(whole)
+
+
+def compare(found, parts):
+    """What processes found against one process."""
+    for case in CASES:
+        outputs, wanted = in_parts(case, parts)
+        for kind in ("experts", "data", "fsdp", "recomputed", "accelerate"):
+            for rank, output in enumerate(outputs):
+                if found[rank].get((case, kind)) is None:  # tried on one case, or not to be had here
+                    continue
+                y, grads = found[rank][case, kind]
+                torch.testing.assert_close(y, output, rtol=0, atol=TOLERANCE)
+                assert set(grads) == set(wanted)
+                for name, value in wanted.items():
+                    torch.testing.assert_close(grads[name], value, rtol=0, atol=TOLERANCE, msg=f"{case} {kind} {name}")
+                    assert value.any(), name
+    narrow = torch.cat([each["narrow"] for each in found])
+    assert narrow.dtype == torch.bfloat16
+    with torch.autocast("cpu", torch.bfloat16):
+        torch.testing.assert_close(narrow, model("plain").float()(batch(0)[0].float()), rtol=0, atol=0.02)
+    for case in ("plain", "hash"):  # without capacities and balancing losses parts do not matter
+        y, wanted = at_once(case)
+        torch.testing.assert_close(torch.cat([each[case, "experts"][0] for each in found]), y, rtol=0, atol=TOLERANCE)
+        for name, value in wanted.items():
+            torch.testing.assert_close(found[0][case, "experts"][1][name], value, rtol=0, atol=TOLERANCE)
+
+
+def compare_clipped(found, parts):
+    """Gradients cut to a common norm, against torch's function in one process."""
+    for case in ("plain", "losses"):
+        whole = model(case)
+        for x, y in zip(*(rows.chunk(parts) for rows in batch(0)), strict=True):
+            (loss_of(whole, x, y)[0] / parts).backward()
+        norm = nn.utils.clip_grad_norm_(whole.parameters(), 0.01)
+        assert norm > 0.02
+        for kind in ("experts", "data", "fsdp"):
+            for each in found:
+                if kind == "fsdp" and not FSDP:
+                    continue
+                found_norm, grads = each[case, kind, "clipped"]
+                torch.testing.assert_close(found_norm, norm)
+                for name, value in gradients(whole).items():
+                    torch.testing.assert_close(grads[name], value, rtol=0, atol=TOLERANCE)
+
+
+def compare_biases(found):
+    whole = model("sigmoid")
+    for number in range(2):
+        whole(batch(number)[0])
+    update_biases(whole)
+    assert whole[1].routing.bias.any()
+    for each in found:
+        assert torch.equal(each["bias"], whole[1].routing.bias)
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("two")
+    return folder, run(2, folder, "compute")
+
+
+def test_two_processes_compute_what_one_does(two):
+    compare(two[1], 2)
+    compare_clipped(two[1], 2)
+
+
+def test_biases_follow_the_load_of_all_processes(two):
+    compare_biases(two[1])
+
+
+def test_a_checkpoint_of_two_processes_goes_on_in_one(two):
+    """One process sees both parts of a batch, each a group of its own, as the two did."""
+    whole = model("losses", seed=8)
+    optimizer = torch.optim.Adam(whole.parameters(), 0.01, foreach=False)
+    restore(whole, optimizer, two[0] / "checkpoint")
+    for number in range(3, 6):
+        optimizer.zero_grad()
+        for x, y in zip(*(rows.chunk(2) for rows in batch(number)), strict=True):
+            (loss_of(whole, x, y)[0] / 2).backward()
+        optimizer.step()
+    for name, value in whole.state_dict().items():
+        for each in two[1]:
+            torch.testing.assert_close(each["trained"][name], value, rtol=0, atol=TOLERANCE)
+    assert not torch.allclose(value, model("losses").state_dict()[name])
+
+
+@pytest.mark.slow
+def test_four_processes_compute_what_one_does_and_go_on_as_two_after_a_checkpoint(tmp_path):
+    four = run(4, tmp_path, "compute")
+    compare(four, 4)
+    compare_clipped(four, 4)
+    compare_biases(four)
+    resumed = run(2, tmp_path, "resume")
+    whole = model("losses", seed=8)
+    optimizer = torch.optim.Adam(whole.parameters(), 0.01, foreach=False)
+    restore(whole, optimizer, tmp_path / "checkpoint")
+    for number in range(3, 6):
+        optimizer.zero_grad()
+        for x, y in zip(*(rows.chunk(2) for rows in batch(number)), strict=True):
+            (loss_of(whole, x, y)[0] / 2).backward()
+        optimizer.step()
+    for name, value in whole.state_dict().items():
+        for each in resumed:
+            torch.testing.assert_close(each["trained"][name], value, rtol=0, atol=TOLERANCE)
+
+
+class Processes:
+    """Stands for a mesh of three."""
+
+    def size(self):
+        return 3
+
+
+def test_what_cannot_be_spread_is_refused():
+    with pytest.raises(ValueError, match="has 4 experts, which 3 processes do not divide"):
+        shard_experts(model("plain"), Processes())
+    with pytest.raises(ValueError, match="Linear has no MixtureOfExperts"):
+        shard_experts(nn.Linear(2, 3), Processes())
+    with pytest.raises(ValueError, match="Linear has no gradients"):
+        clip_gradients(nn.Linear(2, 3), 1.0)
+    with pytest.raises(ValueError, match="`max_norm` must be positive"):
+        clip_gradients(nn.Linear(2, 3), 0.0)
