@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,12 +13,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
+from sparsact.hypercube import Subset
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.cube_gp.component import LARGEST_CUBE, Array
+from sparsact.learners.cube_gp.inducing import InducingPosterior
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood, log_marginal_likelihood_gradient
 from sparsact.learners.cube_gp.marginal import MarginalPosterior, VarianceDecomposition, variance_decomposition
-from sparsact.learners.cube_gp.posterior import CubePosterior
+from sparsact.learners.cube_gp.posterior import CubePosterior, RowPosterior
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.cube_gp.saving import kernel_arrays, posterior_arrays, read_kernel, read_posterior
 from sparsact.learners.on_cube import OnCube
@@ -75,6 +78,8 @@ class FittedCubeGP(OnCube):
     def log_marginal_likelihood(self, theta: ArrayLike | None = None, eval_gradient: bool = False) -> Any:
         """Log marginal likelihood of all rows by a Cholesky factor, and with ``eval_gradient`` its gradient.
 
+        With inducing points a lower bound of it, by conjugate gradients; its gradient still takes a factor.
+
         Parameters
         ----------
         theta : array-like of shape (k + 1,), optional
@@ -96,6 +101,10 @@ class FittedCubeGP(OnCube):
             kernel = self.kernel_.with_theta(given[:-1]).scaled(1 / self._scale).scaled(1 / self._scale)
             noise = float(np.exp(given[-1] - 2 * np.log(self._scale)))
         with blas_threads(len(posterior.rows) ** 3 / 3):
+            if isinstance(posterior, InducingPosterior) and not eval_gradient:
+                if theta is not None:
+                    posterior = replace(posterior, kernel=kernel, noise_variance=noise, known_alpha=None)
+                return self._in_units(posterior.log_likelihood_bound(), posterior.rows)
             if not eval_gradient:
                 return self._in_units(log_marginal_likelihood(kernel, noise, posterior.rows), posterior.rows)
             value, by_kernel, by_noise = log_marginal_likelihood_gradient(kernel, noise, posterior.rows)
@@ -125,6 +134,13 @@ class FittedCubeGP(OnCube):
         return 1 - 2 * bits if self.encoding_ == "signs" else bits
 
     @property
+    def n_inducing_(self) -> int:
+        """Inducing points that variances come from; 0 where these are exact, or from draws."""
+        check_is_fitted(self)
+        best = self._posterior.best
+        return len(best.inducing) if isinstance(best, InducingPosterior) else 0
+
+    @property
     def alpha_(self) -> Array:
         """Dual coefficients: inverse covariance matrix of the distinct rows times their centred targets, (m,)."""
         check_is_fitted(self)
@@ -148,6 +164,13 @@ class FittedCubeGP(OnCube):
                 mean, variance = self._posterior.coefficient_moments(named)
                 mean = self._scale * mean + np.array([0.0 if subset else self.y_mean_ for subset in named])
         return mean, self._scale * np.sqrt(variance)
+
+    def _means(self, subsets: list[Subset]) -> Array:
+        """Posterior means (N,) of the coefficients of some subsets; without deviations, which may take long."""
+        best = self._posterior.best
+        if not isinstance(best, RowPosterior):
+            return self._coefficients(subsets)[0]
+        return self._scale * best.coefficient_means(subsets) + [0.0 if subset else self.y_mean_ for subset in subsets]
 
     def variance_decomposition(
         self, n_samples: int = 400, random_state: int | np.random.RandomState | None = 0

@@ -23,10 +23,11 @@ from sparsact.learners.cube_gp.hyperparameters import (
     prior_around,
     prior_of,
 )
+from sparsact.learners.cube_gp.inducing import InducingPosterior
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood
 from sparsact.learners.cube_gp.marginal import MarginalPosterior
-from sparsact.learners.cube_gp.posterior import posterior_of
+from sparsact.learners.cube_gp.posterior import MOST_DIRECT_ROWS, Posterior, posterior_of
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.points import rows_of_cube
 from sparsact.transaction import transaction
@@ -136,6 +137,7 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
         "optimizer": [StrOptions({"fmin_l_bfgs_b"}), None],
         "n_restarts_optimizer": [Interval(Integral, 0, None, closed="left")],
         "n_hyperparameter_rows": [Interval(Integral, 1, None, closed="left")],
+        "max_inducing": [Interval(Integral, 1, None, closed="left")],
         "refine": ["boolean"],
         "warm_start": ["boolean"],
         "domain": [StrOptions({"auto", "cube", "real"})],
@@ -151,6 +153,7 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
         optimizer: str | None = "fmin_l_bfgs_b",
         n_restarts_optimizer: int = 0,
         n_hyperparameter_rows: int = 1_000,
+        max_inducing: int = 1_000,
         refine: bool = True,
         warm_start: bool = False,
         domain: str = "auto",
@@ -162,6 +165,7 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
         self.n_hyperparameter_rows = n_hyperparameter_rows
+        self.max_inducing = max_inducing
         self.refine = refine
         self.warm_start = warm_start
         self.domain = domain
@@ -190,11 +194,21 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
             kernel, noise_variance = found.best.kernel, found.best.noise_variance
             value = log_marginal_likelihood(kernel, noise_variance, chosen)
         self.log_marginal_likelihood_value_ = self._in_units(value, chosen)
-        best = posterior_of(kernel, noise_variance, rows)
+        best = self._given(kernel, noise_variance, rows, rng)
         known = np.empty((0, kernel.theta.size + 1))
         self._posterior = MarginalPosterior(best, known if self.optimizer is None else found, seed)
         with blas_threads(len(rows) ** 3 / 3):
             _ = best.alpha
+
+    def _given(
+        self, kernel: CubeKernel, noise_variance: float, rows: DistinctRows, rng: np.random.Generator
+    ) -> Posterior:
+        """Posterior given kernel and noise."""
+        if kernel.has_table or len(rows) <= max(MOST_DIRECT_ROWS, self.max_inducing):
+            return posterior_of(kernel, noise_variance, rows)
+        inducing = np.sort(rng.permutation(len(rows))[: self.max_inducing])
+        self._report(f"{len(rows):,} rows: conjugate gradients with {len(inducing):,} inducing points")
+        return InducingPosterior(kernel, noise_variance, rows, inducing=inducing)
 
     def _standardized(self, rows: NDArray[Any], y: Array, weights: Array) -> DistinctRows:
         """Distinct rows with targets of mean 0 and variance 1; notes mean and scale."""
