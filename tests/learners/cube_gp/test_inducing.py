@@ -190,3 +190,21 @@ def test_a_solution_that_does_not_converge_is_said(monkeypatch):
     X, y, _ = table(12)
     with pytest.warns(ConvergenceWarning, match=r"left a residual of .* after 1 steps; raise max_inducing"):
         fixed(kernels()["product"], max_inducing=2).fit(X, y)
+
+
+def test_rows_of_other_folds_predict():
+    """The measurements of a point may lie in several folds, and some have no weight."""
+    X, y, weights = table(13)
+    weights[[11, 20]] = 0.0
+    folds = np.random.default_rng(14).integers(0, 3, M)
+    model = fixed(kernels()["product"], max_inducing=40).fit(X, y, weights)
+    found = model._out_of_fold(X, y, weights, folds)
+    kernel, centre = kernels()["product"], np.average(y, weights=weights)
+    for fold in range(3):
+        left = folds == fold
+        kept = ~left & (weights > 0)
+        A = kernel(X[kept]) + np.diag(NOISE / weights[kept])
+        expected = centre + kernel(X[left], X[kept]) @ np.linalg.solve(A, y[kept] - centre)
+        weighed = weights[left] > 0
+        np.testing.assert_allclose(found[left][weighed], expected[weighed], atol=5e-5)
+    np.testing.assert_allclose(found[weights == 0], model.predict(X[weights == 0]), atol=1e-12)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood, log_marginal_likelihood_gradient
 from sparsact.learners.cube_gp.marginal import MarginalPosterior, VarianceDecomposition, variance_decomposition
 from sparsact.learners.cube_gp.posterior import CubePosterior, RowPosterior
-from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.cube_gp.rows import DistinctRows, distinct_points
 from sparsact.learners.cube_gp.saving import kernel_arrays, posterior_arrays, read_kernel, read_posterior
 from sparsact.learners.on_cube import OnCube
 from sparsact.saving import schema
@@ -51,6 +51,20 @@ class FittedCubeGP(OnCube):
         bits = self._bits(X)
         mean = self.y_mean_ + self._scale * self._posterior.best.values(bits)
         return (mean, self._deviations(bits)) if return_std else mean
+
+    def _out_of_fold(self, X: ArrayLike, y: Array, weights: Array | None, folds: NDArray[np.intp]) -> Array:
+        """Predictions (m,) of the rows of a fit with inducing points, by its kernel, each from those of other folds."""
+        best, bits = cast("InducingPosterior", self._posterior.best), self._bits(X)
+        number = distinct_points(np.concatenate([best.rows.bits, bits]))[1]
+        place = np.full(number.max() + 1, -1)
+        place[number[: len(best.rows)]] = np.arange(len(best.rows))
+        place = place[number[len(best.rows) :]]
+        fitted = place >= 0  # others have no weight
+        predicted = np.empty(len(y))
+        predicted[~fitted] = best.values(bits[~fitted]) if not fitted.all() else 0.0
+        targets, weights = (y - self.y_mean_) / self._scale, np.ones(len(y)) if weights is None else weights
+        predicted[fitted] = best.out_of_fold(targets[fitted], weights[fitted], place[fitted], folds[fitted])
+        return self.y_mean_ + self._scale * predicted
 
     def _deviations(self, bits: Array) -> Array:
         with blas_threads(len(self._posterior.best.rows) ** 3 / 3):

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from sklearn.exceptions import ConvergenceWarning
 
+from sparsact.hypercube import Subset
 from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.cube_gp.conjugate_gradients import conjugate_gradients, squares
 from sparsact.learners.cube_gp.kernel import CubeKernel
@@ -42,8 +43,8 @@ _JITTER = 1e-9  # of the kernel's variance, on the diagonal of the inducing poin
 _ROWS_AT_ONCE = 1 << 12
 _MOST_STEPS = 300
 _TOLERANCE = 1e-3  # of residuals: predictions change by less than a hundredth of their errors
-_PROBES = 32  # rows whose exact variances scale those by inducing points: a standard error of 2 %
-_PROBE_TOLERANCE = 1e-3
+_PROBES = 16  # rows whose exact variances scale those by inducing points: a standard error of 3 %
+_PROBE_TOLERANCE, _EFFECT_TOLERANCE = 1e-2, 1e-3  # whose squares are errors of variances
 _SUBSETS_AT_ONCE = 64
 _LEFT_OUT = 1_024
 
@@ -136,12 +137,22 @@ class InducingPosterior(RowPosterior):
         """Inverse covariance matrix of the rows times targets (k, m); residuals have at most a relative norm."""
         return self._solved(targets, tolerance)[0]
 
-    def _solved(self, targets: Array, tolerance: float) -> tuple[Array, Array]:
-        """Solutions and residuals (k, m)."""
-        start = self._low_rank.inverse(targets)
-        right = targets - self._product(start)
+    def _solved(self, targets: Array, tolerance: float, noise: Array | None = None) -> tuple[Array, Array]:
+        """Solutions and residuals (k, m); rows of infinite ``noise`` (k, m), by default D, are left out."""
+        noise = self._noise if noise is None else noise
+        there = np.isfinite(noise)
+        added = np.where(there, noise, 0.0)
+
+        def product(vectors: Array) -> Array:
+            return np.asarray(there * self._covariance(vectors) + added * vectors)
+
+        def inverse(vectors: Array) -> Array:
+            return np.asarray(there * self._low_rank.inverse(vectors))
+
+        start = inverse(targets)
+        right = targets - product(start)
         enough = tolerance**2 * squares(targets)
-        x, steps = conjugate_gradients(self._product, right, enough, _MOST_STEPS, inverse=self._low_rank.inverse)
+        x, steps = conjugate_gradients(product, right, enough, _MOST_STEPS, inverse=inverse)
         if steps == _MOST_STEPS:
             reached = float(np.sqrt((squares(right) / np.maximum(squares(targets), np.finfo(float).tiny)).max()))
             warnings.warn(
@@ -152,9 +163,9 @@ class InducingPosterior(RowPosterior):
             )
         return start + x, right
 
-    def _quadratic(self, vectors: Array) -> Array:
+    def _quadratic(self, vectors: Array, tolerance: float) -> Array:
         """Products (k,) of vectors (k, m) with the inverse covariance matrix on both sides; errors are second order."""
-        solved, residuals = self._solved(vectors, _PROBE_TOLERANCE)
+        solved, residuals = self._solved(vectors, tolerance)
         return np.asarray(np.einsum("km,km->k", vectors + residuals, solved))
 
     def variances(self, bits: Array) -> Array:
@@ -175,10 +186,37 @@ class InducingPosterior(RowPosterior):
         root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
         return np.asarray(self.values(bits) + rng.standard_normal((n_samples, len(bits))) @ root.T)
 
+    def coefficient_moments(self, subsets: list[Subset]) -> tuple[Array, Array]:
+        """Means and variances (N,) of the coefficients of some subsets, which are kept: each takes a solution."""
+        known = self._known_moments
+        if new := [subset for subset in dict.fromkeys(subsets) if subset not in known]:
+            known |= dict(zip(new, np.transpose(super().coefficient_moments(new)), strict=True))
+        means, variances = np.reshape([known[subset] for subset in subsets], (-1, 2)).T
+        return means, variances
+
+    @cached_property
+    def _known_moments(self) -> dict[Subset, Array]:
+        return {}
+
     def _explained(self, cross: Array) -> Array:
         """Variance that the rows explain of quantities of covariances (m, k) with them, by a solution for each."""
-        blocks = [cross[:, i : i + _SUBSETS_AT_ONCE].T for i in range(0, cross.shape[1], _SUBSETS_AT_ONCE)]
-        return np.concatenate([self._quadratic(block) for block in blocks])
+        starts = range(0, cross.shape[1], _SUBSETS_AT_ONCE)
+        blocks = (cross[:, start : start + _SUBSETS_AT_ONCE].T for start in starts)
+        return np.concatenate([self._quadratic(block, _EFFECT_TOLERANCE) for block in blocks])
+
+    def out_of_fold(self, y: Array, weights: Array, place: NDArray[np.intp], folds: NDArray[np.intp]) -> Array:
+        """Means (r,) at measurements of targets y (r,), each from those of other folds, all folds in one solution.
+
+        ``place`` (r,) are the measurements' points among the rows, and ``folds`` (r,) numbers from 0.
+        """
+        others = folds != np.arange(folds.max() + 1)[:, None]
+        count = len(self.rows)
+        total = np.stack([np.bincount(place, weights * other, count) for other in others])
+        sums = np.stack([np.bincount(place, weights * y * other, count) for other in others])
+        with np.errstate(divide="ignore"):
+            noise = np.where(total > 0, self.noise_variance / total, np.inf)
+        targets = np.divide(sums, total, out=np.zeros_like(sums), where=total > 0)
+        return np.asarray(self._covariance(self._solved(targets, _TOLERANCE, noise)[0])[folds, place])
 
     @cached_property
     def left_out_errors(self) -> Array:
@@ -190,7 +228,7 @@ class InducingPosterior(RowPosterior):
     def log_likelihood_bound(self) -> float:
         """A lower bound of the log marginal likelihood of the targets [2]_."""
         low_rank = LowRank(self.kernel, self.rows, self.inducing, self._noise, corrected=False)
-        residual = self.rows.y - self._product(self.alpha[None])[0]
+        residual = self.rows.y - self._covariance(self.alpha[None])[0] - self._noise * self.alpha
         rest = float(residual @ low_rank.inverse(residual[None])[0])
         fit = float((self.rows.y + residual) @ self.alpha) + rest
         rank = max(1, len(self.rows) - len(self.inducing))  # of K - Q, so that many eigenvalues share its trace
@@ -211,10 +249,6 @@ class InducingPosterior(RowPosterior):
     def _covariance(self) -> TiledCovariance:
         return TiledCovariance(self.kernel, self.rows.bits)
 
-    def _product(self, vectors: Array) -> Array:
-        """K + D times vectors (k, m)."""
-        return self._covariance(vectors) + self._noise * vectors
-
     @cached_property
     def _factor(self) -> float:
         """Mean ratio of exact variances of rows left out to those by inducing points."""
@@ -223,7 +257,7 @@ class InducingPosterior(RowPosterior):
             return 1.0
         units = np.zeros((len(places), len(self.rows)))
         units[np.arange(len(places)), places] = 1.0
-        exact = 1 / self._quadratic(units) - self._noise[places]
+        exact = 1 / self._quadratic(units, _PROBE_TOLERANCE) - self._noise[places]
         return float(np.maximum(exact, 0.0).sum() / self._left_out_variances(places).sum())
 
     def _left_out_variances(self, places: NDArray[np.intp]) -> Array:

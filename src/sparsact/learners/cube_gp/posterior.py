@@ -37,6 +37,7 @@ DIRECT_WORK = 16_000.0  # of the second: cube of the rows over n 2**n, with abou
 TOLERANCE, DRAW_TOLERANCE = 1e-8, 1e-4  # of residuals, for means and for draws
 _NUMBERS_AT_ONCE = 1 << 19
 _POINTS_AT_ONCE = 1 << 10
+_SUBSETS_AT_ONCE = 1 << 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +123,9 @@ class RowPosterior(Posterior):
 
     def coefficient_means(self, subsets: list[Subset]) -> Array:
         """Means (N,) of the coefficients of some subsets."""
-        return np.asarray(self.alpha @ characters(1 - 2 * self.rows.bits, subsets) * self.kernel.variances_of(subsets))
+        starts, signs = range(0, len(subsets), _SUBSETS_AT_ONCE), 1 - 2 * self.rows.bits
+        sums = [self.alpha @ characters(signs, subsets[start : start + _SUBSETS_AT_ONCE]) for start in starts]
+        return np.asarray(np.concatenate(sums) * self.kernel.variances_of(subsets))
 
     def coefficient_moments(self, subsets: list[Subset]) -> tuple[Array, Array]:
         """Means and variances (N,) of the coefficients of some subsets, by their covariances with the rows."""
