@@ -9,9 +9,9 @@ included; then all 2**n coefficients with their deviations. Bars are for the def
 coefficients within 95 % intervals are of the truth, which is known; the kernel is learned. Seconds are of processor
 time, on one thread. Memory is the peak of a fit in a fresh process, its rows included.
 
-Wide: 20,000 rows of 30 columns with noise of a tenth of the variance. All rows, with 1,000 inducing points, are compared
-with the exact process of 4,096 of them, polynomials of degree 3, and LightGBM, stopped early on a fifth of the rows.
-Errors are of new rows without noise, intervals of new rows with and without it.
+Wide: 20,000 rows of 30 columns with noise of a tenth of the variance. All rows, with 1,000 inducing points, are beside
+the exact process of 4,096 of them, polynomials of degree 3, and LightGBM, stopped early on a fifth of the rows. Errors
+are of new rows without noise, intervals of new rows with and without it.
 
     python -m benchmarks.cube_gp [--quick] [--out results/cube_gp.jsonl]
 """
@@ -123,7 +123,7 @@ def cube(n: int, kernel: str, arguments: Any) -> list[Figure]:
 
 
 def wide_target(kind: str, signs: Array, rng: np.random.Generator) -> Array:
-    """Values of variance 1 of a random function: monomials to degree 3, tables of four columns, or a smooth function."""
+    """Values of variance 1 of a random function: monomials to degree 3, tables of four columns, or smooth."""
     n, values = signs.shape[1], np.zeros(len(signs))
     if kind == "smooth":
         weights = rng.normal(size=(n, 3)) * rng.exponential(size=(n, 1))
