@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
@@ -183,6 +185,19 @@ def test_exact_where_points_are_as_many_as_rows():
     assert model.n_inducing_ == 0
     assert isinstance(model.kernel_, Kernel)
     assert fixed("product", max_inducing=5).fit(X[:, :8], y).n_inducing_ == 0  # a table of 2**8
+
+
+def test_memory_is_that_of_the_inducing_points(monkeypatch):
+    """A matrix of 4,500 rows would take 162 MB."""
+    monkeypatch.setattr(inducing, "_TOLERANCE", 1e-2)
+    monkeypatch.setattr(tiles, "_TILE", 256)
+    rng = np.random.default_rng(15)
+    X = rng.choice([-1, 1], (4_500, 21)).astype(np.int8)
+    tracemalloc.start()
+    fixed(CubeKernel.product(1.0, np.full(21, 0.9)), max_inducing=90).fit(X, rng.normal(size=4_500))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 50e6
 
 
 def test_a_solution_that_does_not_converge_is_said(monkeypatch):
