@@ -49,7 +49,7 @@ _SUBSETS_AT_ONCE = 64
 _LEFT_OUT = 1_024
 
 
-class LowRank:
+class InducingCovariance:
     r"""The matrix :math:`Q + E` of all rows, with the rank of the inducing points.
 
     Parameters
@@ -227,7 +227,7 @@ class InducingPosterior(RowPosterior):
 
     def log_likelihood_bound(self) -> float:
         """A lower bound of the log marginal likelihood of the targets [2]_."""
-        low_rank = LowRank(self.kernel, self.rows, self.inducing, self._noise, corrected=False)
+        low_rank = InducingCovariance(self.kernel, self.rows, self.inducing, self._noise, corrected=False)
         residual = self.rows.y - self._covariance(self.alpha[None])[0] - self._noise * self.alpha
         rest = float(residual @ low_rank.inverse(residual[None])[0])
         fit = float((self.rows.y + residual) @ self.alpha) + rest
@@ -242,8 +242,8 @@ class InducingPosterior(RowPosterior):
         return self.noise_variance / self.rows.weights
 
     @cached_property
-    def _low_rank(self) -> LowRank:
-        return LowRank(self.kernel, self.rows, self.inducing, self._noise, corrected=True)
+    def _low_rank(self) -> InducingCovariance:
+        return InducingCovariance(self.kernel, self.rows, self.inducing, self._noise, corrected=True)
 
     @cached_property
     def _covariance(self) -> TiledCovariance:
