@@ -123,11 +123,11 @@ def cube(n: int, kernel: str, arguments: Any) -> list[Figure]:
 
 
 def wide_target(kind: str, signs: Array, rng: np.random.Generator) -> Array:
-    """Values of variance 1 of a random function: monomials to degree 3, tables of four columns, or smooth."""
+    """Values of variance 1 of a random function: monomials to degree 3, tables of four columns, or sines of sums."""
     n, values = signs.shape[1], np.zeros(len(signs))
-    if kind == "smooth":
+    if kind == "sines":
         weights = rng.normal(size=(n, 3)) * rng.exponential(size=(n, 1))
-        values = np.sin(signs @ weights / 2.5).sum(axis=1)
+        values = np.sin(signs @ (1.5 * weights / np.linalg.norm(weights, axis=0))).sum(axis=1)
     for degree, count in ((1, n), (2, 4 * n), (3, 2 * n)) if kind == "monomials" else ():
         for _ in range(count):
             chosen = rng.choice(n, degree, replace=False)
@@ -184,6 +184,13 @@ def wide(kind: str, arguments: Any) -> list[Figure]:
     return figures
 
 
+def wide_peak(m: int) -> float:
+    """Peak memory of a process that fits rows of 30 columns and asks for 1,000 deviations, in megabytes."""
+    X = np.random.default_rng(0).choice([-1, 1], (m, 30)).astype(np.int8)
+    CubeGPRegressor(random_state=0).fit(X, X[:, 0] * (X[:, 1] + 0.5)).predict(X[:1_000], return_std=True)
+    return peak_memory() / 1e6
+
+
 def fit_peak(n: int) -> float:
     """Peak memory of a process that draws rows, fits them and asks for all deviations, in megabytes."""
     X, y, *_ = noisy_part(n, round(SHARE * 2**n), 0)
@@ -206,8 +213,10 @@ def main() -> int:
                 figures += cube(n, kernel, arguments)
             most = judged(1_000, arguments.quick)
             figures.append(Figure(f"cube: n={n}", "peak memory", alone(fit_peak, n), "MB", most=most))
-        for kind in ("tables", "smooth", "monomials") if "wide" in arguments.only else ():
+        for kind in ("tables", "sines", "monomials") if "wide" in arguments.only else ():
             figures += wide(kind, arguments)
+        if "wide" in arguments.only and not arguments.quick:
+            figures.append(Figure("wide: n=30, m=20,000", "peak memory", alone(wide_peak, 20_000), "MB"))
     return report("cube_gp", figures, arguments.out)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import tracemalloc
 
 import numpy as np
@@ -175,6 +176,8 @@ def test_sixty_four_columns_a_file_and_draws(tmp_path):
         np.testing.assert_array_equal(its, mine)
     np.testing.assert_array_equal(again.prediction_intervals(X[:5]), model.prediction_intervals(X[:5]))
     assert model.sample_y(X[:3], 7).shape == (3, 7)
+    pickled = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(pickled.predict(X, return_std=True), model.predict(X, return_std=True))
     with pytest.raises(AttributeError, match="name some subsets"):
         model.variance_decomposition(5)
 

@@ -22,8 +22,9 @@ References
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,7 @@ from sparsact.learners.cube_gp.tiles import TiledCovariance
 
 _JITTER = 1e-9  # of the kernel's variance, on the diagonal of the inducing points
 _ROWS_AT_ONCE = 1 << 12
-_MOST_STEPS = 300
+_MOST_STEPS = 200
 _TOLERANCE = 1e-3  # of residuals: predictions change by less than a hundredth of their errors
 _PROBES = 16  # rows whose exact variances scale those by inducing points: a standard error of 3 %
 _PROBE_TOLERANCE, _EFFECT_TOLERANCE = 1e-2, 1e-3  # whose squares are errors of variances
@@ -90,10 +91,7 @@ class InducingCovariance:
 
     def halved(self, bits: Array) -> Array:
         """Covariances (M, k) of points with the inducing ones, divided by the root of these points' matrix."""
-        return self.whitened(self.kernel.covariance(self._points, bits))
-
-    def whitened(self, cross: Array) -> Array:
-        """Covariances (M, k) with the inducing points, divided by the root of these points' matrix."""
+        cross = self.kernel.covariance(self._points, bits)
         return np.asarray(solve_triangular(self._lower, cross, lower=True, check_finite=False))
 
     def inverse(self, vectors: Array) -> Array:
@@ -103,13 +101,16 @@ class InducingCovariance:
 
     def known(self, half: Array) -> Array:
         """Variance (k,) that the rows leave of what the inducing points tell of quantities; see :meth:`halved`."""
-        left = solve_triangular(self._inner.lower, half, lower=True, check_finite=False)
+        left = self._left(half)
         return np.asarray(np.einsum("uk,uk->k", left, left))
 
     def covariance(self, half: Array) -> Array:
         """Posterior covariances (k, k) of what the inducing points tell of quantities; see :meth:`halved`."""
-        left = solve_triangular(self._inner.lower, half, lower=True, check_finite=False)
+        left = self._left(half)
         return np.asarray(left.T @ left)
+
+    def _left(self, half: Array) -> Array:
+        return np.asarray(solve_triangular(self._inner.lower, half, lower=True, check_finite=False))
 
     def log_determinant(self) -> float:
         """Logarithm of the determinant."""
@@ -127,6 +128,10 @@ class InducingPosterior(RowPosterior):
     """
 
     inducing: NDArray[np.intp] = field(kw_only=True)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what can be computed again, 8 m M bytes."""
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {"known_alpha": self.alpha}
 
     @cached_property
     def alpha(self) -> Array:
