@@ -33,7 +33,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sparsact.hypercube import Subset
 from sparsact.learners.cube_gp.component import Array
-from sparsact.learners.cube_gp.conjugate_gradients import conjugate_gradients, squares
+from sparsact.learners.cube_gp.conjugate_gradients import Product, conjugate_gradients, squares
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.likelihood import LOG_2PI, Cholesky, repeats_log_likelihood
 from sparsact.learners.cube_gp.posterior import RowPosterior
@@ -87,7 +87,7 @@ class InducingCovariance:
             self._half[:, block] = half
             half /= np.sqrt(self.noise[block])
             inner += half @ half.T
-        self._inner = Cholesky.of(np.asfortranarray(inner))
+        self._matrix, self._inner = inner, Cholesky.of(inner.copy(order="F"))
 
     def halved(self, bits: Array) -> Array:
         """Covariances (M, k) of points with the inducing ones, divided by the root of these points' matrix."""
@@ -98,6 +98,24 @@ class InducingCovariance:
         """The inverse times vectors (k, m)."""
         solved = self._inner.solve(self._half @ (vectors / self.noise).T)
         return np.asarray((vectors - solved.T @ self._half) / self.noise)
+
+    def inverse_given(self, noise: Array) -> Product:
+        """The inverse for each row of ``noise`` (k, m) in place of D, times vectors (k, m), in a function."""
+        noise = noise + self.left
+        factors: list[Cholesky] = []
+        for own in noise:
+            other = np.flatnonzero(own != self.noise)
+            half = self._half[:, other]
+            matrix = self._matrix - half * (1 / self.noise - 1 / own)[other] @ half.T
+            factors.append(Cholesky.of(np.asfortranarray(matrix)))
+
+        def inverse(vectors: Array) -> Array:
+            scaled = vectors / noise
+            inner = (self._half @ scaled.T).T
+            solved = np.stack([factor.solve(one) for factor, one in zip(factors, inner, strict=True)])
+            return np.asarray(scaled - solved @ self._half / noise)
+
+        return inverse
 
     def known(self, half: Array) -> Array:
         """Variance (k,) that the rows leave of what the inducing points tell of quantities; see :meth:`halved`."""
@@ -144,15 +162,13 @@ class InducingPosterior(RowPosterior):
 
     def _solved(self, targets: Array, tolerance: float, noise: Array | None = None) -> tuple[Array, Array]:
         """Solutions and residuals (k, m); rows of infinite ``noise`` (k, m), by default D, are left out."""
+        inverse = self._low_rank.inverse if noise is None else self._low_rank.inverse_given(noise)
         noise = self._noise if noise is None else noise
         there = np.isfinite(noise)
         added = np.where(there, noise, 0.0)
 
         def product(vectors: Array) -> Array:
             return np.asarray(there * self._covariance(vectors) + added * vectors)
-
-        def inverse(vectors: Array) -> Array:
-            return np.asarray(there * self._low_rank.inverse(vectors))
 
         start = inverse(targets)
         right = targets - product(start)
