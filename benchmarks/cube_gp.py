@@ -9,11 +9,17 @@ included; then all 2**n coefficients with their deviations. Bars are for the def
 coefficients within 95 % intervals are of the truth, which is known; the kernel is learned. Seconds are of processor
 time, on one thread. Memory is the peak of a fit in a fresh process, its rows included.
 
+Wide: 20,000 rows of 30 columns with noise of a tenth of the variance. All rows, with 1,000 inducing points, are beside
+the exact process of 4,096 of them, polynomials of degree 3, and LightGBM, stopped early on a fifth of the rows. Errors
+are of new rows without noise, intervals of new rows with and without it.
+
     python -m benchmarks.cube_gp [--quick] [--out results/cube_gp.jsonl]
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -25,7 +31,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.figures import Figure, judged, options, report
 from benchmarks.harness import alone
 from benchmarks.sparse_fourier import seconds
-from sparsact import CubeGPRegressor, CubeKernel
+from sparsact import CubeGPRegressor, CubeKernel, LowDegreeRegressor
 from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import points, signs_to_bits
 from sparsact.memory import peak_memory
@@ -118,6 +124,77 @@ def cube(n: int, kernel: str, arguments: Any) -> list[Figure]:
     ]
 
 
+def wide_target(kind: str, signs: Array, rng: np.random.Generator) -> Array:
+    """Values of variance 1 of a random function: monomials to degree 3, tables of four columns, or sines of sums."""
+    n, values = signs.shape[1], np.zeros(len(signs))
+    if kind == "sines":
+        weights = rng.normal(size=(n, 3)) * rng.exponential(size=(n, 1))
+        values = np.sin(signs @ (1.5 * weights / np.linalg.norm(weights, axis=0))).sum(axis=1)
+    for degree, count in ((1, n), (2, 4 * n), (3, 2 * n)) if kind == "monomials" else ():
+        for _ in range(count):
+            chosen = rng.choice(n, degree, replace=False)
+            values += 0.7**degree * rng.normal() * signs[:, chosen].prod(axis=1)
+    for _ in range(20 if kind == "tables" else 0):
+        chosen = rng.choice(n, 4, replace=False)
+        values += rng.normal(size=16)[(signs[:, chosen] > 0) @ (1 << np.arange(4))]
+    return np.asarray((values - values.mean()) / values.std())
+
+
+def boosted(X: Array, y: Array, seed: int) -> Any:
+    """LightGBM's trees, as many as a fifth of the rows asks for, then of all rows; the better of 16 and 64 leaves."""
+    boosting = import_module("lightgbm")
+    held, best = len(y) // 5, (np.inf, 0, 0)
+    settings: dict[str, Any] = {"learning_rate": 0.05, "n_jobs": 1, "verbose": -1, "random_state": seed}
+    for leaves in (16, 64):
+        model = boosting.LGBMRegressor(n_estimators=2_000, num_leaves=leaves, **settings)
+        stop = [boosting.early_stopping(50, verbose=False)]
+        model.fit(X[held:], y[held:], eval_set=[(X[:held], y[:held])], callbacks=stop)
+        best = min(best, (model.best_score_["valid_0"]["l2"], leaves, model.best_iteration_))
+    return boosting.LGBMRegressor(n_estimators=best[2], num_leaves=best[1], **settings).fit(X, y)
+
+
+def wide(kind: str, arguments: Any) -> list[Figure]:
+    """Errors, intervals and seconds of many rows of 30 columns."""
+    rng, m, n_new = np.random.default_rng([30, len(kind)]), 5_000 if arguments.quick else 20_000, 4_000
+    signs = rng.choice([-1.0, 1.0], (m + n_new, 30))
+    truth = wide_target(kind, signs, rng)
+    y = truth + 0.1**0.5 * rng.standard_normal(len(truth))
+    X, new, known, unknown = signs[:m], signs[m:], y[:m], truth[m:]
+    part = rng.permutation(m)[:4_096]
+    sides = {
+        "all rows": lambda: CubeGPRegressor(random_state=0).fit(X, known),
+        "4,096 rows": lambda: CubeGPRegressor(random_state=0).fit(X[part], known[part]),
+        "degree 3": lambda: LowDegreeRegressor(degree=3, domain="cube").fit(X, known),
+        "LightGBM": lambda: boosted(X, known, 0),
+    }
+    if find_spec("lightgbm") is None:
+        print("LightGBM is left out: pip install lightgbm")
+        del sides["LightGBM"]
+    figures, work = [], f"wide: {kind}, n=30, m={m:,}"
+    for name, fit in sides.items():
+        model, took = seconds(fit)
+        error = float(np.mean((model.predict(new) - unknown) ** 2) / unknown.var())
+        figures += [Figure(work, f"{name}: variance left", error, ""), Figure(work, f"{name}: seconds", took, "s")]
+        if name != "all rows":
+            continue
+        (mean, deviation), took = seconds(lambda model=model: model.predict(new, return_std=True))
+        low, high = model.prediction_intervals(new).T
+        inside = {
+            "values inside": abs(mean - unknown) <= 1.96 * deviation,
+            "measurements inside": (low <= y[m:]) & (y[m:] <= high),
+        }
+        figures += [Figure(work, quantity, float(held.mean()), "") for quantity, held in inside.items()]
+        figures.append(Figure(work, "seconds of 4,000 deviations", took, "s"))
+    return figures
+
+
+def wide_peak(m: int) -> float:
+    """Peak memory of a process that fits rows of 30 columns and asks for 1,000 deviations, in megabytes."""
+    X = np.random.default_rng(0).choice([-1, 1], (m, 30)).astype(np.int8)
+    CubeGPRegressor(random_state=0).fit(X, X[:, 0] * (X[:, 1] + 0.5)).predict(X[:1_000], return_std=True)
+    return peak_memory() / 1e6
+
+
 def fit_peak(n: int) -> float:
     """Peak memory of a process that draws rows, fits them and asks for all deviations, in megabytes."""
     X, y, *_ = noisy_part(n, round(SHARE * 2**n), 0)
@@ -128,7 +205,7 @@ def fit_peak(n: int) -> float:
 def main() -> int:
     """Measure, print the table, keep the rows."""
     parser = options(__doc__, repeats=3)
-    parts = ("peers", "cubes")
+    parts = ("peers", "cubes", "wide")
     parser.add_argument("--only", nargs="+", choices=parts, default=parts, help="parts to measure")
     arguments = parser.parse_args()
     figures: list[Figure] = []
@@ -140,6 +217,10 @@ def main() -> int:
                 figures += cube(n, kernel, arguments)
             most = judged(1_000, arguments.quick)
             figures.append(Figure(f"cube: n={n}", "peak memory", alone(fit_peak, n), "MB", most=most))
+        for kind in ("tables", "sines", "monomials") if "wide" in arguments.only else ():
+            figures += wide(kind, arguments)
+        if "wide" in arguments.only and not arguments.quick:
+            figures.append(Figure("wide: n=30, m=20,000", "peak memory", alone(wide_peak, 20_000), "MB"))
     return report("cube_gp", figures, arguments.out)
 
 

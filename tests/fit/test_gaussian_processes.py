@@ -137,8 +137,33 @@ def test_more_columns_than_a_spectrum_has(tmp_path):
     np.testing.assert_allclose(again.predict(bits[120:].astype(bool)), result.predict(table.tail(30)), rtol=1e-12)
 
 
+def test_many_rows_of_more_columns_take_inducing_points(monkeypatch):
+    """Held-out rows are predicted from the other folds, without a fit to each."""
+    monkeypatch.setattr("sparsact.learners.cube_gp.regressor.MOST_DIRECT_ROWS", 100)
+    monkeypatch.setattr(gp_candidate, "MOST_DENSE_ROWS", 100)
+    monkeypatch.setitem(sa.CubeGPRegressor.__init__.__kwdefaults__, "max_inducing", 60)
+    rng, n = np.random.default_rng(5), 24
+    bits = rng.integers(0, 2, (400, n))
+    signs = 1 - 2 * bits
+    y = 2.0 * signs[:, 3] + signs[:, 3] * signs[:, 20] + 0.5 * rng.normal(size=400)
+    result = sa.fit_table(pd.DataFrame(bits).add_prefix("b").assign(y=y), "y", model="gp", folds=4)
+    assert result.model.n_inducing_ == 60
+    (target,) = result.targets
+    errors = np.asarray(target.actual) - np.asarray(target.predicted)
+    assert 0.2 < np.mean(errors**2) < 0.4  # the noise has .25; fitted rows err less
+    assert [term.subset for term in target.terms[:2]] == [("b3",), ("b3", "b20")]
+    assert target.terms[1].low < 1.0 < target.terms[1].high
+
+
 def test_rows_that_processes_learn_from_are_bounded_by_the_size_of_the_cube():
-    assert [gp_candidate.most_rows(n) for n in (10, 16, 18, 20, 21, 64)] == [30_000, 30_000, 8_192, 2_048, 2_000, 2_000]
+    assert [gp_candidate.most_rows(n) for n in (10, 16, 18, 20, 21, 64)] == [
+        30_000,
+        30_000,
+        8_192,
+        2_048,
+        12_000,
+        12_000,
+    ]
 
 
 def test_the_posterior_shares_of_degrees_are_those_of_the_process():

@@ -10,6 +10,7 @@ b = c = 0 it depends on the Hamming distance alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -137,6 +138,21 @@ class Component:
         sign = (1 - 2 * (one[:, r < 0].sum(1) % 2))[:, None] * (1 - 2 * (other[:, r < 0].sum(1) % 2))
         variance = self.by_degree[0] + np.logaddexp(0, self.by_site).sum()
         return np.asarray(sign * np.exp(np.minimum(variance + differing, LARGEST_LOG)))
+
+    def of_signs(self) -> tuple[Array, float, NDArray[np.bool_], Callable[[NDArray[np.float32]], NDArray[np.float32]]]:
+        """Weights w (n,), a constant c, columns, and a function f that may change its argument.
+
+        The covariance of points of signs s and s' is ``f(c + sum(w * s * s'))`` times the character of the columns at
+        both.
+        """
+        if not self.is_product:
+            by_distance = self._of_distances().astype(np.float32)
+            weights = np.full(self.n, -0.5)
+            return weights, self.n / 2 + 0.25, weights > 0, lambda distances: by_distance[distances.astype(np.intp)]
+        logs = np.log(np.maximum(np.abs(self.correlations), NEAR_ZERO))
+        variance = self.by_degree[0] + np.logaddexp(0, self.by_site).sum()
+        weights = -logs / 2
+        return weights, float(variance - weights.sum()), self.correlations < 0, lambda tile: np.exp(tile, out=tile)
 
     def covariance_pullback(self, bits: Array, gradient: Array) -> Array:
         """Derivatives by ``theta`` (k,) of a function whose derivatives by :meth:`covariance` (m, m) are given."""

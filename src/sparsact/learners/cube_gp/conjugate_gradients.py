@@ -139,6 +139,7 @@ def conjugate_gradients(
     *,
     diagonal: Vectors | float = 1.0,
     scale: Vectors | float = 1.0,
+    inverse: Product | None = None,
 ) -> tuple[Vectors, int]:
     """Solutions (k, m) for right sides (k, m), which are overwritten, and steps; ``n_steps`` if those were too few.
 
@@ -156,13 +157,15 @@ def conjugate_gradients(
         The preconditioner: approximately the diagonal of the matrix.
     scale : ndarray of shape (m,), or float, default=1.0
         What residuals are measured in.
+    inverse : callable, optional
+        A better preconditioner than the diagonal: approximately the inverse of the matrix, times vectors (k, m).
     """
     x, direction = np.zeros_like(right), np.zeros_like(right)
     inner = np.zeros((len(right), 1), right.dtype)
     for step in range(n_steps):
         if (squares(scale * right) <= enough).all():
             return x, step
-        z = right / diagonal
+        z = right / diagonal if inverse is None else inverse(right)
         before, inner = inner, _dot(right, z)
         direction *= _ratio(inner, before)
         direction += z

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,13 +13,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
+from sparsact.hypercube import Subset
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.cube_gp.component import LARGEST_CUBE, Array
+from sparsact.learners.cube_gp.inducing import InducingPosterior
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood, log_marginal_likelihood_gradient
 from sparsact.learners.cube_gp.marginal import MarginalPosterior, VarianceDecomposition, variance_decomposition
-from sparsact.learners.cube_gp.posterior import CubePosterior
-from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.cube_gp.posterior import CubePosterior, RowPosterior
+from sparsact.learners.cube_gp.rows import DistinctRows, distinct_points
 from sparsact.learners.cube_gp.saving import kernel_arrays, posterior_arrays, read_kernel, read_posterior
 from sparsact.learners.on_cube import OnCube
 from sparsact.saving import schema
@@ -49,6 +52,20 @@ class FittedCubeGP(OnCube):
         mean = self.y_mean_ + self._scale * self._posterior.best.values(bits)
         return (mean, self._deviations(bits)) if return_std else mean
 
+    def _out_of_fold(self, X: ArrayLike, y: Array, weights: Array | None, folds: NDArray[np.intp]) -> Array:
+        """Predictions (m,) of the rows of a fit with inducing points, by its kernel, each from those of other folds."""
+        best, bits = cast("InducingPosterior", self._posterior.best), self._bits(X)
+        number = distinct_points(np.concatenate([best.rows.bits, bits]))[1]
+        place = np.full(number.max() + 1, -1)
+        place[number[: len(best.rows)]] = np.arange(len(best.rows))
+        place = place[number[len(best.rows) :]]
+        fitted = place >= 0  # others have no weight
+        predicted = np.empty(len(y))
+        predicted[~fitted] = best.values(bits[~fitted]) if not fitted.all() else 0.0
+        targets, weights = (y - self.y_mean_) / self._scale, np.ones(len(y)) if weights is None else weights
+        predicted[fitted] = best.out_of_fold(targets[fitted], weights[fitted], place[fitted], folds[fitted])
+        return self.y_mean_ + self._scale * predicted
+
     def _deviations(self, bits: Array) -> Array:
         with blas_threads(len(self._posterior.best.rows) ** 3 / 3):
             return np.asarray(self._scale * np.sqrt(self._posterior.variances(bits)))
@@ -75,6 +92,8 @@ class FittedCubeGP(OnCube):
     def log_marginal_likelihood(self, theta: ArrayLike | None = None, eval_gradient: bool = False) -> Any:
         """Log marginal likelihood of all rows by a Cholesky factor, and with ``eval_gradient`` its gradient.
 
+        With inducing points a lower bound of it, by conjugate gradients; its gradient still takes a factor.
+
         Parameters
         ----------
         theta : array-like of shape (k + 1,), optional
@@ -96,6 +115,10 @@ class FittedCubeGP(OnCube):
             kernel = self.kernel_.with_theta(given[:-1]).scaled(1 / self._scale).scaled(1 / self._scale)
             noise = float(np.exp(given[-1] - 2 * np.log(self._scale)))
         with blas_threads(len(posterior.rows) ** 3 / 3):
+            if isinstance(posterior, InducingPosterior) and not eval_gradient:
+                if theta is not None:
+                    posterior = replace(posterior, kernel=kernel, noise_variance=noise, known_alpha=None)
+                return self._in_units(posterior.log_likelihood_bound(), posterior.rows)
             if not eval_gradient:
                 return self._in_units(log_marginal_likelihood(kernel, noise, posterior.rows), posterior.rows)
             value, by_kernel, by_noise = log_marginal_likelihood_gradient(kernel, noise, posterior.rows)
@@ -125,6 +148,13 @@ class FittedCubeGP(OnCube):
         return 1 - 2 * bits if self.encoding_ == "signs" else bits
 
     @property
+    def n_inducing_(self) -> int:
+        """Inducing points that variances come from; 0 where these are exact, or from draws."""
+        check_is_fitted(self)
+        best = self._posterior.best
+        return len(best.inducing) if isinstance(best, InducingPosterior) else 0
+
+    @property
     def alpha_(self) -> Array:
         """Dual coefficients: inverse covariance matrix of the distinct rows times their centred targets, (m,)."""
         check_is_fitted(self)
@@ -148,6 +178,13 @@ class FittedCubeGP(OnCube):
                 mean, variance = self._posterior.coefficient_moments(named)
                 mean = self._scale * mean + np.array([0.0 if subset else self.y_mean_ for subset in named])
         return mean, self._scale * np.sqrt(variance)
+
+    def _means(self, subsets: list[Subset]) -> Array:
+        """Posterior means (N,) of the coefficients of some subsets; without deviations, which may take long."""
+        best = self._posterior.best
+        if not isinstance(best, RowPosterior):
+            return self._coefficients(subsets)[0]
+        return self._scale * best.coefficient_means(subsets) + [0.0 if subset else self.y_mean_ for subset in subsets]
 
     def variance_decomposition(
         self, n_samples: int = 400, random_state: int | np.random.RandomState | None = 0

@@ -24,6 +24,7 @@ from sparsact.hypercube import Subset
 from sparsact.kernels.threads import in_threads
 from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.cube_gp.hyperparameters import HyperparameterPosterior
+from sparsact.learners.cube_gp.inducing import InducingPosterior
 from sparsact.learners.cube_gp.kernel import codes_of
 from sparsact.learners.cube_gp.likelihood import Cholesky, covariance_matrix
 from sparsact.learners.cube_gp.posterior import DIRECT_ROWS, CubePosterior, Posterior, RowPosterior
@@ -60,9 +61,11 @@ class MarginalPosterior:
     @cached_property
     def parameters(self) -> Array:
         """Draws (K, k + 1) of the kernel's ``theta`` and the logarithm of the noise variance."""
-        if isinstance(self.hyperparameters, HyperparameterPosterior):
-            return self.hyperparameters.draws(PARTS, np.random.default_rng([*self.seed, 1]))
-        return self.hyperparameters
+        if not isinstance(self.hyperparameters, HyperparameterPosterior):
+            return self.hyperparameters
+        if isinstance(self.best, InducingPosterior):  # of so many rows that kernel and noise are all but known
+            return np.empty((0, len(self.hyperparameters.mode)))
+        return self.hyperparameters.draws(PARTS, np.random.default_rng([*self.seed, 1]))
 
     @property
     def parts(self) -> Iterator[Any]:
@@ -91,6 +94,8 @@ class MarginalPosterior:
         ----------
         .. [1] C. E. Rasmussen, C. K. I. Williams, "Gaussian Processes for Machine Learning", 2006, Section 5.4.2.
         """
+        if isinstance(self.best, InducingPosterior):
+            return np.sort(np.abs(self.best.left_out_errors))
         rows = self.best.rows
         if len(rows) > DIRECT_ROWS:
             rows = rows.take(np.random.default_rng([*self.seed, 3]).permutation(len(rows))[:DIRECT_ROWS])
@@ -100,11 +105,13 @@ class MarginalPosterior:
     def reach(self, confidence: float) -> float:
         """Deviations on either side of a prediction within which a new measurement lies with this probability.
 
-        Those of a normal distribution or, where kernel and noise were learned and errors of measured rows reach
-        further, of these errors.
+        Those of a normal distribution or, where kernel and noise were learned or variances are approximate and errors
+        of measured rows reach further, of these errors.
         """
         normal = NormalDist().inv_cdf((1 + confidence) / 2)
-        errors = self.leave_one_out_errors if len(self.parameters) else np.empty(0)
+        errors = np.empty(0)
+        if len(self.parameters) or isinstance(self.best, InducingPosterior):
+            errors = self.leave_one_out_errors
         rank = ceil((len(errors) + 1) * confidence)
         return normal if rank > len(errors) else max(normal, float(errors[rank - 1]))
 
@@ -112,6 +119,8 @@ class MarginalPosterior:
         """Variances at points of bits (m', n): exact where rows are few, else from draws."""
         if not self.best.is_direct:
             return self._estimated_variances[1][codes_of(bits)]
+        if not len(self.parameters):
+            return self.best.variances(bits)
         centre = self.best.values(bits)
         squares = [part.variances(bits) + (part.values(bits) - centre) ** 2 for part in self.parts]
         return np.asarray(np.mean(squares, axis=0))
@@ -121,7 +130,10 @@ class MarginalPosterior:
         if isinstance(self.best, CubePosterior):
             numbers = np.array([sum(1 << i for i in subset) for subset in subsets], dtype=np.intp)
             return self.best.coefficients[numbers], self.coefficient_variances[numbers]
-        centre, _ = cast("RowPosterior", self.best).coefficient_moments(subsets)
+        best = cast("RowPosterior", self.best)
+        if not len(self.parameters):
+            return best.coefficient_moments(subsets)
+        centre = best.coefficient_means(subsets)
         moments = [part.coefficient_moments(subsets) for part in self.parts]
         return centre, np.mean([variance + (mean - centre) ** 2 for mean, variance in moments], axis=0)
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -37,6 +37,7 @@ DIRECT_WORK = 16_000.0  # of the second: cube of the rows over n 2**n, with abou
 TOLERANCE, DRAW_TOLERANCE = 1e-8, 1e-4  # of residuals, for means and for draws
 _NUMBERS_AT_ONCE = 1 << 19
 _POINTS_AT_ONCE = 1 << 10
+_SUBSETS_AT_ONCE = 1 << 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,8 @@ class Posterior(ABC):
 
     def with_parameters(self, parameters: Array) -> Self:
         """With another ``theta`` of the kernel and, last, another logarithm of the noise variance."""
-        return type(self)(self.kernel.with_theta(parameters[:-1]), float(np.exp(parameters[-1])), self.rows)
+        kernel, noise_variance = self.kernel.with_theta(parameters[:-1]), float(np.exp(parameters[-1]))
+        return replace(self, kernel=kernel, noise_variance=noise_variance, known_alpha=None)
 
     @property
     def is_direct(self) -> bool:
@@ -115,10 +117,15 @@ class RowPosterior(Posterior):
 
     def values(self, bits: Array) -> Array:
         """Means at points of bits (m', n)."""
-        blocks = range(0, len(bits), _POINTS_AT_ONCE)
-        return np.concatenate(
-            [self.alpha @ self.kernel.covariance(self.rows.bits, bits[i : i + _POINTS_AT_ONCE]) for i in blocks]
-        )
+        at_once = max(1, _NUMBERS_AT_ONCE // len(self.rows))
+        blocks = (bits[start : start + at_once] for start in range(0, len(bits), at_once))
+        return np.concatenate([self.alpha @ self.kernel.covariance(self.rows.bits, block) for block in blocks])
+
+    def coefficient_means(self, subsets: list[Subset]) -> Array:
+        """Means (N,) of the coefficients of some subsets."""
+        starts, signs = range(0, len(subsets), _SUBSETS_AT_ONCE), 1 - 2 * self.rows.bits
+        sums = [self.alpha @ characters(signs, subsets[start : start + _SUBSETS_AT_ONCE]) for start in starts]
+        return np.asarray(np.concatenate(sums) * self.kernel.variances_of(subsets))
 
     def coefficient_moments(self, subsets: list[Subset]) -> tuple[Array, Array]:
         """Means and variances (N,) of the coefficients of some subsets, by their covariances with the rows."""

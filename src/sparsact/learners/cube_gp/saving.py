@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from sparsact.learners.cube_gp.component import Component
+from sparsact.learners.cube_gp.inducing import InducingPosterior
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.marginal import MarginalPosterior
-from sparsact.learners.cube_gp.posterior import posterior_of
+from sparsact.learners.cube_gp.posterior import Posterior, posterior_of
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
@@ -21,6 +22,7 @@ _POSTERIOR = {
     "alpha": ArrayField("m", finite=True),
     "noise_variance": ArrayField("1", finite=True, nonnegative=True),
     "parameters": ArrayField("draws k", finite=True),
+    "inducing": ArrayField("u", np.int64, nonnegative=True, optional=True),
     "seed": ArrayField("seeds", np.int64, nonnegative=True),
 }
 
@@ -62,6 +64,8 @@ def posterior_arrays(posterior: MarginalPosterior) -> Arrays:
         "parameters": posterior.parameters,
         "seed": np.array(posterior.seed, dtype=np.int64),
     }
+    if isinstance(best, InducingPosterior):
+        arrays["inducing"] = best.inducing
     return arrays | schema.add_prefix("kernel", kernel_arrays(best.kernel))
 
 
@@ -73,5 +77,10 @@ def read_posterior(n: int, arrays: Arrays) -> MarginalPosterior:
     if not len(read["y"]) or (read["bits"] > 1).any() or not read["weights"].all() or not noise_variance:
         raise ValueError("rows that are no points of the cube, or have no weight or noise")
     rows = DistinctRows(read["bits"].astype(np.float64), read["y"], read["weights"], read["scatter"])
-    best = posterior_of(kernel, noise_variance, rows, read["alpha"])
+    best: Posterior = posterior_of(kernel, noise_variance, rows, read["alpha"])
+    if "inducing" in read:
+        inducing = read["inducing"]
+        if kernel.has_table or not len(inducing) or (np.diff(inducing) <= 0).any() or inducing[-1] >= len(rows):
+            raise ValueError("inducing points that are not distinct rows in their order, or where there are none")
+        best = InducingPosterior(kernel, noise_variance, rows, read["alpha"], inducing=inducing)
     return MarginalPosterior(best, read["parameters"], tuple(read["seed"].tolist()))
