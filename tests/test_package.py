@@ -282,7 +282,7 @@ def test_no_two_classes_share_a_name():
 
 # Lines and files of each package, and the share of imports in the library's code. Lower them when you make it smaller;
 # who needs more says in a decision record what for.
-BUDGETS = {"src/sparsact": (64_650, 404), "papers/src": (14_550, 83), "benchmarks": (6_700, 50)}
+BUDGETS = {"src/sparsact": (66_350, 412), "papers/src": (15_050, 85), "benchmarks": (7_200, 52)}
 IMPORTS = 0.12
 
 

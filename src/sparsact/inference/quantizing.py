@@ -172,8 +172,8 @@ def quantize(
     in_blocks = {name for replacement, _ in planned if replacement is not None for name in replacement.layers}
     planned = apply(model, planned)
     others = [name for name, reason in reasons.items() if not reason and name not in in_blocks]
-    whole: dict[str, Any] = {name: (QuantizedLinear, QuantizedState(MAX_ROWS, 1.0, weights)) for name in others}
-    Replacement("dense", whole).apply(model)
+    alone: dict[str, Any] = {name: (QuantizedLinear, QuantizedState(MAX_ROWS, 1.0, weights)) for name in others}
+    Replacement("dense", alone).apply(model)
     _check_gates(model, blocks, planned, shown[0])
     errors = _layer_errors(model, [name for name, reason in reasons.items() if not reason], shown)
     choices = with_sparse_shares(model, [block.down for block in blocks], planned, shown)
