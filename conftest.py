@@ -45,6 +45,5 @@ def few_rivals():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sparsact.fit.gp_candidate.KERNELS", ("product",))
         patch.setattr("sparsact.fit.gp_candidate.WARPS", {"normal scores": normal_scores})
-        patch.setattr("sparsact.fit.tree_candidate.LEAVES", (8,))
-        patch.setattr("sparsact.fit.tree_candidate.TREES", 10)
+        patch.setattr("sparsact.fit.tree_candidate.SIZES", {0: {8: 10}})
         yield

@@ -26,7 +26,7 @@ def activations(model, x):
         middle = stream + layer.attention(layer.attention_norm(stream))
         inside = layer.feed_forward
         found.append(inside.activation(inside.up(layer.feed_forward_norm(middle))).flatten(0, 1))
-        stream = layer(stream)
+        stream = layer(stream, x)
     return found
 
 

@@ -15,7 +15,7 @@ from sparsact.inference.apply import Replacement, apply
 from sparsact.inference.batches import Batch
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.integer_weights import KINDS, MAX_ROWS, Arrays
-from sparsact.inference.plan import BlockPlan, finite
+from sparsact.inference.plan import BlockPlan, WholeModel, finite
 from sparsact.inference.quantized import QuantizedGate, QuantizedGatedUp, QuantizedLinear, QuantizedState
 from sparsact.inference.quantizing import LayerQuantization, QuantizedPlan, candidates
 from sparsact.inference.sparsifying import PLAN, densify
@@ -37,6 +37,7 @@ def quantized_state(model: nn.Module, plan: QuantizedPlan) -> tuple[dict[str, An
         "classes": {name: type(layer).__name__ for name, layer in layers.items()},
         "choices": [finite(asdict(one)) for one in plan.choices],
         "layers": [finite(asdict(one)) for one in plan.layers],
+        "whole": None if plan.whole is None else finite(asdict(plan.whole)),
         "block_errors": [finite(error) for error in plan.block_errors],
         "output_error": plan.output_error,
     }
@@ -84,6 +85,7 @@ def load_quantized(model: Model, state: dict[str, Any], arrays: Arrays, batch: B
     layers = [LayerQuantization(one["layer"], _number(one["error"]), one["reason"]) for one in state["layers"]]
     plan = QuantizedPlan(
         tuple(plan for _, plan in planned),
+        None if state["whole"] is None else WholeModel(**state["whole"]),
         weights=state["weights"],
         layers=tuple(layers),
         block_errors=tuple(map(_number, state["block_errors"])),

@@ -97,7 +97,7 @@ def measure(
     return {
         "at": [row.step for row in rows],
         "losses": [row.loss for row in rows],
-        "accuracies": [100 * row.accuracy for row in rows],
+        "accuracies": [100 * row.accuracy for row in rows if row.accuracy is not None],
         "routing_flops": cost.routing,
         "active_flops": cost.active,
         "parameters": sum(parameter.numel() for parameter in made.parameters()),

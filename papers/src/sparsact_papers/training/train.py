@@ -67,7 +67,7 @@ class Evaluation:
     ``loss`` is the mean cross-entropy of the next character, in nats, without any penalty; ``density`` the share of
     units that are on, a block each; ``dead`` and ``rare`` are the units of each block that are on for none of the
     ``n_inputs`` characters, and for some, but less than one in a thousand. ``accuracy`` is the share of characters, or
-    labels, that have the largest logit.
+    labels, that have the largest logit; None in rows of older versions.
     """
 
     step: int
@@ -76,7 +76,7 @@ class Evaluation:
     dead: list[int]
     rare: list[int]
     n_inputs: int
-    accuracy: float
+    accuracy: float | None = None
 
 
 def evaluation(
