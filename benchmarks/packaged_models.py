@@ -121,38 +121,38 @@ def in_bfloat16(model: nn.Module) -> nn.Module:
     return model
 
 
-def figures_of(name: str, model: nn.Module, batches: Batches, threads: int, told: Any) -> list[Figure]:
+def figures_of(name: str, model: nn.Module, batches: Batches, threads: int, arguments: Any) -> list[Figure]:
     """All sides on as many threads."""
     work = f"{name}, {threads} thread{'s' * (threads > 1)}"
     narrow = in_bfloat16(model)
     dense = {"float32": model, "bfloat16": narrow, "int8": quantized_by_torch(deepcopy(model))}
     ours = {
-        "float32": sparsify(deepcopy(model), "auto", batches, time_limit=told.time_limit),
-        "bfloat16": sparsify(deepcopy(narrow), "auto", batches, time_limit=told.time_limit),
-        "int8": sparsify(deepcopy(model), "auto", batches, weights="int8", time_limit=told.time_limit),
+        "float32": sparsify(deepcopy(model), "auto", batches, time_limit=arguments.time_limit),
+        "bfloat16": sparsify(deepcopy(narrow), "auto", batches, time_limit=arguments.time_limit),
+        "int8": sparsify(deepcopy(model), "auto", batches, weights="int8", time_limit=arguments.time_limit),
     }
     for kind, one in ours.items():
         print(f"{work}, {kind}\n{plan_of(one)}\n", flush=True)
     models = {f"dense {kind}": one for kind, one in dense.items()} | {f"auto {kind}": one for kind, one in ours.items()}
     sides = {side: partial(run, one, batches) for side, one in models.items()}
     with torch.inference_mode():
-        times = interleaved(sides, told.repeats, clock=working_seconds())
+        times = interleaved(sides, arguments.repeats, clock=working_seconds())
     figures = [
         Figure.of(work, side, [1e3 * one / len(batches) for one in seconds], "ms") for side, seconds in times.items()
     ]
-    least = judged(0.98, told.quick)
+    least = judged(0.98, arguments.quick)
     for kind in dense:
         pair = times[f"dense {kind}"], times[f"auto {kind}"]
         figures.append(Figure.ratio(work, f"auto, times as fast as dense {kind}", *pair, least=least))
         before = times["dense float32" if kind == "int8" else f"dense {kind}"]
         measured = median(a / b for a, b in zip(before, pair[1], strict=True))
-        error, most = abs(plan_of(ours[kind]).forecast / measured - 1), judged(0.15, told.quick)
+        error, most = abs(plan_of(ours[kind]).forecast / measured - 1), judged(0.15, arguments.quick)
         figures.append(Figure(work, f"error of the forecast, {kind}", error, "", most=most))
     best_dense, best = (min((median(times[f"{side} {kind}"]), kind) for kind in dense) for side in ("dense", "auto"))
     quantity = f"auto ({best[1]}), times as fast as the fastest dense ({best_dense[1]})"
     pair = times[f"dense {best_dense[1]}"], times[f"auto {best[1]}"]
     figures.append(Figure.ratio(work, quantity, *pair, least=least))
-    goal = judged(1.3, told.quick) if name == "annalog" else None
+    goal = judged(1.3, arguments.quick) if name == "annalog" else None
     quantity = f"auto ({best[1]}), times as fast as dense float32"
     return [*figures, Figure.ratio(work, quantity, times["dense float32"], pair[1], least=goal)]
 
@@ -171,19 +171,19 @@ def main() -> int:
     parser = options(__doc__, repeats=7)
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    told = parser.parse_args()
-    told.time_limit, told.repeats = (0.2, 1) if told.quick else (20.0, told.repeats)
+    arguments = parser.parse_args()
+    arguments.time_limit, arguments.repeats = (0.2, 1) if arguments.quick else (20.0, arguments.repeats)
     figures = []
-    for name in told.models:
+    for name in arguments.models:
         if find_spec(name) is None or (name == "annalog" and find_spec("rdkit") is None):
             print(f"{name} is left out: its package is not installed")
             continue
-        for threads in told.threads[: 1 if told.quick else None]:
+        for threads in arguments.threads[: 1 if arguments.quick else None]:
             torch.set_num_threads(threads)
             with threadpool_limits(threads):
                 model, batches = MODELS[name]()
-                figures += figures_of(name, model, batches[: 1 if told.quick else None], threads, told)
-    return report("packaged_models", figures, told.out) if figures else 0
+                figures += figures_of(name, model, batches[: 1 if arguments.quick else None], threads, arguments)
+    return report("packaged_models", figures, arguments.out) if figures else 0
 
 
 if __name__ == "__main__":

@@ -131,16 +131,22 @@ def test_biases_follow_the_load_of_all_processes(two):
     compare_biases(two[1])
 
 
-def test_a_checkpoint_of_two_processes_goes_on_in_one(two):
-    """One process sees both parts of a batch, each a group of its own, as the two did."""
+def resumed_alone(folder):
+    """The model of a checkpoint after three more steps, each of two groups of rows, in this process."""
     whole = model("losses", seed=8)
     optimizer = torch.optim.Adam(whole.parameters(), 0.01, foreach=False)
-    restore(whole, optimizer, two[0] / "checkpoint")
+    restore(whole, optimizer, folder / "checkpoint")
     for number in range(3, 6):
         optimizer.zero_grad()
         for x, y in zip(*(rows.chunk(2) for rows in batch(number)), strict=True):
             (loss_of(whole, x, y)[0] / 2).backward()
         optimizer.step()
+    return whole
+
+
+def test_a_checkpoint_of_two_processes_goes_on_in_one(two):
+    """One process sees both parts of a batch, each a group of its own, as the two did."""
+    whole = resumed_alone(two[0])
     for name, value in whole.state_dict().items():
         for each in two[1]:
             torch.testing.assert_close(each["trained"][name], value, rtol=0, atol=TOLERANCE)
@@ -154,14 +160,7 @@ def test_four_processes_compute_what_one_does_and_go_on_as_two_after_a_checkpoin
     compare_clipped(four, 4)
     compare_biases(four)
     resumed = run(2, tmp_path, "resume")
-    whole = model("losses", seed=8)
-    optimizer = torch.optim.Adam(whole.parameters(), 0.01, foreach=False)
-    restore(whole, optimizer, tmp_path / "checkpoint")
-    for number in range(3, 6):
-        optimizer.zero_grad()
-        for x, y in zip(*(rows.chunk(2) for rows in batch(number)), strict=True):
-            (loss_of(whole, x, y)[0] / 2).backward()
-        optimizer.step()
+    whole = resumed_alone(tmp_path)
     for name, value in whole.state_dict().items():
         for each in resumed:
             torch.testing.assert_close(each["trained"][name], value, rtol=0, atol=TOLERANCE)

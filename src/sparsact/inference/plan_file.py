@@ -24,10 +24,16 @@ from sparsact.inference.apply import (
 from sparsact.inference.batches import Inputs, batches
 from sparsact.inference.block import Block
 from sparsact.inference.certified_screen import Screen
-from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.linear_layers import is_linear, weight_and_bias
 from sparsact.inference.plan import EXACT, BlockPlan, Plan, WholeModel, finite
-from sparsact.inference.quantized_plan_file import QUANTIZED, block_plan, digest_of, load_quantized, quantized_state
+from sparsact.inference.quantized_plan_file import (
+    QUANTIZED,
+    block_plan,
+    digest_of,
+    load_quantized,
+    planned_blocks,
+    quantized_state,
+)
 from sparsact.inference.quantizing import QuantizedPlan
 from sparsact.inference.sparse_linear import SparseLinear
 from sparsact.inference.sparsifying import PLAN, densify, plan_of
@@ -146,17 +152,8 @@ def load_plan(model: Model, path: str | Path, inputs: Inputs) -> Model:
     batch = next(batches(inputs))
     limits, choices = state["limits"], [block_plan(one) for one in state["choices"]]
     missing = set(limits) - {name for name, module in model.named_modules() if is_linear(module)}
-    if missing or digest_of(model, list(limits)) != state["weights"]:
-        raise ValueError(
-            "a plan belongs to the weights that it was made for, and this model has others: load those weights first, "
-            "or call sparsact.sparsify."
-        )
-    blocks = {block.name: block for block in find_blocks(model, batch)}
-    if not {one.block for one in choices} <= set(blocks):
-        raise ValueError(
-            "a plan belongs to the blocks that it was made for, and this model has others on these inputs: pass inputs "
-            "as at that time, or call sparsact.sparsify."
-        )
+    same = not missing and digest_of(model, list(limits)) == state["weights"]
+    blocks = planned_blocks(model, choices, batch, same_weights=same)
     found = [blocks[one.block] for one in choices]
     planned = [(_replacement(model, block, one), one) for block, one in zip(found, choices, strict=True)]
     _fill(model, planned, limits, arrays)

@@ -13,6 +13,7 @@ from torch import nn
 
 from sparsact.inference.apply import Replacement, apply
 from sparsact.inference.batches import Batch
+from sparsact.inference.block import Block
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.integer_weights import KINDS, MAX_ROWS, Arrays
 from sparsact.inference.plan import BlockPlan, WholeModel, finite
@@ -49,17 +50,9 @@ def load_quantized(model: Model, state: dict[str, Any], arrays: Arrays, batch: B
     densify(model)
     classes, choices = state["classes"], [block_plan(one) for one in state["choices"]]
     linears = {name for name, module in model.named_modules() if type(module) is nn.Linear}
-    if set(classes) - linears or digest_of(model, list(classes), without_weights=state["dropped"]) != state["digest"]:
-        raise ValueError(
-            "a plan belongs to the weights that it was made for, and this model has others: load those weights first, "
-            "or call sparsact.sparsify."
-        )
-    blocks = {block.name: block for block in find_blocks(model, batch)}
-    if not {one.block for one in choices} <= set(blocks):
-        raise ValueError(
-            "a plan belongs to the blocks that it was made for, and this model has others on these inputs: pass inputs "
-            "as at that time, or call sparsact.sparsify."
-        )
+    missing = set(classes) - linears
+    same = not missing and digest_of(model, list(classes), without_weights=state["dropped"]) == state["digest"]
+    blocks = planned_blocks(model, choices, batch, same_weights=same)
     planned: list[tuple[Replacement | None, BlockPlan]] = []
     for one in choices:
         block, found = blocks[one.block], None
@@ -93,6 +86,24 @@ def load_quantized(model: Model, state: dict[str, Any], arrays: Arrays, batch: B
     )
     object.__setattr__(model, PLAN, plan)
     return model
+
+
+def planned_blocks(
+    model: nn.Module, choices: Sequence[BlockPlan], batch: Batch, *, same_weights: bool
+) -> dict[str, Block]:
+    """The model's blocks by name; a ValueError if the plan was made for other weights or for blocks that it lacks."""
+    if not same_weights:
+        raise ValueError(
+            "a plan belongs to the weights that it was made for, and this model has others: load those weights first, "
+            "or call sparsact.sparsify."
+        )
+    blocks = {block.name: block for block in find_blocks(model, batch)}
+    if not {one.block for one in choices} <= set(blocks):
+        raise ValueError(
+            "a plan belongs to the blocks that it was made for, and this model has others on these inputs: pass inputs "
+            "as at that time, or call sparsact.sparsify."
+        )
+    return blocks
 
 
 def digest_of(model: nn.Module, names: Sequence[str], *, without_weights: bool = False) -> str:

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels import dispatch
-from sparsact.kernels.int8_linear import Singles, fused, in_large_pages
-from sparsact.kernels.neurons import array_at
+from sparsact.kernels.int8_linear import IntegerLinear, Singles, fused, in_large_pages
 
 INT4_GROUP = 32  # weights that share a multiplier
 INT4_BLOCK = 128  # columns that rows are filled up to
@@ -123,30 +122,14 @@ def unpack_int4(packed: NDArray[np.uint8], n: int) -> NDArray[np.int8]:
 
 
 @dispatch.kernel
-class _Int4Linear:
+class _Int4Linear(IntegerLinear):
     def __init__(
         self, packed: NDArray[np.uint8], multipliers: NDArray[np.int8], scale: Singles, bias: Singles, n: int
     ) -> None:
         by_group = multipliers.astype(np.int64).repeat(INT4_GROUP, axis=1)[:, :n]
         self._weights, self._scale, self._bias = unpack_int4(packed, n) * by_group, scale, bias
 
-    def rows(self, x: int, m: int, out: int, n_threads: int) -> None:
-        t, n = self._weights.shape
-        array_at(out, (m, t), np.float32)[:] = self._outputs(array_at(x, (m, n), np.float32), self._weights.T)[0]
-
-    def rows_at(self, x: int, mask: int, m: int, out: int, n_threads: int) -> None:
-        t = len(self._weights)
-        self.rows(x, m, out, n_threads)
-        outputs = array_at(out, (m, t), np.float32)
-        outputs[(array_at(mask, (m, t), np.uint8) == 0) & ~np.isnan(outputs)] = 0
-
-    def columns(self, h: int, m: int, out: int, n_threads: int) -> int:
-        t, n = self._weights.shape
-        array_at(out, (m, n), np.float32)[:], entries = self._outputs(array_at(h, (m, t), np.float32), self._weights)
-        return entries
-
     def _outputs(self, X: Singles, weights: NDArray[np.int64]) -> tuple[Any, int]:
-        """Outputs of inputs (m, inputs) for weights (inputs, outputs), and how many codes differ from 0."""
         codes, scales = quantize_rows(X)
         raw = (codes.astype(np.int64) @ weights).astype(np.float32)
         return fused(raw, scales[:, None] * self._scale, self._bias), int(np.count_nonzero(codes))

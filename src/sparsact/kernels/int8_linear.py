@@ -100,28 +100,40 @@ def in_large_pages(t: int, width: int) -> NDArray[np.int8]:
     return memory[start : start + size].reshape(t, width)
 
 
-@dispatch.kernel
-class _Int8Linear:
-    def __init__(self, rows: NDArray[np.int8], scale: Singles, bias: Singles, n: int) -> None:
-        self._weights, self._scale, self._bias = rows[:, :n].astype(np.int64), scale, bias
+class IntegerLinear:
+    """What the reference kernels of integer weights share: arrays at addresses around ``_outputs``."""
+
+    _weights: NDArray[np.int64]  # (t, n)
 
     def rows(self, x: int, m: int, out: int, n_threads: int) -> None:
+        """Outputs (m, t) of inputs (m, n)."""
         t, n = self._weights.shape
         array_at(out, (m, t), np.float32)[:] = self._outputs(array_at(x, (m, n), np.float32), self._weights.T)[0]
 
     def rows_at(self, x: int, mask: int, m: int, out: int, n_threads: int) -> None:
+        """The same where the mask (m, t) is not 0, and 0 elsewhere."""
         t = len(self._weights)
         self.rows(x, m, out, n_threads)
         outputs = array_at(out, (m, t), np.float32)
         outputs[(array_at(mask, (m, t), np.uint8) == 0) & ~np.isnan(outputs)] = 0
 
     def columns(self, h: int, m: int, out: int, n_threads: int) -> int:
+        """Outputs (m, n) of inputs (m, t), and how many codes differ from that of 0."""
         t, n = self._weights.shape
         array_at(out, (m, n), np.float32)[:], entries = self._outputs(array_at(h, (m, t), np.float32), self._weights)
         return entries
 
     def _outputs(self, X: Singles, weights: NDArray[np.int64]) -> tuple[Singles, int]:
         """Outputs of inputs (m, inputs) for weights (inputs, outputs), and how many codes differ from that of 0."""
+        raise NotImplementedError
+
+
+@dispatch.kernel
+class _Int8Linear(IntegerLinear):
+    def __init__(self, rows: NDArray[np.int8], scale: Singles, bias: Singles, n: int) -> None:
+        self._weights, self._scale, self._bias = rows[:, :n].astype(np.int64), scale, bias
+
+    def _outputs(self, X: Singles, weights: NDArray[np.int64]) -> tuple[Singles, int]:
         codes, scale, zero_point = quantize_inputs(X)
         if not np.isfinite(scale):
             return np.full((len(X), weights.shape[1]), np.nan, dtype=np.float32), X.size

@@ -335,14 +335,12 @@ def test_a_file_gives_back_the_model(kernel, tmp_path):
         for mine, its in zip(model.predict(rows, return_std=True), again.predict(rows, return_std=True), strict=True):
             np.testing.assert_array_equal(its, mine)
         np.testing.assert_array_equal(again.standard_errors(), model.standard_errors())
-        assert repr(again.kernel_) == repr(model.kernel_)
-        assert str(again.kernel) == str(kernel)
+        assert (repr(again.kernel_), str(again.kernel)) == (repr(model.kernel_), str(kernel))
         assert again.log_marginal_likelihood() == model.log_marginal_likelihood()
 
 
 def test_few_rows_and_columns_that_say_nothing():
-    one = CubeGPRegressor().fit([[1, -1]], [2.5])
-    np.testing.assert_allclose(one.predict([[1, -1], [-1, -1]]), 2.5)
+    np.testing.assert_allclose(CubeGPRegressor().fit([[1, -1]], [2.5]).predict([[1, -1], [-1, -1]]), 2.5)
     X, y, _ = table(14)
     constant = CubeGPRegressor(random_state=0).fit(np.column_stack([X, np.ones(M)]), y)
     assert np.isfinite(constant.predict(np.column_stack([X, -np.ones(M)]))).all()

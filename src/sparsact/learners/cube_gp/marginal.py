@@ -63,7 +63,7 @@ class MarginalPosterior:
         """Draws (K, k + 1) of the kernel's ``theta`` and the logarithm of the noise variance."""
         if not isinstance(self.hyperparameters, HyperparameterPosterior):
             return self.hyperparameters
-        if isinstance(self.best, InducingPosterior):  # of so many rows that kernel and noise are all but known
+        if isinstance(self.best, InducingPosterior):  # many rows: kernel and noise are nearly certain
             return np.empty((0, len(self.hyperparameters.mode)))
         return self.hyperparameters.draws(PARTS, np.random.default_rng([*self.seed, 1]))
 
