@@ -53,7 +53,7 @@ def commit() -> str:
 
 def _git(root: Path, *arguments: str) -> str:
     try:
-        done = subprocess.run(["git", *arguments], capture_output=True, text=True, cwd=root, check=False)  # noqa: S603, S607 - fixed words
+        done = subprocess.run(["git", "--no-optional-locks", *arguments], capture_output=True, text=True, cwd=root, check=False)  # noqa: S603, S607 - fixed words
     except OSError:
         return ""
     return done.stdout.strip()
