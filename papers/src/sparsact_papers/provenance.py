@@ -52,8 +52,9 @@ def commit() -> str:
 
 
 def _git(root: Path, *arguments: str) -> str:
+    words = ["git", "--no-optional-locks", *arguments]
     try:
-        done = subprocess.run(["git", "--no-optional-locks", *arguments], capture_output=True, text=True, cwd=root, check=False)  # noqa: S603, S607 - fixed words
+        done = subprocess.run(words, capture_output=True, text=True, cwd=root, check=False)  # noqa: S603 - fixed words
     except OSError:
         return ""
     return done.stdout.strip()
