@@ -187,6 +187,18 @@ def test_the_plan_reports_errors_and_what_was_left(weights):
     assert plan.choices[0].density < 0.3 < plan.choices[2].density
 
 
+def test_weights_of_inference_mode_stay_floats_and_the_plan_says_why():
+    x = torch.randn(20, 8)
+    with torch.inference_mode():
+        model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 2))
+    copied = deepcopy(model)
+    shown = str(sa.plan_of(sa.sparsify(model, "exact", x, weights="int8")))
+    assert shown.count("made in inference mode") == 2  # of the block, and of both layers
+    assert "int8 weights in 0 of 2 linear layers\nfloat weights in 0, 2: its weights" in shown
+    assert "nan" not in shown
+    assert "int8 weights in 2 of 2" in str(sa.plan_of(sa.sparsify(copied, "exact", x, weights="int8")))
+
+
 @pytest.mark.parametrize("weights", ["int8", "int4"])
 def test_densify_returns_the_same_weights(weights):
     model = mixed()

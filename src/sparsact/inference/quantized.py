@@ -169,7 +169,9 @@ def quantizing_obstacle(layer: nn.Module) -> str:
     weight = layer._parameters.get("weight")
     if type(layer) is not nn.Linear or "forward" in vars(layer) or type(weight) is not nn.Parameter:
         return "it is no plain nn.Linear"
-    if weight.dtype not in DTYPES or not weight.is_cpu or weight.is_inference():
+    if weight.is_inference():
+        return "its weights were made in inference mode, which counts no writes to them: copy the model outside of it"
+    if weight.dtype not in DTYPES or not weight.is_cpu:
         return f"its weights are {weight.dtype} on {weight.device}; quantisation takes float32 and bfloat16 on the CPU"
     if layer.in_features > MAX_ADDED:
         return f"it has {layer.in_features:,} inputs; quantisation takes at most {MAX_ADDED:,}"

@@ -111,13 +111,18 @@ class QuantizedPlan(Plan):
     def __str__(self) -> str:
         """The table of the blocks, then the errors."""
         errors = [one.error for one in self.layers if not one.reason]
-        kept = [f"{one.layer} ({one.reason})" for one in self.layers if one.reason]
-        summary = (
-            f"{self.weights} weights in {len(errors)} of {len(self.layers)} linear layers; relative error of outputs: "
-            f"a layer's at most {max(errors, default=nan):.2%}, a block's at most "
-            f"{max(self.block_errors, default=nan):.2%}, the model's {self.output_error:.2%}"
-        )
-        return "\n".join([super().__str__(), summary, *([f"float weights in {', '.join(kept)}"] if kept else [])])
+        kept: dict[str, list[str]] = {}
+        for one in self.layers:
+            kept.setdefault(one.reason, []).append(one.layer)
+        kept.pop("", None)
+        summary = f"{self.weights} weights in {len(errors)} of {len(self.layers)} linear layers"
+        if errors:
+            summary += (
+                f"; relative error of outputs: a layer's at most {max(errors):.2%}, "
+                f"a block's at most {max(self.block_errors, default=nan):.2%}, the model's {self.output_error:.2%}"
+            )
+        floats = [f"float weights in {', '.join(names)}: {reason}" for reason, names in kept.items()]
+        return "\n".join([super().__str__(), summary, *floats])
 
 
 def check_weights(model: nn.Module, weights: str, keep_weights: bool, method: str) -> None:
