@@ -19,6 +19,7 @@ from bound_table import bound_table
 from citations import initials, local_citations
 from command_pages import command_pages
 from kept_figures import measured, missed_bars, regression_contest, substitutions
+from routed_table import routed_table
 from scaling_tables import scaling_tables
 from theory_map import theory_map
 from verdict_table import refuted_table, verdict_table
@@ -122,6 +123,7 @@ TABLES = {
     "missed_bars": missed_bars,
     "regression_contest": regression_contest,
     "refuted_table": refuted_table,
+    "routed_table": routed_table,
     "scaling_tables": scaling_tables,
     "verdict_table": verdict_table,
 }

@@ -1,0 +1,40 @@
+"""The table of feed-forward layers with equal active units, computed from the rows that the repository keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from verdict_table import findings, plain
+
+from sparsact_papers.experiments import Rows
+from sparsact_papers.intervals import mean_of
+from sparsact_papers.practice.routed_layers import DENSE, IMAGES, MODELS, TEXT, gains
+
+HEAD = ("layer", "active units: operations", "choosing them", "images: points over dense", "text: nats below dense")
+
+
+def routed_table(path: Path) -> None:
+    """Write what each layer costs for a token and gains over a dense one, to be included by ``top_k_or_experts.rst``."""
+    (found,) = (one for one in findings() if one.experiment.name == "routed-layers")
+    rows = found.rows
+    cells = [HEAD, *(_line(rows, model) for model in MODELS[IMAGES])]
+    lines = [".. list-table::", "   :header-rows: 1", "   :widths: 20 20 16 24 20", ""]
+    for first, *rest in cells:
+        lines += [f"   * - {plain(first)}", *(f"     - {cell}" for cell in rest)]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+def _line(rows: Rows, model: str) -> tuple[str, ...]:
+    one = rows.where(data=IMAGES, model=model)[0]
+    return model, f"{one['active_flops']:,}", f"{one['routing_flops']:,}", *(_gain(rows, data, model) for data in (IMAGES, TEXT))
+
+
+def _gain(rows: Rows, data: str, model: str) -> str:
+    """The gain over the dense layer with its interval, as far as there are pairs of seeds."""
+    seeds = {*rows.where(data=data, model=model).column("seed")} & {*rows.where(data=data, model=DENSE).column("seed")}
+    if model == DENSE or model not in MODELS[data]:
+        return "–"
+    if len(seeds) < 2:
+        return "too few seeds"
+    return f"{mean_of(gains(rows, data, model, DENSE))}; {len(seeds)} seeds"
