@@ -14,13 +14,16 @@
 #include "vector.hpp"
 
 #if defined(SPARSACT_ISA_avx2) || defined(SPARSACT_ISA_avx512)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
 namespace sparsact::SPARSACT_ISA {
 namespace {
 
-constexpr int ADDED = 8;  // rows that are added up at once
+constexpr int ADDED = 8;             // rows that are added up at once
+constexpr std::size_t PACKED = 256;  // rows of INT8_BLOCK bytes that are packed at once
+constexpr double ADDED_ALONE = 2;  // what a row costs that is added for one input, in products of packed rows
 
 struct Int8Products {
     void (*of_rows[MAX_INPUTS])(const std::uint8_t* x, const std::int8_t* const* rows, std::size_t width,
@@ -28,6 +31,9 @@ struct Int8Products {
     void (*add_rows)(const std::uint8_t* x, const std::int8_t* const* rows, std::size_t width,
                      std::int32_t* sums, const std::int8_t* const* next);
     void (*in_order)(std::int32_t* sums, std::size_t width);
+    void (*pack)(const std::int8_t* const* rows, std::size_t groups, std::size_t column, std::int8_t* packed);
+    void (*add_packed[MAX_INPUTS])(const std::uint8_t* x, std::size_t apart, const std::int8_t* packed,
+                                   std::size_t groups, std::int32_t* sums);
 };
 
 }  // namespace
@@ -39,9 +45,13 @@ struct Int8Products {
 #undef INT8_WAY
 #undef INT8_TARGET
 
-#ifdef SPARSACT_ISA_avx512
+#if defined(SPARSACT_ISA_avx2) || defined(SPARSACT_ISA_avx512)
 #define INT8_WAY in_32_bits
+#ifdef SPARSACT_ISA_avx512
 #define INT8_TARGET __attribute__((target("avx512vnni")))
+#else
+#define INT8_TARGET __attribute__((target("avxvnni")))
+#endif
 #define INT8_VNNI
 #include "int8_products.hpp"
 #endif
@@ -49,9 +59,19 @@ struct Int8Products {
 namespace sparsact::SPARSACT_ISA {
 namespace {
 
+#ifdef SPARSACT_ISA_avx2
+bool has_avx_vnni() {  // __builtin_cpu_supports does not know it in every compiler
+    unsigned a = 0, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
+}
+#endif
+
 inline const Int8Products& int8_products() {
-#ifdef SPARSACT_ISA_avx512
+#if defined(SPARSACT_ISA_avx512)
     if (__builtin_cpu_supports("avx512vnni")) return in_32_bits::products;
+#elif defined(SPARSACT_ISA_avx2)
+    static const bool vnni = has_avx_vnni();
+    if (vnni) return in_32_bits::products;
 #endif
     return in_16_bits::products;
 }
@@ -101,16 +121,15 @@ struct RowAddresses {
 // Outputs of all rows, which are read once for all inputs.
 void every_row(const Int8Weights& W, const Codes& x, std::size_t m, float* out, int n_threads) {
     const Int8Products& products = int8_products();
-    Scratch<std::int32_t> raw(m * raw_stride(W.t));
-    multiply_rows(W.t, m, raw.data(), n_threads,
-                  [&](std::size_t first, std::size_t inputs, const std::size_t* rows, std::int32_t* sums) {
-                      products.of_rows[inputs - 1](x.row(first), RowAddresses(W, rows).at, W.width, sums);
-                  });
-    for (std::size_t i = 0; i < m; ++i) {
-        std::int32_t* row = raw.data() + i * raw_stride(W.t);
-        for (std::size_t j = 0; j < W.t; ++j) row[j] -= x.by.zero_point * W.sums[j];
-        put_outputs(row, x.by.scale, W.scale, W.bias, W.t, out + i * W.t);
-    }
+    multiply_rows(
+        W.t, m, W.width, n_threads,
+        [&](std::size_t first, std::size_t inputs, const std::size_t* rows, std::int32_t* sums) {
+            products.of_rows[inputs - 1](x.row(first), RowAddresses(W, rows).at, W.width, sums);
+        },
+        [&](std::size_t i, std::size_t j, std::size_t count, std::int32_t* sums) {
+            for (std::size_t p = 0; p < count; ++p) sums[p] -= x.by.zero_point * W.sums[j + p];
+            put_outputs(sums, x.by.scale, W.scale + j, W.bias + j, count, out + i * W.t + j);
+        });
 }
 
 // Outputs of the rows that a mask names.
@@ -140,6 +159,7 @@ struct Weighted {
         rows.push_back(row);
         factors.push_back(static_cast<std::uint8_t>(factor));
     }
+    void clear() { rows.clear(), factors.clear(); }
 };
 
 // Adds the rows begin, ..., end - 1 to sums (width,).
@@ -176,6 +196,50 @@ void sum_of_rows(const Weighted& plus, const Weighted& minus, std::size_t width,
     int8_products().in_order(sums, width);
 }
 
+// Outputs from the rows of all `units`, the only ones whose codes are not that of 0, for some inputs
+// together.
+void packed_rows(const Int8Weights& V, const Codes& h, std::size_t m, const std::vector<std::size_t>& units,
+                 float* out, int n_threads) {
+    const Int8Products& products = int8_products();
+    const std::int32_t zero_point = h.by.zero_point;
+    const std::size_t count = (units.size() + 3) / 4 * 4;
+    const std::size_t inputs = m + (zero_point != 0);  // a last one of ones gives the sums of the weights
+    Scratch<std::uint8_t> x(inputs * count);
+    std::vector<const std::int8_t*> rows(count, V.rows);
+    std::memset(x.data(), 0, inputs * count);
+    for (std::size_t p = 0; p < units.size(); ++p) {
+        rows[p] = V.rows + units[p] * V.width;
+        if (zero_point) x[m * count + p] = 1;
+    }
+    for (std::size_t i = 0; i < m; ++i)
+        for (std::size_t p = 0; p < units.size(); ++p) x[i * count + p] = h.row(i)[units[p]];
+    in_shares(n_threads, V.width / INT8_BLOCK, [&](std::size_t block, std::size_t end) {
+        Scratch<std::int8_t> packed(PACKED * INT8_BLOCK);
+        Scratch<std::int32_t> sums(inputs * INT8_BLOCK);
+        for (; block < end; ++block) {
+            const std::size_t column = block * INT8_BLOCK;
+            std::fill_n(sums.data(), inputs * INT8_BLOCK, 0);
+            for (std::size_t first = 0; first < count; first += PACKED) {
+                const std::size_t groups = std::min(PACKED, count - first) / 4;
+                products.pack(rows.data() + first, groups, column, packed.data());
+                for (std::size_t i = 0; i < inputs; i += INPUTS_AT_ONCE)
+                    products.add_packed[std::min(INPUTS_AT_ONCE, inputs - i) - 1](
+                        x.data() + i * count + first, count, packed.data(), groups,
+                        sums.data() + i * INT8_BLOCK);
+            }
+            const std::int32_t* all = sums.data() + m * INT8_BLOCK;
+            for (std::size_t i = 0; i < m; ++i) {
+                std::int32_t* row = sums.data() + i * INT8_BLOCK;
+                if (zero_point)
+                    for (std::size_t k = 0; k < INT8_BLOCK; ++k) row[k] -= zero_point * all[k];
+                products.in_order(row, INT8_BLOCK);
+                put_outputs(row, h.by.scale, V.scale + column, V.bias + column,
+                            std::min(INT8_BLOCK, V.n - column), out + i * V.n + column);
+            }
+        }
+    });
+}
+
 }  // namespace
 
 void int8_rows(const Int8Weights& W, const float* X, const std::uint8_t* mask, std::size_t m, float* out,
@@ -198,15 +262,30 @@ std::int64_t int8_columns(const Int8Weights& V, const float* H, std::size_t m, f
         std::fill_n(out, m * V.n, std::numeric_limits<float>::quiet_NaN());
         return static_cast<std::int64_t>(m * V.t);
     }
-    Scratch<std::int32_t> sums(V.width);
+    const std::uint8_t zero = static_cast<std::uint8_t>(h.by.zero_point);
+    Scratch<std::uint8_t> used(V.t);
+    std::memset(used.data(), 0, V.t);
     std::int64_t entries = 0;
+    for (std::size_t i = 0; i < m; ++i)
+        for (std::size_t j = 0; j < V.t; ++j) {
+            const bool other = h.row(i)[j] != zero;
+            used[j] |= other;
+            entries += other;
+        }
+    std::vector<std::size_t> units;
+    for_each_other(used.data(), V.t, 0, [&](std::size_t j) { units.push_back(j); });
+    if (m > 1 && static_cast<double>(entries) * ADDED_ALONE > static_cast<double>(units.size() * (m + 1))) {
+        packed_rows(V, h, m, units, out, n_threads);
+        return entries;
+    }
+    Scratch<std::int32_t> sums(V.width);
+    Weighted plus, minus;
     for (std::size_t i = 0; i < m; ++i) {
-        Weighted plus, minus;
-        for_each_other(h.row(i), V.t, static_cast<std::uint8_t>(h.by.zero_point), [&](std::size_t j) {
+        plus.clear(), minus.clear();
+        for_each_other(h.row(i), V.t, zero, [&](std::size_t j) {
             const int factor = h.row(i)[j] - h.by.zero_point;
             (factor > 0 ? plus : minus).add(V.rows + j * V.width, std::abs(factor));
         });
-        entries += static_cast<std::int64_t>(plus.rows.size() + minus.rows.size());
         sum_of_rows(plus, minus, V.width, sums.data(), n_threads);
         put_outputs(sums.data(), h.by.scale, V.scale, V.bias, V.n, out + i * V.n);
     }
