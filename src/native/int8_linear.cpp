@@ -23,7 +23,16 @@ namespace {
 
 constexpr int ADDED = 8;             // rows that are added up at once
 constexpr std::size_t PACKED = 256;  // rows of INT8_BLOCK bytes that are packed at once
-constexpr double ADDED_ALONE = 2;  // what a row costs that is added for one input, in products of packed rows
+constexpr double ADDED_ALONE = 4;  // what a row costs that is added for one input, in products of packed rows
+
+#ifdef SPARSACT_VECTORS
+// Sums of the numbers `half` apart of one vector, and between them those of the other.
+template <int half>
+SPARSACT_INLINE Vector<std::int32_t> exchanged_sum(Vector<std::int32_t> one, Vector<std::int32_t> other) {
+    exchange<half, std::int32_t>(one, other, std::make_integer_sequence<int, lanes<std::int32_t>>{});
+    return one + other;
+}
+#endif
 
 struct Int8Products {
     void (*of_rows[MAX_INPUTS])(const std::uint8_t* x, const std::int8_t* const* rows, std::size_t width,
@@ -31,7 +40,9 @@ struct Int8Products {
     void (*add_rows)(const std::uint8_t* x, const std::int8_t* const* rows, std::size_t width,
                      std::int32_t* sums, const std::int8_t* const* next);
     void (*in_order)(std::int32_t* sums, std::size_t width);
-    void (*pack)(const std::int8_t* const* rows, std::size_t groups, std::size_t column, std::int8_t* packed);
+    using Pack = void(const std::int8_t* const* rows, std::size_t groups, std::size_t column,
+                      std::int8_t* packed);
+    Pack *pack_columns, *pack_rows;
     void (*add_packed[MAX_INPUTS])(const std::uint8_t* x, std::size_t apart, const std::int8_t* packed,
                                    std::size_t groups, std::int32_t* sums);
 };
@@ -118,18 +129,57 @@ struct RowAddresses {
     const std::int8_t* at[AT_ONCE];
 };
 
+// put(j, sums) for outputs j, ..., j + INT8_BLOCK - 1 of m inputs, whose codes stand `width` bytes apart:
+// pack(j, first, groups, packed) packs the weights of 4 * groups codes from `first` on.
+template <class Pack, class Put>
+void multiply_packed(std::size_t outputs, const std::uint8_t* x, std::size_t m, std::size_t width,
+                     int n_threads, Pack pack, Put put) {
+    const Int8Products& products = int8_products();
+    in_shares(n_threads, (outputs + INT8_BLOCK - 1) / INT8_BLOCK, [&](std::size_t block, std::size_t end) {
+        Scratch<std::int8_t> packed(PACKED * INT8_BLOCK);
+        Scratch<std::int32_t> sums(m * INT8_BLOCK);
+        for (; block < end; ++block) {
+            std::fill_n(sums.data(), m * INT8_BLOCK, 0);
+            for (std::size_t first = 0; first < width; first += PACKED) {
+                const std::size_t groups = std::min(PACKED, width - first) / 4;
+                pack(block * INT8_BLOCK, first, groups, packed.data());
+                for (std::size_t i = 0; i < m; i += INPUTS_AT_ONCE)
+                    products.add_packed[std::min(INPUTS_AT_ONCE, m - i) - 1](
+                        x + i * width + first, width, packed.data(), groups, sums.data() + i * INT8_BLOCK);
+            }
+            put(block * INT8_BLOCK, sums.data());
+        }
+    });
+}
+
 // Outputs of all rows, which are read once for all inputs.
 void every_row(const Int8Weights& W, const Codes& x, std::size_t m, float* out, int n_threads) {
     const Int8Products& products = int8_products();
-    multiply_rows(
-        W.t, m, W.width, n_threads,
-        [&](std::size_t first, std::size_t inputs, const std::size_t* rows, std::int32_t* sums) {
-            products.of_rows[inputs - 1](x.row(first), RowAddresses(W, rows).at, W.width, sums);
-        },
-        [&](std::size_t i, std::size_t j, std::size_t count, std::int32_t* sums) {
-            for (std::size_t p = 0; p < count; ++p) sums[p] -= x.by.zero_point * W.sums[j + p];
-            put_outputs(sums, x.by.scale, W.scale + j, W.bias + j, count, out + i * W.t + j);
-        });
+    const auto finish = [&](std::size_t i, std::size_t j, std::size_t count, std::int32_t* sums) {
+        for (std::size_t p = 0; p < count; ++p) sums[p] -= x.by.zero_point * W.sums[j + p];
+        put_outputs(sums, x.by.scale, W.scale + j, W.bias + j, count, out + i * W.t + j);
+    };
+    if (m <= INPUTS_AT_ONCE ||
+        m * INT8_BLOCK < W.width)  // the sums of a vector's lanes cost less than packing
+        multiply_rows(
+            W.t, m, W.width, n_threads,
+            [&](std::size_t first, std::size_t inputs, const std::size_t* rows, std::int32_t* sums) {
+                products.of_rows[inputs - 1](x.row(first), RowAddresses(W, rows).at, W.width, sums);
+            },
+            finish);
+    else
+        multiply_packed(
+            W.t, x.row(0), m, W.width, n_threads,
+            [&](std::size_t j, std::size_t first, std::size_t groups, std::int8_t* packed) {
+                const std::int8_t* rows[INT8_BLOCK];
+                for (std::size_t r = 0; r < INT8_BLOCK; ++r)
+                    rows[r] = W.rows + std::min(j + r, W.t - 1) * W.width;
+                products.pack_rows(rows, groups, first, packed);
+            },
+            [&](std::size_t j, std::int32_t* sums) {
+                for (std::size_t i = 0; i < m; ++i)
+                    finish(i, j, std::min(INT8_BLOCK, W.t - j), sums + i * INT8_BLOCK);
+            });
 }
 
 // Outputs of the rows that a mask names.
@@ -167,6 +217,11 @@ void add_weighted(const Weighted& some, std::size_t begin, std::size_t end, std:
                   std::int32_t* sums) {
     const Int8Products& products = int8_products();
     for (std::size_t first = begin; first < end; first += ADDED) {
+        if (first + 2 * ADDED <= end) {
+            const std::int8_t* const* at = some.rows.data() + first;
+            products.add_rows(some.factors.data() + first, at, width, sums, at + ADDED);
+            continue;
+        }
         const std::int8_t *rows[ADDED], *next[ADDED];
         std::uint8_t factors[ADDED] = {};
         for (std::size_t r = 0; r < ADDED; ++r) {
@@ -196,48 +251,64 @@ void sum_of_rows(const Weighted& plus, const Weighted& minus, std::size_t width,
     int8_products().in_order(sums, width);
 }
 
-// Outputs from the rows of all `units`, the only ones whose codes are not that of 0, for some inputs
-// together.
-void packed_rows(const Int8Weights& V, const Codes& h, std::size_t m, const std::vector<std::size_t>& units,
-                 float* out, int n_threads) {
+// How many codes are not that of 0; used (t,) is not 0 for units that have one.
+std::int64_t find_others(const Codes& h, std::size_t m, std::size_t t, std::uint8_t* used) {
+    constexpr std::uint64_t ones = 0x0101010101010101u;
+    const std::uint64_t zeros = ones * static_cast<std::uint64_t>(h.by.zero_point);
+    std::int64_t count = 0;
+    std::memset(used, 0, t);
+    const auto look = [&](std::size_t i, std::size_t first, std::size_t size) {
+        std::uint64_t eight = zeros, before = 0;
+        std::memcpy(&eight, h.row(i) + first, size);
+        std::memcpy(&before, used + first, size);
+        eight ^= zeros;
+        before |= eight;
+        std::memcpy(used + first, &before, size);
+        eight = ((((eight & 127 * ones) + 127 * ones) | eight) >> 7) & ones;  // of the bytes that are not 0
+        count += static_cast<std::int64_t>(eight * ones >> 56);
+    };
+    for (std::size_t i = 0; i < m; ++i) {
+        for (std::size_t first = 0; first + 8 <= t; first += 8) look(i, first, 8);
+        if (t % 8) look(i, t - t % 8, t % 8);
+    }
+    return count;
+}
+
+// Outputs from the rows of `units`, the only ones with codes that are not that of 0, for all inputs together.
+void packed_units(const Int8Weights& V, const Codes& h, std::size_t m, const std::vector<std::size_t>& units,
+                  float* out, int n_threads) {
     const Int8Products& products = int8_products();
     const std::int32_t zero_point = h.by.zero_point;
     const std::size_t count = (units.size() + 3) / 4 * 4;
     const std::size_t inputs = m + (zero_point != 0);  // a last one of ones gives the sums of the weights
     Scratch<std::uint8_t> x(inputs * count);
-    std::vector<const std::int8_t*> rows(count, V.rows);
-    std::memset(x.data(), 0, inputs * count);
-    for (std::size_t p = 0; p < units.size(); ++p) {
-        rows[p] = V.rows + units[p] * V.width;
-        if (zero_point) x[m * count + p] = 1;
+    std::memset(x.data() + m * count, 1, (inputs - m) * count);
+    for (std::size_t i = 0; i < inputs; ++i) {
+        std::uint8_t* to = x.data() + i * count;
+        std::memset(to + units.size(), 0, count - units.size());
+        if (i < m && units.size() == V.t)
+            std::memcpy(to, h.row(i), V.t);
+        else if (i < m)
+            for (std::size_t p = 0; p < units.size(); ++p) to[p] = h.row(i)[units[p]];
     }
-    for (std::size_t i = 0; i < m; ++i)
-        for (std::size_t p = 0; p < units.size(); ++p) x[i * count + p] = h.row(i)[units[p]];
-    in_shares(n_threads, V.width / INT8_BLOCK, [&](std::size_t block, std::size_t end) {
-        Scratch<std::int8_t> packed(PACKED * INT8_BLOCK);
-        Scratch<std::int32_t> sums(inputs * INT8_BLOCK);
-        for (; block < end; ++block) {
-            const std::size_t column = block * INT8_BLOCK;
-            std::fill_n(sums.data(), inputs * INT8_BLOCK, 0);
-            for (std::size_t first = 0; first < count; first += PACKED) {
-                const std::size_t groups = std::min(PACKED, count - first) / 4;
-                products.pack(rows.data() + first, groups, column, packed.data());
-                for (std::size_t i = 0; i < inputs; i += INPUTS_AT_ONCE)
-                    products.add_packed[std::min(INPUTS_AT_ONCE, inputs - i) - 1](
-                        x.data() + i * count + first, count, packed.data(), groups,
-                        sums.data() + i * INT8_BLOCK);
-            }
-            const std::int32_t* all = sums.data() + m * INT8_BLOCK;
+    std::vector<const std::int8_t*> rows(count, V.rows);
+    for (std::size_t p = 0; p < units.size(); ++p) rows[p] = V.rows + units[p] * V.width;
+    multiply_packed(
+        V.width, x.data(), inputs, count, n_threads,
+        [&](std::size_t column, std::size_t first, std::size_t groups, std::int8_t* packed) {
+            products.pack_columns(rows.data() + first, groups, column, packed);
+        },
+        [&](std::size_t column, std::int32_t* sums) {
+            const std::int32_t* all = sums + m * INT8_BLOCK;
             for (std::size_t i = 0; i < m; ++i) {
-                std::int32_t* row = sums.data() + i * INT8_BLOCK;
+                std::int32_t* row = sums + i * INT8_BLOCK;
                 if (zero_point)
                     for (std::size_t k = 0; k < INT8_BLOCK; ++k) row[k] -= zero_point * all[k];
                 products.in_order(row, INT8_BLOCK);
                 put_outputs(row, h.by.scale, V.scale + column, V.bias + column,
                             std::min(INT8_BLOCK, V.n - column), out + i * V.n + column);
             }
-        }
-    });
+        });
 }
 
 }  // namespace
@@ -264,18 +335,11 @@ std::int64_t int8_columns(const Int8Weights& V, const float* H, std::size_t m, f
     }
     const std::uint8_t zero = static_cast<std::uint8_t>(h.by.zero_point);
     Scratch<std::uint8_t> used(V.t);
-    std::memset(used.data(), 0, V.t);
-    std::int64_t entries = 0;
-    for (std::size_t i = 0; i < m; ++i)
-        for (std::size_t j = 0; j < V.t; ++j) {
-            const bool other = h.row(i)[j] != zero;
-            used[j] |= other;
-            entries += other;
-        }
+    const std::int64_t entries = find_others(h, m, V.t, used.data());
     std::vector<std::size_t> units;
     for_each_other(used.data(), V.t, 0, [&](std::size_t j) { units.push_back(j); });
     if (m > 1 && static_cast<double>(entries) * ADDED_ALONE > static_cast<double>(units.size() * (m + 1))) {
-        packed_rows(V, h, m, units, out, n_threads);
+        packed_units(V, h, m, units, out, n_threads);
         return entries;
     }
     Scratch<std::int32_t> sums(V.width);

@@ -99,11 +99,11 @@ INT8_TARGET void row_products(const std::uint8_t* x, const std::int8_t* const* w
     }
     for (; k < width; k += step) accumulate<rows, inputs>(x, w, width, k, even);
     for (int i = 0; i < inputs; ++i) {
-        Lanes v[rows];
-        for (int r = 0; r < rows; ++r) v[r] = twice ? sum_of(even[r][i], odd[r][i]) : even[r][i];
-        const Lanes one = sum_of(INT8_UNPACK(lo, 32, v[0], v[1]), INT8_UNPACK(hi, 32, v[0], v[1]));
-        const Lanes two = sum_of(INT8_UNPACK(lo, 32, v[2], v[3]), INT8_UNPACK(hi, 32, v[2], v[3]));
-        const __m128i four = folded(sum_of(INT8_UNPACK(lo, 64, one, two), INT8_UNPACK(hi, 64, one, two)));
+        Vector<std::int32_t> v[rows];
+        for (int r = 0; r < rows; ++r)
+            v[r] = reinterpret_cast<Vector<std::int32_t>>(twice ? sum_of(even[r][i], odd[r][i]) : even[r][i]);
+        const __m128i four = folded(reinterpret_cast<Lanes>(
+            exchanged_sum<2>(exchanged_sum<1>(v[0], v[1]), exchanged_sum<1>(v[2], v[3]))));
         std::memcpy(sums + i * rows, &four, sizeof four);
     }
 }
@@ -154,17 +154,37 @@ INT8_TARGET inline void in_order(std::int32_t* sums, std::size_t width) {
     }
 }
 
-// The INT8_BLOCK bytes of each row, four rows interleaved; each group of four is followed by the next.
-INT8_TARGET inline void pack(const std::int8_t* const* rows, std::size_t groups, std::size_t column,
-                             std::int8_t* packed) {
+// INT8_BLOCK bytes of each row from `column` on, four rows interleaved, as `add_packed` reads them.
+INT8_TARGET inline void pack_columns(const std::int8_t* const* rows, std::size_t groups, std::size_t column,
+                                     std::int8_t* packed) {
     constexpr std::size_t step = sizeof(Lanes);
-    for (std::size_t g = 0; g < groups; ++g)
+    for (std::size_t g = 0; g < groups; ++g) {
+        for (std::size_t r = 4 * g + 32; r < std::min(4 * g + 36, 4 * groups); ++r) prefetch(rows[r], column);
         for (std::size_t c = 0; c < INT8_BLOCK; c += step) {
             const std::int8_t* const* at = rows + 4 * g;
             const std::size_t k = column + c;
             Lanes w[4];
             interleave(bytes_at(at[0] + k), bytes_at(at[1] + k), bytes_at(at[2] + k), bytes_at(at[3] + k), w);
             for (int v = 0; v < 4; ++v) put(packed + (c * groups + g * step) * 4 + v * step, w[v]);
+        }
+    }
+}
+
+// The same of INT8_BLOCK rows, whose bytes from `column` on are `groups` columns of four.
+INT8_TARGET inline void pack_rows(const std::int8_t* const* rows, std::size_t groups, std::size_t column,
+                                  std::int8_t* packed) {
+    constexpr std::size_t step = sizeof(Lanes), count = step / 4;
+    for (std::size_t j = 0; j < INT8_BLOCK; j += count)
+        for (std::size_t g = 0; g < groups; g += count) {
+            Vector<std::int32_t> w[count];
+            for (std::size_t r = 0; r < count; ++r) {
+                w[r] = load<Vector<std::int32_t>>(rows[j + r] + column + 4 * g);
+                prefetch(rows[(j + count + r) % INT8_BLOCK],
+                         column + 4 * (g + (j + count < INT8_BLOCK ? 0 : groups)));
+            }
+            sparsact::SPARSACT_ISA::transpose<std::int32_t>(w);
+            std::int8_t* to = packed + j / step * step * 4 * groups + j % step * 4;
+            for (std::size_t r = 0; r < count; ++r) store(to + (g + r) * 4 * step, w[r]);
         }
 }
 
@@ -213,10 +233,16 @@ inline void add_rows(const std::uint8_t* x, const std::int8_t* const* rows, std:
 
 inline void in_order(std::int32_t*, std::size_t) {}
 
-inline void pack(const std::int8_t* const* rows, std::size_t groups, std::size_t column,
-                 std::int8_t* packed) {
+inline void pack_columns(const std::int8_t* const* rows, std::size_t groups, std::size_t column,
+                         std::int8_t* packed) {
     for (std::size_t r = 0; r < 4 * groups; ++r)
         std::memcpy(packed + r * INT8_BLOCK, rows[r] + column, INT8_BLOCK);
+}
+
+inline void pack_rows(const std::int8_t* const* rows, std::size_t groups, std::size_t column,
+                      std::int8_t* packed) {
+    for (std::size_t k = 0; k < 4 * groups; ++k)
+        for (std::size_t j = 0; j < INT8_BLOCK; ++j) packed[k * INT8_BLOCK + j] = rows[j][column + k];
 }
 
 template <int inputs>
@@ -234,7 +260,8 @@ const Int8Products products = {
     {row_products<AT_ONCE, 1>, row_products<AT_ONCE, 2>, row_products<AT_ONCE, 3>, row_products<AT_ONCE, 4>},
     add_rows,
     in_order,
-    pack,
+    pack_columns,
+    pack_rows,
     {add_packed<1>, add_packed<2>, add_packed<3>, add_packed<4>},
 };
 
