@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import Any
-from warnings import catch_warnings, simplefilter
 
 import numpy as np
 import torch
@@ -23,8 +22,7 @@ from sparsact.kernels.int4_linear import (
 from sparsact.kernels.int8_linear import Int8Linear, quantize_inputs
 
 Arrays = dict[str, NDArray[Any]]
-MAX_ROWS = 16  # of a call for which few weights are read; torch's own product is faster for more
-MAX_ROWS_WHOLE = 2  # the same for all weights
+MAX_ROWS = 16  # of a call whose up-projections are computed only where their gates are on
 SMALLEST_SCALE = float(np.finfo(np.float32).eps)  # of weights, in torch's observers
 
 
@@ -60,18 +58,15 @@ class IntegerWeights(ABC):
         return self._product.nbytes
 
     def __call__(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Outputs (m, outputs) for inputs (m, inputs).
+        """Outputs (..., outputs) for inputs (..., inputs).
 
-        With a mask (m, outputs) of bytes only its outputs, and 0 elsewhere; not for weights by rows of inputs.
+        With a mask (..., outputs) of bytes only its outputs, and 0 elsewhere; not for weights by rows of inputs.
         """
-        m, product, threads = len(x), self._product, torch.get_num_threads()
-        dtype = x.dtype
+        product, dtype, sizes = self._product, x.dtype, [*x.shape]
         numbers = contiguous(x if dtype is torch.float32 else x.float())
-        if m > MAX_ROWS_WHOLE and mask is None:
-            found = self._by_torch(numbers)
-            if found is not None:
-                return found.to(dtype)
-        out = numbers.new_empty(m, self._outputs)
+        m, threads = numbers.numel() // sizes[-1], torch.get_num_threads()
+        sizes[-1] = self._outputs
+        out = numbers.new_empty(sizes)
         if self._by_input:
             product.columns(numbers.data_ptr(), m, out.data_ptr(), threads)
         elif mask is None:
@@ -79,10 +74,6 @@ class IntegerWeights(ABC):
         else:
             product.rows_at(numbers.data_ptr(), mask.contiguous().data_ptr(), m, out.data_ptr(), threads)
         return out if dtype is torch.float32 else out.to(dtype)
-
-    def _by_torch(self, x: Tensor) -> Tensor | None:
-        """The same outputs by torch's product of whole matrices, where that is faster."""
-        return None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.arrays, self._by_input)
@@ -94,7 +85,6 @@ class Int8Weights(IntegerWeights):
     def __init__(self, arrays: Arrays, by_input: bool) -> None:
         super().__init__(arrays, by_input)
         self._product = Int8Linear(arrays["integers"], arrays["scale"], arrays["bias"], self._columns)
-        self._packed: Any = None
 
     @classmethod
     def of(cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False) -> Int8Weights:  # noqa: D102
@@ -109,25 +99,8 @@ class Int8Weights(IntegerWeights):
         return sum(int((codes != zero_point).sum()) for codes, _, zero_point in found)
 
     def dequantized(self) -> Tensor:  # noqa: D102
-        return self._integers().float() * torch.tensor(self.arrays["scale"])[:, None]
-
-    def _integers(self) -> Tensor:
-        rows = torch.tensor(self.arrays["integers"][:, : self._columns])
-        return rows.t() if self._by_input else rows
-
-    def _by_torch(self, x: Tensor) -> Tensor | None:
-        """The outputs from a copy of the weights that the first call makes."""
-        few = self._by_input and len(x) <= MAX_ROWS
-        if few or "fbgemm" not in torch.backends.quantized.supported_engines:
-            return None
-        if self._packed is None:
-            integers, scale = self._integers().contiguous(), torch.tensor(self.arrays["scale"])
-            zeros = torch.zeros(len(scale), dtype=torch.int64)
-            with catch_warnings():
-                simplefilter("ignore", UserWarning)  # torch will give up quantised tensors some day
-                held = torch._make_per_channel_quantized_tensor(integers, scale.double(), zeros, 0)
-            self._packed = torch.ops.quantized.linear_prepack(held, torch.tensor(self.arrays["bias"]))
-        return torch.ops.quantized.linear_dynamic(x, self._packed, reduce_range=True)  # type: ignore[no-any-return]
+        rows = torch.tensor(self.arrays["integers"][:, : self._columns]).float()
+        return (rows.t() if self._by_input else rows) * torch.tensor(self.arrays["scale"])[:, None]
 
 
 class Int4Weights(IntegerWeights):

@@ -73,14 +73,10 @@ class QuantizedLinear(SparseLinear):
         """The outputs at which ``mask`` is not 0, or all."""
         sparse = self._sparse
         sparse.calls += 1
-        rows = self.eligible_rows(x)
-        if not rows:
+        if not self.eligible_rows(x):
             return F.linear(x, self.weight, self.bias)
         sparse.sparse_calls += 1
-        integers = self.integers
-        if x.ndim == 2:
-            return integers(x, mask)
-        return integers(x.reshape(rows, self.in_features), mask).view(*x.shape[:-1], self.out_features)
+        return self.integers(x, mask)
 
     @property
     def integers(self) -> IntegerWeights:
@@ -148,9 +144,8 @@ class QuantizedGatedUp(QuantizedLinear):
 
     def sparse_forward(self, x: Tensor) -> Tensor:
         """``x @ weight.T + bias`` where the gate is on, weights and input quantised."""
-        rows = self.sparse_rows(x)
-        gate = self._gate_activations(x) if rows and not self.needs_all_units else None
-        return self.outputs(x, None if gate is None else gate.mask.view(rows, -1))
+        gate = self._gate_activations(x) if self.sparse_rows(x) and not self.needs_all_units else None
+        return self.outputs(x, None if gate is None else gate.mask)
 
     def _gate_activations(self, x: Tensor) -> GateActivations | None:
         gate, memo = self._sparse.gate, self._sparse.memo

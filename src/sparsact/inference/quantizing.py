@@ -212,7 +212,7 @@ def _planned_blocks(
     free = [not any(reasons[name] for name in one.block.names) for one in profiles]
     possible = [candidates(model, one.block, weights) if ok else {} for one, ok in zip(profiles, free, strict=True)]
     densities = [_code_density(one, weights) for one in profiles]
-    rows = [min(one.rows, MAX_ROWS) for one in profiles]
+    rows = [one.rows for one in profiles]
     if method == "auto":
         blocks, samples = [one.block for one in profiles], [one.sample for one in profiles]
         tried = [found if p <= MAX_DENSITY else {} for found, p in zip(possible, densities, strict=True)]
