@@ -9,83 +9,17 @@
 #include <vector>
 
 #include "int8_codes.hpp"
+#include "int8_ways.hpp"
 #include "row_streams.hpp"
 #include "scratch.hpp"
 #include "vector.hpp"
 
-#if defined(SPARSACT_ISA_avx2) || defined(SPARSACT_ISA_avx512)
-#include <cpuid.h>
-#include <immintrin.h>
-#endif
-
 namespace sparsact::SPARSACT_ISA {
 namespace {
 
-constexpr int ADDED = 8;             // rows that are added up at once
-constexpr std::size_t PACKED = 256;  // rows of INT8_BLOCK bytes that are packed at once
+constexpr std::size_t PACKED = 128,
+                      BLOCKS = 4;  // rows, and blocks of INT8_BLOCK bytes, that are packed at once
 constexpr double ADDED_ALONE = 4;  // what a row costs that is added for one input, in products of packed rows
-
-#ifdef SPARSACT_VECTORS
-// Sums of the numbers `half` apart of one vector, and between them those of the other.
-template <int half>
-SPARSACT_INLINE Vector<std::int32_t> exchanged_sum(Vector<std::int32_t> one, Vector<std::int32_t> other) {
-    exchange<half, std::int32_t>(one, other, std::make_integer_sequence<int, lanes<std::int32_t>>{});
-    return one + other;
-}
-#endif
-
-struct Int8Products {
-    void (*of_rows[MAX_INPUTS])(const std::uint8_t* x, const std::int8_t* const* rows, std::size_t width,
-                                std::int32_t* sums);
-    void (*add_rows)(const std::uint8_t* x, const std::int8_t* const* rows, std::size_t width,
-                     std::int32_t* sums, const std::int8_t* const* next);
-    void (*in_order)(std::int32_t* sums, std::size_t width);
-    using Pack = void(const std::int8_t* const* rows, std::size_t groups, std::size_t column,
-                      std::int8_t* packed);
-    Pack *pack_columns, *pack_rows;
-    void (*add_packed[MAX_INPUTS])(const std::uint8_t* x, std::size_t apart, const std::int8_t* packed,
-                                   std::size_t groups, std::int32_t* sums);
-};
-
-}  // namespace
-}  // namespace sparsact::SPARSACT_ISA
-
-#define INT8_WAY in_16_bits
-#define INT8_TARGET
-#include "int8_products.hpp"
-#undef INT8_WAY
-#undef INT8_TARGET
-
-#if defined(SPARSACT_ISA_avx2) || defined(SPARSACT_ISA_avx512)
-#define INT8_WAY in_32_bits
-#ifdef SPARSACT_ISA_avx512
-#define INT8_TARGET __attribute__((target("avx512vnni")))
-#else
-#define INT8_TARGET __attribute__((target("avxvnni")))
-#endif
-#define INT8_VNNI
-#include "int8_products.hpp"
-#endif
-
-namespace sparsact::SPARSACT_ISA {
-namespace {
-
-#ifdef SPARSACT_ISA_avx2
-bool has_avx_vnni() {  // __builtin_cpu_supports does not know it in every compiler
-    unsigned a = 0, b, c, d;
-    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
-}
-#endif
-
-inline const Int8Products& int8_products() {
-#if defined(SPARSACT_ISA_avx512)
-    if (__builtin_cpu_supports("avx512vnni")) return in_32_bits::products;
-#elif defined(SPARSACT_ISA_avx2)
-    static const bool vnni = has_avx_vnni();
-    if (vnni) return in_32_bits::products;
-#endif
-    return in_16_bits::products;
-}
 
 }  // namespace
 
@@ -130,24 +64,30 @@ struct RowAddresses {
 };
 
 // put(j, sums) for outputs j, ..., j + INT8_BLOCK - 1 of m inputs, whose codes stand `width` bytes apart:
-// pack(j, first, groups, packed) packs the weights of 4 * groups codes from `first` on.
+// pack(j, blocks, first, groups, packed) packs the weights of 4 * groups codes from `first` on, for so many
+// blocks.
 template <class Pack, class Put>
 void multiply_packed(std::size_t outputs, const std::uint8_t* x, std::size_t m, std::size_t width,
                      int n_threads, Pack pack, Put put) {
     const Int8Products& products = int8_products();
     in_shares(n_threads, (outputs + INT8_BLOCK - 1) / INT8_BLOCK, [&](std::size_t block, std::size_t end) {
-        Scratch<std::int8_t> packed(PACKED * INT8_BLOCK);
-        Scratch<std::int32_t> sums(m * INT8_BLOCK);
-        for (; block < end; ++block) {
-            std::fill_n(sums.data(), m * INT8_BLOCK, 0);
+        const std::size_t most = std::min(BLOCKS, end - block);
+        Scratch<std::int8_t> packed(most * PACKED * INT8_BLOCK);
+        Scratch<std::int32_t> sums(most * m * INT8_BLOCK);
+        for (; block < end; block += most) {
+            const std::size_t blocks = std::min(most, end - block);
+            std::fill_n(sums.data(), blocks * m * INT8_BLOCK, 0);
             for (std::size_t first = 0; first < width; first += PACKED) {
                 const std::size_t groups = std::min(PACKED, width - first) / 4;
-                pack(block * INT8_BLOCK, first, groups, packed.data());
-                for (std::size_t i = 0; i < m; i += INPUTS_AT_ONCE)
-                    products.add_packed[std::min(INPUTS_AT_ONCE, m - i) - 1](
-                        x + i * width + first, width, packed.data(), groups, sums.data() + i * INT8_BLOCK);
+                pack(block * INT8_BLOCK, blocks, first, groups, packed.data());
+                for (std::size_t b = 0; b < blocks; ++b)
+                    for (std::size_t i = 0; i < m; i += INPUTS_AT_ONCE)
+                        products.add_packed[std::min(INPUTS_AT_ONCE, m - i) - 1](
+                            x + i * width + first, width, packed.data() + b * 4 * groups * INT8_BLOCK, groups,
+                            sums.data() + (b * m + i) * INT8_BLOCK);
             }
-            put(block * INT8_BLOCK, sums.data());
+            for (std::size_t b = 0; b < blocks; ++b)
+                put((block + b) * INT8_BLOCK, sums.data() + b * m * INT8_BLOCK);
         }
     });
 }
@@ -170,11 +110,15 @@ void every_row(const Int8Weights& W, const Codes& x, std::size_t m, float* out, 
     else
         multiply_packed(
             W.t, x.row(0), m, W.width, n_threads,
-            [&](std::size_t j, std::size_t first, std::size_t groups, std::int8_t* packed) {
+            [&](std::size_t j, std::size_t blocks, std::size_t first, std::size_t groups,
+                std::int8_t* packed) {
                 const std::int8_t* rows[INT8_BLOCK];
-                for (std::size_t r = 0; r < INT8_BLOCK; ++r)
-                    rows[r] = W.rows + std::min(j + r, W.t - 1) * W.width;
-                products.pack_rows(rows, groups, first, packed);
+                for (std::size_t end = j + blocks * INT8_BLOCK; j < end; j += INT8_BLOCK) {
+                    for (std::size_t r = 0; r < INT8_BLOCK; ++r)
+                        rows[r] = W.rows + std::min(j + r, W.t - 1) * W.width;
+                    products.pack_rows(rows, groups, first, packed);
+                    packed += 4 * groups * INT8_BLOCK;
+                }
             },
             [&](std::size_t j, std::int32_t* sums) {
                 for (std::size_t i = 0; i < m; ++i)
@@ -295,8 +239,9 @@ void packed_units(const Int8Weights& V, const Codes& h, std::size_t m, const std
     for (std::size_t p = 0; p < units.size(); ++p) rows[p] = V.rows + units[p] * V.width;
     multiply_packed(
         V.width, x.data(), inputs, count, n_threads,
-        [&](std::size_t column, std::size_t first, std::size_t groups, std::int8_t* packed) {
-            products.pack_columns(rows.data() + first, groups, column, packed);
+        [&](std::size_t column, std::size_t blocks, std::size_t first, std::size_t groups,
+            std::int8_t* packed) {
+            products.pack_columns(rows.data() + first, groups, column, blocks, packed);
         },
         [&](std::size_t column, std::int32_t* sums) {
             const std::int32_t* all = sums + m * INT8_BLOCK;
@@ -333,23 +278,26 @@ std::int64_t int8_columns(const Int8Weights& V, const float* H, std::size_t m, f
         std::fill_n(out, m * V.n, std::numeric_limits<float>::quiet_NaN());
         return static_cast<std::int64_t>(m * V.t);
     }
-    const std::uint8_t zero = static_cast<std::uint8_t>(h.by.zero_point);
-    Scratch<std::uint8_t> used(V.t);
-    const std::int64_t entries = find_others(h, m, V.t, used.data());
-    std::vector<std::size_t> units;
-    for_each_other(used.data(), V.t, 0, [&](std::size_t j) { units.push_back(j); });
-    if (m > 1 && static_cast<double>(entries) * ADDED_ALONE > static_cast<double>(units.size() * (m + 1))) {
-        packed_units(V, h, m, units, out, n_threads);
-        return entries;
+    if (m > 1) {
+        Scratch<std::uint8_t> used(V.t);
+        const std::int64_t entries = find_others(h, m, V.t, used.data());
+        std::vector<std::size_t> units;
+        for_each_other(used.data(), V.t, 0, [&](std::size_t j) { units.push_back(j); });
+        if (static_cast<double>(entries) * ADDED_ALONE > static_cast<double>(units.size() * (m + 1))) {
+            packed_units(V, h, m, units, out, n_threads);
+            return entries;
+        }
     }
+    std::int64_t entries = 0;
     Scratch<std::int32_t> sums(V.width);
     Weighted plus, minus;
     for (std::size_t i = 0; i < m; ++i) {
         plus.clear(), minus.clear();
-        for_each_other(h.row(i), V.t, zero, [&](std::size_t j) {
+        for_each_other(h.row(i), V.t, static_cast<std::uint8_t>(h.by.zero_point), [&](std::size_t j) {
             const int factor = h.row(i)[j] - h.by.zero_point;
             (factor > 0 ? plus : minus).add(V.rows + j * V.width, std::abs(factor));
         });
+        entries += static_cast<std::int64_t>(plus.rows.size() + minus.rows.size());
         sum_of_rows(plus, minus, V.width, sums.data(), n_threads);
         put_outputs(sums.data(), h.by.scale, V.scale, V.bias, V.n, out + i * V.n);
     }

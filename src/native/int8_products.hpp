@@ -154,15 +154,17 @@ INT8_TARGET inline void in_order(std::int32_t* sums, std::size_t width) {
     }
 }
 
-// INT8_BLOCK bytes of each row from `column` on, four rows interleaved, as `add_packed` reads them.
+// Blocks of INT8_BLOCK bytes of each row from `column` on, four rows interleaved, as `add_packed` reads them.
 INT8_TARGET inline void pack_columns(const std::int8_t* const* rows, std::size_t groups, std::size_t column,
-                                     std::int8_t* packed) {
+                                     std::size_t blocks, std::int8_t* packed) {
     constexpr std::size_t step = sizeof(Lanes);
     for (std::size_t g = 0; g < groups; ++g) {
-        for (std::size_t r = 4 * g + 32; r < std::min(4 * g + 36, 4 * groups); ++r) prefetch(rows[r], column);
-        for (std::size_t c = 0; c < INT8_BLOCK; c += step) {
-            const std::int8_t* const* at = rows + 4 * g;
+        const std::int8_t* const* at = rows + 4 * g;
+        const std::int8_t* const* later = rows + 4 * std::min(g + 4, groups - 1);
+        for (std::size_t c = 0; c < blocks * INT8_BLOCK; c += step) {
             const std::size_t k = column + c;
+            if (c % INT8_BLOCK == 0)
+                for (int r = 0; r < 4; ++r) prefetch(later[r], k);
             Lanes w[4];
             interleave(bytes_at(at[0] + k), bytes_at(at[1] + k), bytes_at(at[2] + k), bytes_at(at[3] + k), w);
             for (int v = 0; v < 4; ++v) put(packed + (c * groups + g * step) * 4 + v * step, w[v]);
@@ -234,9 +236,10 @@ inline void add_rows(const std::uint8_t* x, const std::int8_t* const* rows, std:
 inline void in_order(std::int32_t*, std::size_t) {}
 
 inline void pack_columns(const std::int8_t* const* rows, std::size_t groups, std::size_t column,
-                         std::int8_t* packed) {
-    for (std::size_t r = 0; r < 4 * groups; ++r)
-        std::memcpy(packed + r * INT8_BLOCK, rows[r] + column, INT8_BLOCK);
+                         std::size_t blocks, std::int8_t* packed) {
+    for (std::size_t c = 0; c < blocks * INT8_BLOCK; c += INT8_BLOCK)
+        for (std::size_t r = 0; r < 4 * groups; ++r, packed += INT8_BLOCK)
+            std::memcpy(packed, rows[r] + column + c, INT8_BLOCK);
 }
 
 inline void pack_rows(const std::int8_t* const* rows, std::size_t groups, std::size_t column,
