@@ -23,37 +23,41 @@ constexpr double ADDED_ALONE = 4;  // what a row costs that is added for one inp
 
 }  // namespace
 
-bool int8_codes(const float* X, std::size_t m, std::size_t n, std::size_t width, std::uint8_t* codes,
+void int8_codes(const float* X, std::size_t m, std::size_t n, std::size_t width, std::uint8_t* codes,
                 Quantization* by) {
     constexpr float to_integer = 12582912;  // 1.5 * 2^23: what is added to it is rounded to even
-    float least, largest;
-    find_range(X, m * n, &least, &largest);
-    if (!(largest - least < std::numeric_limits<float>::infinity())) return false;
-    *by = quantization_of(least, largest);
-    const float inverse = 1 / by->scale;
-    const float zero_point = static_cast<float>(by->zero_point);
-    for (std::size_t i = 0; i < m; ++i)
-        for (std::size_t k = 0; k < n; ++k) {
-            const float rounded = (std::fma(X[i * n + k], inverse, zero_point) + to_integer) - to_integer;
-            codes[i * width + k] = static_cast<std::uint8_t>(std::max(static_cast<std::int32_t>(rounded), 0));
+    for (std::size_t i = 0; i < m; ++i, X += n, codes += width) {
+        float least, largest;
+        find_range(X, n, &least, &largest);
+        if (!(largest - least < std::numeric_limits<float>::infinity())) {
+            by[i] = {std::numeric_limits<float>::quiet_NaN(), 0};
+            std::memset(codes, 0, n);
+            continue;
         }
-    return true;
+        by[i] = quantization_of(least, largest);
+        const float inverse = 1 / by[i].scale;
+        const float zero_point = static_cast<float>(by[i].zero_point);
+        for (std::size_t k = 0; k < n; ++k) {
+            const float rounded = (std::fma(X[k], inverse, zero_point) + to_integer) - to_integer;
+            codes[k] = static_cast<std::uint8_t>(std::max(static_cast<std::int32_t>(rounded), 0));
+        }
+    }
 }
 
 namespace {
 
 // Inputs as codes, row by row filled up to `width`.
 struct Codes {
-    Codes(const float* X, std::size_t m, std::size_t n, std::size_t width) : data(m * width), width(width) {
+    Codes(const float* X, std::size_t m, std::size_t n, std::size_t width)
+        : data(m * width), by(m), width(width) {
         for (std::size_t i = 0; i < m; ++i) std::memset(data.data() + i * width + n, 0, width - n);
-        finite = int8_codes(X, m, n, width, data.data(), &by);
+        int8_codes(X, m, n, width, data.data(), by.data());
     }
     const std::uint8_t* row(std::size_t i) const { return data.data() + i * width; }
 
     Scratch<std::uint8_t> data;
+    std::vector<Quantization> by;  // of each row
     std::size_t width;
-    Quantization by;
-    bool finite;
 };
 
 struct RowAddresses {
@@ -96,8 +100,8 @@ void multiply_packed(std::size_t outputs, const std::uint8_t* x, std::size_t m, 
 void every_row(const Int8Weights& W, const Codes& x, std::size_t m, float* out, int n_threads) {
     const Int8Products& products = int8_products();
     const auto finish = [&](std::size_t i, std::size_t j, std::size_t count, std::int32_t* sums) {
-        for (std::size_t p = 0; p < count; ++p) sums[p] -= x.by.zero_point * W.sums[j + p];
-        put_outputs(sums, x.by.scale, W.scale + j, W.bias + j, count, out + i * W.t + j);
+        for (std::size_t p = 0; p < count; ++p) sums[p] -= x.by[i].zero_point * W.sums[j + p];
+        put_outputs(sums, x.by[i].scale, W.scale + j, W.bias + j, count, out + i * W.t + j);
     };
     if (m <= INPUTS_AT_ONCE ||
         m * INT8_BLOCK < W.width)  // the sums of a vector's lanes cost less than packing
@@ -129,7 +133,7 @@ void every_row(const Int8Weights& W, const Codes& x, std::size_t m, float* out, 
 // Outputs of the rows that a mask names.
 void masked_rows(const Int8Weights& W, const std::uint8_t* x, Quantization by, const std::uint8_t* mask,
                  float* out, int n_threads) {
-    std::fill_n(out, W.t, 0.0f);
+    std::fill_n(out, W.t, 0 * by.scale);  // all outputs are NaN if an input is not finite
     const Int8Products& products = int8_products();
     multiply_masked_rows(
         mask, W.t, n_threads,
@@ -198,7 +202,7 @@ void sum_of_rows(const Weighted& plus, const Weighted& minus, std::size_t width,
 // How many codes are not that of 0; used (t,) is not 0 for units that have one.
 std::int64_t find_others(const Codes& h, std::size_t m, std::size_t t, std::uint8_t* used) {
     constexpr std::uint64_t ones = 0x0101010101010101u;
-    const std::uint64_t zeros = ones * static_cast<std::uint64_t>(h.by.zero_point);
+    std::uint64_t zeros = 0;
     std::int64_t count = 0;
     std::memset(used, 0, t);
     const auto look = [&](std::size_t i, std::size_t first, std::size_t size) {
@@ -212,6 +216,7 @@ std::int64_t find_others(const Codes& h, std::size_t m, std::size_t t, std::uint
         count += static_cast<std::int64_t>(eight * ones >> 56);
     };
     for (std::size_t i = 0; i < m; ++i) {
+        zeros = ones * static_cast<std::uint64_t>(h.by[i].zero_point);
         for (std::size_t first = 0; first + 8 <= t; first += 8) look(i, first, 8);
         if (t % 8) look(i, t - t % 8, t % 8);
     }
@@ -222,9 +227,10 @@ std::int64_t find_others(const Codes& h, std::size_t m, std::size_t t, std::uint
 void packed_units(const Int8Weights& V, const Codes& h, std::size_t m, const std::vector<std::size_t>& units,
                   float* out, int n_threads) {
     const Int8Products& products = int8_products();
-    const std::int32_t zero_point = h.by.zero_point;
+    const bool centred =
+        std::all_of(h.by.begin(), h.by.end(), [](Quantization by) { return !by.zero_point; });
     const std::size_t count = (units.size() + 3) / 4 * 4;
-    const std::size_t inputs = m + (zero_point != 0);  // a last one of ones gives the sums of the weights
+    const std::size_t inputs = m + !centred;  // a last one of ones gives the sums of the weights
     Scratch<std::uint8_t> x(inputs * count);
     std::memset(x.data() + m * count, 1, (inputs - m) * count);
     for (std::size_t i = 0; i < inputs; ++i) {
@@ -247,10 +253,10 @@ void packed_units(const Int8Weights& V, const Codes& h, std::size_t m, const std
             const std::int32_t* all = sums + m * INT8_BLOCK;
             for (std::size_t i = 0; i < m; ++i) {
                 std::int32_t* row = sums + i * INT8_BLOCK;
-                if (zero_point)
-                    for (std::size_t k = 0; k < INT8_BLOCK; ++k) row[k] -= zero_point * all[k];
+                if (!centred)
+                    for (std::size_t k = 0; k < INT8_BLOCK; ++k) row[k] -= h.by[i].zero_point * all[k];
                 products.in_order(row, INT8_BLOCK);
-                put_outputs(row, h.by.scale, V.scale + column, V.bias + column,
+                put_outputs(row, h.by[i].scale, V.scale + column, V.bias + column,
                             std::min(INT8_BLOCK, V.n - column), out + i * V.n + column);
             }
         });
@@ -262,22 +268,16 @@ void int8_rows(const Int8Weights& W, const float* X, const std::uint8_t* mask, s
                int n_threads) {
     if (m == 0 || W.t == 0) return;
     const Codes x(X, m, W.n, W.width);
-    if (!x.finite)
-        std::fill_n(out, m * W.t, std::numeric_limits<float>::quiet_NaN());
-    else if (!mask)
+    if (!mask)
         every_row(W, x, m, out, n_threads);
     else
         for (std::size_t i = 0; i < m; ++i)
-            masked_rows(W, x.row(i), x.by, mask + i * W.t, out + i * W.t, n_threads);
+            masked_rows(W, x.row(i), x.by[i], mask + i * W.t, out + i * W.t, n_threads);
 }
 
 std::int64_t int8_columns(const Int8Weights& V, const float* H, std::size_t m, float* out, int n_threads) {
     if (m == 0) return 0;
     const Codes h(H, m, V.t, V.t);
-    if (!h.finite) {
-        std::fill_n(out, m * V.n, std::numeric_limits<float>::quiet_NaN());
-        return static_cast<std::int64_t>(m * V.t);
-    }
     if (m > 1) {
         Scratch<std::uint8_t> used(V.t);
         const std::int64_t entries = find_others(h, m, V.t, used.data());
@@ -293,13 +293,14 @@ std::int64_t int8_columns(const Int8Weights& V, const float* H, std::size_t m, f
     Weighted plus, minus;
     for (std::size_t i = 0; i < m; ++i) {
         plus.clear(), minus.clear();
-        for_each_other(h.row(i), V.t, static_cast<std::uint8_t>(h.by.zero_point), [&](std::size_t j) {
-            const int factor = h.row(i)[j] - h.by.zero_point;
+        const std::int32_t zero_point = h.by[i].zero_point;
+        for_each_other(h.row(i), V.t, static_cast<std::uint8_t>(zero_point), [&](std::size_t j) {
+            const int factor = h.row(i)[j] - zero_point;
             (factor > 0 ? plus : minus).add(V.rows + j * V.width, std::abs(factor));
         });
         entries += static_cast<std::int64_t>(plus.rows.size() + minus.rows.size());
         sum_of_rows(plus, minus, V.width, sums.data(), n_threads);
-        put_outputs(sums.data(), h.by.scale, V.scale, V.bias, V.n, out + i * V.n);
+        put_outputs(sums.data(), h.by[i].scale, V.scale, V.bias, V.n, out + i * V.n);
     }
     return entries;
 }
@@ -308,9 +309,7 @@ std::int64_t int8_columns(const Int8Weights& V, const float* H, std::size_t m, f
 
 #else
 
-#include <nanobind/stl/tuple.h>
-
-#include <tuple>
+#include <vector>
 
 #include "bind_int8.hpp"
 
@@ -325,14 +324,19 @@ SPARSACT_BINDINGS(module) {
         .def("columns", &Int8Linear::columns);
     module.def(
         "quantize_inputs",
-        [](Array<const float, 2> X, Array<std::uint8_t, 2> codes) {
-            Quantization by{1, 0};
+        [](Array<const float, 2> X, Array<std::uint8_t, 2> codes, Array<float, 1> scale,
+           Array<std::int32_t, 1> zero_point) {
             const std::size_t m = X.shape(0), n = X.shape(1);
             nb::gil_scoped_release unlocked;
-            const bool finite = SPARSACT_DISPATCH(int8_codes, X.data(), m, n, n, codes.data(), &by);
-            return std::make_tuple(finite, by.scale, by.zero_point);
+            std::vector<Quantization> by(m);
+            SPARSACT_DISPATCH(int8_codes, X.data(), m, n, n, codes.data(), by.data());
+            for (std::size_t i = 0; i < m; ++i) {
+                scale.data()[i] = by[i].scale;
+                zero_point.data()[i] = by[i].zero_point;
+            }
         },
-        nb::arg("X").noconvert(), nb::arg("codes").noconvert());
+        nb::arg("X").noconvert(), nb::arg("codes").noconvert(), nb::arg("scale").noconvert(),
+        nb::arg("zero_point").noconvert());
 }
 
 }  // namespace sparsact

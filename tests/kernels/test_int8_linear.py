@@ -72,16 +72,15 @@ def test_every_kernel_has_the_bits_of_the_reference(m, t, n, kind, n_threads, se
     with kernels.using("reference"):
         expected = rows(Int8Linear(W, scale, bias), X, t)
         codes, *by = quantize_inputs(X)
-    found = quantize_inputs(X)
-    np.testing.assert_array_equal(found[0], codes)
-    assert found[1:] == tuple(by)
+    for found, wanted in zip(quantize_inputs(X), (codes, *by), strict=True):
+        np.testing.assert_array_equal(found, wanted)
     assert codes.max(initial=0) <= 128
     layer, across = Int8Linear(W, scale, bias), Int8Linear(np.ascontiguousarray(W.T), scale, bias)
     np.testing.assert_array_equal(rows(layer, X, t, n_threads), expected)
     np.testing.assert_array_equal(rows_at(layer, X, mask, n_threads), np.where(mask, expected, 0))
     sums, entries = columns(across, X, t, n_threads)
     np.testing.assert_array_equal(sums, expected)
-    assert entries == np.count_nonzero(codes != by[1])
+    assert entries == np.count_nonzero(codes != by[1][:, None])
     for array, copy in zip((X, W, scale, bias, mask), before, strict=True):
         np.testing.assert_array_equal(array, copy)
 
@@ -92,11 +91,11 @@ def test_the_formula():
     m, t, n = 2, 5, 83
     X, W = inputs(rng, m, n, "both"), weights(rng, t, n)
     scale, bias = (np.abs(rng.normal(size=t)).astype(np.float32) for _ in range(2))
-    codes, s, z = quantize_inputs(X)
-    assert abs(float(s) * 127 - (float(X.max()) - float(X.min()))) < 1e-6 * float(s) * 127
-    np.testing.assert_allclose(s * (codes.astype(int) - z), X, atol=float(s))
+    codes, scales, zero_points = quantize_inputs(X)
     out = rows(Int8Linear(W, scale, bias), X, t)
-    for i in range(m):
+    for i, (s, z) in enumerate(zip(scales, zero_points.tolist(), strict=True)):
+        assert abs(float(s) * 127 - (float(X[i].max()) - float(X[i].min()))) < 1e-6 * float(s) * 127
+        np.testing.assert_allclose(s * (codes[i].astype(int) - z), X[i], atol=float(s))
         for j in range(t):
             raw = sum((int(codes[i, k]) - z) * int(W[j, k]) for k in range(n))
             exact = Fraction(raw) * Fraction(float(s * scale[j])) + Fraction(float(bias[j]))
@@ -134,27 +133,34 @@ def test_neighbouring_products_do_not_saturate():
     """The largest code is 128, where both ends of the range are rounded up; times -128, two fill 16 bits."""
     X = np.array([[-1.5, *[125.5] * INT8_BLOCK]], dtype=np.float32)
     codes, scale, zero_point = quantize_inputs(X)
-    assert (codes.max(), scale, zero_point) == (128, 1, 2)
+    assert (codes.max(), *scale, *zero_point) == (128, 1, 2)
     W = np.full((1, X.shape[1]), -128, dtype=np.int8)
-    exact = -128 * int((codes.astype(int) - zero_point).sum())
+    exact = -128 * int((codes.astype(int) - zero_point[:, None]).sum())
     np.testing.assert_array_equal(rows(Int8Linear(W, np.ones(1, dtype=np.float32)), X, 1), [[exact]])
 
 
 @pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("place", [0, 37, 70])
-def test_what_is_not_finite_shows_in_every_output(strange, place):
+@pytest.mark.parametrize("m", [3, 40])
+def test_what_is_not_finite_shows_in_every_output_of_its_row(strange, place, m):
     rng = np.random.default_rng(5)
-    X, W = inputs(rng, 2, 71, "both"), weights(rng, 5, 71)
+    X, W = inputs(rng, m, 71, "both"), weights(rng, 5, 71)
     X[1, place] = strange
-    scale = np.ones(5, dtype=np.float32)
-    assert np.isnan(rows(Int8Linear(W, scale), X, 5)).all()
-    assert np.isnan(columns(Int8Linear(np.ascontiguousarray(W.T), scale), X, 5)[0]).all()
-    assert np.isnan(quantize_inputs(X)[1])
+    scale, mask = np.ones(5, dtype=np.float32), rng.integers(0, 2, size=(m, 5), dtype=np.uint8)
+    layer, across = Int8Linear(W, scale), Int8Linear(np.ascontiguousarray(W.T), scale)
+    for outputs in (
+        rows(layer, X, 5),
+        rows_at(layer, X, mask),
+        columns(across, X, 5)[0],
+        quantize_inputs(X)[1][:, None],
+    ):
+        assert np.isnan(outputs[1]).all()
+        assert not np.isnan(np.delete(outputs, 1, axis=0)).any()
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # torch calls its quantised tensors deprecated
 @pytest.mark.parametrize(("t", "n"), [(37, 211), (5, 64), (130, 67), (257, 530)])
-def test_the_outputs_are_those_of_torch(t, n):
+def test_the_outputs_of_a_row_are_those_of_torch(t, n):
     """For 1 to 70 inputs: rows read side by side, rows packed, and rows of units alone or packed."""
     torch = pytest.importorskip("torch")
     if "fbgemm" not in torch.backends.quantized.supported_engines:
@@ -169,9 +175,10 @@ def test_the_outputs_are_those_of_torch(t, n):
     across = Int8Linear(np.ascontiguousarray(quantized.int_repr().numpy().T), scale, bias)
     for m in range(1, 71):
         X, n_threads = inputs(rng, m, n, KINDS[m % len(KINDS)]), 1 + m % 2
-        expected = torch.ops.quantized.linear_dynamic(torch.from_numpy(X), packed, reduce_range=True).numpy()
-        np.testing.assert_array_equal(rows(layer, X, t, n_threads), expected)
-        np.testing.assert_array_equal(columns(across, X, t, n_threads)[0], expected)
+        alone = torch.from_numpy(X).split(1)
+        expected = torch.cat([torch.ops.quantized.linear_dynamic(row, packed, reduce_range=True) for row in alone])
+        np.testing.assert_array_equal(rows(layer, X, t, n_threads), expected.numpy())
+        np.testing.assert_array_equal(columns(across, X, t, n_threads)[0], expected.numpy())
 
 
 def test_the_kernel_is_that_which_was_chosen():

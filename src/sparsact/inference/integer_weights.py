@@ -95,8 +95,8 @@ class Int8Weights(IntegerWeights):
 
     @classmethod
     def n_active(cls, rows: Tensor) -> int:  # noqa: D102
-        found = [quantize_inputs(row[None].numpy()) for row in rows.unbind()]
-        return sum(int((codes != zero_point).sum()) for codes, _, zero_point in found)
+        codes, _, zero_point = quantize_inputs(contiguous(rows).numpy())
+        return int(np.count_nonzero(codes != zero_point[:, None]))
 
     def dequantized(self) -> Tensor:  # noqa: D102
         rows = torch.tensor(self.arrays["integers"][:, : self._columns]).float()
