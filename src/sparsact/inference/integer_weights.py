@@ -80,7 +80,7 @@ class IntegerWeights(ABC):
 
 
 class Int8Weights(IntegerWeights):
-    """Int8 weights with one scale per output, whose outputs are those of torch's dynamically quantised layers."""
+    """Int8 weights with one scale per output: outputs of a row are those of torch's dynamically quantised layers."""
 
     def __init__(self, arrays: Arrays, by_input: bool) -> None:
         super().__init__(arrays, by_input)
