@@ -159,7 +159,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--checkpoints", type=Path, default=cache / "sparsact" / "benchmarks")
     told = parser.parse_args()
     told.steps = told.steps or (4 if told.quick else 1500)
-    told.time_limit, told.unseen = (0.5, 16) if told.quick else (10.0, 400)
+    told.time_limit, told.unseen = (0.5, 48) if told.quick else (10.0, 400)
     return told
 
 
