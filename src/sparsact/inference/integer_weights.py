@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sparsact.inference.sparse_linear import contiguous
+from sparsact.inference.products import contiguous, triton_product
 from sparsact.kernels.int4_linear import (
     INT4_GROUP,
     LARGEST_MULTIPLIER,
@@ -59,11 +59,13 @@ class IntegerWeights(ABC):
         """Bytes that a call reads at most."""
         return self._product.nbytes
 
-    def __call__(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Outputs (m, outputs) for inputs (m, inputs).
+    def __call__(self, x: Tensor, mask: Tensor | None = None, device: str = "cpu") -> Tensor:
+        """Outputs (m, outputs) for inputs (m, inputs), which are on a device of that type.
 
         With a mask (m, outputs) of bytes only its outputs, and 0 elsewhere; not for weights by rows of inputs.
         """
+        if device != "cpu":
+            return self._by_triton(x, device)
         m, product, threads = len(x), self._product, torch.get_num_threads()
         dtype = x.dtype
         numbers = contiguous(x if dtype is torch.float32 else x.float())
@@ -84,6 +86,10 @@ class IntegerWeights(ABC):
         """The same outputs by torch's product of whole matrices, where that is faster."""
         return None
 
+    def _by_triton(self, x: Tensor, device: str) -> Tensor:
+        """The same outputs on a GPU."""
+        raise NotImplementedError
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.arrays, self._by_input)
 
@@ -94,7 +100,7 @@ class Int8Weights(IntegerWeights):
     def __init__(self, arrays: Arrays, by_input: bool) -> None:
         super().__init__(arrays, by_input)
         self._product = Int8Linear(arrays["integers"], arrays["scale"], arrays["bias"], self._columns)
-        self._packed: Any = None
+        self._packed: Any = None  # for torch, or on a GPU
 
     @classmethod
     def of(cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False) -> Int8Weights:  # noqa: D102
@@ -129,6 +135,13 @@ class Int8Weights(IntegerWeights):
             self._packed = torch.ops.quantized.linear_prepack(held, torch.tensor(self.arrays["bias"]))
         return torch.ops.quantized.linear_dynamic(x, self._packed, reduce_range=True)  # type: ignore[no-any-return]
 
+    def _by_triton(self, x: Tensor, device: str) -> Tensor:
+        if self._packed is None:
+            scale, bias = (torch.tensor(self.arrays[name], device=x.device) for name in ("scale", "bias"))
+            values = self._integers().t().to(x.device)
+            self._packed = triton_product(device, "int8_product", values=values, scale=scale, bias=bias)
+        return self._packed(x, gather=self._by_input)  # type: ignore[no-any-return]
+
 
 class Int4Weights(IntegerWeights):
     """Int4 weights in groups of 32 inputs of an output or, ``by_input``, of 32 outputs of an input."""
@@ -160,7 +173,7 @@ KINDS: dict[str, type[IntegerWeights]] = {"int8": Int8Weights, "int4": Int4Weigh
 
 
 def _arrays(scale: Tensor, bias: Tensor | None, columns: int, **integers: NDArray[Any]) -> Arrays:
-    added = torch.zeros_like(scale) if bias is None else bias.detach().float().clone()
+    added = torch.zeros_like(scale) if bias is None else bias.detach().cpu().float().clone()
     return {"scale": scale.numpy(), "bias": added.numpy(), "columns": np.array([columns]), **integers}
 
 
@@ -185,7 +198,7 @@ def quantized_weight(weight: Tensor) -> tuple[Tensor, Tensor]:
     >>> integers.tolist(), scale.item()
     ([[0, -1, 127]], 2.0)
     """
-    numbers = weight.detach().float()
+    numbers = weight.detach().cpu().float()
     scale = (numbers.abs().amax(dim=1) / 127.5).clamp_(min=SMALLEST_SCALE)
     integers = (numbers * scale.reciprocal()[:, None]).round_().clamp_(-128, 127).to(torch.int8)
     return integers, scale

@@ -26,7 +26,8 @@ from sparsact.inference.input_thresholds import thresholds_on_inputs
 from sparsact.inference.linear_layers import other_forms
 from sparsact.inference.plan import EXACT, METHODS, Plan, check_options
 from sparsact.inference.predictors.collect import sample_inputs
-from sparsact.inference.quantizing import check_weights, quantize
+from sparsact.inference.quantized import check_weights
+from sparsact.inference.quantizing import quantize
 from sparsact.inference.whole_model import checked
 from sparsact.validation.parameters import checked_option
 

@@ -48,7 +48,9 @@ def factors(numbers, scale, zero, INTEGER: tl.constexpr):
     """What multiplies the weights: the numbers themselves or, of int8 weights, their codes less that of 0."""
     if INTEGER:
         inverse = (1 / scale.to(tl.float64)).to(tl.float32)
-        codes = tl.fma(numbers.to(tl.float32), inverse + tl.zeros_like(numbers).to(tl.float32), zero) + ROUNDING - ROUNDING
+        codes = (
+            tl.fma(numbers.to(tl.float32), inverse + tl.zeros_like(numbers).to(tl.float32), zero) + ROUNDING - ROUNDING
+        )
         numbers = (tl.maximum(codes, 0.0) - zero).to(tl.int8)
     return numbers
 
@@ -118,7 +120,8 @@ def total(partial, least, largest, scales, bias, out, n, parts, AT_ONCE: tl.cons
 
 @triton.jit
 def dots(
-    x, weight, bias, on, out, s, d, GATE: tl.constexpr, SEGMENT: tl.constexpr, AT_ONCE: tl.constexpr, DEPTH: tl.constexpr
+    x, weight, bias, on, out, s, d,
+    GATE: tl.constexpr, SEGMENT: tl.constexpr, AT_ONCE: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     """out[i, j]: <x[i], weight[j]> + bias[j] for the units j of a segment where on[i, j] is not zero, else 0.
 

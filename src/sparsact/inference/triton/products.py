@@ -11,7 +11,7 @@ from torch import Tensor
 from sparsact.inference.triton import kernels
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # on the CPU, in NumPy: to check results, not for speed
-DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+DTYPES: tuple[torch.dtype, ...] = (torch.float32, torch.bfloat16, torch.float16)
 TOGETHER = 16  # inputs that share what is read of the weights
 SUMS = {1: {"AT_ONCE": 16, "COLUMNS": 256}, TOGETHER: {"AT_ONCE": 32, "COLUMNS": 128}}  # held in registers, by inputs
 SEGMENT = 256  # units that are searched at once, so that 3 % of them are about half the rows that are read at once
@@ -185,14 +185,15 @@ def active_dot(x: Tensor, weight: Tensor, bias: Tensor | None, mask: Tensor, *, 
 
 def _refuse_misfits(tensors: dict[str, Tensor | None]) -> None:
     """Refuse what the kernels cannot read, and weights that every call would copy. The first is the input."""
-    (name, inputs), *weights = ((name, tensor) for name, tensor in tensors.items() if tensor is not None)
+    given = [(name, tensor) for name, tensor in tensors.items() if tensor is not None]
+    (first, inputs), *weights = given
     if inputs.device.type != "cuda" and not INTERPRETED:
-        raise ValueError(f"`{name}` must be on a CUDA device, not on {inputs.device}: there use sparsact.kernels.")
-    for name, tensor in ((name, inputs), *weights):
-        if "scale" in tensors and name != "x":
-            dtypes, need = (torch.int8 if name == "values" else torch.float32,), "int8, scale and bias float32"
-        else:
-            dtypes, need = DTYPES, "float32, bfloat16 or float16"
+        raise ValueError(f"`{first}` must be on a CUDA device, not on {inputs.device}: there use sparsact.kernels.")
+    for name, tensor in given:
+        dtypes, need = DTYPES, "float32, bfloat16 or float16"
+        if "scale" in tensors and name != first:
+            need = "int8" if name == "values" else "float32"
+            dtypes = (getattr(torch, need),)
         if tensor.dtype not in dtypes or tensor.ndim != (1 if name in ("scale", "bias") else 2):
             raise ValueError(
                 f"`{name}` must be {need}, inputs and weights as matrices; got {tensor.dtype} of shape "
