@@ -19,9 +19,9 @@ class WeightVersion:
     """Tensors as they are now; held, so that no others come to lie at their addresses.
 
     Torch does not count all writes: fused optimisers, collectives, ``.data`` and NumPy views leave ``_version`` alone.
-    On the CPU every call of :meth:`is_current` therefore also compares one stripe of the memory with its fingerprint, and
-    all of it after an optimiser's step, a counted write, or a write that the caller suspects: ``suspected_writes`` counts
-    the events after which the tensors may have changed. On other devices such events alone are noticed, and the sums of
+    On the CPU every call of :meth:`is_current` also compares one stripe of the memory with its fingerprint, and all of
+    it after an optimiser's step, a counted write, or a write that the caller suspects: ``suspected_writes`` counts the
+    events after which the tensors may have changed. On other devices such events alone are noticed, and the sums of
     rows and columns compared then. The tensors must not be of inference mode, which counts no writes.
     """
 

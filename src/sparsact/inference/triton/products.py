@@ -14,6 +14,7 @@ INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # on the CPU, in NumPy:
 DTYPES: tuple[torch.dtype, ...] = (torch.float32, torch.bfloat16, torch.float16)
 TOGETHER = 16  # inputs that share what is read of the weights
 SUMS = {1: {"AT_ONCE": 16, "COLUMNS": 256}, TOGETHER: {"AT_ONCE": 32, "COLUMNS": 128}}  # held in registers, by inputs
+TOTAL = SUMS[1]
 SEGMENT = 256  # units that are searched at once, so that 3 % of them are about half the rows that are read at once
 PROGRAMS = 1024  # enough for a device to have others while one waits; more would write more partial sums
 DOTS = {"SEGMENT": 16, "AT_ONCE": 4, "DEPTH": 1024}
@@ -131,8 +132,8 @@ def _product(
                 SEGMENT=SEGMENT, ROWS=rows, GATHER=gather, NARROW=narrow, **settings, **FUSED,
             )  # fmt: skip
         if out.numel():
-            tile = {"AT_ONCE": 16, "COLUMNS": 256}
-            kernels.total[m, triton.cdiv(n, 256)](partial, *ends, scale, bias, out, n, parts, **tile, **FUSED)
+            grid = m, triton.cdiv(n, TOTAL["COLUMNS"])
+            kernels.total[grid](partial, *ends, scale, bias, out, n, parts, **TOTAL, **FUSED)
     return out
 
 
