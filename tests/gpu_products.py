@@ -85,18 +85,22 @@ def sparse_outputs(make, dtype, counts, options):
     model, given = deepcopy(dense), [sparse_models.rows(m, dense, seed=m).to(dense.down.weight) for m in counts]
     _, profiles = _profiles(model, [sparse_models.rows(64, dense, seed=3).to(dense.down.weight)])
     apply(model, [requested_replacement(one, "exact", {}) for one in profiles])
-    state, found = model.down._sparse, []
+    state = model.down._sparse
     with torch.inference_mode():
         for x in given:  # layers learn the order of their calls, and copy their weights
             model(x)
         state.calls = state.sparse_calls = 0
         with _no_waiting():
             found = [model(x) for x in given]
+        sparse_calls = state.sparse_calls
         again = deepcopy(model)
         assert all(torch.equal(again(x), y) for x, y in zip(given, found, strict=True))
         wanted = [dense(x) for x in given]
+        lost = given[1].clone()
+        lost[0, 1] = float("inf")
+        assert torch.equal(*(one(lost).isfinite() for one in (model, dense)))
     kinds = {name: type(layer).__name__ for name, layer in model.named_children() if isinstance(layer, SparseLinear)}
-    return [[y.float().cpu().numpy() for y in side] for side in (found, wanted)], kinds, state.sparse_calls
+    return [[y.float().cpu().numpy() for y in side] for side in (found, wanted)], kinds, sparse_calls
 
 
 def planned_by_auto(make):

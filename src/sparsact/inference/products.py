@@ -85,7 +85,7 @@ class RowProduct:
     def __init__(self, weight: Tensor, bias: Tensor | None, device: str = "cpu") -> None:
         self._outputs, self._units = weight.shape
         self.finite = _finite(weight)
-        self._on_gpu = triton_product(device, "union_product", values=weight.t(), bias=bias)
+        self._on_gpu = triton_product(device, "sparse_product", values=weight.t(), bias=bias)
         if self._on_gpu is None:
             self._product = SparseProduct(_transposed_copy(weight), None if bias is None else _array(bias))
 
@@ -95,7 +95,7 @@ class RowProduct:
         On a GPU, where the host does not know how many, None for more than 16 rows.
         """
         if self._on_gpu is not None:
-            return self._on_gpu(h.view(rows, -1)) if rows <= MAX_ROWS_ON_GPU else None
+            return self._on_gpu(h.view(rows, -1), together=True) if rows <= MAX_ROWS_ON_GPU else None
         out = h.new_empty(rows, self._outputs)
         most = int(share * self._units * rows)
         entries = self._product.at(h.data_ptr(), rows, out.data_ptr(), torch.get_num_threads(), most)

@@ -22,9 +22,10 @@ from sparsact.inference.block_weights import BlockWeights
 from sparsact.inference.gate_memo import GateMemo
 from sparsact.inference.integer_weights import KINDS, MAX_ROWS
 from sparsact.inference.layer_state import Readers
+from sparsact.inference.linear_layers import weight_and_bias
 from sparsact.inference.method_times import Times, block_output, time_methods
 from sparsact.inference.plan import BlockPlan, Plan, finite
-from sparsact.inference.products import device_type
+from sparsact.inference.products import DEVICES, device_type
 from sparsact.inference.quantized import (
     QuantizedGate,
     QuantizedGatedUp,
@@ -241,12 +242,12 @@ def _plan(
 
 def alone_on(model: nn.Module, names: Iterable[str], weights: str, device: str | None = None) -> Replacement:
     """Linear layers in integers, all of which are read, by the products of that type of device or where they are."""
-    layers: dict[str, Any] = {name: model.get_submodule(name) for name in names}
-    states = {
-        name: QuantizedState(MAX_ROWS, 1.0, weights, device=device or device_type(one.weight))
-        for name, one in layers.items()
-    }
-    return Replacement("dense", {name: (QuantizedLinear, state) for name, state in states.items()})
+    found = Replacement("dense")
+    for name in names:
+        on = device or device_type(weight_and_bias(model.get_submodule(name))[0])
+        on = on if weights in DEVICES[on].integers else "cpu"
+        found.layers[name] = QuantizedLinear, QuantizedState(MAX_ROWS, 1.0, weights, device=on)
+    return found
 
 
 def candidates(model: nn.Module, block: Block, weights: str, device: str | None = None) -> dict[str, Replacement]:

@@ -21,7 +21,7 @@ DOTS = {"SEGMENT": 16, "AT_ONCE": 4, "DEPTH": 1024}
 FUSED = {"enable_fp_fusion": True}  # else each version of Triton has a default of its own
 
 
-def sparse_product(h: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
+def sparse_product(h: Tensor, values: Tensor, bias: Tensor | None = None, *, together: bool = False) -> Tensor:
     r"""Second layer of a block from the rows of its active units: :math:`b + \sum_{j:\, h_{ij} \ne 0} h_{ij} v_j`.
 
     Parameters
@@ -32,6 +32,9 @@ def sparse_product(h: Tensor, values: Tensor, bias: Tensor | None = None) -> Ten
         Outgoing weights, one row a unit: a copy of the transpose of ``nn.Linear.weight``. May be narrower than ``h``.
     bias : Tensor of shape (n,), contiguous, or None
         b.
+    together : bool
+        Read the row of a unit once for 16 inputs, of which any has it active, rather than once an input. The order of a
+        sum, hence its last bits, then depends on the other inputs, and ``values`` must be finite.
 
     Returns
     -------
@@ -44,36 +47,12 @@ def sparse_product(h: Tensor, values: Tensor, bias: Tensor | None = None) -> Ten
 
     Notes
     -----
-    Reads the rows of units that some input has active, once an input: made for few inputs (up to 16), whose common rows
-    meet in the cache. Two launches, and partial sums of ``4 m n s / 256`` bytes.
+    Made for few inputs (up to 16), whose common rows meet in the cache if each reads its own. Two launches, and partial
+    sums of at most ``4 m n s / 256`` bytes.
     """
     _refuse_misfits({"h": h, "values": values, "bias": bias})
-    return _product(h, values, bias, rows=1, parts=triton.cdiv(h.shape[1], SEGMENT))
-
-
-def union_product(h: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
-    r"""The same product, reading the row of a unit once for all inputs, 16 at a time, of which any has it active.
-
-    Parameters
-    ----------
-    h, values, bias : Tensor
-        As :func:`sparse_product` takes them; ``values`` must be finite, since the zeros of other inputs multiply them.
-
-    Returns
-    -------
-    products : Tensor of shape (m, n), of the dtype of ``h``
-
-    Raises
-    ------
-    ValueError
-        If shapes, dtypes or devices do not fit, or the weights are not contiguous.
-
-    Notes
-    -----
-    The order of a sum, hence its last bits, depends on the units that the other inputs have active.
-    """
-    _refuse_misfits({"h": h, "values": values, "bias": bias})
-    return _product(h, values, bias, rows=1 if len(h) == 1 else TOGETHER)
+    parts = None if together else triton.cdiv(h.shape[1], SEGMENT)
+    return _product(h, values, bias, rows=TOGETHER if together and len(h) > 1 else 1, parts=parts)
 
 
 def int8_product(x: Tensor, values: Tensor, scale: Tensor, bias: Tensor, *, gather: bool = True) -> Tensor:
