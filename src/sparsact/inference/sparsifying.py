@@ -64,8 +64,8 @@ def sparsify(
     device, for many rows at once, and while torch traces, transforms or casts operations.
 
     Layers detect new weights, hooks on them and on the modules between them, and other modules in their place. Writes
-    that torch does not count (``.data``, fused optimisers, NumPy) are found on the CPU by a fingerprint of the weights, of
-    which every call compares a part: a write to a few numbers may be found some hundred calls late, unless an
+    that torch does not count (``.data``, fused optimisers, NumPy) are found on the CPU by a fingerprint of the weights;
+    every call compares a part of it: a write to a few numbers may be found some hundred calls late, unless an
     optimiser's step, ``train``, ``eval`` or a pass with gradients comes between. They do not detect a new forward of
     the model: call :func:`sparsify` again after such a change. ``nn.TransformerEncoderLayer`` leaves its fused path,
     which calls no layer, while it holds a sparse layer.
