@@ -58,22 +58,22 @@ def calls(d: int, s: int, density: float, dtype: torch.dtype, batch: int, copies
     def normal(*shape: int) -> Tensor:
         return torch.randn(shape, generator=generator, device=device).to(dtype)
 
-    weights: list[tuple[tuple[Tensor, ...], tuple[Tensor, ...]]] = []
+    weights: list[dict[str, Tensor]] = []
     for _ in range(copies):
         down, bias = normal(d, s), normal(d)
         integers, scale = (part.to(device) for part in quantized_weight(down))
-        floats = normal(s, d) / d**0.5, down, down.T.contiguous(), bias
-        weights.append((floats, (integers.T.contiguous(), scale, bias.float())))
+        floats = {"up": normal(s, d) / d**0.5, "down": down, "values": down.T.contiguous(), "bias": bias}
+        weights.append(floats | {"integers": integers.T.contiguous(), "scale": scale, "shift": bias.float()})
     found, k = [], max(1, round(density * s))
     sets = torch.randperm(s, generator=generator, device=device)[: s // k * k].view(-1, k)
-    for active, (copy, integers) in product(sets, weights):
+    for active, copy in product(sets, weights):
         on = torch.zeros(s, dtype=torch.bool, device=device).index_fill_(0, active, True)
         h = torch.where(on, normal(batch, s).abs() + 0.1, 0)
         thresholds = torch.where(on, 8.0, -8.0).to(dtype)
         mask = on.expand(batch, s).to(torch.uint8).contiguous()
         own = torch.rand(batch, s, generator=generator, device=device).argsort(dim=1) < k
-        own_h = torch.where(own, normal(batch, s).abs() + 0.1, 0)
-        found.append(Call(*copy, normal(batch, d), thresholds, h, mask, own_h, *integers))
+        drawn = {"x": normal(batch, d), "own": torch.where(own, normal(batch, s).abs() + 0.1, 0)}
+        found.append(Call(**copy, **drawn, thresholds=thresholds, h=h, mask=mask))
     return found
 
 

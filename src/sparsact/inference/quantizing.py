@@ -18,7 +18,7 @@ from sparsact.inference.apply import Replacement, apply, hides_pre_activations, 
 from sparsact.inference.autotune import BlockProfile
 from sparsact.inference.batches import Batch, call, evaluating, observed
 from sparsact.inference.block import Block
-from sparsact.inference.block_weights import BlockWeights
+from sparsact.inference.block_weights import BlockWeights, plain
 from sparsact.inference.gate_memo import GateMemo
 from sparsact.inference.integer_weights import KINDS, MAX_ROWS
 from sparsact.inference.layer_state import Readers
@@ -281,7 +281,7 @@ def candidates(model: nn.Module, block: Block, weights: str, device: str | None 
 
 def _code_density(profile: BlockProfile, weights: str) -> float:
     """Share of the sample's activations whose code is not that of 0, each row quantised on its own."""
-    rows = profile.sample.float()
+    rows = plain(profile.sample)
     hidden = BlockWeights.of(profile.model, profile.block).hidden(rows).float()
     return KINDS[weights].n_active(hidden) / max(1, hidden.numel())
 
