@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sparsact.inference.sparse_linear import contiguous
+from sparsact.inference.products import contiguous, triton_product
 from sparsact.kernels.int4_linear import (
     INT4_GROUP,
     LARGEST_MULTIPLIER,
@@ -57,12 +57,15 @@ class IntegerWeights(ABC):
         """Bytes that a call reads at most."""
         return self._product.nbytes
 
-    def __call__(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Outputs (..., outputs) for inputs (..., inputs).
+    def __call__(self, x: Tensor, mask: Tensor | None = None, device: str = "cpu") -> Tensor:
+        """Outputs (..., outputs) for inputs (..., inputs), which are on a device of that type.
 
         With a mask (..., outputs) of bytes only its outputs, and 0 elsewhere; not for weights by rows of inputs.
         """
         product, dtype, sizes = self._product, x.dtype, [*x.shape]
+        if device != "cpu":
+            out = self._by_triton(x.reshape(-1, sizes[-1]), device)
+            return out.view(*sizes[:-1], self._outputs)
         numbers = contiguous(x if dtype is torch.float32 else x.float())
         m, threads = numbers.numel() // sizes[-1], torch.get_num_threads()
         sizes[-1] = self._outputs
@@ -75,6 +78,10 @@ class IntegerWeights(ABC):
             product.rows_at(numbers.data_ptr(), mask.contiguous().data_ptr(), m, out.data_ptr(), threads)
         return out if dtype is torch.float32 else out.to(dtype)
 
+    def _by_triton(self, x: Tensor, device: str) -> Tensor:
+        """The same outputs (m, outputs) of inputs (m, inputs) on a GPU."""
+        raise NotImplementedError
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.arrays, self._by_input)
 
@@ -85,6 +92,7 @@ class Int8Weights(IntegerWeights):
     def __init__(self, arrays: Arrays, by_input: bool) -> None:
         super().__init__(arrays, by_input)
         self._product = Int8Linear(arrays["integers"], arrays["scale"], arrays["bias"], self._columns)
+        self._on_device: Any = None
 
     @classmethod
     def of(cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False) -> Int8Weights:  # noqa: D102
@@ -101,6 +109,14 @@ class Int8Weights(IntegerWeights):
     def dequantized(self) -> Tensor:  # noqa: D102
         rows = torch.tensor(self.arrays["integers"][:, : self._columns]).float()
         return (rows.t() if self._by_input else rows) * torch.tensor(self.arrays["scale"])[:, None]
+
+    def _by_triton(self, x: Tensor, device: str) -> Tensor:
+        if self._on_device is None:
+            scale, bias = (torch.tensor(self.arrays[name], device=x.device) for name in ("scale", "bias"))
+            rows = torch.tensor(self.arrays["integers"][:, : self._columns], device=x.device)
+            values = rows if self._by_input else rows.t().contiguous()
+            self._on_device = triton_product(device, "int8_product", values=values, scale=scale, bias=bias)
+        return self._on_device(x, gather=self._by_input)  # type: ignore[no-any-return]
 
 
 class Int4Weights(IntegerWeights):
@@ -133,7 +149,7 @@ KINDS: dict[str, type[IntegerWeights]] = {"int8": Int8Weights, "int4": Int4Weigh
 
 
 def _arrays(scale: Tensor, bias: Tensor | None, columns: int, **integers: NDArray[Any]) -> Arrays:
-    added = torch.zeros_like(scale) if bias is None else bias.detach().float().clone()
+    added = torch.zeros_like(scale) if bias is None else bias.detach().cpu().float().clone()
     return {"scale": scale.numpy(), "bias": added.numpy(), "columns": np.array([columns]), **integers}
 
 
@@ -158,7 +174,7 @@ def quantized_weight(weight: Tensor) -> tuple[Tensor, Tensor]:
     >>> integers.tolist(), scale.item()
     ([[0, -1, 127]], 2.0)
     """
-    numbers = weight.detach().float()
+    numbers = weight.detach().cpu().float()
     scale = (numbers.abs().amax(dim=1) / 127.5).clamp_(min=SMALLEST_SCALE)
     integers = (numbers * scale.reciprocal()[:, None]).round_().clamp_(-128, 127).to(torch.int8)
     return integers, scale

@@ -18,11 +18,14 @@ from sparsact.inference.activation_function import ActivationConstants
 from sparsact.inference.gate_memo import GateActivations, GateMemo
 from sparsact.inference.integer_weights import KINDS, IntegerWeights
 from sparsact.inference.layer_state import LinearState, Readers
+from sparsact.inference.products import DEVICES, device_obstacle, device_type
 from sparsact.inference.sparse_linear import SparseLinear, is_being_traced
 from sparsact.inference.weight_cache import CountedVersion, WeightCache
 from sparsact.kernels.int8_linear import MAX_ADDED
+from sparsact.validation.parameters import checked_option
 
 DTYPES = (torch.float32, torch.bfloat16)
+WEIGHTS = ("keep", *KINDS)
 
 
 @dataclass
@@ -41,6 +44,8 @@ class QuantizedState(LinearState):
         Calls of the layer, and those of them that were computed with integers.
     dropped : IntegerWeights or None
         The integers, if they are all that is left of the weight.
+    place : torch.device
+        Where a dropped weight was.
     """
 
     weights: str = "int8"
@@ -51,6 +56,7 @@ class QuantizedState(LinearState):
     readers: Readers | None = None
     integers: WeightCache[IntegerWeights] = field(init=False)
     dropped: IntegerWeights | None = None
+    place: torch.device = field(default_factory=lambda: torch.device("cpu"))
     calls: int = 0
     sparse_calls: int = 0
 
@@ -76,7 +82,7 @@ class QuantizedLinear(SparseLinear):
         if not self.eligible_rows(x):
             return F.linear(x, self.weight, self.bias)
         sparse.sparse_calls += 1
-        return self.integers(x, mask)
+        return self.integers(x, mask, sparse.device)
 
     @property
     def integers(self) -> IntegerWeights:
@@ -93,7 +99,7 @@ class QuantizedLinear(SparseLinear):
             and type(x) is Tensor
             and not (torch.is_grad_enabled() and x.requires_grad)
             and not x.is_nested
-            and x.is_cpu
+            and DEVICES[self._sparse.device].holds(x)
             and x.dtype in DTYPES
             and not is_being_traced()
             and x.shape[-1] == self.in_features
@@ -105,13 +111,13 @@ class QuantizedLinear(SparseLinear):
         """The float weight, or what the integers stand for if it was dropped."""
         dropped = self._sparse.dropped
         kept: Any = self._parameters.get("weight")
-        return kept if dropped is None else dropped.dequantized()
+        return kept if dropped is None else dropped.dequantized().to(self._sparse.place)
 
     def drop_weight(self) -> None:
         """Free the float weight; :attr:`weight` is computed from the integers from now on."""
         sparse = self._sparse
         if sparse.dropped is None:
-            sparse.dropped = self.integers
+            sparse.dropped, sparse.place = self.integers, self.weight.device
             sparse.integers, sparse.version = WeightCache(sparse.integers._make), None  # they hold the float weight
             del self._parameters["weight"]
 
@@ -159,17 +165,47 @@ class QuantizedGatedUp(QuantizedLinear):
         return known
 
 
-def quantizing_obstacle(layer: nn.Module) -> str:
-    """Why a layer keeps its float weights; empty if it can take integers."""
+def quantizing_obstacle(layer: nn.Module, weights: str, device: str | None = None) -> str:
+    """Why a layer keeps its float weights; empty if it can take integers, by default where it is."""
     weight = layer._parameters.get("weight")
     if type(layer) is not nn.Linear or "forward" in vars(layer) or type(weight) is not nn.Parameter:
         return "it is no plain nn.Linear"
     if weight.is_inference():
         return "its weights were made in inference mode, which counts no writes to them: copy the model outside of it"
-    if weight.dtype not in DTYPES or not weight.is_cpu:
-        return f"its weights are {weight.dtype} on {weight.device}; quantisation takes float32 and bfloat16 on the CPU"
+    device = device or device_type(weight)
+    if device_obstacle([weight], device):
+        return device_obstacle([weight], device)
+    if weights not in DEVICES[device].integers:
+        return f'its weights are on {weight.device}, where integers are int8: pass weights="int8", or move the model'
+    if weight.dtype not in DTYPES:
+        return f"its weights are {weight.dtype} on {weight.device}; quantisation takes float32 and bfloat16"
     if layer.in_features > MAX_ADDED:
         return f"it has {layer.in_features:,} inputs; quantisation takes at most {MAX_ADDED:,}"
     if not all(bool(end.isfinite()) for end in weight.aminmax()):
         return "its weights are not all finite"
     return ""
+
+
+def check_weights(model: nn.Module, weights: str, keep_weights: bool, method: str) -> None:
+    """Raise if the options do not go together, or if a layer of the model holds integers already."""
+    checked_option(weights, "`weights`", WEIGHTS)
+    if weights == "keep":
+        if not keep_weights:
+            raise ValueError(
+                'keep_weights=False drops float weights, and weights="keep" needs them: pass weights="int8" or "int4".'
+            )
+        return
+    if method not in ("auto", "exact"):
+        raise ValueError(
+            f'weights="{weights}" goes with method="auto" or "exact", which return what the quantised model returns; '
+            f'got "{method}": leave one of them out.'
+        )
+    for name, module in model.named_modules():
+        kind, weight = type(module), getattr(module, "weight", None)
+        by_torch = kind.__module__.startswith(("torch.ao.nn.quantized", "torch.nn.quantized"))
+        subclass = isinstance(weight, Tensor) and type(weight).__module__.startswith("torchao")
+        if by_torch or subclass or (isinstance(weight, Tensor) and weight.dtype == torch.int8):
+            raise ValueError(
+                f'weights="{weights}" quantises float layers, and {name or "the model"} is quantised already '
+                f"({kind.__module__}.{kind.__qualname__}): pass the model as it was before."
+            )

@@ -8,7 +8,6 @@ layer computes what ``nn.Linear`` computes.
 from __future__ import annotations
 
 from copy import deepcopy
-from math import isfinite
 from typing import Any, ClassVar
 
 import torch
@@ -29,7 +28,7 @@ from sparsact.inference.layer_state import (
     has_global_hooks,
     has_hooks,
 )
-from sparsact.inference.products import DTYPES
+from sparsact.inference.products import DEVICES, contiguous
 
 
 class SparseLinear(nn.Linear):
@@ -85,14 +84,14 @@ class SparseLinear(nn.Linear):
         ):
             self._sparse.suspected_writes += 1  # a step that torch does not count may follow
             return 0
-        dtype = x.dtype
+        dtype, device = x.dtype, DEVICES[self._sparse.device]
         if (
             dtype is not weight.dtype
-            or dtype not in DTYPES
-            or not x.is_cpu
+            or dtype not in device.dtypes
+            or not device.holds(x)
             or x.is_nested
             or x.layout is not torch.strided
-            or not weight.is_cpu
+            or not device.holds(weight)
             or weight.is_inference()  # writes to it are not counted
             or is_being_traced()
         ):
@@ -208,10 +207,9 @@ class GatedUp(SparseLinear):
         if rows and not self.needs_all_units:
             gate = self._gate_activations(x)
             product = sparse.product.get(sparse.weight_version(self))
-            if gate is not None and product.finite and isfinite(x.sum()):  # 0 times infinity is not 0
-                out = product(contiguous(x), gate.mask, rows, sparse.max_share)
-                if out is not None:
-                    return self.shaped_like(x, out)
+            out = None if gate is None else product.gated(x, gate.mask, rows, sparse.max_share)
+            if out is not None:
+                return self.shaped_like(x, out)
         return self.dense(x)
 
     def _gate_activations(self, x: Tensor) -> GateActivations | None:
@@ -224,11 +222,6 @@ class GatedUp(SparseLinear):
                 known = memo.activations(gate.pre_activations(x, rows))
             memo.store(x, known, by_gate=False)
         return known
-
-
-def contiguous(x: Tensor) -> Tensor:
-    """The tensor with its rows one after another; quicker than torch where they are."""
-    return x if x.is_contiguous() else x.contiguous()
 
 
 def is_being_traced() -> bool:
