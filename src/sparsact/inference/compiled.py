@@ -1,15 +1,16 @@
 """Sparse layers inside ``torch.compile``: one operator, which the compiler calls and does not look into.
 
-A compiled graph holds ``sparsact::linear(x, weight, bias, handle, outputs)``. The handle names the layer at run time, so
-that one graph serves all layers of a shape, and everything that may change after compilation (weights, hooks, limits) is
-looked up in every call, as without compilation. Inductor's code calls the Python function of the operator by itself,
-which torch's dispatcher would take longer to do than many a product takes.
+A compiled graph holds ``sparsact::linear(x, weight, bias, handle, outputs)``. The handle names the layer at run time,
+so that one graph serves all layers of a shape, and everything that may change after compilation (weights, hooks,
+limits) is looked up in every call, as without compilation. Inductor's code calls the function of the operator without
+torch's dispatcher, whose share of a call can exceed that of the product.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from inspect import signature
 from itertools import count
 from typing import Any
 from weakref import WeakValueDictionary, ref
@@ -58,7 +59,7 @@ def _layer_of(weight: Tensor | None, bias: Tensor | None, handle: Any) -> Any:
     """The sparse layer, or None if the graph computed other parameters than the layer holds."""
     found = getattr(handle, "layer", None)
     layer: Any = _LAYERS.get(int(handle)) if found is None else found()  # torch copies what it folds into a graph
-    if layer is None or "_sparse" not in layer.__dict__:
+    if layer is None:
         return None
     parameters = layer._parameters
     same = _is_same(parameters.get("weight"), weight) and _is_same(parameters.get("bias"), bias)
@@ -66,28 +67,44 @@ def _layer_of(weight: Tensor | None, bias: Tensor | None, handle: Any) -> Any:
 
 
 def _is_same(held: Tensor | None, given: Tensor | None) -> bool:
-    """Whether the layer holds what it is given, and counts writes to it."""
+    """Whether the layer holds what it is given, and writes to it are counted."""
     if held is None or given is None:
         return held is given
-    same = held is given or (held.data_ptr() == given.data_ptr() and held.stride() == given.stride())
-    return same and type(held) is nn.Parameter and not held.is_inference()
+    if held is not given and (
+        type(held) is not nn.Parameter or held.data_ptr() != given.data_ptr() or held.stride() != given.stride()
+    ):
+        return False
+    return not held.is_inference()
 
 
 def _shape(x: Tensor, weight: Tensor | None, bias: Tensor | None, handle: Tensor, outputs: int) -> Tensor:
-    """An output without numbers, for the compiler; which has loaded inductor by then if that is to write the code."""
-    registry: Any = sys.modules.get("torch._inductor.codegen.custom_extern_kernel_codegen")
-    if hasattr(registry, "CUSTOM_EXTERN_KERNEL_CODEGEN"):  # torch 2.12
-        codegen = registry.CustomCodegen(python=_write_call)
-        registry.CUSTOM_EXTERN_KERNEL_CODEGEN.setdefault("torch.ops.sparsact.linear.default", codegen)
+    """An output without numbers, for the compiler, which has loaded inductor by now if that is to write the code."""
+    registry = sys.modules.get("torch._inductor.codegen.custom_extern_kernel_codegen")
+    if registry is not None:
+        _register_call(registry)
     return x.new_empty(*x.shape[:-1], outputs)
 
 
-def _write_call(node: Any, write: Callable[[str], None]) -> None:
-    """Write a call of :func:`linear` into inductor's code."""
+def _register_call(registry: Any) -> None:
+    """Have inductor write calls of :func:`linear`, if its code is as expected; else it calls the operator."""
+    example = getattr(registry, "generate_print_python", None)
+    if example is not None and [*signature(example).parameters] == ["node", "writeline"]:  # torch 2.13
+        registry.CUSTOM_EXTERN_KERNEL_CODEGEN.setdefault(_NAME, registry.CustomCodegen(python=_write_call))
+
+
+def _write_call(node: Any, writeline: Callable[[Any], None]) -> None:
+    """Write a call of :func:`linear` into inductor's code, whose shape need not be checked again."""
+    from torch._inductor.codegen.wrapper import ExternKernelAllocLine
     from torch._inductor.virtualized import V
 
-    V.graph.wrapper_code.add_import_once("from sparsact.inference.compiled import linear as sparsact_linear")
-    write(f"{node.get_name()} = sparsact_linear({', '.join(node.codegen_args())})")
+    wrapper = V.graph.wrapper_code
+    if V.graph.fx_wrapper or not hasattr(wrapper, "add_import_once"):
+        writeline(ExternKernelAllocLine(wrapper, node))
+        return
+    for output in node.outputs:
+        output.skip_size_stride_alignment_checks = True
+    wrapper.add_import_once("from sparsact.inference.compiled import linear as sparsact_linear")
+    writeline(f"{node.get_name()} = sparsact_linear({', '.join(node.codegen_args())})")
 
 
 _LIBRARY: Any = torch.library.Library("sparsact", "DEF")  # type: ignore[no-untyped-call]
@@ -95,6 +112,7 @@ _LIBRARY.define("linear(Tensor x, Tensor? weight, Tensor? bias, Tensor handle, i
 _LIBRARY.impl("linear", _linear, "CPU")
 _LIBRARY.impl("linear", _shape, "Meta")
 _OPERATOR = torch.ops.sparsact.linear.default
+_NAME = "torch.ops.sparsact.linear.default"  # in inductor's code
 _CAN_TELL_EXPORT = hasattr(torch.compiler, "is_exporting")  # torch 2.7
 
 
@@ -106,9 +124,7 @@ def compiled_forward(layer: Any, x: Tensor, weight: Tensor | None) -> Tensor:
     """
     bias = layer.bias
     recorded = torch.is_grad_enabled() and (
-        x.requires_grad
-        or (weight is not None and weight.requires_grad)
-        or (bias is not None and bias.requires_grad)
+        x.requires_grad or (weight is not None and weight.requires_grad) or (bias is not None and bias.requires_grad)
     )
     if (
         layer.training
