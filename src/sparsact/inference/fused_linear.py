@@ -35,10 +35,10 @@ class FusedGateUp(SparseUp):
 
     _sparse: FusedState
 
-    def sparse_forward(self, x: Tensor) -> Tensor:
+    def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias``, of the up-projection only where the gate is on."""
-        rows, sparse = self.sparse_rows(x), self._sparse
-        if not rows or self.needs_all_units:
+        sparse = self._sparse
+        if not 0 < rows <= sparse.max_rows or self.needs_all_units:
             return self.dense(x)
         gate = self.pre_activations(x, rows)
         on = (gate <= sparse.thresholds).logical_not_().view(torch.uint8)

@@ -126,6 +126,10 @@ class LinearState:
         for name, limit in limits.items():
             setattr(self, name, limit)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the handle, which is another layer's in a copy."""
+        return self.__dict__ | {"handle": None}
+
     def weight_version(self, layer: Any) -> WeightVersion:
         """The layer's weight and bias as they are now: the same object as long as they do not change."""
         parameters = layer._parameters  # much quicker than the attributes

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.inference.activation_function import ActivationConstants
+from sparsact.inference.compiled import compiled_forward
 from sparsact.inference.gate_memo import GateActivations, GateMemo
 from sparsact.inference.integer_weights import KINDS, IntegerWeights
 from sparsact.inference.layer_state import LinearState, Readers
@@ -71,15 +72,19 @@ class QuantizedLinear(SparseLinear):
 
     _sparse: QuantizedState
 
-    def sparse_forward(self, x: Tensor) -> Tensor:
-        """``x @ weight.T + bias``, weights and input quantised."""
-        return self.outputs(x)
+    def compiled_forward(self, x: Tensor) -> Tensor:
+        """What the compiler records for a call, of the integers alone if the float weight was dropped."""
+        return compiled_forward(self, x, self.weight if self._sparse.dropped is None else None)
 
-    def outputs(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
+        """``x @ weight.T + bias``, weights and input quantised."""
+        return self.outputs(x, rows)
+
+    def outputs(self, x: Tensor, rows: int, mask: Tensor | None = None) -> Tensor:
         """The outputs at which ``mask`` is not 0, or all."""
         sparse = self._sparse
         sparse.calls += 1
-        if not self.eligible_rows(x):
+        if not rows:
             return F.linear(x, self.weight, self.bias)
         sparse.sparse_calls += 1
         return self.integers(x, mask, sparse.device)
@@ -95,8 +100,7 @@ class QuantizedLinear(SparseLinear):
         if self._sparse.dropped is None:
             return super().eligible_rows(x)
         applies = (
-            not torch.compiler.is_compiling()
-            and type(x) is Tensor
+            type(x) is Tensor
             and not (torch.is_grad_enabled() and x.requires_grad)
             and not x.is_nested
             and DEVICES[self._sparse.device].holds(x)
@@ -132,14 +136,14 @@ class QuantizedLinear(SparseLinear):
 class QuantizedGate(QuantizedLinear):
     """The gate of a gated block: keeps what it returns until the up-projection asks which units are on."""
 
-    def sparse_forward(self, x: Tensor) -> Tensor:
+    def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias``, weights and input quantised."""
         memo = self._sparse.memo
-        if memo is None or not self.eligible_rows(x) or self.needs_all_units:
-            return self.outputs(x)
+        if memo is None or not rows or self.needs_all_units:
+            return self.outputs(x, rows)
         known = memo.pop(x, by_gate=True)
         if known is None:
-            known = memo.activations(self.outputs(x))
+            known = memo.activations(self.outputs(x, rows))
             if not memo.up_first:  # the up-projection is still to come
                 memo.store(x, known, by_gate=True)
         return known.values
@@ -148,10 +152,11 @@ class QuantizedGate(QuantizedLinear):
 class QuantizedGatedUp(QuantizedLinear):
     """The up-projection of a gated block: computed where the gate is on, 0 elsewhere."""
 
-    def sparse_forward(self, x: Tensor) -> Tensor:
+    def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias`` where the gate is on, weights and input quantised."""
-        gate = self._gate_activations(x) if self.sparse_rows(x) and not self.needs_all_units else None
-        return self.outputs(x, None if gate is None else gate.mask)
+        few = 0 < rows <= self._sparse.max_rows
+        gate = self._gate_activations(x) if few and not self.needs_all_units else None
+        return self.outputs(x, rows, None if gate is None else gate.mask)
 
     def _gate_activations(self, x: Tensor) -> GateActivations | None:
         gate, memo = self._sparse.gate, self._sparse.memo
@@ -159,8 +164,9 @@ class QuantizedGatedUp(QuantizedLinear):
             return None
         known = memo.pop(x, by_gate=False)
         if known is None:
-            if memo.up_first and gate.eligible_rows(x) and not gate.needs_all_units:
-                known = memo.activations(gate.outputs(x))
+            rows = gate.eligible_rows(x)
+            if memo.up_first and rows and not gate.needs_all_units:
+                known = memo.activations(gate.outputs(x, rows))
             memo.store(x, known, by_gate=False)
         return known
 

@@ -44,10 +44,19 @@ class SparseLinear(nn.Linear):
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as in nn.Linear
         """``input @ weight.T + bias``."""
-        return compiled_forward(self, input) if torch.compiler.is_compiling() else self.sparse_forward(input)
+        if torch.compiler.is_compiling():
+            return self.compiled_forward(input)
+        return self.sparse_forward(input, self.eligible_rows(input))
 
-    def sparse_forward(self, x: Tensor) -> Tensor:
-        """The output, from the rows or columns of active units where that is possible and worthwhile."""
+    def compiled_forward(self, x: Tensor) -> Tensor:
+        """What the compiler records for a call."""
+        return compiled_forward(self, x, self.weight)
+
+    def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
+        """The output, from the rows or columns of active units where that is worthwhile.
+
+        ``rows`` is the number of input rows if the sparse path applies, else 0.
+        """
         raise NotImplementedError
 
     def set_sparse(self, state: LinearState) -> None:
@@ -99,11 +108,6 @@ class SparseLinear(nn.Linear):
         n_inputs = self.in_features
         return x.numel() // n_inputs if x.shape[-1] == n_inputs else 0
 
-    def sparse_rows(self, x: Tensor) -> int:
-        """Number of input rows if the sparse path applies and is worthwhile for that many, else 0."""
-        rows = self.eligible_rows(x)
-        return rows if rows <= self._sparse.max_rows else 0
-
     def shaped_like(self, x: Tensor, out: Tensor) -> Tensor:
         """The output rows in the shape of the input."""
         return out if x.ndim == 2 else out.view(*x.shape[:-1], -1)
@@ -134,11 +138,10 @@ class SparseDown(SparseLinear):
 
     _sparse: DownState
 
-    def sparse_forward(self, x: Tensor) -> Tensor:
+    def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias``."""
         sparse = self._sparse
         sparse.calls += 1
-        rows = self.eligible_rows(x)
         if rows and sparse.mask_small is not None:
             x = sparse.mask_small(x)
         if 0 < rows <= sparse.max_rows:
@@ -155,12 +158,12 @@ class SparseUp(SparseLinear):
 
     _sparse: UpState
 
-    def sparse_forward(self, x: Tensor) -> Tensor:
+    def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias`` at the selected units, and 0 at the others."""
-        rows = self.sparse_rows(x)
-        if not rows or self.needs_all_units:
+        sparse = self._sparse
+        if not 0 < rows <= sparse.max_rows or self.needs_all_units:
             return self.dense(x)
-        memo = self._sparse.memo
+        memo = sparse.memo
         if memo is None:
             return self.pre_activations(x, rows)
         known = memo.pop(x, by_gate=True)
@@ -200,11 +203,10 @@ class GatedUp(SparseLinear):
 
     _sparse: GatedUpState
 
-    def sparse_forward(self, x: Tensor) -> Tensor:
+    def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias`` where the gate is on."""
         sparse = self._sparse
-        rows = self.sparse_rows(x)
-        if rows and not self.needs_all_units:
+        if 0 < rows <= sparse.max_rows and not self.needs_all_units:
             gate = self._gate_activations(x)
             product = sparse.product.get(sparse.weight_version(self))
             out = None if gate is None else product.gated(x, gate.mask, rows, sparse.max_share)
@@ -217,8 +219,8 @@ class GatedUp(SparseLinear):
         gate, memo = self._sparse.gate, self._sparse.memo
         known = memo.pop(x, by_gate=False)
         if known is None:
-            rows = gate.sparse_rows(x)
-            if memo.up_first and rows and not gate.needs_all_units:
+            rows = gate.eligible_rows(x)
+            if memo.up_first and 0 < rows <= gate._sparse.max_rows and not gate.needs_all_units:
                 known = memo.activations(gate.pre_activations(x, rows))
             memo.store(x, known, by_gate=False)
         return known
