@@ -103,15 +103,19 @@ void every_row(const Int8Weights& W, const Codes& x, std::size_t m, float* out, 
         for (std::size_t p = 0; p < count; ++p) sums[p] -= x.by[i].zero_point * W.sums[j + p];
         put_outputs(sums, x.by[i].scale, W.scale + j, W.bias + j, count, out + i * W.t + j);
     };
-    if (m <= INPUTS_AT_ONCE ||
-        m * INT8_BLOCK < W.width)  // the sums of a vector's lanes cost less than packing
+    // The sums of a vector's lanes cost less than packing. Scales are read at the end, in order.
+    if (m <= INPUTS_AT_ONCE || m * INT8_BLOCK < W.width) {
+        Scratch<std::int32_t> raw(m * W.t);
         multiply_rows(
             W.t, m, W.width, n_threads,
             [&](std::size_t first, std::size_t inputs, const std::size_t* rows, std::int32_t* sums) {
                 products.of_rows[inputs - 1](x.row(first), RowAddresses(W, rows).at, W.width, sums);
             },
-            finish);
-    else
+            [&](std::size_t i, std::size_t j, std::size_t count, const std::int32_t* sums) {
+                std::copy_n(sums, count, raw.data() + i * W.t + j);
+            });
+        for (std::size_t i = 0; i < m; ++i) finish(i, 0, W.t, raw.data() + i * W.t);
+    } else
         multiply_packed(
             W.t, x.row(0), m, W.width, n_threads,
             [&](std::size_t j, std::size_t blocks, std::size_t first, std::size_t groups,
