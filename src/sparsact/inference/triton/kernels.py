@@ -22,9 +22,9 @@ def units_at(places, active, units, start, AT_ONCE: tl.constexpr):
 
 
 @triton.jit
-def quantization(least, largest):
+def quantization(low, high):
     """Scale and zero point for inputs between two numbers, as int8_codes.hpp chooses them; NaN and 0 if not finite."""
-    low, high = tl.load(least).to(tl.float32), tl.load(largest).to(tl.float32)
+    low, high = low.to(tl.float32), high.to(tl.float32)
     finite = (tl.abs(low) < INFINITY) & (tl.abs(high) < INFINITY)
     low, high = tl.minimum(low, 0.0), tl.maximum(high, 0.0)
     finite = finite & (high - low < INFINITY)
@@ -47,11 +47,10 @@ def quantization(least, largest):
 def factors(numbers, scale, zero, INTEGER: tl.constexpr):
     """What multiplies the weights: the numbers themselves or, of int8 weights, their codes less that of 0."""
     if INTEGER:
-        inverse = (1 / scale.to(tl.float64)).to(tl.float32)
-        codes = (
-            tl.fma(numbers.to(tl.float32), inverse + tl.zeros_like(numbers).to(tl.float32), zero) + ROUNDING - ROUNDING
-        )
-        numbers = (tl.maximum(codes, 0.0) - zero).to(tl.int8)
+        none = tl.zeros_like(numbers).to(tl.float32)
+        inverse, zeros = (1 / scale.to(tl.float64)).to(tl.float32)[:, None] + none, zero[:, None] + none
+        codes = tl.fma(numbers.to(tl.float32), inverse, zeros) + ROUNDING - ROUNDING
+        numbers = (tl.maximum(codes, 0.0) - zeros).to(tl.int8)
     return numbers
 
 
@@ -64,10 +63,11 @@ def partial_sums(
     """partial[part, i]: sum of h[i, j] values[j] over the units j of a part at which one of ROWS inputs is not 0."""
     group, part, tile = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     INTEGER: tl.constexpr = least is not None
+    i = group * ROWS + tl.arange(0, ROWS)
     scale, zero = 1.0, 0.0
     if INTEGER:
-        scale, zero = quantization(least, largest)
-    i = group * ROWS + tl.arange(0, ROWS)
+        low, high = tl.load(least + i, mask=i < m, other=0), tl.load(largest + i, mask=i < m, other=0)
+        scale, zero = quantization(low, high)
     numbers = h + i.to(tl.int64)[:, None] * s
     columns = tile * COLUMNS + tl.arange(0, COLUMNS)
     sums = tl.zeros((ROWS, COLUMNS), dtype=partial.dtype.element_ty)
@@ -111,7 +111,9 @@ def total(partial, least, largest, scales, bias, out, n, parts, AT_ONCE: tl.cons
     if bias is not None:
         added = tl.load(bias + columns, mask=columns < n, other=0).to(tl.float32)
     if least is not None:
-        scale = quantization(least, largest)[0] * tl.load(scales + columns, mask=columns < n, other=0)
+        scale = quantization(tl.load(least + i), tl.load(largest + i))[0] * tl.load(
+            scales + columns, mask=columns < n, other=0
+        )
         result = tl.fma(sums.to(tl.float32), scale, added)
     else:
         result = sums + added

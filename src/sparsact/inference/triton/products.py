@@ -61,7 +61,7 @@ def int8_product(x: Tensor, values: Tensor, scale: Tensor, bias: Tensor, *, gath
     Parameters
     ----------
     x : Tensor of shape (m, s), float32, bfloat16 or float16
-        Inputs; all numbers of a call share one scale and zero point.
+        Inputs; the numbers of a row share one scale and zero point.
     values : Tensor of shape (s, n), int8, contiguous
         Weights, one row an input: the transpose of those that ``quantized_weight`` returns. At most 65,535 rows.
     scale, bias : Tensor of shape (n,), float32, contiguous
@@ -103,7 +103,7 @@ def _product(
     parts, out = triton.cdiv(segments, span), h.new_empty((m, n))
     partial = h.new_empty((parts, m, n), dtype=torch.float32 if scale is None else torch.int32)
     narrow = scale is not None or (h.dtype == values.dtype and not INTERPRETED)  # which takes bfloat16 for integers
-    ends = (None, None) if scale is None or not h.numel() else torch.aminmax(h)
+    ends = (None, None) if scale is None or not h.numel() else torch.aminmax(h, dim=1)
     with torch.cuda.device(h.get_device()):
         if partial.numel():
             kernels.partial_sums[groups, parts, tiles](
