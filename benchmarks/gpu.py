@@ -1,12 +1,13 @@
-"""Both products of a feed-forward block on a GPU, and the whole block, beside dense torch on the same device.
+"""The products of a feed-forward block on a GPU, and the whole block, beside dense torch (cuBLAS) on the same device.
 
-One input at a time (`--batch` for more); weights cold in the cache: a round goes through copies of the weights that
-together are three times the second-level cache, and with each copy through disjoint sets of active units, so that no
-call finds its rows in the cache. Each side is captured as a CUDA graph of one round, which leaves out the time that
-Python takes to launch; with `--eager` it is run as written. Both are timed by CUDA events. float32 is not TF32.
-Units: microseconds a call, and GB/s of the weights that the call must read. No bar: the table is absolute.
+d = 4096, s = 16384, bfloat16, 1 to 16 inputs a call, which have the same units active or, "own sets", each its own.
+Weights are cold in the cache: a round goes through copies of the weights that together are three times the second-level
+cache, and with each copy through disjoint sets of active units, so that no call finds its rows in the cache. Each side
+is captured as a CUDA graph of one round, which leaves out the time that Python takes to launch; with `--eager` it is
+run as written, as the layers of `sparsify` are. Both are timed by CUDA events. float32 is not TF32.
+Units: microseconds a call, times as fast as dense, and GB/s of the weights that the call must read. No bar as yet.
 
-    python -m benchmarks.gpu [--quick] [--batch 1] [--eager] [--out results/gpu.jsonl]
+    python -m benchmarks.gpu [--quick] [--batch 1 16] [--dtype float32] [--eager] [--out results/gpu.jsonl]
     python -m benchmarks.gpu --interpret  # no GPU: tiny sizes in Triton's interpreter, no times
 """
 
@@ -24,9 +25,11 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from benchmarks.figures import Figure, options, report
+from sparsact.inference.integer_weights import quantized_weight
 
-SIZES = ((2048, 8192), (4096, 16384))
-DENSITIES = (0.03, 0.1, 0.3)
+QUICK, SIZES = (2048, 8192), (4096, 16384)
+DENSITIES, BATCHES = (0.01, 0.03, 0.1, 0.3), (1, 2, 4, 8, 16)
+INT8_LIMIT = 5e-2
 LIMITS = {torch.float16: 1e-2, torch.bfloat16: 4e-2, torch.float32: 1e-5}  # of the largest number of the result
 
 
@@ -42,6 +45,10 @@ class Call:
     thresholds: Tensor  # of the units: so high or low that they alone decide who is active
     h: Tensor
     mask: Tensor
+    own: Tensor  # as h, each input with a set of its own
+    integers: Tensor  # values as int8
+    scale: Tensor
+    shift: Tensor  # bias in float32
 
 
 def calls(d: int, s: int, density: float, dtype: torch.dtype, batch: int, copies: int, device: str) -> list[Call]:
@@ -51,26 +58,39 @@ def calls(d: int, s: int, density: float, dtype: torch.dtype, batch: int, copies
     def normal(*shape: int) -> Tensor:
         return torch.randn(shape, generator=generator, device=device).to(dtype)
 
-    weights: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
+    weights: list[dict[str, Tensor]] = []
     for _ in range(copies):
-        down = normal(d, s)
-        weights.append((normal(s, d) / d**0.5, down, down.T.contiguous(), normal(d)))
+        down, bias = normal(d, s), normal(d)
+        integers, scale = (part.to(device) for part in quantized_weight(down))
+        floats = {"up": normal(s, d) / d**0.5, "down": down, "values": down.T.contiguous(), "bias": bias}
+        weights.append(floats | {"integers": integers.T.contiguous(), "scale": scale, "shift": bias.float()})
     found, k = [], max(1, round(density * s))
     sets = torch.randperm(s, generator=generator, device=device)[: s // k * k].view(-1, k)
     for active, copy in product(sets, weights):
         on = torch.zeros(s, dtype=torch.bool, device=device).index_fill_(0, active, True)
         h = torch.where(on, normal(batch, s).abs() + 0.1, 0)
         thresholds = torch.where(on, 8.0, -8.0).to(dtype)
-        found.append(Call(*copy, normal(batch, d), thresholds, h, on.expand(batch, s).to(torch.uint8).contiguous()))
+        mask = on.expand(batch, s).to(torch.uint8).contiguous()
+        own = torch.rand(batch, s, generator=generator, device=device).argsort(dim=1) < k
+        drawn = {"x": normal(batch, d), "own": torch.where(own, normal(batch, s).abs() + 0.1, 0)}
+        found.append(Call(**copy, **drawn, thresholds=thresholds, h=h, mask=mask))
     return found
 
 
-def sides(density: float) -> dict[str, tuple[Callable[[Call], Tensor], Callable[[Call], Tensor], float]]:
+def sides(
+    density: float, batch: int, itemsize: int
+) -> dict[str, tuple[Callable[[Call], Tensor], Callable[[Call], Tensor], float]]:
     """By name: the call, what it should return (in the precision of what it is given), matrices that it must read."""
-    from sparsact.inference.triton import active_dot, sparse_product
+    from sparsact.inference.triton import active_dot, int8_product, sparse_product
 
     def down(c: Call) -> Tensor:
         return F.linear(c.h, c.down, c.bias)
+
+    def own(c: Call) -> Tensor:
+        return F.linear(c.own, c.down, c.bias)
+
+    def int8(c: Call) -> Tensor:
+        return F.linear(c.h, (c.integers * c.scale).T, c.bias)
 
     def up(c: Call) -> Tensor:
         return F.linear(c.x, c.up, c.thresholds)
@@ -81,6 +101,19 @@ def sides(density: float) -> dict[str, tuple[Callable[[Call], Tensor], Callable[
     return {
         "down, dense": (down, down, 1),
         "down, sparse_product": (lambda c: sparse_product(c.h, c.values, c.bias), down, density),
+        "down, together": (lambda c: sparse_product(c.h, c.values, c.bias, together=True), down, density),
+        "down, own sets": (lambda c: sparse_product(c.own, c.values, c.bias), own, 1 - (1 - density) ** batch),
+        "down, own sets together": (
+            lambda c: sparse_product(c.own, c.values, c.bias, together=True),
+            own,
+            1 - (1 - density) ** batch,
+        ),
+        "down, int8": (lambda c: int8_product(c.h, c.integers, c.scale, c.shift), int8, density / itemsize),
+        "down, int8 whole": (
+            lambda c: int8_product(c.h, c.integers, c.scale, c.shift, gather=False),
+            int8,
+            1 / itemsize,
+        ),
         "up, dense": (up, up, 1),
         "up, active_dot": (
             lambda c: active_dot(c.x, c.up, c.thresholds, c.mask),
@@ -103,7 +136,7 @@ def check(name: str, call: Callable[[Call], Tensor], reference: Callable[[Call],
     wide = Call(**{key: tensor.double() for key, tensor in vars(given).items()} | mask)
     exact, found = reference(wide), call(given)
     error = ((found - exact).abs().max() / exact.abs().max()).item()
-    if not error <= LIMITS[found.dtype]:
+    if not error <= (INT8_LIMIT if "int8" in name else LIMITS[found.dtype]):
         raise SystemExit(f"gpu: {name} in {found.dtype} is off by {error:.1e} of the largest number")
 
 
@@ -134,31 +167,34 @@ def microseconds(call: Callable[[Call], Tensor], round_: list[Call], repeats: in
 def measured(arguments: argparse.Namespace) -> Iterator[Figure]:
     """The table."""
     device = torch.cuda.get_device_properties(0)
-    for (d, s), dtype in product(SIZES[:1] if arguments.quick else SIZES, LIMITS):
-        matrix = d * s * dtype.itemsize
-        copies = 3 * device.L2_cache_size // matrix + 2
-        for density in DENSITIES[:1] if arguments.quick else DENSITIES:
-            round_ = calls(d, s, density, dtype, arguments.batch, copies, "cuda")
-            work = f"{device.name} d={d} s={s} {dtype} {density:.0%} batch={arguments.batch}"
-            for name, (call, reference, matrices) in sides(density).items():
-                check(name, call, reference, round_[0])
-                times = microseconds(call, round_, arguments.repeats, arguments.eager)
-                yield Figure.of(work, f"{name}, us", times, "us")
-                yield Figure(work, f"{name}, GB/s", matrices * matrix / median(times) / 1e3, "GB/s")
+    (d, s), dtype = QUICK if arguments.quick else SIZES, getattr(torch, arguments.dtype)
+    matrix = d * s * dtype.itemsize
+    copies, dense = 3 * device.L2_cache_size // matrix + 2, [0.0]
+    for batch, density in product(arguments.batch, DENSITIES[1:2] if arguments.quick else DENSITIES):
+        round_ = calls(d, s, density, dtype, batch, copies, "cuda")
+        work = f"{device.name} d={d} s={s} {dtype} {density:.0%} batch={batch}{' eager' * arguments.eager}"
+        for name, (call, reference, matrices) in sides(density, batch, dtype.itemsize).items():
+            check(name, call, reference, round_[0])
+            times = microseconds(call, round_, arguments.repeats, arguments.eager)
+            dense = times if name.endswith("dense") else dense
+            yield Figure.of(work, f"{name}, us", times, "us")
+            yield Figure(work, f"{name}, times dense", median(dense) / median(times), "x")
+            yield Figure(work, f"{name}, GB/s", matrices * matrix / median(times) / 1e3, "GB/s")
 
 
 def main() -> int:
     """Measure where there is a GPU; say so where there is none."""
     parser = options(__doc__, repeats=20)
-    parser.add_argument("--batch", type=int, default=1, help="inputs of a call, which have the same units active")
+    parser.add_argument("--batch", type=int, nargs="+", default=BATCHES, help="inputs of a call")
+    parser.add_argument("--dtype", choices=("bfloat16", "float16", "float32"), default="bfloat16")
     parser.add_argument("--eager", action="store_true", help="as written, the time to launch included")
     parser.add_argument("--interpret", action="store_true", help="tiny sizes in Triton's interpreter, without times")
     arguments = parser.parse_args()
     if arguments.interpret:
         os.environ["TRITON_INTERPRET"] = "1"  # before anything imports triton
         for dtype, density in product(LIMITS, DENSITIES):
-            for name, (call, reference, _) in sides(density).items():
-                check(name, call, reference, calls(24, 56, density, dtype, 2, 1, "cpu")[0])
+            for name, (call, reference, _) in sides(density, 3, dtype.itemsize).items():
+                check(name, call, reference, calls(24, 56, density, dtype, 3, 1, "cpu")[0])
         print("gpu: in Triton's interpreter every product and block agrees with dense torch")
         return 0
     if not torch.cuda.is_available():

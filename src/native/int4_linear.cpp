@@ -99,12 +99,14 @@ void int4_rows(const Int4Weights& W, const float* X, const std::uint8_t* mask, s
     if (m == 0 || W.t == 0) return;
     const Int4Inputs x(X, m, W.n, W.width);
     if (!mask) {
-        Scratch<std::int32_t> raw(m * raw_stride(W.t));
-        multiply_rows(W.t, m, raw.data(), n_threads,
-                      [&](std::size_t first, std::size_t inputs, const std::size_t* rows,
-                          std::int32_t* sums) { multiply(W, x, first, inputs, rows, sums); });
-        for (std::size_t i = 0; i < m; ++i)
-            put_outputs(raw.data() + i * raw_stride(W.t), x.scale(i), W.scale, W.bias, W.t, out + i * W.t);
+        multiply_rows(
+            W.t, m, 2 * W.width, n_threads,
+            [&](std::size_t first, std::size_t inputs, const std::size_t* rows, std::int32_t* sums) {
+                multiply(W, x, first, inputs, rows, sums);
+            },
+            [&](std::size_t i, std::size_t j, std::size_t count, const std::int32_t* sums) {
+                put_outputs(sums, x.scale(i), W.scale + j, W.bias + j, count, out + i * W.t + j);
+            });
         return;
     }
     for (std::size_t i = 0; i < m; ++i) {

@@ -97,7 +97,7 @@ SPARSACT_INLINE std::int32_t total_of(Nibbles lanes) {
     return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xB1)));
 }
 
-// sums[r][i] = <row r, input i>.
+// sums[i][r] = <row r, input i>.
 template <int rows, int inputs>
 void int4_row_products(const Int4Input* x, const std::uint8_t* const* w,
                        const std::int8_t* const* multipliers, std::size_t width, std::int32_t* sums) {
@@ -124,7 +124,7 @@ void int4_row_products(const Int4Input* x, const std::uint8_t* const* w,
         }
     }
     for (int r = 0; r < rows; ++r)
-        for (int i = 0; i < inputs; ++i) sums[r * inputs + i] = total_of(totals[r][i]);
+        for (int i = 0; i < inputs; ++i) sums[i * rows + r] = total_of(totals[r][i]);
 }
 
 // Each lane of 32 bits moved by 16.
@@ -192,7 +192,7 @@ void int4_row_products(const Int4Input* x, const std::uint8_t* const* w,
                 sum += multipliers[r][k / 16] *
                        (low[0] * int4_weight(w[r][k], false) + low[INT4_BLOCK] * int4_weight(w[r][k], true));
             }
-            sums[r * inputs + i] = sum;
+            sums[i * rows + r] = sum;
         }
 }
 

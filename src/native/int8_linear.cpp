@@ -9,86 +9,55 @@
 #include <vector>
 
 #include "int8_codes.hpp"
+#include "int8_ways.hpp"
 #include "row_streams.hpp"
 #include "scratch.hpp"
 #include "vector.hpp"
 
-#if defined(SPARSACT_ISA_avx2) || defined(SPARSACT_ISA_avx512)
-#include <immintrin.h>
-#endif
-
 namespace sparsact::SPARSACT_ISA {
 namespace {
 
-constexpr int ADDED = 8;  // rows that are added up at once
-
-struct Int8Products {
-    void (*of_rows[MAX_INPUTS])(const std::uint8_t* x, const std::int8_t* const* rows, std::size_t width,
-                                std::int32_t* sums);
-    void (*add_rows)(const std::uint8_t* x, const std::int8_t* const* rows, std::size_t width,
-                     std::int32_t* sums, const std::int8_t* const* next);
-    void (*in_order)(std::int32_t* sums, std::size_t width);
-};
-
-}  // namespace
-}  // namespace sparsact::SPARSACT_ISA
-
-#define INT8_WAY in_16_bits
-#define INT8_TARGET
-#include "int8_products.hpp"
-#undef INT8_WAY
-#undef INT8_TARGET
-
-#ifdef SPARSACT_ISA_avx512
-#define INT8_WAY in_32_bits
-#define INT8_TARGET __attribute__((target("avx512vnni")))
-#define INT8_VNNI
-#include "int8_products.hpp"
-#endif
-
-namespace sparsact::SPARSACT_ISA {
-namespace {
-
-inline const Int8Products& int8_products() {
-#ifdef SPARSACT_ISA_avx512
-    if (__builtin_cpu_supports("avx512vnni")) return in_32_bits::products;
-#endif
-    return in_16_bits::products;
-}
+constexpr std::size_t PACKED = 128,
+                      BLOCKS = 4;  // rows, and blocks of INT8_BLOCK bytes, that are packed at once
+constexpr double ADDED_ALONE = 4;  // what a row costs that is added for one input, in products of packed rows
 
 }  // namespace
 
-bool int8_codes(const float* X, std::size_t m, std::size_t n, std::size_t width, std::uint8_t* codes,
+void int8_codes(const float* X, std::size_t m, std::size_t n, std::size_t width, std::uint8_t* codes,
                 Quantization* by) {
     constexpr float to_integer = 12582912;  // 1.5 * 2^23: what is added to it is rounded to even
-    float least, largest;
-    find_range(X, m * n, &least, &largest);
-    if (!(largest - least < std::numeric_limits<float>::infinity())) return false;
-    *by = quantization_of(least, largest);
-    const float inverse = 1 / by->scale;
-    const float zero_point = static_cast<float>(by->zero_point);
-    for (std::size_t i = 0; i < m; ++i)
-        for (std::size_t k = 0; k < n; ++k) {
-            const float rounded = (std::fma(X[i * n + k], inverse, zero_point) + to_integer) - to_integer;
-            codes[i * width + k] = static_cast<std::uint8_t>(std::max(static_cast<std::int32_t>(rounded), 0));
+    for (std::size_t i = 0; i < m; ++i, X += n, codes += width) {
+        float least, largest;
+        find_range(X, n, &least, &largest);
+        if (!(largest - least < std::numeric_limits<float>::infinity())) {
+            by[i] = {std::numeric_limits<float>::quiet_NaN(), 0};
+            std::memset(codes, 0, n);
+            continue;
         }
-    return true;
+        by[i] = quantization_of(least, largest);
+        const float inverse = 1 / by[i].scale;
+        const float zero_point = static_cast<float>(by[i].zero_point);
+        for (std::size_t k = 0; k < n; ++k) {
+            const float rounded = (std::fma(X[k], inverse, zero_point) + to_integer) - to_integer;
+            codes[k] = static_cast<std::uint8_t>(std::max(static_cast<std::int32_t>(rounded), 0));
+        }
+    }
 }
 
 namespace {
 
 // Inputs as codes, row by row filled up to `width`.
 struct Codes {
-    Codes(const float* X, std::size_t m, std::size_t n, std::size_t width) : data(m * width), width(width) {
+    Codes(const float* X, std::size_t m, std::size_t n, std::size_t width)
+        : data(m * width), by(m), width(width) {
         for (std::size_t i = 0; i < m; ++i) std::memset(data.data() + i * width + n, 0, width - n);
-        finite = int8_codes(X, m, n, width, data.data(), &by);
+        int8_codes(X, m, n, width, data.data(), by.data());
     }
     const std::uint8_t* row(std::size_t i) const { return data.data() + i * width; }
 
     Scratch<std::uint8_t> data;
+    std::vector<Quantization> by;  // of each row
     std::size_t width;
-    Quantization by;
-    bool finite;
 };
 
 struct RowAddresses {
@@ -98,25 +67,77 @@ struct RowAddresses {
     const std::int8_t* at[AT_ONCE];
 };
 
+// put(j, sums) for outputs j, ..., j + INT8_BLOCK - 1 of m inputs, whose codes stand `width` bytes apart:
+// pack(j, blocks, first, groups, packed) packs the weights of 4 * groups codes from `first` on, for so many
+// blocks.
+template <class Pack, class Put>
+void multiply_packed(std::size_t outputs, const std::uint8_t* x, std::size_t m, std::size_t width,
+                     int n_threads, Pack pack, Put put) {
+    const Int8Products& products = int8_products();
+    in_shares(n_threads, (outputs + INT8_BLOCK - 1) / INT8_BLOCK, [&](std::size_t block, std::size_t end) {
+        const std::size_t most = std::min(BLOCKS, end - block);
+        Scratch<std::int8_t> packed(most * PACKED * INT8_BLOCK);
+        Scratch<std::int32_t> sums(most * m * INT8_BLOCK);
+        for (; block < end; block += most) {
+            const std::size_t blocks = std::min(most, end - block);
+            std::fill_n(sums.data(), blocks * m * INT8_BLOCK, 0);
+            for (std::size_t first = 0; first < width; first += PACKED) {
+                const std::size_t groups = std::min(PACKED, width - first) / 4;
+                pack(block * INT8_BLOCK, blocks, first, groups, packed.data());
+                for (std::size_t b = 0; b < blocks; ++b)
+                    for (std::size_t i = 0; i < m; i += INPUTS_AT_ONCE)
+                        products.add_packed[std::min(INPUTS_AT_ONCE, m - i) - 1](
+                            x + i * width + first, width, packed.data() + b * 4 * groups * INT8_BLOCK, groups,
+                            sums.data() + (b * m + i) * INT8_BLOCK);
+            }
+            for (std::size_t b = 0; b < blocks; ++b)
+                put((block + b) * INT8_BLOCK, sums.data() + b * m * INT8_BLOCK);
+        }
+    });
+}
+
 // Outputs of all rows, which are read once for all inputs.
 void every_row(const Int8Weights& W, const Codes& x, std::size_t m, float* out, int n_threads) {
     const Int8Products& products = int8_products();
-    Scratch<std::int32_t> raw(m * raw_stride(W.t));
-    multiply_rows(W.t, m, raw.data(), n_threads,
-                  [&](std::size_t first, std::size_t inputs, const std::size_t* rows, std::int32_t* sums) {
-                      products.of_rows[inputs - 1](x.row(first), RowAddresses(W, rows).at, W.width, sums);
-                  });
-    for (std::size_t i = 0; i < m; ++i) {
-        std::int32_t* row = raw.data() + i * raw_stride(W.t);
-        for (std::size_t j = 0; j < W.t; ++j) row[j] -= x.by.zero_point * W.sums[j];
-        put_outputs(row, x.by.scale, W.scale, W.bias, W.t, out + i * W.t);
-    }
+    const auto finish = [&](std::size_t i, std::size_t j, std::size_t count, std::int32_t* sums) {
+        for (std::size_t p = 0; p < count; ++p) sums[p] -= x.by[i].zero_point * W.sums[j + p];
+        put_outputs(sums, x.by[i].scale, W.scale + j, W.bias + j, count, out + i * W.t + j);
+    };
+    // The sums of a vector's lanes cost less than packing. Scales are read at the end, in order.
+    if (m <= INPUTS_AT_ONCE || m * INT8_BLOCK < W.width) {
+        Scratch<std::int32_t> raw(m * W.t);
+        multiply_rows(
+            W.t, m, W.width, n_threads,
+            [&](std::size_t first, std::size_t inputs, const std::size_t* rows, std::int32_t* sums) {
+                products.of_rows[inputs - 1](x.row(first), RowAddresses(W, rows).at, W.width, sums);
+            },
+            [&](std::size_t i, std::size_t j, std::size_t count, const std::int32_t* sums) {
+                std::copy_n(sums, count, raw.data() + i * W.t + j);
+            });
+        for (std::size_t i = 0; i < m; ++i) finish(i, 0, W.t, raw.data() + i * W.t);
+    } else
+        multiply_packed(
+            W.t, x.row(0), m, W.width, n_threads,
+            [&](std::size_t j, std::size_t blocks, std::size_t first, std::size_t groups,
+                std::int8_t* packed) {
+                const std::int8_t* rows[INT8_BLOCK];
+                for (std::size_t end = j + blocks * INT8_BLOCK; j < end; j += INT8_BLOCK) {
+                    for (std::size_t r = 0; r < INT8_BLOCK; ++r)
+                        rows[r] = W.rows + std::min(j + r, W.t - 1) * W.width;
+                    products.pack_rows(rows, groups, first, packed);
+                    packed += 4 * groups * INT8_BLOCK;
+                }
+            },
+            [&](std::size_t j, std::int32_t* sums) {
+                for (std::size_t i = 0; i < m; ++i)
+                    finish(i, j, std::min(INT8_BLOCK, W.t - j), sums + i * INT8_BLOCK);
+            });
 }
 
 // Outputs of the rows that a mask names.
 void masked_rows(const Int8Weights& W, const std::uint8_t* x, Quantization by, const std::uint8_t* mask,
                  float* out, int n_threads) {
-    std::fill_n(out, W.t, 0.0f);
+    std::fill_n(out, W.t, 0 * by.scale);  // all outputs are NaN if an input is not finite
     const Int8Products& products = int8_products();
     multiply_masked_rows(
         mask, W.t, n_threads,
@@ -140,6 +161,7 @@ struct Weighted {
         rows.push_back(row);
         factors.push_back(static_cast<std::uint8_t>(factor));
     }
+    void clear() { rows.clear(), factors.clear(); }
 };
 
 // Adds the rows begin, ..., end - 1 to sums (width,).
@@ -147,6 +169,11 @@ void add_weighted(const Weighted& some, std::size_t begin, std::size_t end, std:
                   std::int32_t* sums) {
     const Int8Products& products = int8_products();
     for (std::size_t first = begin; first < end; first += ADDED) {
+        if (first + 2 * ADDED <= end) {
+            const std::int8_t* const* at = some.rows.data() + first;
+            products.add_rows(some.factors.data() + first, at, width, sums, at + ADDED);
+            continue;
+        }
         const std::int8_t *rows[ADDED], *next[ADDED];
         std::uint8_t factors[ADDED] = {};
         for (std::size_t r = 0; r < ADDED; ++r) {
@@ -176,39 +203,108 @@ void sum_of_rows(const Weighted& plus, const Weighted& minus, std::size_t width,
     int8_products().in_order(sums, width);
 }
 
+// How many codes are not that of 0; used (t,) is not 0 for units that have one.
+std::int64_t find_others(const Codes& h, std::size_t m, std::size_t t, std::uint8_t* used) {
+    constexpr std::uint64_t ones = 0x0101010101010101u;
+    std::uint64_t zeros = 0;
+    std::int64_t count = 0;
+    std::memset(used, 0, t);
+    const auto look = [&](std::size_t i, std::size_t first, std::size_t size) {
+        std::uint64_t eight = zeros, before = 0;
+        std::memcpy(&eight, h.row(i) + first, size);
+        std::memcpy(&before, used + first, size);
+        eight ^= zeros;
+        before |= eight;
+        std::memcpy(used + first, &before, size);
+        eight = ((((eight & 127 * ones) + 127 * ones) | eight) >> 7) & ones;  // of the bytes that are not 0
+        count += static_cast<std::int64_t>(eight * ones >> 56);
+    };
+    for (std::size_t i = 0; i < m; ++i) {
+        zeros = ones * static_cast<std::uint64_t>(h.by[i].zero_point);
+        for (std::size_t first = 0; first + 8 <= t; first += 8) look(i, first, 8);
+        if (t % 8) look(i, t - t % 8, t % 8);
+    }
+    return count;
+}
+
+// Outputs from the rows of `units`, the only ones with codes that are not that of 0, for all inputs together.
+void packed_units(const Int8Weights& V, const Codes& h, std::size_t m, const std::vector<std::size_t>& units,
+                  float* out, int n_threads) {
+    const Int8Products& products = int8_products();
+    const bool centred =
+        std::all_of(h.by.begin(), h.by.end(), [](Quantization by) { return !by.zero_point; });
+    const std::size_t count = (units.size() + 3) / 4 * 4;
+    const std::size_t inputs = m + !centred;  // a last one of ones gives the sums of the weights
+    Scratch<std::uint8_t> x(inputs * count);
+    std::memset(x.data() + m * count, 1, (inputs - m) * count);
+    for (std::size_t i = 0; i < inputs; ++i) {
+        std::uint8_t* to = x.data() + i * count;
+        std::memset(to + units.size(), 0, count - units.size());
+        if (i < m && units.size() == V.t)
+            std::memcpy(to, h.row(i), V.t);
+        else if (i < m)
+            for (std::size_t p = 0; p < units.size(); ++p) to[p] = h.row(i)[units[p]];
+    }
+    std::vector<const std::int8_t*> rows(count, V.rows);
+    for (std::size_t p = 0; p < units.size(); ++p) rows[p] = V.rows + units[p] * V.width;
+    multiply_packed(
+        V.width, x.data(), inputs, count, n_threads,
+        [&](std::size_t column, std::size_t blocks, std::size_t first, std::size_t groups,
+            std::int8_t* packed) {
+            products.pack_columns(rows.data() + first, groups, column, blocks, packed);
+        },
+        [&](std::size_t column, std::int32_t* sums) {
+            const std::int32_t* all = sums + m * INT8_BLOCK;
+            for (std::size_t i = 0; i < m; ++i) {
+                std::int32_t* row = sums + i * INT8_BLOCK;
+                if (!centred)
+                    for (std::size_t k = 0; k < INT8_BLOCK; ++k) row[k] -= h.by[i].zero_point * all[k];
+                products.in_order(row, INT8_BLOCK);
+                put_outputs(row, h.by[i].scale, V.scale + column, V.bias + column,
+                            std::min(INT8_BLOCK, V.n - column), out + i * V.n + column);
+            }
+        });
+}
+
 }  // namespace
 
 void int8_rows(const Int8Weights& W, const float* X, const std::uint8_t* mask, std::size_t m, float* out,
                int n_threads) {
     if (m == 0 || W.t == 0) return;
     const Codes x(X, m, W.n, W.width);
-    if (!x.finite)
-        std::fill_n(out, m * W.t, std::numeric_limits<float>::quiet_NaN());
-    else if (!mask)
+    if (!mask)
         every_row(W, x, m, out, n_threads);
     else
         for (std::size_t i = 0; i < m; ++i)
-            masked_rows(W, x.row(i), x.by, mask + i * W.t, out + i * W.t, n_threads);
+            masked_rows(W, x.row(i), x.by[i], mask + i * W.t, out + i * W.t, n_threads);
 }
 
 std::int64_t int8_columns(const Int8Weights& V, const float* H, std::size_t m, float* out, int n_threads) {
     if (m == 0) return 0;
     const Codes h(H, m, V.t, V.t);
-    if (!h.finite) {
-        std::fill_n(out, m * V.n, std::numeric_limits<float>::quiet_NaN());
-        return static_cast<std::int64_t>(m * V.t);
+    if (m > 1) {
+        Scratch<std::uint8_t> used(V.t);
+        const std::int64_t entries = find_others(h, m, V.t, used.data());
+        std::vector<std::size_t> units;
+        for_each_other(used.data(), V.t, 0, [&](std::size_t j) { units.push_back(j); });
+        if (static_cast<double>(entries) * ADDED_ALONE > static_cast<double>(units.size() * (m + 1))) {
+            packed_units(V, h, m, units, out, n_threads);
+            return entries;
+        }
     }
-    Scratch<std::int32_t> sums(V.width);
     std::int64_t entries = 0;
+    Scratch<std::int32_t> sums(V.width);
+    Weighted plus, minus;
     for (std::size_t i = 0; i < m; ++i) {
-        Weighted plus, minus;
-        for_each_other(h.row(i), V.t, static_cast<std::uint8_t>(h.by.zero_point), [&](std::size_t j) {
-            const int factor = h.row(i)[j] - h.by.zero_point;
+        plus.clear(), minus.clear();
+        const std::int32_t zero_point = h.by[i].zero_point;
+        for_each_other(h.row(i), V.t, static_cast<std::uint8_t>(zero_point), [&](std::size_t j) {
+            const int factor = h.row(i)[j] - zero_point;
             (factor > 0 ? plus : minus).add(V.rows + j * V.width, std::abs(factor));
         });
         entries += static_cast<std::int64_t>(plus.rows.size() + minus.rows.size());
         sum_of_rows(plus, minus, V.width, sums.data(), n_threads);
-        put_outputs(sums.data(), h.by.scale, V.scale, V.bias, V.n, out + i * V.n);
+        put_outputs(sums.data(), h.by[i].scale, V.scale, V.bias, V.n, out + i * V.n);
     }
     return entries;
 }
@@ -217,9 +313,7 @@ std::int64_t int8_columns(const Int8Weights& V, const float* H, std::size_t m, f
 
 #else
 
-#include <nanobind/stl/tuple.h>
-
-#include <tuple>
+#include <vector>
 
 #include "bind_int8.hpp"
 
@@ -234,14 +328,19 @@ SPARSACT_BINDINGS(module) {
         .def("columns", &Int8Linear::columns);
     module.def(
         "quantize_inputs",
-        [](Array<const float, 2> X, Array<std::uint8_t, 2> codes) {
-            Quantization by{1, 0};
+        [](Array<const float, 2> X, Array<std::uint8_t, 2> codes, Array<float, 1> scale,
+           Array<std::int32_t, 1> zero_point) {
             const std::size_t m = X.shape(0), n = X.shape(1);
             nb::gil_scoped_release unlocked;
-            const bool finite = SPARSACT_DISPATCH(int8_codes, X.data(), m, n, n, codes.data(), &by);
-            return std::make_tuple(finite, by.scale, by.zero_point);
+            std::vector<Quantization> by(m);
+            SPARSACT_DISPATCH(int8_codes, X.data(), m, n, n, codes.data(), by.data());
+            for (std::size_t i = 0; i < m; ++i) {
+                scale.data()[i] = by[i].scale;
+                zero_point.data()[i] = by[i].zero_point;
+            }
         },
-        nb::arg("X").noconvert(), nb::arg("codes").noconvert());
+        nb::arg("X").noconvert(), nb::arg("codes").noconvert(), nb::arg("scale").noconvert(),
+        nb::arg("zero_point").noconvert());
 }
 
 }  // namespace sparsact

@@ -24,9 +24,9 @@ struct Quantization {
 };
 
 SPARSACT_DECLARE(
-    // codes (m, width) of X (m, n), all by one scale; false if a number is not finite. Bytes from n on are
-    // left.
-    bool int8_codes(const float* X, std::size_t m, std::size_t n, std::size_t width, std::uint8_t* codes,
+    // codes (m, width) of X (m, n), and by (m,) what each row is quantised by: scale NaN and codes of 0 if a
+    // number of it is not finite. Bytes from n on are left.
+    void int8_codes(const float* X, std::size_t m, std::size_t n, std::size_t width, std::uint8_t* codes,
                     Quantization* by);
 
     // out (m, t) = X W^T + b; with a mask (m, t) at its places, and 0 elsewhere.

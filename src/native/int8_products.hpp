@@ -22,13 +22,12 @@ INT8_TARGET SPARSACT_INLINE Lanes with_products(Lanes sums, Lanes x, Lanes w) {
     return _mm512_add_epi32(sums, _mm512_madd_epi16(_mm512_maddubs_epi16(x, w), _mm512_set1_epi16(1)));
 #endif
 }
-INT8_TARGET SPARSACT_INLINE std::int32_t total(Lanes a, Lanes b) {
-    const Lanes sum = _mm512_add_epi32(a, b);
-    const __m256i half = _mm256_add_epi32(__builtin_shufflevector(sum, sum, 0, 1, 2, 3),
-                                          __builtin_shufflevector(sum, sum, 4, 5, 6, 7));
-    __m128i s = _mm_add_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
-    s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4E));
-    return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xB1)));
+INT8_TARGET SPARSACT_INLINE Lanes sum_of(Lanes a, Lanes b) { return _mm512_add_epi32(a, b); }
+// The sum of the lanes of 128 bits.
+INT8_TARGET SPARSACT_INLINE __m128i folded(Lanes v) {
+    const __m256i half = _mm256_add_epi32(__builtin_shufflevector(v, v, 0, 1, 2, 3),
+                                          __builtin_shufflevector(v, v, 4, 5, 6, 7));
+    return _mm_add_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
 }
 #define INT8_UNPACK(half, bits, x, y) _mm512_unpack##half##_epi##bits(x, y)
 // Four vectors whose lanes of 128 bits are the rows of a matrix, transposed.
@@ -52,13 +51,15 @@ INT8_TARGET SPARSACT_INLINE Lanes repeated(std::uint32_t four) {
     return _mm256_set1_epi32(static_cast<int>(four));
 }
 INT8_TARGET SPARSACT_INLINE Lanes with_products(Lanes sums, Lanes x, Lanes w) {
+#ifdef INT8_VNNI
+    return _mm256_dpbusd_avx_epi32(sums, x, w);
+#else
     return _mm256_add_epi32(sums, _mm256_madd_epi16(_mm256_maddubs_epi16(x, w), _mm256_set1_epi16(1)));
+#endif
 }
-INT8_TARGET SPARSACT_INLINE std::int32_t total(Lanes a, Lanes b) {
-    const Lanes sum = _mm256_add_epi32(a, b);
-    __m128i s = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
-    s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4E));
-    return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xB1)));
+INT8_TARGET SPARSACT_INLINE Lanes sum_of(Lanes a, Lanes b) { return _mm256_add_epi32(a, b); }
+INT8_TARGET SPARSACT_INLINE __m128i folded(Lanes v) {
+    return _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
 }
 #define INT8_UNPACK(half, bits, x, y) _mm256_unpack##half##_epi##bits(x, y)
 INT8_TARGET SPARSACT_INLINE void transpose(Lanes (&v)[4]) {
@@ -81,11 +82,12 @@ INT8_TARGET SPARSACT_INLINE void accumulate(const std::uint8_t* x, const std::in
     }
 }
 
-// sums[r][i] = <row r, input i>; inputs stand `width` bytes apart.
+// sums[i][r] = <row r, input i>; inputs stand `width` bytes apart.
 template <int rows, int inputs>
 INT8_TARGET void row_products(const std::uint8_t* x, const std::int8_t* const* w, std::size_t width,
                               std::int32_t* sums) {
-    constexpr bool twice = rows * inputs <= 4;  // two sums side by side, as far as the registers go
+    static_assert(rows == 4);
+    constexpr bool twice = inputs == 1;  // two sums side by side, as far as the registers go
     constexpr std::size_t step = sizeof(Lanes);
     Lanes even[rows][inputs], odd[rows][inputs];
     for (int r = 0; r < rows; ++r)
@@ -96,8 +98,24 @@ INT8_TARGET void row_products(const std::uint8_t* x, const std::int8_t* const* w
         accumulate<rows, inputs>(x, w, width, k + step, odd);
     }
     for (; k < width; k += step) accumulate<rows, inputs>(x, w, width, k, even);
-    for (int r = 0; r < rows; ++r)
-        for (int i = 0; i < inputs; ++i) sums[r * inputs + i] = total(even[r][i], odd[r][i]);
+    for (int i = 0; i < inputs; ++i) {
+        Vector<std::int32_t> v[rows];
+        for (int r = 0; r < rows; ++r)
+            v[r] = reinterpret_cast<Vector<std::int32_t>>(twice ? sum_of(even[r][i], odd[r][i]) : even[r][i]);
+        const __m128i four = folded(reinterpret_cast<Lanes>(
+            exchanged_sum<2>(exchanged_sum<1>(v[0], v[1]), exchanged_sum<1>(v[2], v[3]))));
+        std::memcpy(sums + i * rows, &four, sizeof four);
+    }
+}
+
+// Bytes of four rows, four of a column side by side: columns in the order of `in_order`.
+INT8_TARGET SPARSACT_INLINE void interleave(Lanes a, Lanes b, Lanes c, Lanes d, Lanes (&four)[4]) {
+    const Lanes ab[] = {INT8_UNPACK(lo, 8, a, b), INT8_UNPACK(hi, 8, a, b)};
+    const Lanes cd[] = {INT8_UNPACK(lo, 8, c, d), INT8_UNPACK(hi, 8, c, d)};
+    for (int h = 0; h < 2; ++h) {
+        four[2 * h] = INT8_UNPACK(lo, 16, ab[h], cd[h]);
+        four[2 * h + 1] = INT8_UNPACK(hi, 16, ab[h], cd[h]);
+    }
 }
 
 // sums[k] += sum_r x[r] row_r[k] for ADDED rows, while the next ones are asked for. The columns of each 4
@@ -117,14 +135,10 @@ INT8_TARGET inline void add_rows(const std::uint8_t* x, const std::int8_t* const
         Lanes s[4];
         for (int v = 0; v < 4; ++v) s[v] = bytes_at(sums + k + v * count);
         for (int q = 0; q < ADDED / 4; ++q) {
-            const Lanes a = bytes_at(rows[4 * q] + k), b = bytes_at(rows[4 * q + 1] + k);
-            const Lanes c = bytes_at(rows[4 * q + 2] + k), d = bytes_at(rows[4 * q + 3] + k);
-            const Lanes ab[] = {INT8_UNPACK(lo, 8, a, b), INT8_UNPACK(hi, 8, a, b)};
-            const Lanes cd[] = {INT8_UNPACK(lo, 8, c, d), INT8_UNPACK(hi, 8, c, d)};
-            for (int h = 0; h < 2; ++h) {
-                s[2 * h] = with_products(s[2 * h], four[q], INT8_UNPACK(lo, 16, ab[h], cd[h]));
-                s[2 * h + 1] = with_products(s[2 * h + 1], four[q], INT8_UNPACK(hi, 16, ab[h], cd[h]));
-            }
+            const std::int8_t* const* at = rows + 4 * q;
+            Lanes w[4];
+            interleave(bytes_at(at[0] + k), bytes_at(at[1] + k), bytes_at(at[2] + k), bytes_at(at[3] + k), w);
+            for (int v = 0; v < 4; ++v) s[v] = with_products(s[v], four[q], w[v]);
         }
         for (int v = 0; v < 4; ++v) put(sums + k + v * count, s[v]);
     }
@@ -139,6 +153,66 @@ INT8_TARGET inline void in_order(std::int32_t* sums, std::size_t width) {
         for (int i = 0; i < 4; ++i) put(sums + k + i * count, v[i]);
     }
 }
+
+// Blocks of INT8_BLOCK bytes of each row from `column` on, four rows interleaved, as `add_packed` reads them.
+INT8_TARGET inline void pack_columns(const std::int8_t* const* rows, std::size_t groups, std::size_t column,
+                                     std::size_t blocks, std::int8_t* packed) {
+    constexpr std::size_t step = sizeof(Lanes);
+    for (std::size_t g = 0; g < groups; ++g) {
+        const std::int8_t* const* at = rows + 4 * g;
+        const std::int8_t* const* later = rows + 4 * std::min(g + 4, groups - 1);
+        for (std::size_t c = 0; c < blocks * INT8_BLOCK; c += step) {
+            const std::size_t k = column + c;
+            if (c % INT8_BLOCK == 0)
+                for (int r = 0; r < 4; ++r) prefetch(later[r], k);
+            Lanes w[4];
+            interleave(bytes_at(at[0] + k), bytes_at(at[1] + k), bytes_at(at[2] + k), bytes_at(at[3] + k), w);
+            for (int v = 0; v < 4; ++v) put(packed + (c * groups + g * step) * 4 + v * step, w[v]);
+        }
+    }
+}
+
+// The same of INT8_BLOCK rows, whose bytes from `column` on are `groups` columns of four.
+INT8_TARGET inline void pack_rows(const std::int8_t* const* rows, std::size_t groups, std::size_t column,
+                                  std::int8_t* packed) {
+    constexpr std::size_t step = sizeof(Lanes), count = step / 4;
+    for (std::size_t j = 0; j < INT8_BLOCK; j += count)
+        for (std::size_t g = 0; g < groups; g += count) {
+            Vector<std::int32_t> w[count];
+            for (std::size_t r = 0; r < count; ++r) {
+                w[r] = load<Vector<std::int32_t>>(rows[j + r] + column + 4 * g);
+                prefetch(rows[(j + count + r) % INT8_BLOCK],
+                         column + 4 * (g + (j + count < INT8_BLOCK ? 0 : groups)));
+            }
+            sparsact::SPARSACT_ISA::transpose<std::int32_t>(w);
+            std::int8_t* to = packed + j / step * step * 4 * groups + j % step * 4;
+            for (std::size_t r = 0; r < count; ++r) store(to + (g + r) * 4 * step, w[r]);
+        }
+}
+
+// sums[i] += sum_r x[i][r] row_r for INT8_BLOCK columns of packed rows, columns in the order of `in_order`.
+template <int inputs>
+INT8_TARGET void add_packed(const std::uint8_t* x, std::size_t apart, const std::int8_t* packed,
+                            std::size_t groups, std::int32_t* sums) {
+    constexpr std::size_t step = sizeof(Lanes), count = step / 4;
+    for (std::size_t c = 0; c < INT8_BLOCK; c += step) {
+        Lanes s[inputs][4];
+        for (int i = 0; i < inputs; ++i)
+            for (int v = 0; v < 4; ++v) s[i][v] = bytes_at(sums + i * INT8_BLOCK + c + v * count);
+        for (std::size_t g = 0; g < groups; ++g, packed += 4 * step) {
+            Lanes w[4];
+            for (int v = 0; v < 4; ++v) w[v] = bytes_at(packed + v * step);
+            for (int i = 0; i < inputs; ++i) {
+                std::uint32_t bytes;
+                std::memcpy(&bytes, x + i * apart + 4 * g, 4);
+                const Lanes four = repeated(bytes);
+                for (int v = 0; v < 4; ++v) s[i][v] = with_products(s[i][v], four, w[v]);
+            }
+        }
+        for (int i = 0; i < inputs; ++i)
+            for (int v = 0; v < 4; ++v) put(sums + i * INT8_BLOCK + c + v * count, s[i][v]);
+    }
+}
 #undef INT8_UNPACK
 
 #else
@@ -149,7 +223,7 @@ void row_products(const std::uint8_t* x, const std::int8_t* const* w, std::size_
         for (int i = 0; i < inputs; ++i) {
             std::int32_t sum = 0;
             for (std::size_t k = 0; k < width; ++k) sum += x[i * width + k] * w[r][k];
-            sums[r * inputs + i] = sum;
+            sums[i * rows + r] = sum;
         }
 }
 
@@ -161,12 +235,37 @@ inline void add_rows(const std::uint8_t* x, const std::int8_t* const* rows, std:
 
 inline void in_order(std::int32_t*, std::size_t) {}
 
+inline void pack_columns(const std::int8_t* const* rows, std::size_t groups, std::size_t column,
+                         std::size_t blocks, std::int8_t* packed) {
+    for (std::size_t c = 0; c < blocks * INT8_BLOCK; c += INT8_BLOCK)
+        for (std::size_t r = 0; r < 4 * groups; ++r, packed += INT8_BLOCK)
+            std::memcpy(packed, rows[r] + column + c, INT8_BLOCK);
+}
+
+inline void pack_rows(const std::int8_t* const* rows, std::size_t groups, std::size_t column,
+                      std::int8_t* packed) {
+    for (std::size_t k = 0; k < 4 * groups; ++k)
+        for (std::size_t j = 0; j < INT8_BLOCK; ++j) packed[k * INT8_BLOCK + j] = rows[j][column + k];
+}
+
+template <int inputs>
+void add_packed(const std::uint8_t* x, std::size_t apart, const std::int8_t* packed, std::size_t groups,
+                std::int32_t* sums) {
+    for (std::size_t r = 0; r < 4 * groups; ++r)
+        for (int i = 0; i < inputs; ++i)
+            for (std::size_t k = 0; k < INT8_BLOCK; ++k)
+                sums[i * INT8_BLOCK + k] += x[i * apart + r] * packed[r * INT8_BLOCK + k];
+}
+
 #endif
 
 const Int8Products products = {
     {row_products<AT_ONCE, 1>, row_products<AT_ONCE, 2>, row_products<AT_ONCE, 3>, row_products<AT_ONCE, 4>},
     add_rows,
     in_order,
+    pack_columns,
+    pack_rows,
+    {add_packed<1>, add_packed<2>, add_packed<3>, add_packed<4>},
 };
 
 }  // namespace INT8_WAY

@@ -7,10 +7,11 @@ import pickle
 
 import pytest
 import torch
-from sparse_models import assert_same, both, gated, gated_up_first, plain, rows
+from sparse_models import assert_same, both, gated, gated_up_first, plain, rows, squared
 from torch.nn.utils.parametrizations import weight_norm
 
-from sparsact.inference import densify
+from sparsact.inference import compiled as graphs
+from sparsact.inference import densify, sparsify
 from sparsact.inference.sparse_linear import SparseDown
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # of torch's own code
@@ -164,3 +165,64 @@ def test_densify_makes_the_compiled_model_dense():
     assert isinstance(model.down, SparseDown)
     densify(model)
     assert torch.equal(run(x), dense(x))
+
+
+@pytest.mark.slow  # inductor calls a C++ compiler
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
+@torch.no_grad()
+def test_inductor_calls_the_layer_directly_where_its_code_is_known(mode, known, monkeypatch):
+    calls, direct = [], graphs.linear
+    monkeypatch.setattr(graphs, "linear", lambda *given: calls.append(given) or direct(*given))
+    registry = pytest.importorskip("torch._inductor.codegen.custom_extern_kernel_codegen")
+    if not known:
+        monkeypatch.setattr(registry, "generate_print_python", lambda node, writeline, wrapper: None)
+        monkeypatch.delitem(registry.CUSTOM_EXTERN_KERNEL_CODEGEN, graphs._NAME, raising=False)
+    model, dense = both(gated)
+    run, x = compiled(model, "inductor", mode=mode), rows(1, dense)
+    before = model.down._sparse.sparse_calls
+    with torch._functorch.config.patch(enable_autograd_cache=False), torch._inductor.config.patch(fx_graph_cache=False):
+        for _ in range(2):
+            assert_same(run(x), dense(x))
+    assert model.down._sparse.sparse_calls == before + 2
+    assert len(calls) == (2 * 3 if known else 0)
+
+
+@backends
+@pytest.mark.parametrize("keep_weights", [True, False])
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+@pytest.mark.parametrize("make", [*MAKES, squared])
+@torch.no_grad()
+def test_quantised_layers_compute_with_integers(make, weights, keep_weights, backend):
+    model = make()
+    x = rows(3, model)
+    sparsify(
+        model, "exact", [rows(1, model, seed=seed) for seed in range(8)], weights=weights, keep_weights=keep_weights
+    )
+    expected, state = model(x), model.down._sparse
+    run, before = compiled(model, backend, dynamic=True), state.sparse_calls
+    assert torch.equal(run(x), expected)
+    assert torch.equal(run(x[1:]), model(x[1:]))
+    assert state.sparse_calls - before == 3
+
+
+@torch.no_grad()
+def test_an_input_of_the_wrong_width_is_refused_as_by_a_dense_layer():
+    model, dense = both(plain)
+    compiled(model)(rows(1, dense))
+    with pytest.raises((RuntimeError, torch._dynamo.exc.TorchRuntimeError)):
+        compiled(model.down)(torch.zeros(1, 3))
+
+
+@torch.no_grad()
+def test_the_operator_finds_its_layer_and_passes_torchs_checks():
+    model, dense = both(plain)
+    layer, h = model.down, torch.zeros(2, 70)
+    h[:, 3] = 1.5
+    for handle in (layer._sparse.handle, layer._sparse.handle.clone()):
+        given, calls = (h, layer.weight, layer.bias, handle, 18), layer._sparse.sparse_calls
+        assert_same(torch.ops.sparsact.linear(*given), dense.down(h))
+        assert layer._sparse.sparse_calls == calls + 1
+        torch.library.opcheck(graphs._OPERATOR, given)
+        other = layer.weight * 2, layer.bias
+        assert_same(graphs.linear(h, *other, handle, 18), torch.nn.functional.linear(h, *other))

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 
 import gpu_products
 import numpy as np
 import pytest
 import torch
+
+from sparsact.inference.integer_weights import quantized_weight
+from sparsact.kernels.int8_linear import Int8Linear
 
 WITHOUT = "Triton has wheels for Linux alone; it comes with the extra `gpu`"
 EPSILON = {name: torch.finfo(getattr(torch, name)).eps for name in ("float32", "bfloat16", "float16")}
@@ -27,8 +31,8 @@ EMPTY = [(0, 5, 6), (3, 0, 6), (3, 5, 0)]
 @pytest.fixture(scope="module")
 def product():
     pytest.importorskip("triton", reason=WITHOUT)
-    with gpu_products.device() as product:
-        yield product
+    with gpu_products.device() as run:
+        yield lambda *arguments, **options: run(gpu_products.product, options, *arguments)
 
 
 def block(m, s, n, density, dtype="float32"):
@@ -54,7 +58,20 @@ def assert_close(found, inputs, weights, bias, dtype):
 )
 def test_sparse_product_is_the_dense_one(product, sizes, dtype):
     h, values, bias, *_ = block(*sizes, dtype)
-    assert_close(product("sparse_product", dtype, h, values, bias), h, values, bias, dtype)
+    for together in (False, True):
+        found = product("sparse_product", dtype, h, values, bias, together=together)
+        assert_close(found, h, values, bias, dtype)
+
+
+@pytest.mark.parametrize("m", range(1, 18))
+def test_a_union_of_any_number_of_inputs(product, m):
+    """Some inputs have no unit active, some all."""
+    h, values, bias, *_ = block(m, 290, 131, 0.02)
+    h[m // 2] = 0
+    h[m // 3] = values[:, 0]
+    for dtype in ("float32", "bfloat16", "float16"):
+        rounded = [gpu_products.rounded(array, dtype) for array in (h, values, bias)]
+        assert_close(product("sparse_product", dtype, *rounded, together=True), *rounded, dtype)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +116,8 @@ def test_rows_of_other_units_are_not_read(product):
     assert np.array_equal(product("sparse_product", "float32", h, others, bias), alone)
     dots = product("active_dot", "float32", x, values, thresholds, on)
     assert np.array_equal(product("active_dot", "float32", x, others, thresholds, on), dots)
+    union = [product("sparse_product", "float32", h, one, bias, together=True) for one in (values, others)]
+    assert np.array_equal(*union)
     unit = np.flatnonzero(on[1] & ~on[0] & ~on[2])[0]
     others[unit] = np.inf
     found = product("sparse_product", "float32", h, others, bias)
@@ -108,14 +127,65 @@ def test_rows_of_other_units_are_not_read(product):
 
 def test_nan_is_active_and_stays_in_its_row(product):
     h, values, bias, x, thresholds, on = block(3, 70, 37, 0.2)
-    clean = product("sparse_product", "float32", h, values, bias)
-    h[1, 69] = np.nan
-    found = product("sparse_product", "float32", h, values, bias)
-    assert np.isnan(found[1]).all()
-    assert np.array_equal(found[[0, 2]], clean[[0, 2]])
-    x[1, 5] = np.nan
-    dots = product("active_dot", "float32", x, values, thresholds, on)
-    assert np.array_equal(np.isnan(dots), (np.arange(3)[:, None] == 1) & (on == 1))
+    h[[0, 2], 69] = 1  # a union is then of the same units
+    for together in (False, True):
+        h[1, 69] = 2
+        clean = product("sparse_product", "float32", h, values, bias, together=together)
+        h[1, 69] = np.nan
+        found = product("sparse_product", "float32", h, values, bias, together=together)
+        assert np.isnan(found[1]).all()
+        assert np.array_equal(found[[0, 2]], clean[[0, 2]])
+    for number in (np.nan, np.inf):
+        x[1, 5] = number
+        dots = product("active_dot", "float32", x, values, thresholds, on)
+        assert np.array_equal(np.isfinite(dots), (np.arange(3)[:, None] != 1) | (on == 0))
+        gated = product("active_dot", "float32", x, values, thresholds, on, gate=True)
+        assert np.array_equal(gated, np.where((np.arange(3)[:, None] == 1) & (on == 0), np.nan, dots), equal_nan=True)
+
+
+def quantized(m, s, n, density, size=1.0):
+    """Inputs (m, s), int8 weights (s, n), scales and bias (n,)."""
+    h, values, bias, *_ = block(m, s, n, density)
+    integers, scale = quantized_weight(torch.from_numpy(values.T))
+    return np.float32(size) * h, integers.T.contiguous().numpy(), scale.numpy(), bias
+
+
+@pytest.mark.parametrize("sizes", [*BLOCKS[:4], BLOCKS[5], (17, 301, 45, 0.3)], ids=str)
+def test_int8_outputs_are_those_of_the_cpu_to_the_bit(product, sizes):
+    for size, dtype in ((1, "float32"), (1, "bfloat16"), (1e-7, "float32"), (3e37, "float32")):
+        h, weights, scale, bias = quantized(*sizes, size)
+        h = gpu_products.rounded(h, dtype)
+        found = Int8Linear(np.ascontiguousarray(weights.T), scale, bias)
+        expected = np.empty((len(h), len(scale)), dtype=np.float32)
+        found.rows(h.ctypes.data, len(h), expected.ctypes.data, 1)
+        for gather in (True, False)[: 2 if size == 1 else 1]:
+            outputs = product("int8_product", dtype, h, weights, scale, bias, gather=gather)
+            if dtype == "float32":
+                assert np.array_equal(outputs, expected)
+            else:  # the interpreter cuts numbers off where a GPU rounds them
+                assert np.all(abs(outputs - expected) <= EPSILON[dtype] * abs(expected))
+        if size == 1:  # inputs are at most half a step off, the steps 127 for their range, and 0 a step of its own
+            step = (max(h.max(), 0) - min(h.min(), 0)) / 127
+            exact = h.astype(np.float64) @ (weights * scale.astype(np.float64)) + bias
+            error = step * (abs(weights * scale.astype(np.float64)).sum(axis=0) + 1e-3)
+            assert np.all(abs(outputs - exact) <= error + 8 * EPSILON[dtype] * abs(exact))
+
+
+ENDS = [(0.0, 0.0), (-1.0, 0.0), (0.0, 3.7), (-2.5, 2.5), (-1e-9, 3e-9), (0.0, 1e-42), (-3e-41, 0.0), (7.75e-3, 9e-3)]
+ENDS += [(-3.3e38, 3.3e38), (0.0, np.inf), (-np.inf, 0.0), (np.nan, 1.0)]
+
+
+@pytest.mark.parametrize("ends", ENDS, ids=str)
+def test_int8_inputs_of_any_range(product, ends):
+    """Constant, tiny and huge ones, of one sign or both, and such as are not finite, of which all outputs are NaN."""
+    h = np.linspace(0, 1, 3 * 34, dtype=np.float32).reshape(3, 34) ** 2
+    with np.errstate(over="ignore", invalid="ignore"):
+        h = np.clip(h * (np.float32(ends[1]) - np.float32(ends[0])) + np.float32(ends[0]), *np.sort(np.float32(ends)))
+    h[2, 33], h[0, 0] = ends
+    _, weights, scale, bias = quantized(3, 34, 21, 1)
+    expected = np.empty((3, 21), dtype=np.float32)
+    Int8Linear(np.ascontiguousarray(weights.T), scale, bias).rows(h.ctypes.data, 3, expected.ctypes.data, 1)
+    assert np.array_equal(product("int8_product", "float32", h, weights, scale, bias), expected, equal_nan=True)
 
 
 def test_an_input_has_the_same_bits_alone_and_again(product):
@@ -136,7 +206,11 @@ def test_an_input_has_the_same_bits_alone_and_again(product):
 @pytest.mark.parametrize("sizes", EMPTY, ids=str)
 def test_nothing_to_add(product, sizes):
     h, values, bias, x, thresholds, on = block(*sizes, 1)
-    assert np.allclose(product("sparse_product", "float32", h, values, bias), h @ values + bias, atol=1e-5)
+    for together in (False, True):
+        found = product("sparse_product", "float32", h, values, bias, together=together)
+        assert np.allclose(found, h @ values + bias, atol=1e-5)
+    found = product("int8_product", "float32", h, values.astype(np.int8), bias, bias)
+    assert np.allclose(found, h @ values.astype(np.int8) * bias + bias, atol=1e-5)
     dots = product("active_dot", "float32", x, values, thresholds, on)
     assert np.allclose(dots, x @ values.T + thresholds, atol=1e-5)
 
@@ -161,6 +235,10 @@ def test_misfits_are_refused(product):
         product("sparse_product", "float32", h.astype(np.float64), values, bias)
     with pytest.raises(ValueError, match=r"as matrices; got .* of shape \(40,\)"):
         product("sparse_product", "float32", h[0], values, bias)
+    with pytest.raises(ValueError, match=r"`values` must be int8, inputs and weights as matrices; got torch.float32"):
+        product("int8_product", "float32", h, values, bias, bias)
+    with pytest.raises(ValueError, match=r"h of 40 units needs values \(40, n\)"):
+        product("int8_product", "float32", h, values.astype(np.int8), bias[:6], bias)
     with pytest.raises(ValueError, match=r"x of 7 numbers needs weight \(s, 7\)"):
         product("active_dot", "float32", x, values[:, :6].copy(), thresholds, on)
     with pytest.raises(ValueError, match=r"`mask` must be uint8 or bool, \(3, 40\)"):
@@ -186,19 +264,38 @@ def test_without_triton_the_import_says_what_to_install(monkeypatch):
         importlib.import_module("sparsact.inference.triton")
 
 
+SUMS = {"partial": "*fp32", **dict.fromkeys(("m", "s", "n", "span"), "i32")}
+WHOLE = {"least": None, "largest": None}
+ENDS_GIVEN = {"least": "*bf16", "largest": "*bf16"}
+TOTAL = {"partial": "*fp32", "out": "*bf16", "n": "i32", "parts": "i32"}
 LAUNCHES = {
-    "partial_sums": ({"h": "*bf16", "values": "*bf16", "partial": "*fp32", "s": "i32", "n": "i32"}, {}),
-    "total": ({"partial": "*fp32", "out": "*bf16", "n": "i32", "segments": "i32"}, {"bias": None}),
+    "one input": ("partial_sums", SUMS | {"h": "*bf16", "values": "*bf16"}, WHOLE | {"ROWS": 1, "NARROW": True}),
+    "union": ("partial_sums", SUMS | {"h": "*bf16", "values": "*bf16"}, WHOLE | {"ROWS": 16, "NARROW": True}),
+    "union, wide": ("partial_sums", SUMS | {"h": "*fp32", "values": "*bf16"}, WHOLE | {"ROWS": 16, "NARROW": False}),
+    **{
+        f"int8, {rows}": (
+            "partial_sums",
+            SUMS | ENDS_GIVEN | {"h": "*bf16", "values": "*i8", "partial": "*i32"},
+            {"ROWS": rows, "NARROW": True},
+        )
+        for rows in (1, 16)
+    },
+    "total": ("total", TOTAL, WHOLE | {"scales": None, "bias": None}),
+    "int8 total": ("total", TOTAL | ENDS_GIVEN | {"partial": "*i32", "scales": "*fp32", "bias": "*fp32"}, {}),
     "dots": (
-        {"x": "*bf16", "weight": "*bf16", "bias": "*bf16", "on": "*u8", "out": "*bf16", "s": "i32", "d": "i32"},
-        {},
+        "dots",
+        {**dict.fromkeys(("x", "weight", "bias", "out"), "*bf16"), "on": "*u8", "s": "i32", "d": "i32"},
+        {"GATE": True},
     ),
 }
 
 
 @pytest.mark.parametrize("name", LAUNCHES)
 def test_the_kernels_compile_for_a_gpu_that_is_not_here(name, tmp_path, monkeypatch):
-    """Rows are read by 16 bytes, nothing is added atomically, and all that a program holds fits into registers."""
+    """Rows are read by 16 bytes, nothing is added atomically, and all that a program holds fits into registers.
+
+    Unions use the units of matrices, and rounding to integers by adding is left as it is written.
+    """
     triton = pytest.importorskip("triton", reason=WITHOUT)
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -206,10 +303,12 @@ def test_the_kernels_compile_for_a_gpu_that_is_not_here(name, tmp_path, monkeypa
     from sparsact.inference.triton import kernels, products
 
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    types, constants = LAUNCHES[name]
-    kernel = getattr(kernels, name)
-    constants = constants | (products.DOTS if name == "dots" else products.SUMS)
-    constants = constants | ({"SEGMENT": products.SEGMENT} if name == "partial_sums" else {})
+    function, types, constants = LAUNCHES[name]
+    kernel = getattr(kernels, function)
+    if function == "partial_sums":
+        constants = constants | products.SUMS[constants["ROWS"]] | {"SEGMENT": products.SEGMENT, "GATHER": True}
+    else:
+        constants = constants | (products.DOTS if function == "dots" else products.TOTAL)
     source = ASTSource(
         fn=kernel,
         signature={argument: types.get(argument, "constexpr") for argument in kernel.arg_names},
@@ -218,6 +317,7 @@ def test_the_kernels_compile_for_a_gpu_that_is_not_here(name, tmp_path, monkeypa
     )
     assembly = triton.compile(source, target=GPUTarget("cuda", 80, 32), options=products.FUSED).asm["ptx"]
     assert "ld.global.v4" in assembly
-    assert "atom.global" not in assembly
-    assert "red.global" not in assembly
+    assert not re.search(r"\b(atom|red)\.global", assembly)
     assert ".local" not in assembly
+    assert ("mma.sync" in assembly) == (constants.get("ROWS") == 16 and constants["NARROW"])
+    assert ("add.f32" in assembly and "0fCB400000" in assembly) == ("values" in types and types["values"] == "*i8")

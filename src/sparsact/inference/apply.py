@@ -20,6 +20,7 @@ from sparsact.inference.certified_screen import NARROW, Screen
 from sparsact.inference.fused_linear import FusedGateUp, FusedState
 from sparsact.inference.gate_memo import GateMemo
 from sparsact.inference.layer_state import (
+    CalibratedSelector,
     DownState,
     GatedUpState,
     Readers,
@@ -31,6 +32,7 @@ from sparsact.inference.layer_state import (
 )
 from sparsact.inference.linear_layers import WeightRows, weight_and_bias
 from sparsact.inference.plan import BlockPlan, refused
+from sparsact.inference.products import device_type
 from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
 from sparsact.inference.weight_cache import WeightCache, WeightVersion
 from sparsact.kernels.screen import MAX_INPUTS
@@ -120,24 +122,30 @@ def exact_replacement(
     limits: Applicability,
     selector: SelectorFactory | None = None,
     method: str = "exact",
+    device: str | None = None,
 ) -> Replacement:
-    """The block computed exactly at the units that are on; pre-activations only at those that ``selector`` names."""
+    """The block computed exactly at the units that are on; pre-activations only at those that ``selector`` names.
+
+    With the products of that type of device: by default the one on which the weights are or, with a selector, the CPU.
+    """
     numbers = limits.max_rows, limits.max_share
-    replacement = Replacement(method, {block.down: (SparseDown, DownState(*numbers))})
+    down = block.linears(model)["down"]
+    on: dict[str, Any] = {"device": device or ("cpu" if selector is not None else device_type(down.weight))}
+    replacement = Replacement(method, {block.down: (SparseDown, DownState(*numbers, **on))})
     constants, thresholds = activation_constants(model, block.activation), block.activation.zero_below
     if constants is None or not hides_pre_activations(model, block):  # all pre-activations are computed
         return replacement
     switching = filter(None, (block.up, block.gate))  # another module in their place, such as LoRA's, may add to them
     readers = Readers(model, (*block.readers, *switching))
     if block.up_rows is not None and block.gate_rows is not None and thresholds is not None:
-        parts: dict[str, Any] = {"gate": block.gate_rows, "up": block.up_rows, "thresholds": thresholds}
+        parts: dict[str, Any] = {"gate": block.gate_rows, "up": block.up_rows, "thresholds": thresholds, **on}
         replacement.layers[block.up] = (FusedGateUp, FusedState(*numbers, selector, constants, readers, **parts))
         return replacement
     if block.gate is not None and thresholds is not None:
         gate = block.linears(model)["gate"]
         memo = GateMemo(thresholds.to(gate.weight.dtype))
-        replacement.layers[block.gate] = (SparseUp, UpState(*numbers, selector, constants, readers, memo))
-        state = GatedUpState(*numbers, gate, memo, constants, readers)
+        replacement.layers[block.gate] = (SparseUp, UpState(*numbers, selector, constants, readers, memo, **on))
+        state = GatedUpState(*numbers, gate, memo, constants, readers, **on)
         replacement.layers[block.up] = (GatedUp, state)
     elif selector is not None:
         replacement.layers[block.up] = (SparseUp, UpState(*numbers, selector, constants, readers))
@@ -169,31 +177,6 @@ def masked_replacement(
     return Replacement(method, {block.down: (SparseDown, DownState(limits.max_rows, limits.max_share, mask_small))})
 
 
-class CalibratedSelector:
-    """A selector that was calibrated for one version of a layer's weights, and is refused for others.
-
-    A copy, or one read from a file, takes the weights that it finds at its first use.
-    """
-
-    def __init__(self, selector: UnitSelector, version: WeightVersion | None = None) -> None:
-        self._selector = selector
-        self._version = version
-
-    def get(self, version: WeightVersion) -> UnitSelector:
-        """The selector; RuntimeError if the weights have changed."""
-        if self._version is None:
-            self._version = version
-        if self._version is not version:
-            raise RuntimeError(
-                "the weights of a layer have changed since its predictor was calibrated for them: "
-                "call sparsact.sparsify again, or densify."
-            )
-        return self._selector
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return CalibratedSelector, (self._selector,)
-
-
 def _screen(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sample: Tensor | None) -> Screen | None:
     """A screen, if its proof covers the dtype and the width of the weights."""
     covered = weight.dtype in NARROW and weight.shape[1] <= MAX_INPUTS
@@ -203,7 +186,12 @@ def _screen(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sampl
 
 PlannedBlock = tuple[Replacement | None, BlockPlan]
 
-TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 0.03}  # of the norm, by dtype
+TOLERANCE = {
+    torch.float64: 1e-9,
+    torch.float32: 1e-4,
+    torch.bfloat16: 0.03,
+    torch.float16: 4e-3,
+}  # of the norm, by dtype
 
 
 @contextmanager

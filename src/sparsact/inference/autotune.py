@@ -31,7 +31,7 @@ from sparsact.inference.method_times import Times, block_output, time_methods
 from sparsact.inference.plan import BlockPlan
 from sparsact.inference.predictors import Predictor, calibrate
 from sparsact.inference.predictors.collect import Reservoir
-from sparsact.inference.products import DTYPES
+from sparsact.inference.products import DEVICES, device_obstacle, device_type
 from sparsact.inference.roofline import ratio, roofline
 
 MAX_TIME_RATIO = 0.95  # to the dense time, of a method that may be chosen
@@ -48,21 +48,26 @@ UNCERTIFIABLE = (
 
 @dataclass(frozen=True, eq=False)
 class BlockProfile:
-    """A block of a model with sample inputs (m, d), their mean share of active units, and the rows of each call."""
+    """A block of a model with sample inputs (m, d), their mean share of active units, and the rows of each call.
+
+    ``device`` is the type of the device whose products are to compute it.
+    """
 
     model: nn.Module
     block: Block
     sample: Tensor
     density: float
     rows_per_call: tuple[int, ...]
+    device: str = "cpu"
 
     @classmethod
-    def of(cls, model: nn.Module, block: Block, shown: Reservoir) -> BlockProfile:
+    def of(cls, model: nn.Module, block: Block, shown: Reservoir, device: str | None = None) -> BlockProfile:
         """The profile of a block whose calls were sampled."""
         rows = shown.sample
         density = float((BlockWeights.of(model, block).hidden(rows) != 0).float().mean())
         rows_per_call = tuple(count for count in shown.rows_per_call if count)
-        return cls(model, block, rows.to(block.linears(model)["up"].weight), density, rows_per_call)
+        weight = block.linears(model)["up"].weight
+        return cls(model, block, rows.to(weight), density, rows_per_call, device or device_type(weight))
 
     @property
     def rows(self) -> int:
@@ -74,17 +79,20 @@ class BlockProfile:
         """Why no exact method applies to the block; empty if one does."""
         if not self.block.exact:
             return f"its activation ({self.block.activation.name}) is never exactly zero"
-        return self.kernel_obstacle
+        return self.kernel_obstacle("exact")
 
-    @property
-    def kernel_obstacle(self) -> str:
-        """Why kernels cannot read its weights; empty if they can."""
-        if self.sample.dtype not in DTYPES:
-            return f"its weights are {self.sample.dtype}, kernels take float32, bfloat16 and float64: convert the model"
+    def kernel_obstacle(self, method: str) -> str:
+        """Why no kernels compute it by a method; empty if some do."""
+        device = DEVICES[self.device]
+        if self.sample.dtype not in device.dtypes:
+            *some, last = (str(dtype).removeprefix("torch.") for dtype in device.dtypes)
+            return f"its weights are {self.sample.dtype}, kernels take {', '.join(some)} and {last}: convert the model"
         weights = [layer.weight for layer in self.block.linears(self.model).values()]
-        away = {str(weight.device) for weight in weights if not weight.is_cpu}
+        away = device_obstacle(weights, self.device)
         if away:
-            return f"its weights are on {', '.join(sorted(away))}, kernels run on the CPU: move the model"
+            return away
+        if method not in device.methods:
+            return f'its weights are on {weights[0].device}, where only "exact" runs: move the model to the CPU'
         if any(weight.is_inference() for weight in weights):
             return "its weights were made in inference mode, which counts no writes to them: load them outside of it"
         return ""
@@ -144,17 +152,18 @@ def requested_replacement(profile: BlockProfile, method: str, options: dict[str,
     limits = Applicability()
     model, block, max_rows = profile.model, profile.block, limits.max_rows
     if method in ("threshold", "top_k"):
-        if profile.kernel_obstacle:
-            return profile.dense(profile.kernel_obstacle)
+        if profile.kernel_obstacle(method):
+            return profile.dense(profile.kernel_obstacle(method))
         if block.activation.scaled and method == "threshold":
             return profile.dense("its activations are normalised row by row, so one threshold does not fit all rows")
         found = calibrate(BlockWeights.of(model, block), profile.sample.float(), method=method, **options)
         replacement = masked_replacement(block, limits, ActivationMask(found), method)
         return profile.planned(replacement, predictor=found, max_rows=max_rows)
-    if profile.exact_obstacle:
-        return profile.dense(profile.exact_obstacle)
+    obstacle = profile.exact_obstacle or profile.kernel_obstacle(method)
+    if obstacle:
+        return profile.dense(obstacle)
     if method == "exact":
-        return profile.planned(exact_replacement(model, block, limits), max_rows=max_rows)
+        return profile.planned(exact_replacement(model, block, limits, device=profile.device), max_rows=max_rows)
     if not profile.is_certifiable:
         return profile.dense(UNCERTIFIABLE)
     if method == "certified" and profile.sample.dtype not in NARROW:
@@ -291,8 +300,8 @@ def _exact_candidates(profile: BlockProfile) -> dict[str, Replacement]:
     model, block = profile.model, profile.block
     if profile.exact_obstacle or profile.density > Applicability().max_share:
         return {}
-    found = {"exact": exact_replacement(model, block, limits)}
-    if profile.is_certifiable and profile.sample.dtype in NARROW:
+    found = {"exact": exact_replacement(model, block, limits, device=profile.device)}
+    if not profile.kernel_obstacle("certified") and profile.is_certifiable and profile.sample.dtype in NARROW:
         found["certified"] = certified_replacement(model, block, limits, profile.sample.float())
         found["certified"].layers[block.down] = found["exact"].layers[block.down]  # one copy, not two
     return found

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from sparsact.inference.apply import bar_fast_paths, free_fast_paths
-from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating, working_seconds
+from sparsact.inference.batches import Batch, Inputs, batches, call, clock_of, evaluating
 from sparsact.inference.quality import QualityEstimate
 from sparsact.inference.sparse_linear import SparseLinear
 
@@ -260,18 +260,18 @@ def paired_seconds(
     """
 
     def seconds() -> list[float]:
-        marks = [now()]
+        marks = [clock.mark()]
         for batch in shown:
             call(model, batch)
-            marks.append(now())
-        return [after - before for before, after in pairwise(marks)]
+            marks.append(clock.mark())
+        return [clock.seconds(before, after) for before, after in pairwise(marks)]
 
     def dense_seconds() -> list[float]:
         with dense(model):
             return seconds()
 
     found: list[tuple[list[float], list[float]]] = []
-    begin, now = time.perf_counter(), working_seconds()
+    begin, clock = time.perf_counter(), clock_of(model.parameters())
     with evaluating(model):
         for turn in range(rounds + 1):
             if turn > 3 and time.perf_counter() - begin > time_limit:

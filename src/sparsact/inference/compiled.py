@@ -1,86 +1,145 @@
 """Sparse layers inside ``torch.compile``: one operator, which the compiler calls and does not look into.
 
-A compiled graph holds ``sparsact::linear(x, weight, bias, handle)``. The handle, a tensor of one integer, names the
-layer at run time, so that one graph serves all layers of a shape, and everything that may change after compilation
-(weights, hooks, limits) is looked up in every call, as without compilation.
+A compiled graph holds ``sparsact::linear(x, weight, bias, handle, outputs)``. The handle names the layer at run time,
+so that one graph serves all layers of a shape, and everything that may change after compilation (weights, hooks,
+limits) is looked up in every call, as without compilation. Inductor's code calls the function of the operator without
+torch's dispatcher, whose share of a call can exceed that of the product.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from inspect import signature
 from itertools import count
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
+from sparsact.inference.products import DTYPES
+
 _LAYERS: WeakValueDictionary[int, nn.Linear] = WeakValueDictionary()
 _NUMBERS = count()
 
 
 def handle_of(layer: nn.Linear) -> Tensor:
-    """A new handle by which the operator finds this layer."""
+    """A new handle by which the operator finds this layer: a parameter, so that dynamo compares it with no other."""
     number = next(_NUMBERS)
     _LAYERS[number] = layer
     with torch.inference_mode(False):
-        return torch.tensor(number)
+        handle: Any = nn.Parameter(torch.tensor(number), requires_grad=False)
+    handle.layer = ref(layer)
+    return handle  # type: ignore[no-any-return] # a tensor with an attribute
 
 
-def _linear(x: Tensor, weight: Tensor, bias: Tensor | None, handle: Tensor) -> Tensor:
-    """What the layer computes, or the dense product if the graph computed other parameters than the layer holds."""
-    layer: Any = _LAYERS.get(int(handle))
-    if layer is not None and "_sparse" in layer.__dict__:
-        parameters = layer._parameters
-        if _is_same(parameters.get("weight"), weight) and _is_same(parameters.get("bias"), bias):
-            out: Tensor = layer.sparse_forward(x)
-            return out
-    return F.linear(x, weight, bias)
+def linear(x: Tensor, weight: Tensor | None, bias: Tensor | None, handle: Tensor, outputs: int) -> Tensor:
+    """What the layer computes for inputs that :func:`compiled_forward` has found to be eligible.
+
+    Graphs that inductor keeps on disk import this function by its name.
+    """
+    layer = _layer_of(weight, bias, handle)
+    if layer is None:
+        return F.linear(x, weight, bias)  # type: ignore[arg-type] # a layer without a weight is found
+    return layer.sparse_forward(x, x.numel() // layer.in_features)  # type: ignore[no-any-return] # of any kind
+
+
+def _linear(x: Tensor, weight: Tensor | None, bias: Tensor | None, handle: Tensor, outputs: int) -> Tensor:
+    """The operator: the same for any inputs."""
+    layer = _layer_of(weight, bias, handle)
+    if layer is None:
+        return F.linear(x, weight, bias)  # type: ignore[arg-type]
+    return layer.sparse_forward(x, layer.eligible_rows(x))  # type: ignore[no-any-return]
+
+
+def _layer_of(weight: Tensor | None, bias: Tensor | None, handle: Any) -> Any:
+    """The sparse layer, or None if the graph computed other parameters than the layer holds."""
+    found = getattr(handle, "layer", None)
+    layer: Any = _LAYERS.get(int(handle)) if found is None else found()  # torch copies what it folds into a graph
+    if layer is None:
+        return None
+    parameters = layer._parameters
+    same = _is_same(parameters.get("weight"), weight) and _is_same(parameters.get("bias"), bias)
+    return layer if same else None
 
 
 def _is_same(held: Tensor | None, given: Tensor | None) -> bool:
+    """Whether the layer holds what it is given, and writes to it are counted."""
     if held is None or given is None:
         return held is given
-    return held is given or (held.data_ptr() == given.data_ptr() and held.stride() == given.stride())
+    if held is not given and (
+        type(held) is not nn.Parameter or held.data_ptr() != given.data_ptr() or held.stride() != given.stride()
+    ):
+        return False
+    return not held.is_inference()
 
 
-def _shape(x: Tensor, weight: Tensor, bias: Tensor | None, handle: Tensor) -> Tensor:
-    return x.new_empty(*x.shape[:-1], weight.shape[0])
+def _shape(x: Tensor, weight: Tensor | None, bias: Tensor | None, handle: Tensor, outputs: int) -> Tensor:
+    """An output without numbers, for the compiler, which has loaded inductor by now if that is to write the code."""
+    registry = sys.modules.get("torch._inductor.codegen.custom_extern_kernel_codegen")
+    if registry is not None:
+        _register_call(registry)
+    return x.new_empty(*x.shape[:-1], outputs)
+
+
+def _register_call(registry: Any) -> None:
+    """Have inductor write calls of :func:`linear`, if its code is as expected; else it calls the operator."""
+    example = getattr(registry, "generate_print_python", None)
+    if example is not None and [*signature(example).parameters] == ["node", "writeline"]:  # torch 2.13
+        registry.CUSTOM_EXTERN_KERNEL_CODEGEN.setdefault(_NAME, registry.CustomCodegen(python=_write_call))
+
+
+def _write_call(node: Any, writeline: Callable[[Any], None]) -> None:
+    """Write a call of :func:`linear` into inductor's code, whose shape need not be checked again."""
+    from torch._inductor.codegen.wrapper import ExternKernelAllocLine
+    from torch._inductor.virtualized import V
+
+    wrapper = V.graph.wrapper_code
+    if V.graph.fx_wrapper or not hasattr(wrapper, "add_import_once"):
+        writeline(ExternKernelAllocLine(wrapper, node))
+        return
+    for output in node.outputs:
+        output.skip_size_stride_alignment_checks = True
+    wrapper.add_import_once("from sparsact.inference.compiled import linear as sparsact_linear")
+    writeline(f"{node.get_name()} = sparsact_linear({', '.join(node.codegen_args())})")
 
 
 _LIBRARY: Any = torch.library.Library("sparsact", "DEF")  # type: ignore[no-untyped-call]
-_LIBRARY.define("linear(Tensor x, Tensor weight, Tensor? bias, Tensor handle) -> Tensor")
+_LIBRARY.define("linear(Tensor x, Tensor? weight, Tensor? bias, Tensor handle, int outputs) -> Tensor")
 _LIBRARY.impl("linear", _linear, "CPU")
 _LIBRARY.impl("linear", _shape, "Meta")
 _OPERATOR = torch.ops.sparsact.linear.default
+_NAME = "torch.ops.sparsact.linear.default"  # in inductor's code
 _CAN_TELL_EXPORT = hasattr(torch.compiler, "is_exporting")  # torch 2.7
 
 
-def compiled_forward(layer: Any, x: Tensor) -> Tensor:
+def compiled_forward(layer: Any, x: Tensor, weight: Tensor | None) -> Tensor:
     """What the compiler records for a call of a sparse layer: the operator, or the dense product.
 
     Dense where gradients are recorded, which then are those of ``nn.Linear``, and in ``torch.export``, whose program
-    must run without the layer.
+    must run without the layer. ``weight`` is None if the layer holds integers only.
     """
-    weight, bias = layer.weight, layer.bias
-    state: Any = layer._sparse
+    bias = layer.bias
     recorded = torch.is_grad_enabled() and (
-        x.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad)
+        x.requires_grad or (weight is not None and weight.requires_grad) or (bias is not None and bias.requires_grad)
     )
     if (
         layer.training
-        or layer.transposed
         or recorded
         or not _CAN_TELL_EXPORT
         or torch.compiler.is_exporting()
+        or type(x) is not Tensor
         or x.device.type != "cpu"
-        or weight.device.type != "cpu"
-        or x.dtype != weight.dtype
+        or x.shape[-1] != layer.in_features
+        or (weight is not None and (weight.device.type != "cpu" or x.dtype != weight.dtype))
+        or x.dtype not in DTYPES
         or torch.is_autocast_enabled("cpu")
         or torch._C._are_functorch_transforms_active()
         or forward_ad._current_level >= 0
     ):
         return layer.dense(x)  # type: ignore[no-any-return] # a sparse layer of any kind
-    out: Tensor = _OPERATOR(x, weight, bias, state.handle)
+    out: Tensor = _OPERATOR(x, weight, bias, layer._sparse.handle, layer.out_features)
     return out

@@ -30,6 +30,10 @@ class SparseConv1D(SparseLinear):
         """Number of outputs."""
         return self.nf  # type: ignore[return-value]
 
+    def compiled_forward(self, x: Tensor) -> Tensor:
+        """The dense product."""
+        return self.dense(x)
+
     def dense(self, x: Tensor) -> Tensor:
         """What ``Conv1D`` computes."""
         conv1d: Any = Conv1D

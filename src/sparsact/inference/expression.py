@@ -96,6 +96,7 @@ def evaluate(
     are 1, or with ``as_traced`` what they were, for values (rows, units) of the traced rows.
     """
     known: dict[Expression, Any] = dict(values.items())
+    device = next(iter(values.values())).device
 
     def value(argument: Any) -> Any:
         if isinstance(argument, Leaf | Operation):
@@ -105,8 +106,8 @@ def evaluate(
             return scale.to(precision) if precision else scale
         if precision and isinstance(argument, torch.dtype) and argument.is_floating_point:
             return precision
-        if precision and isinstance(argument, Tensor) and argument.is_floating_point():
-            return argument.to(precision)
+        if isinstance(argument, Tensor):
+            return argument.to(device, precision if argument.is_floating_point() else None)
         return argument
 
     for part in subexpressions(expression):

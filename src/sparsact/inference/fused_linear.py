@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 from sparsact.inference.layer_state import UpState
 from sparsact.inference.linear_layers import WeightRows
 from sparsact.inference.products import ActiveProduct
-from sparsact.inference.sparse_linear import SparseUp, contiguous
+from sparsact.inference.sparse_linear import SparseUp
 from sparsact.inference.weight_cache import WeightCache
 
 
@@ -25,8 +25,9 @@ class FusedState(UpState):
     thresholds: Tensor
 
     def __post_init__(self) -> None:
-        self.product = WeightCache(self.gate.make(ActiveProduct))
-        self.up_product: WeightCache[ActiveProduct] = WeightCache(self.up.make(ActiveProduct))
+        make = partial(ActiveProduct, device=self.device)
+        self.product = WeightCache(self.gate.make(make))
+        self.up_product: WeightCache[ActiveProduct] = WeightCache(self.up.make(make))
 
 
 class FusedGateUp(SparseUp):
@@ -34,17 +35,14 @@ class FusedGateUp(SparseUp):
 
     _sparse: FusedState
 
-    def sparse_forward(self, x: Tensor) -> Tensor:
+    def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias``, of the up-projection only where the gate is on."""
-        rows, sparse = self.sparse_rows(x), self._sparse
-        if not rows or self.needs_all_units:
+        sparse = self._sparse
+        if not 0 < rows <= sparse.max_rows or self.needs_all_units:
             return self.dense(x)
         gate = self.pre_activations(x, rows)
-        up = None
-        product = sparse.up_product.get(sparse.weight_version(self))
-        if product.finite and isfinite(x.sum()):  # 0 times infinity is not 0
-            on = (gate <= sparse.thresholds).logical_not_().view(torch.uint8)
-            up = product(contiguous(x), on, rows, sparse.max_share)
+        on = (gate <= sparse.thresholds).logical_not_().view(torch.uint8)
+        up = sparse.up_product.get(sparse.weight_version(self)).gated(x, on, rows, sparse.max_share)
         up = F.linear(x, *sparse.up.of(self)) if up is None else up.view(gate.shape)
         return torch.cat([gate, up] if sparse.gate.start < sparse.up.start else [up, gate], dim=-1)
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import Any
-from warnings import catch_warnings, simplefilter
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sparsact.inference.sparse_linear import contiguous
+from sparsact.inference.products import contiguous, triton_product
 from sparsact.kernels.int4_linear import (
     INT4_GROUP,
     LARGEST_MULTIPLIER,
@@ -23,8 +22,7 @@ from sparsact.kernels.int4_linear import (
 from sparsact.kernels.int8_linear import Int8Linear, quantize_inputs
 
 Arrays = dict[str, NDArray[Any]]
-MAX_ROWS = 16  # of a call for which few weights are read; torch's own product is faster for more
-MAX_ROWS_WHOLE = 2  # the same for all weights
+MAX_ROWS = 16  # of a call whose up-projections are computed only where their gates are on
 SMALLEST_SCALE = float(np.finfo(np.float32).eps)  # of weights, in torch's observers
 
 
@@ -59,19 +57,19 @@ class IntegerWeights(ABC):
         """Bytes that a call reads at most."""
         return self._product.nbytes
 
-    def __call__(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Outputs (m, outputs) for inputs (m, inputs).
+    def __call__(self, x: Tensor, mask: Tensor | None = None, device: str = "cpu") -> Tensor:
+        """Outputs (..., outputs) for inputs (..., inputs), which are on a device of that type.
 
-        With a mask (m, outputs) of bytes only its outputs, and 0 elsewhere; not for weights by rows of inputs.
+        With a mask (..., outputs) of bytes only its outputs, and 0 elsewhere; not for weights by rows of inputs.
         """
-        m, product, threads = len(x), self._product, torch.get_num_threads()
-        dtype = x.dtype
+        product, dtype, sizes = self._product, x.dtype, [*x.shape]
+        if device != "cpu":
+            out = self._by_triton(x.reshape(-1, sizes[-1]), device)
+            return out.view(*sizes[:-1], self._outputs)
         numbers = contiguous(x if dtype is torch.float32 else x.float())
-        if m > MAX_ROWS_WHOLE and mask is None:
-            found = self._by_torch(numbers)
-            if found is not None:
-                return found.to(dtype)
-        out = numbers.new_empty(m, self._outputs)
+        m, threads = numbers.numel() // sizes[-1], torch.get_num_threads()
+        sizes[-1] = self._outputs
+        out = numbers.new_empty(sizes)
         if self._by_input:
             product.columns(numbers.data_ptr(), m, out.data_ptr(), threads)
         elif mask is None:
@@ -80,21 +78,21 @@ class IntegerWeights(ABC):
             product.rows_at(numbers.data_ptr(), mask.contiguous().data_ptr(), m, out.data_ptr(), threads)
         return out if dtype is torch.float32 else out.to(dtype)
 
-    def _by_torch(self, x: Tensor) -> Tensor | None:
-        """The same outputs by torch's product of whole matrices, where that is faster."""
-        return None
+    def _by_triton(self, x: Tensor, device: str) -> Tensor:
+        """The same outputs (m, outputs) of inputs (m, inputs) on a GPU."""
+        raise NotImplementedError
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.arrays, self._by_input)
 
 
 class Int8Weights(IntegerWeights):
-    """Int8 weights with one scale per output, whose outputs are those of torch's dynamically quantised layers."""
+    """Int8 weights with one scale per output: outputs of a row are those of torch's dynamically quantised layers."""
 
     def __init__(self, arrays: Arrays, by_input: bool) -> None:
         super().__init__(arrays, by_input)
         self._product = Int8Linear(arrays["integers"], arrays["scale"], arrays["bias"], self._columns)
-        self._packed: Any = None
+        self._on_device: Any = None
 
     @classmethod
     def of(cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False) -> Int8Weights:  # noqa: D102
@@ -105,29 +103,20 @@ class Int8Weights(IntegerWeights):
 
     @classmethod
     def n_active(cls, rows: Tensor) -> int:  # noqa: D102
-        found = [quantize_inputs(row[None].numpy()) for row in rows.unbind()]
-        return sum(int((codes != zero_point).sum()) for codes, _, zero_point in found)
+        codes, _, zero_point = quantize_inputs(contiguous(rows).numpy())
+        return int(np.count_nonzero(codes != zero_point[:, None]))
 
     def dequantized(self) -> Tensor:  # noqa: D102
-        return self._integers().float() * torch.tensor(self.arrays["scale"])[:, None]
+        rows = torch.tensor(self.arrays["integers"][:, : self._columns]).float()
+        return (rows.t() if self._by_input else rows) * torch.tensor(self.arrays["scale"])[:, None]
 
-    def _integers(self) -> Tensor:
-        rows = torch.tensor(self.arrays["integers"][:, : self._columns])
-        return rows.t() if self._by_input else rows
-
-    def _by_torch(self, x: Tensor) -> Tensor | None:
-        """The outputs from a copy of the weights that the first call makes."""
-        few = self._by_input and len(x) <= MAX_ROWS
-        if few or "fbgemm" not in torch.backends.quantized.supported_engines:
-            return None
-        if self._packed is None:
-            integers, scale = self._integers().contiguous(), torch.tensor(self.arrays["scale"])
-            zeros = torch.zeros(len(scale), dtype=torch.int64)
-            with catch_warnings():
-                simplefilter("ignore", UserWarning)  # torch will give up quantised tensors some day
-                held = torch._make_per_channel_quantized_tensor(integers, scale.double(), zeros, 0)
-            self._packed = torch.ops.quantized.linear_prepack(held, torch.tensor(self.arrays["bias"]))
-        return torch.ops.quantized.linear_dynamic(x, self._packed, reduce_range=True)  # type: ignore[no-any-return]
+    def _by_triton(self, x: Tensor, device: str) -> Tensor:
+        if self._on_device is None:
+            scale, bias = (torch.tensor(self.arrays[name], device=x.device) for name in ("scale", "bias"))
+            rows = torch.tensor(self.arrays["integers"][:, : self._columns], device=x.device)
+            values = rows if self._by_input else rows.t().contiguous()
+            self._on_device = triton_product(device, "int8_product", values=values, scale=scale, bias=bias)
+        return self._on_device(x, gather=self._by_input)  # type: ignore[no-any-return]
 
 
 class Int4Weights(IntegerWeights):
@@ -160,7 +149,7 @@ KINDS: dict[str, type[IntegerWeights]] = {"int8": Int8Weights, "int4": Int4Weigh
 
 
 def _arrays(scale: Tensor, bias: Tensor | None, columns: int, **integers: NDArray[Any]) -> Arrays:
-    added = torch.zeros_like(scale) if bias is None else bias.detach().float().clone()
+    added = torch.zeros_like(scale) if bias is None else bias.detach().cpu().float().clone()
     return {"scale": scale.numpy(), "bias": added.numpy(), "columns": np.array([columns]), **integers}
 
 
@@ -185,7 +174,7 @@ def quantized_weight(weight: Tensor) -> tuple[Tensor, Tensor]:
     >>> integers.tolist(), scale.item()
     ([[0, -1, 127]], 2.0)
     """
-    numbers = weight.detach().float()
+    numbers = weight.detach().cpu().float()
     scale = (numbers.abs().amax(dim=1) / 127.5).clamp_(min=SMALLEST_SCALE)
     integers = (numbers * scale.reciprocal()[:, None]).round_().clamp_(-128, 127).to(torch.int8)
     return integers, scale

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
 from typing import Any, ClassVar, Protocol
 
@@ -30,6 +31,31 @@ class SelectorFactory(Protocol):
     """Returns the selector for a layer's weights; None if there is none for weights of their kind."""
 
     def get(self, version: WeightVersion) -> UnitSelector | None: ...  # noqa: D102 # see above
+
+
+class CalibratedSelector:
+    """A selector that was calibrated for one version of a layer's weights, and is refused for others.
+
+    A copy, or one read from a file, takes the weights that it finds at its first use.
+    """
+
+    def __init__(self, selector: UnitSelector, version: WeightVersion | None = None) -> None:
+        self._selector = selector
+        self._version = version
+
+    def get(self, version: WeightVersion) -> UnitSelector:
+        """The selector; RuntimeError if the weights have changed."""
+        if self._version is None:
+            self._version = version
+        if self._version is not version:
+            raise RuntimeError(
+                "the weights of a layer have changed since its predictor was calibrated for them: "
+                "call sparsact.sparsify again, or densify."
+            )
+        return self._selector
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CalibratedSelector, (self._selector,)
 
 
 class Readers:
@@ -70,6 +96,8 @@ class LinearState:
         Most rows of an input for which the layer is computed sparsely.
     max_share : float
         Largest mean share of active units, over the rows, for which the layer is computed sparsely.
+    device : str
+        The type of device whose products it was given: elsewhere it is computed densely.
     version : WeightVersion or None
         The weights that copies were made from.
     handle : Tensor or None
@@ -80,6 +108,7 @@ class LinearState:
 
     max_rows: int
     max_share: float
+    device: str = field(default="cpu", kw_only=True)
     version: WeightVersion | None = field(default=None, kw_only=True)
     handle: Tensor | None = field(default=None, kw_only=True)
     suspected_writes: int = field(default=0, kw_only=True)
@@ -96,6 +125,10 @@ class LinearState:
     def limits(self, limits: Mapping[str, float]) -> None:
         for name, limit in limits.items():
             setattr(self, name, limit)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the handle, which is another layer's in a copy."""
+        return self.__dict__ | {"handle": None}
 
     def weight_version(self, layer: Any) -> WeightVersion:
         """The layer's weight and bias as they are now: the same object as long as they do not change."""
@@ -124,9 +157,12 @@ class DownState(LinearState):
     """
 
     mask_small: Callable[[Tensor], Tensor] | None = None
-    product: WeightCache[RowProduct] = field(default_factory=lambda: WeightCache(RowProduct))
+    product: WeightCache[RowProduct] = field(init=False)
     calls: int = 0
     sparse_calls: int = 0
+
+    def __post_init__(self) -> None:
+        self.product = WeightCache(partial(RowProduct, device=self.device))
 
 
 @dataclass
@@ -151,13 +187,16 @@ class UpState(LinearState):
     constants: ActivationConstants
     readers: Readers
     memo: GateMemo | None = None
-    product: WeightCache[ActiveProduct] = field(default_factory=lambda: WeightCache(ActiveProduct))
+    product: WeightCache[ActiveProduct] = field(init=False)
     max_selected: int = sys.maxsize
     calls_to_skip: int = 0  # next calls without selection, because too many units were on
     backoff: int = 1
 
     LIMITS = ("max_rows", "max_share", "max_selected")
     MAX_BACKOFF: ClassVar[int] = 64
+
+    def __post_init__(self) -> None:
+        self.product = WeightCache(partial(ActiveProduct, device=self.device))
 
     def back_off(self) -> None:
         """Skip selection, which was not worthwhile, in the next calls: twice as many each time."""
@@ -172,4 +211,7 @@ class GatedUpState(LinearState):
     memo: GateMemo
     constants: ActivationConstants
     readers: Readers
-    product: WeightCache[ActiveProduct] = field(default_factory=lambda: WeightCache(ActiveProduct))
+    product: WeightCache[ActiveProduct] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.product = WeightCache(partial(ActiveProduct, device=self.device))

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.inference.apply import Replacement, applied
-from sparsact.inference.batches import evaluating, working_seconds
+from sparsact.inference.batches import clock_of, evaluating
 from sparsact.inference.block import Block
 
 MIN_ROUNDS, MAX_ROUNDS = 3, 40
@@ -75,18 +75,21 @@ def time_methods(
     """
     methods = ["dense", *dict.fromkeys(name for one in replacements for name in one)]
     times = Times(methods, rows, range(len(runs)) if kinds is None else kinds)
-    start, now = time.perf_counter(), working_seconds()
+    start, clock = time.perf_counter(), clock_of(samples)
     with evaluating(model), torch.inference_mode():
         for turn in range(MAX_ROUNDS + 1):
+            marks = []
             for method in methods:
                 with applied(model, [one[method] for one in replacements if method in one]):
                     for timed in (False, turn > 0):  # the first run brings its weights to the cache
                         for i, (run, sample, m) in enumerate(zip(runs, samples, rows, strict=True)):
                             first = turn * m % max(1, len(sample) - m + 1)
-                            begin = now()
+                            begin = clock.mark()
                             run(sample[first : first + m])
                             if timed:
-                                times.seconds[method][i].append(now() - begin)
+                                marks.append((times.seconds[method][i], begin, clock.mark()))
+            for found, begin, end in marks:  # a GPU is still at work
+                found.append(clock.seconds(begin, end))
             if turn >= MIN_ROUNDS and time.perf_counter() - start > time_limit:
                 break
     return times

@@ -15,14 +15,18 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.inference.activation_function import ActivationConstants
+from sparsact.inference.compiled import compiled_forward
 from sparsact.inference.gate_memo import GateActivations, GateMemo
 from sparsact.inference.integer_weights import KINDS, IntegerWeights
 from sparsact.inference.layer_state import LinearState, Readers
+from sparsact.inference.products import DEVICES, device_obstacle, device_type
 from sparsact.inference.sparse_linear import SparseLinear, is_being_traced
 from sparsact.inference.weight_cache import CountedVersion, WeightCache
 from sparsact.kernels.int8_linear import MAX_ADDED
+from sparsact.validation.parameters import checked_option
 
 DTYPES = (torch.float32, torch.bfloat16)
+WEIGHTS = ("keep", *KINDS)
 
 
 @dataclass
@@ -41,6 +45,8 @@ class QuantizedState(LinearState):
         Calls of the layer, and those of them that were computed with integers.
     dropped : IntegerWeights or None
         The integers, if they are all that is left of the weight.
+    place : torch.device
+        Where a dropped weight was.
     """
 
     weights: str = "int8"
@@ -51,6 +57,7 @@ class QuantizedState(LinearState):
     readers: Readers | None = None
     integers: WeightCache[IntegerWeights] = field(init=False)
     dropped: IntegerWeights | None = None
+    place: torch.device = field(default_factory=lambda: torch.device("cpu"))
     calls: int = 0
     sparse_calls: int = 0
 
@@ -65,22 +72,22 @@ class QuantizedLinear(SparseLinear):
 
     _sparse: QuantizedState
 
-    def sparse_forward(self, x: Tensor) -> Tensor:
-        """``x @ weight.T + bias``, weights and input quantised."""
-        return self.outputs(x)
+    def compiled_forward(self, x: Tensor) -> Tensor:
+        """What the compiler records for a call, of the integers alone if the float weight was dropped."""
+        return compiled_forward(self, x, self.weight if self._sparse.dropped is None else None)
 
-    def outputs(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
+        """``x @ weight.T + bias``, weights and input quantised."""
+        return self.outputs(x, rows)
+
+    def outputs(self, x: Tensor, rows: int, mask: Tensor | None = None) -> Tensor:
         """The outputs at which ``mask`` is not 0, or all."""
         sparse = self._sparse
         sparse.calls += 1
-        rows = self.eligible_rows(x)
         if not rows:
             return F.linear(x, self.weight, self.bias)
         sparse.sparse_calls += 1
-        integers = self.integers
-        if x.ndim == 2:
-            return integers(x, mask)
-        return integers(x.reshape(rows, self.in_features), mask).view(*x.shape[:-1], self.out_features)
+        return self.integers(x, mask, sparse.device)
 
     @property
     def integers(self) -> IntegerWeights:
@@ -93,11 +100,10 @@ class QuantizedLinear(SparseLinear):
         if self._sparse.dropped is None:
             return super().eligible_rows(x)
         applies = (
-            not torch.compiler.is_compiling()
-            and type(x) is Tensor
+            type(x) is Tensor
             and not (torch.is_grad_enabled() and x.requires_grad)
             and not x.is_nested
-            and x.is_cpu
+            and DEVICES[self._sparse.device].holds(x)
             and x.dtype in DTYPES
             and not is_being_traced()
             and x.shape[-1] == self.in_features
@@ -109,13 +115,13 @@ class QuantizedLinear(SparseLinear):
         """The float weight, or what the integers stand for if it was dropped."""
         dropped = self._sparse.dropped
         kept: Any = self._parameters.get("weight")
-        return kept if dropped is None else dropped.dequantized()
+        return kept if dropped is None else dropped.dequantized().to(self._sparse.place)
 
     def drop_weight(self) -> None:
         """Free the float weight; :attr:`weight` is computed from the integers from now on."""
         sparse = self._sparse
         if sparse.dropped is None:
-            sparse.dropped = self.integers
+            sparse.dropped, sparse.place = self.integers, self.weight.device
             sparse.integers, sparse.version = WeightCache(sparse.integers._make), None  # they hold the float weight
             del self._parameters["weight"]
 
@@ -130,14 +136,14 @@ class QuantizedLinear(SparseLinear):
 class QuantizedGate(QuantizedLinear):
     """The gate of a gated block: keeps what it returns until the up-projection asks which units are on."""
 
-    def sparse_forward(self, x: Tensor) -> Tensor:
+    def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias``, weights and input quantised."""
         memo = self._sparse.memo
-        if memo is None or not self.eligible_rows(x) or self.needs_all_units:
-            return self.outputs(x)
+        if memo is None or not rows or self.needs_all_units:
+            return self.outputs(x, rows)
         known = memo.pop(x, by_gate=True)
         if known is None:
-            known = memo.activations(self.outputs(x))
+            known = memo.activations(self.outputs(x, rows))
             if not memo.up_first:  # the up-projection is still to come
                 memo.store(x, known, by_gate=True)
         return known.values
@@ -146,11 +152,11 @@ class QuantizedGate(QuantizedLinear):
 class QuantizedGatedUp(QuantizedLinear):
     """The up-projection of a gated block: computed where the gate is on, 0 elsewhere."""
 
-    def sparse_forward(self, x: Tensor) -> Tensor:
+    def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias`` where the gate is on, weights and input quantised."""
-        rows = self.sparse_rows(x)
-        gate = self._gate_activations(x) if rows and not self.needs_all_units else None
-        return self.outputs(x, None if gate is None else gate.mask.view(rows, -1))
+        few = 0 < rows <= self._sparse.max_rows
+        gate = self._gate_activations(x) if few and not self.needs_all_units else None
+        return self.outputs(x, rows, None if gate is None else gate.mask)
 
     def _gate_activations(self, x: Tensor) -> GateActivations | None:
         gate, memo = self._sparse.gate, self._sparse.memo
@@ -158,23 +164,54 @@ class QuantizedGatedUp(QuantizedLinear):
             return None
         known = memo.pop(x, by_gate=False)
         if known is None:
-            if memo.up_first and gate.eligible_rows(x) and not gate.needs_all_units:
-                known = memo.activations(gate.outputs(x))
+            rows = gate.eligible_rows(x)
+            if memo.up_first and rows and not gate.needs_all_units:
+                known = memo.activations(gate.outputs(x, rows))
             memo.store(x, known, by_gate=False)
         return known
 
 
-def quantizing_obstacle(layer: nn.Module) -> str:
-    """Why a layer keeps its float weights; empty if it can take integers."""
+def quantizing_obstacle(layer: nn.Module, weights: str, device: str | None = None) -> str:
+    """Why a layer keeps its float weights; empty if it can take integers, by default where it is."""
     weight = layer._parameters.get("weight")
     if type(layer) is not nn.Linear or "forward" in vars(layer) or type(weight) is not nn.Parameter:
         return "it is no plain nn.Linear"
     if weight.is_inference():
         return "its weights were made in inference mode, which counts no writes to them: copy the model outside of it"
-    if weight.dtype not in DTYPES or not weight.is_cpu:
-        return f"its weights are {weight.dtype} on {weight.device}; quantisation takes float32 and bfloat16 on the CPU"
+    device = device or device_type(weight)
+    if device_obstacle([weight], device):
+        return device_obstacle([weight], device)
+    if weights not in DEVICES[device].integers:
+        return f'its weights are on {weight.device}, where integers are int8: pass weights="int8", or move the model'
+    if weight.dtype not in DTYPES:
+        return f"its weights are {weight.dtype} on {weight.device}; quantisation takes float32 and bfloat16"
     if layer.in_features > MAX_ADDED:
         return f"it has {layer.in_features:,} inputs; quantisation takes at most {MAX_ADDED:,}"
     if not all(bool(end.isfinite()) for end in weight.aminmax()):
         return "its weights are not all finite"
     return ""
+
+
+def check_weights(model: nn.Module, weights: str, keep_weights: bool, method: str) -> None:
+    """Raise if the options do not go together, or if a layer of the model holds integers already."""
+    checked_option(weights, "`weights`", WEIGHTS)
+    if weights == "keep":
+        if not keep_weights:
+            raise ValueError(
+                'keep_weights=False drops float weights, and weights="keep" needs them: pass weights="int8" or "int4".'
+            )
+        return
+    if method not in ("auto", "exact"):
+        raise ValueError(
+            f'weights="{weights}" goes with method="auto" or "exact", which return what the quantised model returns; '
+            f'got "{method}": leave one of them out.'
+        )
+    for name, module in model.named_modules():
+        kind, weight = type(module), getattr(module, "weight", None)
+        by_torch = kind.__module__.startswith(("torch.ao.nn.quantized", "torch.nn.quantized"))
+        subclass = isinstance(weight, Tensor) and type(weight).__module__.startswith("torchao")
+        if by_torch or subclass or (isinstance(weight, Tensor) and weight.dtype == torch.int8):
+            raise ValueError(
+                f'weights="{weights}" quantises float layers, and {name or "the model"} is quantised already '
+                f"({kind.__module__}.{kind.__qualname__}): pass the model as it was before."
+            )

@@ -15,10 +15,10 @@ from sparsact.inference.apply import Replacement, apply
 from sparsact.inference.batches import Batch
 from sparsact.inference.block import Block
 from sparsact.inference.find_blocks import find_blocks
-from sparsact.inference.integer_weights import KINDS, MAX_ROWS, Arrays
+from sparsact.inference.integer_weights import KINDS, Arrays
 from sparsact.inference.plan import BlockPlan, WholeModel, finite
-from sparsact.inference.quantized import QuantizedGate, QuantizedGatedUp, QuantizedLinear, QuantizedState
-from sparsact.inference.quantizing import LayerQuantization, QuantizedPlan, candidates
+from sparsact.inference.quantized import QuantizedGate, QuantizedGatedUp, QuantizedLinear
+from sparsact.inference.quantizing import LayerQuantization, QuantizedPlan, alone_on, candidates
 from sparsact.inference.sparsifying import PLAN, densify
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -62,12 +62,7 @@ def load_quantized(model: Model, state: dict[str, Any], arrays: Arrays, batch: B
         planned.append((found, one))
     planned = apply(model, planned)
     in_blocks = {name for replacement, _ in planned if replacement is not None for name in replacement.layers}
-    others: dict[str, Any] = {
-        name: (QuantizedLinear, QuantizedState(MAX_ROWS, 1.0, state["weights"]))
-        for name in classes
-        if name not in in_blocks
-    }
-    Replacement("dense", others).apply(model)
+    alone_on(model, [name for name in classes if name not in in_blocks], state["weights"]).apply(model)
     for name in classes:
         layer: Any = model.get_submodule(name)
         parts = {key.rpartition("/")[2]: array for key, array in arrays.items() if key.rpartition("/")[0] == name}

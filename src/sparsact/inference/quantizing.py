@@ -18,12 +18,14 @@ from sparsact.inference.apply import Replacement, apply, hides_pre_activations, 
 from sparsact.inference.autotune import BlockProfile
 from sparsact.inference.batches import Batch, call, evaluating, observed
 from sparsact.inference.block import Block
-from sparsact.inference.block_weights import BlockWeights
+from sparsact.inference.block_weights import BlockWeights, plain
 from sparsact.inference.gate_memo import GateMemo
 from sparsact.inference.integer_weights import KINDS, MAX_ROWS
 from sparsact.inference.layer_state import Readers
+from sparsact.inference.linear_layers import weight_and_bias
 from sparsact.inference.method_times import Times, block_output, time_methods
 from sparsact.inference.plan import BlockPlan, Plan, finite
+from sparsact.inference.products import DEVICES, device_type
 from sparsact.inference.quantized import (
     QuantizedGate,
     QuantizedGatedUp,
@@ -33,9 +35,7 @@ from sparsact.inference.quantized import (
 )
 from sparsact.inference.roofline import ratio, roofline
 from sparsact.inference.whole_model import measured
-from sparsact.validation.parameters import checked_option
 
-WEIGHTS = ("keep", *KINDS)
 MAX_DENSITY = 0.5  # share of codes that are not that of 0, up to which reading their weights alone is tried
 ROWS_COMPARED = 32
 
@@ -125,31 +125,6 @@ class QuantizedPlan(Plan):
         return "\n".join([super().__str__(), summary, *floats])
 
 
-def check_weights(model: nn.Module, weights: str, keep_weights: bool, method: str) -> None:
-    """Raise if the options do not go together, or if a layer of the model holds integers already."""
-    checked_option(weights, "`weights`", WEIGHTS)
-    if weights == "keep":
-        if not keep_weights:
-            raise ValueError(
-                'keep_weights=False drops float weights, and weights="keep" needs them: pass weights="int8" or "int4".'
-            )
-        return
-    if method not in ("auto", "exact"):
-        raise ValueError(
-            f'weights="{weights}" goes with method="auto" or "exact", which return what the quantised model returns; '
-            f'got "{method}": leave one of them out.'
-        )
-    for name, module in model.named_modules():
-        kind, weight = type(module), getattr(module, "weight", None)
-        by_torch = kind.__module__.startswith(("torch.ao.nn.quantized", "torch.nn.quantized"))
-        subclass = isinstance(weight, Tensor) and type(weight).__module__.startswith("torchao")
-        if by_torch or subclass or (isinstance(weight, Tensor) and weight.dtype == torch.int8):
-            raise ValueError(
-                f'weights="{weights}" quantises float layers, and {name or "the model"} is quantised already '
-                f"({kind.__module__}.{kind.__qualname__}): pass the model as it was before."
-            )
-
-
 def quantize(
     model: nn.Module,
     weights: str,
@@ -159,8 +134,12 @@ def quantize(
     *,
     keep_weights: bool,
     time_limit: float,
+    device: str | None = None,
 ) -> QuantizedPlan:
-    """Quantise all linear layers of the model to ``weights``, its blocks by ``method`` ``"auto"`` or ``"exact"``."""
+    """Quantise all linear layers of the model to ``weights``, its blocks by ``method`` ``"auto"`` or ``"exact"``.
+
+    With the products of that type of device, by default the one where each layer is.
+    """
     float_outputs = _outputs(model, shown)
     blocks = [one.block for one in profiles]
     samples = [one.sample[:ROWS_COMPARED] for one in profiles]
@@ -170,15 +149,14 @@ def quantize(
         for name, module in model.named_modules()
         if isinstance(module, nn.Linear) and module.in_features and module.out_features
     }
-    reasons = {name: quantizing_obstacle(layer) for name, layer in linears.items()}
+    reasons = {name: quantizing_obstacle(layer, weights, device) for name, layer in linears.items()}
     called = _called(model, linears, shown)
     reasons |= {name: "no call shown reached it" for name in linears if not reasons[name] and name not in called}
     planned = _planned_blocks(model, weights, method, profiles, reasons, time_limit)
     in_blocks = {name for replacement, _ in planned if replacement is not None for name in replacement.layers}
     planned = apply(model, planned)
     others = [name for name, reason in reasons.items() if not reason and name not in in_blocks]
-    alone: dict[str, Any] = {name: (QuantizedLinear, QuantizedState(MAX_ROWS, 1.0, weights)) for name in others}
-    Replacement("dense", alone).apply(model)
+    alone_on(model, others, weights, device).apply(model)
     _check_gates(model, blocks, planned, shown[0])
     errors = _layer_errors(model, [name for name, reason in reasons.items() if not reason], shown)
     choices = with_sparse_shares(model, [block.down for block in blocks], planned, shown)
@@ -210,9 +188,11 @@ def _planned_blocks(
 ) -> list[tuple[Replacement | None, BlockPlan]]:
     """A replacement for each block, or none where a layer of it keeps its float weights."""
     free = [not any(reasons[name] for name in one.block.names) for one in profiles]
-    possible = [candidates(model, one.block, weights) if ok else {} for one, ok in zip(profiles, free, strict=True)]
+    possible = [
+        candidates(model, one.block, weights, one.device) if ok else {} for one, ok in zip(profiles, free, strict=True)
+    ]
     densities = [_code_density(one, weights) for one in profiles]
-    rows = [min(one.rows, MAX_ROWS) for one in profiles]
+    rows = [one.rows for one in profiles]
     if method == "auto":
         blocks, samples = [one.block for one in profiles], [one.sample for one in profiles]
         tried = [found if p <= MAX_DENSITY else {} for found, p in zip(possible, densities, strict=True)]
@@ -260,16 +240,33 @@ def _plan(
     return replacement, replace(plan, method=method, density=density, bound=bound, max_rows=MAX_ROWS)
 
 
-def candidates(model: nn.Module, block: Block, weights: str) -> dict[str, Replacement]:
+def alone_on(model: nn.Module, names: Iterable[str], weights: str, device: str | None = None) -> Replacement:
+    """Linear layers in integers, all of which are read, by the products of that type of device or where they are."""
+    found = Replacement("dense")
+    for name in names:
+        on = device or device_type(weight_and_bias(model.get_submodule(name))[0])
+        on = on if weights in DEVICES[on].integers else "cpu"
+        found.layers[name] = QuantizedLinear, QuantizedState(MAX_ROWS, 1.0, weights, device=on)
+    return found
+
+
+def candidates(model: nn.Module, block: Block, weights: str, device: str | None = None) -> dict[str, Replacement]:
     """The block in integers: all of them are read (``"whole"``), or those of units that are not 0 (``"exact"``)."""
+    whole = alone_on(model, block.names, weights, device)
+    on = whole.layers[block.down][1].device
 
     def state(**fields: Any) -> QuantizedState:
-        return QuantizedState(MAX_ROWS, 1.0, weights, **fields)
+        return QuantizedState(MAX_ROWS, 1.0, weights, device=on, **fields)
 
-    whole = Replacement("dense", {name: (QuantizedLinear, state()) for name in block.names})
     exact = Replacement("exact", {**whole.layers, block.down: (QuantizedLinear, state(by_input=True))})
     constants, thresholds = activation_constants(model, block.activation), block.activation.zero_below
-    if block.gate and thresholds is not None and constants is not None and hides_pre_activations(model, block):
+    if (
+        on == "cpu"
+        and block.gate
+        and thresholds is not None
+        and constants is not None
+        and hides_pre_activations(model, block)
+    ):
         gate: Any = model.get_submodule(block.gate)
         memo = GateMemo(thresholds.to(gate.weight.dtype))
         shared = {
@@ -284,7 +281,7 @@ def candidates(model: nn.Module, block: Block, weights: str) -> dict[str, Replac
 
 def _code_density(profile: BlockProfile, weights: str) -> float:
     """Share of the sample's activations whose code is not that of 0, each row quantised on its own."""
-    rows = profile.sample.float()
+    rows = plain(profile.sample)
     hidden = BlockWeights.of(profile.model, profile.block).hidden(rows).float()
     return KINDS[weights].n_active(hidden) / max(1, hidden.numel())
 
@@ -324,7 +321,7 @@ def _layer_errors(model: nn.Module, names: Sequence[str], shown: Sequence[Batch]
 
     def add(name: str, args: Any, output: Tensor) -> None:
         expected = F.linear(args[0], layers[name].weight, layers[name].bias).double()
-        squares[name] += torch.stack([(output.double() - expected).square().sum(), expected.square().sum()])
+        squares[name] += torch.stack([(output.double() - expected).square().sum(), expected.square().sum()]).cpu()
 
     with observed(model, names, add):
         _outputs(model, shown)

@@ -8,7 +8,6 @@ layer computes what ``nn.Linear`` computes.
 from __future__ import annotations
 
 from copy import deepcopy
-from math import isfinite
 from typing import Any, ClassVar
 
 import torch
@@ -29,7 +28,7 @@ from sparsact.inference.layer_state import (
     has_global_hooks,
     has_hooks,
 )
-from sparsact.inference.products import DTYPES
+from sparsact.inference.products import DEVICES, contiguous
 
 
 class SparseLinear(nn.Linear):
@@ -45,10 +44,19 @@ class SparseLinear(nn.Linear):
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as in nn.Linear
         """``input @ weight.T + bias``."""
-        return compiled_forward(self, input) if torch.compiler.is_compiling() else self.sparse_forward(input)
+        if torch.compiler.is_compiling():
+            return self.compiled_forward(input)
+        return self.sparse_forward(input, self.eligible_rows(input))
 
-    def sparse_forward(self, x: Tensor) -> Tensor:
-        """The output, from the rows or columns of active units where that is possible and worthwhile."""
+    def compiled_forward(self, x: Tensor) -> Tensor:
+        """What the compiler records for a call."""
+        return compiled_forward(self, x, self.weight)
+
+    def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
+        """The output, from the rows or columns of active units where that is worthwhile.
+
+        ``rows`` is the number of input rows if the sparse path applies, else 0.
+        """
         raise NotImplementedError
 
     def set_sparse(self, state: LinearState) -> None:
@@ -85,25 +93,20 @@ class SparseLinear(nn.Linear):
         ):
             self._sparse.suspected_writes += 1  # a step that torch does not count may follow
             return 0
-        dtype = x.dtype
+        dtype, device = x.dtype, DEVICES[self._sparse.device]
         if (
             dtype is not weight.dtype
-            or dtype not in DTYPES
-            or not x.is_cpu
+            or dtype not in device.dtypes
+            or not device.holds(x)
             or x.is_nested
             or x.layout is not torch.strided
-            or not weight.is_cpu
+            or not device.holds(weight)
             or weight.is_inference()  # writes to it are not counted
             or is_being_traced()
         ):
             return 0
         n_inputs = self.in_features
         return x.numel() // n_inputs if x.shape[-1] == n_inputs else 0
-
-    def sparse_rows(self, x: Tensor) -> int:
-        """Number of input rows if the sparse path applies and is worthwhile for that many, else 0."""
-        rows = self.eligible_rows(x)
-        return rows if rows <= self._sparse.max_rows else 0
 
     def shaped_like(self, x: Tensor, out: Tensor) -> Tensor:
         """The output rows in the shape of the input."""
@@ -135,11 +138,10 @@ class SparseDown(SparseLinear):
 
     _sparse: DownState
 
-    def sparse_forward(self, x: Tensor) -> Tensor:
+    def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias``."""
         sparse = self._sparse
         sparse.calls += 1
-        rows = self.eligible_rows(x)
         if rows and sparse.mask_small is not None:
             x = sparse.mask_small(x)
         if 0 < rows <= sparse.max_rows:
@@ -156,12 +158,12 @@ class SparseUp(SparseLinear):
 
     _sparse: UpState
 
-    def sparse_forward(self, x: Tensor) -> Tensor:
+    def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias`` at the selected units, and 0 at the others."""
-        rows = self.sparse_rows(x)
-        if not rows or self.needs_all_units:
+        sparse = self._sparse
+        if not 0 < rows <= sparse.max_rows or self.needs_all_units:
             return self.dense(x)
-        memo = self._sparse.memo
+        memo = sparse.memo
         if memo is None:
             return self.pre_activations(x, rows)
         known = memo.pop(x, by_gate=True)
@@ -201,17 +203,15 @@ class GatedUp(SparseLinear):
 
     _sparse: GatedUpState
 
-    def sparse_forward(self, x: Tensor) -> Tensor:
+    def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias`` where the gate is on."""
         sparse = self._sparse
-        rows = self.sparse_rows(x)
-        if rows and not self.needs_all_units:
+        if 0 < rows <= sparse.max_rows and not self.needs_all_units:
             gate = self._gate_activations(x)
             product = sparse.product.get(sparse.weight_version(self))
-            if gate is not None and product.finite and isfinite(x.sum()):  # 0 times infinity is not 0
-                out = product(contiguous(x), gate.mask, rows, sparse.max_share)
-                if out is not None:
-                    return self.shaped_like(x, out)
+            out = None if gate is None else product.gated(x, gate.mask, rows, sparse.max_share)
+            if out is not None:
+                return self.shaped_like(x, out)
         return self.dense(x)
 
     def _gate_activations(self, x: Tensor) -> GateActivations | None:
@@ -219,16 +219,11 @@ class GatedUp(SparseLinear):
         gate, memo = self._sparse.gate, self._sparse.memo
         known = memo.pop(x, by_gate=False)
         if known is None:
-            rows = gate.sparse_rows(x)
-            if memo.up_first and rows and not gate.needs_all_units:
+            rows = gate.eligible_rows(x)
+            if memo.up_first and 0 < rows <= gate._sparse.max_rows and not gate.needs_all_units:
                 known = memo.activations(gate.pre_activations(x, rows))
             memo.store(x, known, by_gate=False)
         return known
-
-
-def contiguous(x: Tensor) -> Tensor:
-    """The tensor with its rows one after another; quicker than torch where they are."""
-    return x if x.is_contiguous() else x.contiguous()
 
 
 def is_being_traced() -> bool:

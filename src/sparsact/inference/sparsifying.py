@@ -26,7 +26,8 @@ from sparsact.inference.input_thresholds import thresholds_on_inputs
 from sparsact.inference.linear_layers import other_forms
 from sparsact.inference.plan import EXACT, METHODS, Plan, check_options
 from sparsact.inference.predictors.collect import sample_inputs
-from sparsact.inference.quantizing import check_weights, quantize
+from sparsact.inference.quantized import check_weights
+from sparsact.inference.quantizing import quantize
 from sparsact.inference.whole_model import checked
 from sparsact.validation.parameters import checked_option
 
@@ -58,16 +59,16 @@ def sparsify(
     - ``"auto"``: for each block the exact method that is fastest on this machine, or dense.
 
     Exact methods return what the model returns, up to the order of summation, for every input. Layers keep their
-    parameters, names and hooks: ``state_dict`` is what it was. Layers compute
-    densely while gradients are recorded, in training mode, on another device, for many rows at once, and while torch
-    traces, transforms or casts operations.
+    parameters, names and hooks: ``state_dict`` is what it was. On CUDA ``"auto"`` and ``"exact"`` apply, by Triton's
+    products. Layers compute densely while gradients are recorded, in training mode, once they are on another type of
+    device, for many rows at once, and while torch traces, transforms or casts operations.
 
     Layers detect new weights, hooks on them and on the modules between them, and other modules in their place. Writes
-    that torch does not count (``.data``, fused optimisers, NumPy) are found by a fingerprint of the weights, of which
-    every call compares a part: a write to a few numbers may be found some hundred calls late, unless an optimiser's
-    step, ``train``, ``eval`` or a pass with gradients comes between. They do not detect a new forward of the model:
-    call :func:`sparsify` again after such a change. ``nn.TransformerEncoderLayer`` leaves its fused path, which calls
-    no layer, while it holds a sparse layer.
+    that torch does not count (``.data``, fused optimisers, NumPy) are found on the CPU by a fingerprint of the weights;
+    every call compares a part of it: a write to a few numbers may be found some hundred calls late, unless an
+    optimiser's step, ``train``, ``eval`` or a pass with gradients comes between. They do not detect a new forward of
+    the model: call :func:`sparsify` again after such a change. ``nn.TransformerEncoderLayer`` leaves its fused path,
+    which calls no layer, while it holds a sparse layer.
 
     Parameters
     ----------

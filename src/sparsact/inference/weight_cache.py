@@ -19,9 +19,10 @@ class WeightVersion:
     """Tensors as they are now; held, so that no others come to lie at their addresses.
 
     Torch does not count all writes: fused optimisers, collectives, ``.data`` and NumPy views leave ``_version`` alone.
-    Every call of :meth:`is_current` therefore also compares one stripe of the memory with its fingerprint, and all of
+    On the CPU every call of :meth:`is_current` also compares one stripe of the memory with its fingerprint, and all of
     it after an optimiser's step, a counted write, or a write that the caller suspects: ``suspected_writes`` counts the
-    events after which the tensors may have changed. They must not be of inference mode, which counts no writes.
+    events after which the tensors may have changed. On other devices such events alone are noticed, and the sums of
+    rows and columns compared then. The tensors must not be of inference mode, which counts no writes.
     """
 
     def __init__(self, tensors: Sequence[Tensor | None], suspected_writes: int = 0) -> None:
@@ -30,6 +31,7 @@ class WeightVersion:
         self._layouts = [_layout(tensor) for tensor in tensors]
         self._write_counts = _write_counts(tensors, suspected_writes)
         self._fingerprint = fingerprint([_memory(tensor) for tensor in tensors])
+        self._sums = [_sums(tensor) for tensor in self.tensors if tensor is not None and not tensor.is_cpu]
 
     def is_current(self, tensors: Sequence[Tensor | None], suspected_writes: int = 0) -> bool:
         """Whether the tensors lie where they lay and hold what they held, in the part of them that was compared."""
@@ -37,6 +39,9 @@ class WeightVersion:
         if counts == self._write_counts:
             return bool(self._fingerprint.next())
         if [_layout(tensor) for tensor in tensors] != self._layouts or not self._fingerprint.all():
+            return False
+        away = [_sums(tensor) for tensor in tensors if tensor is not None and not tensor.is_cpu]
+        if not all(map(torch.equal, self._sums, away)):
             return False
         self._write_counts = counts
         return True
@@ -103,6 +108,14 @@ def _memory(tensor: Tensor | None) -> tuple[int, int]:
         return 0, 0
     last = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
     return tensor.data_ptr(), (last + 1) * tensor.itemsize
+
+
+def _sums(tensor: Tensor) -> Tensor:
+    """Sums of the bits of a tensor, as integers, along each axis, which few changes leave; a vector itself."""
+    bits = tensor.detach().view({8: torch.int64, 4: torch.int32, 2: torch.int16, 1: torch.int8}[tensor.itemsize])
+    if tensor.ndim < 2:
+        return bits.clone()
+    return torch.cat([bits.sum(axis, dtype=torch.int64).flatten() for axis in range(tensor.ndim)])
 
 
 _optimizer_steps = 0  # of all optimisers of the process

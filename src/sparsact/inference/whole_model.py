@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from statistics import fmean, median
 
 from torch import nn
 
 from sparsact.inference.apply import PlannedBlock, Replacement, free_fast_paths
-from sparsact.inference.batches import Batch, call, evaluating
+from sparsact.inference.batches import Batch, call, clock_of, evaluating
 from sparsact.inference.comparison import paired_seconds
 from sparsact.inference.plan import WholeModel, refused
 
@@ -60,9 +59,10 @@ def measured(
     states = [state for one in replacements for _, state in one.layers.values() if hasattr(state, "sparse_calls")]
     with evaluating(model):
         call(model, shown[0])
-        begin = time.perf_counter()
+        clock = clock_of(model.parameters())
+        begin = clock.mark()
         call(model, shown[0])
-        n_batches = int(limit / (2 * 5 * max(time.perf_counter() - begin, 1e-9)))
+        n_batches = int(limit / (2 * 5 * max(clock.seconds(begin, clock.mark()), 1e-9)))
     some = shown[: max(1, min(n_batches, len(shown)))]
     for state in states:
         state.calls = state.sparse_calls = 0

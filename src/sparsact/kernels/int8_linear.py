@@ -1,14 +1,14 @@
 r"""Kernels of linear layers with int8 weights, whose inputs are quantised as they come, by torch's rules.
 
-The weights of output j are :math:`s_j w_j` for int8 numbers w. All numbers of a call share one scale and zero point,
-chosen for 7 bits as ``torch.ao.quantization.quantize_dynamic`` chooses them, so that the outputs are those of torch's
-engines ``fbgemm`` and ``x86`` to the bit:
+The weights of output j are :math:`s_j w_j` for int8 numbers w. The numbers of a row share one scale and zero point,
+chosen for 7 bits as ``torch.ao.quantization.quantize_dynamic`` chooses them for a call, so that the outputs of a row
+are to the bit those that torch's engines ``fbgemm`` and ``x86`` compute for that row alone:
 
 .. math:: y_j = \mathrm{fma}\Bigl(\sum_k (q_k - z)\, w_{jk},\; s\, s_j,\; b_j\Bigr), \qquad
           q_k = \max\bigl(0, \mathrm{rint}(\mathrm{fma}(x_k, 1 / s, z))\bigr).
 
 Sums are of integers, hence exact: every kernel, instruction set, number of threads and order gives the same bits, and a
-code equal to z adds nothing, whichever activation it comes from. If a number of a call is not finite, all its outputs
+code equal to z adds nothing, whichever activation it comes from. If a number of a row is not finite, all its outputs
 are NaN.
 """
 
@@ -135,15 +135,13 @@ class _Int8Linear(IntegerLinear):
 
     def _outputs(self, X: Singles, weights: NDArray[np.int64]) -> tuple[Singles, int]:
         codes, scale, zero_point = quantize_inputs(X)
-        if not np.isfinite(scale):
-            return np.full((len(X), weights.shape[1]), np.nan, dtype=np.float32), X.size
-        centred = codes.astype(np.int64) - zero_point
+        centred = codes.astype(np.int64) - zero_point[:, None]
         raw = (centred @ weights).astype(np.float32)
-        return fused(raw, scale * self._scale, self._bias), int(np.count_nonzero(centred))
+        return fused(raw, scale[:, None] * self._scale, self._bias), int(np.count_nonzero(centred))
 
 
-def quantize_inputs(X: Singles) -> tuple[NDArray[np.uint8], np.float32, int]:
-    """Codes of inputs, their scale and their zero point: a number is about ``scale * (code - zero_point)``.
+def quantize_inputs(X: Singles) -> tuple[NDArray[np.uint8], Singles, NDArray[np.int32]]:
+    """Codes of rows, their scales and zero points: a number is about ``scale * (code - zero_point)``.
 
     Parameters
     ----------
@@ -154,26 +152,28 @@ def quantize_inputs(X: Singles) -> tuple[NDArray[np.uint8], np.float32, int]:
     -------
     codes : ndarray of shape (m, n), uint8
         At most 128.
-    scale : float32
-        NaN if a number is not finite; the codes are then not filled.
-    zero_point : int
+    scale : ndarray of shape (m,), float32
+        NaN for a row with a number that is not finite; its codes and zero point are 0.
+    zero_point : ndarray of shape (m,), int32
         From 0 to 127.
     """
     codes = np.empty(X.shape, dtype=np.uint8)
-    finite, scale, zero_point = dispatch.chosen.quantize_inputs(X, codes)
-    return codes, np.float32(scale if finite else np.nan), zero_point
+    scale, zero_point = np.empty(len(X), dtype=np.float32), np.empty(len(X), dtype=np.int32)
+    dispatch.chosen.quantize_inputs(X, codes, scale, zero_point)
+    return codes, scale, zero_point
 
 
 @dispatch.kernel
-def _quantize_inputs(X: Singles, codes: NDArray[np.uint8]) -> tuple[bool, np.float32, int]:
-    least, largest = np.float32(X.min(initial=0)), np.float32(X.max(initial=0))
-    with np.errstate(over="ignore", invalid="ignore"):
-        if not np.isfinite(largest - least):
-            return False, np.float32(1), 0
-    scale, zero_point = _quantization(least, largest)
-    scaled = fused(X, np.float32(1) / scale, np.float32(zero_point))
-    codes[:] = np.maximum(np.rint(scaled), 0)
-    return True, scale, zero_point
+def _quantize_inputs(X: Singles, codes: NDArray[np.uint8], scale: Singles, zero_point: NDArray[np.int32]) -> None:
+    codes[:], scale[:], zero_point[:] = 0, np.nan, 0
+    for i, row in enumerate(X):
+        least, largest = np.float32(row.min(initial=0)), np.float32(row.max(initial=0))
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not np.isfinite(largest - least):
+                continue
+        scale[i], zero_point[i] = _quantization(least, largest)
+        scaled = fused(row, np.float32(1) / scale[i], np.float32(zero_point[i]))
+        codes[i] = np.maximum(np.rint(scaled), 0)
 
 
 def _quantization(least: np.float32, largest: np.float32) -> tuple[np.float32, int]:

@@ -1,4 +1,4 @@
-"""The two products: what they take, what they refuse, and how the work is laid out on the device."""
+"""The products: what they take, what they refuse, and how the work is laid out on the device."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from torch import Tensor
 from sparsact.inference.triton import kernels
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # on the CPU, in NumPy: to check results, not for speed
-DTYPES = (torch.float32, torch.bfloat16, torch.float16)
-SUMS = {"AT_ONCE": 16, "COLUMNS": 256}  # rows and columns that a program holds in registers
-SEGMENT = 256  # units a program, so that 3 % of them are about half the rows that are read at once
+DTYPES: tuple[torch.dtype, ...] = (torch.float32, torch.bfloat16, torch.float16)
+TOGETHER = 16  # inputs that share what is read of the weights
+SUMS = {1: {"AT_ONCE": 16, "COLUMNS": 256}, TOGETHER: {"AT_ONCE": 32, "COLUMNS": 128}}  # held in registers, by inputs
+TOTAL = SUMS[1]
+SEGMENT = 256  # units that are searched at once, so that 3 % of them are about half the rows that are read at once
+PROGRAMS = 1024  # enough for a device to have others while one waits; more would write more partial sums
 DOTS = {"SEGMENT": 16, "AT_ONCE": 4, "DEPTH": 1024}
 FUSED = {"enable_fp_fusion": True}  # else each version of Triton has a default of its own
 
 
-def sparse_product(h: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
+def sparse_product(h: Tensor, values: Tensor, bias: Tensor | None = None, *, together: bool = False) -> Tensor:
     r"""Second layer of a block from the rows of its active units: :math:`b + \sum_{j:\, h_{ij} \ne 0} h_{ij} v_j`.
 
     Parameters
@@ -29,6 +32,9 @@ def sparse_product(h: Tensor, values: Tensor, bias: Tensor | None = None) -> Ten
         Outgoing weights, one row a unit: a copy of the transpose of ``nn.Linear.weight``. May be narrower than ``h``.
     bias : Tensor of shape (n,), contiguous, or None
         b.
+    together : bool
+        Read the row of a unit once for 16 inputs, of which any has it active, rather than once an input. The order of a
+        sum, hence its last bits, then depends on the other inputs, and ``values`` must be finite.
 
     Returns
     -------
@@ -41,24 +47,76 @@ def sparse_product(h: Tensor, values: Tensor, bias: Tensor | None = None) -> Ten
 
     Notes
     -----
-    Reads the rows of units that some input has active, once an input: made for few inputs (up to 16), whose common rows
-    meet in the cache. Two launches, and partial sums of ``4 m n s / 256`` bytes.
+    Made for few inputs (up to 16), whose common rows meet in the cache if each reads its own. Two launches, and partial
+    sums of at most ``4 m n s / 256`` bytes.
     """
-    _refuse_misfits({"h": h, "values": values} | ({} if bias is None else {"bias": bias}))
+    _refuse_misfits({"h": h, "values": values, "bias": bias})
+    parts = None if together else triton.cdiv(h.shape[1], SEGMENT)
+    return _product(h, values, bias, rows=TOGETHER if together and len(h) > 1 else 1, parts=parts)
+
+
+def int8_product(x: Tensor, values: Tensor, scale: Tensor, bias: Tensor, *, gather: bool = True) -> Tensor:
+    r"""Linear layer with int8 weights whose inputs are quantised as they come, by the rules of the CPU's kernels.
+
+    Parameters
+    ----------
+    x : Tensor of shape (m, s), float32, bfloat16 or float16
+        Inputs; the numbers of a row share one scale and zero point.
+    values : Tensor of shape (s, n), int8, contiguous
+        Weights, one row an input: the transpose of those that ``quantized_weight`` returns. At most 65,535 rows.
+    scale, bias : Tensor of shape (n,), float32, contiguous
+        Of each output.
+    gather : bool
+        Whether to read only the rows of inputs whose code is not that of 0.
+
+    Returns
+    -------
+    outputs : Tensor of shape (m, n), of the dtype of ``x``
+        To the bit those of :class:`~sparsact.kernels.int8_linear.Int8Linear`: sums of integers have no order.
+
+    Raises
+    ------
+    ValueError
+        If shapes, dtypes or devices do not fit, or the weights are not contiguous.
+    """
+    _refuse_misfits({"x": x, "values": values, "scale": scale, "bias": bias})
+    return _product(x, values, bias, rows=1 if len(x) == 1 else TOGETHER, scale=scale, gather=gather)
+
+
+def _product(
+    h: Tensor,
+    values: Tensor,
+    bias: Tensor | None,
+    *,
+    rows: int,
+    parts: int | None = None,
+    scale: Tensor | None = None,
+    gather: bool = True,
+) -> Tensor:
+    """Products of ``rows`` inputs at a time; partial sums of ``parts``, by default as many as keep a device busy."""
     (m, s), n = h.shape, values.shape[1]
-    if len(values) != s or (bias is not None and bias.shape != (n,)):
+    if len(values) != s or any(one is not None and one.shape != (n,) for one in (scale, bias)):
         raise ValueError(f"h of {s} units needs values ({s}, n) and a bias (n,); got {_shapes(values, bias)}.")
-    h, segments, tiles = h.contiguous(), triton.cdiv(s, SEGMENT), triton.cdiv(n, SUMS["COLUMNS"])
-    partial, out = h.new_empty((segments, m, n), dtype=torch.float32), h.new_empty((m, n))
+    h, settings = h.contiguous(), SUMS[rows]
+    segments, groups, tiles = triton.cdiv(s, SEGMENT), triton.cdiv(m, rows), triton.cdiv(n, settings["COLUMNS"])
+    span = triton.cdiv(segments, parts or max(1, PROGRAMS // max(1, groups * tiles))) if segments else 1
+    parts, out = triton.cdiv(segments, span), h.new_empty((m, n))
+    partial = h.new_empty((parts, m, n), dtype=torch.float32 if scale is None else torch.int32)
+    narrow = scale is not None or (h.dtype == values.dtype and not INTERPRETED)  # which takes bfloat16 for integers
+    ends = (None, None) if scale is None or not h.numel() else torch.aminmax(h, dim=1)
     with torch.cuda.device(h.get_device()):
         if partial.numel():
-            kernels.partial_sums[m, segments, tiles](h, values, partial, s, n, SEGMENT=SEGMENT, **SUMS, **FUSED)
+            kernels.partial_sums[groups, parts, tiles](
+                h, *ends, values, partial, m, s, n, span * SEGMENT,
+                SEGMENT=SEGMENT, ROWS=rows, GATHER=gather, NARROW=narrow, **settings, **FUSED,
+            )  # fmt: skip
         if out.numel():
-            kernels.total[m, tiles](partial, bias, out, n, segments, **SUMS, **FUSED)
+            grid = m, triton.cdiv(n, TOTAL["COLUMNS"])
+            kernels.total[grid](partial, *ends, scale, bias, out, n, parts, **TOTAL, **FUSED)
     return out
 
 
-def active_dot(x: Tensor, weight: Tensor, bias: Tensor | None, mask: Tensor) -> Tensor:
+def active_dot(x: Tensor, weight: Tensor, bias: Tensor | None, mask: Tensor, *, gate: bool = False) -> Tensor:
     r"""First layer of a block at its active units: :math:`\langle x_i, w_j \rangle + b_j` where the mask is on, else 0.
 
     Parameters
@@ -71,6 +129,9 @@ def active_dot(x: Tensor, weight: Tensor, bias: Tensor | None, mask: Tensor) -> 
         b.
     mask : Tensor of shape (m, s), uint8 or bool
         Not zero where a unit is wanted.
+    gate : bool
+        Whether a gate multiplies the outputs that is 0 where the mask is off: for an input that is not finite they are
+        NaN there instead of 0, so that their product is what it is in the dense block.
 
     Returns
     -------
@@ -85,7 +146,7 @@ def active_dot(x: Tensor, weight: Tensor, bias: Tensor | None, mask: Tensor) -> 
     -----
     Reads the rows of units that some input wants, once an input, as :func:`sparse_product` does. One launch.
     """
-    _refuse_misfits({"x": x, "weight": weight} | ({} if bias is None else {"bias": bias}))
+    _refuse_misfits({"x": x, "weight": weight, "bias": bias})
     (m, d), s = x.shape, len(weight)
     if weight.shape[1] != d or (bias is not None and bias.shape != (s,)):
         raise ValueError(f"x of {d} numbers needs weight (s, {d}) and a bias (s,); got {_shapes(weight, bias)}.")
@@ -97,20 +158,26 @@ def active_dot(x: Tensor, weight: Tensor, bias: Tensor | None, mask: Tensor) -> 
     x, on, out = x.contiguous(), mask.contiguous().view(torch.uint8), x.new_empty((m, s))
     if out.numel():
         with torch.cuda.device(x.get_device()):
-            kernels.dots[m, triton.cdiv(s, DOTS["SEGMENT"])](x, weight, bias, on, out, s, d, **DOTS, **FUSED)
+            grid = m, triton.cdiv(s, DOTS["SEGMENT"])
+            kernels.dots[grid](x, weight, bias, on, out, s, d, GATE=gate, **DOTS, **FUSED)
     return out
 
 
-def _refuse_misfits(tensors: dict[str, Tensor]) -> None:
+def _refuse_misfits(tensors: dict[str, Tensor | None]) -> None:
     """Refuse what the kernels cannot read, and weights that every call would copy. The first is the input."""
-    (name, inputs), *weights = tensors.items()
+    given = [(name, tensor) for name, tensor in tensors.items() if tensor is not None]
+    (first, inputs), *weights = given
     if inputs.device.type != "cuda" and not INTERPRETED:
-        raise ValueError(f"`{name}` must be on a CUDA device, not on {inputs.device}: there use sparsact.kernels.")
-    for name, tensor in tensors.items():
-        if tensor.dtype not in DTYPES or tensor.ndim != (1 if name == "bias" else 2):
+        raise ValueError(f"`{first}` must be on a CUDA device, not on {inputs.device}: there use sparsact.kernels.")
+    for name, tensor in given:
+        dtypes, need = DTYPES, "float32, bfloat16 or float16"
+        if "scale" in tensors and name != first:
+            need = "int8" if name == "values" else "float32"
+            dtypes = (getattr(torch, need),)
+        if tensor.dtype not in dtypes or tensor.ndim != (1 if name in ("scale", "bias") else 2):
             raise ValueError(
-                f"`{name}` must be float32, bfloat16 or float16, inputs and weights as matrices; got {tensor.dtype} "
-                f"of shape {tuple(tensor.shape)}."
+                f"`{name}` must be {need}, inputs and weights as matrices; got {tensor.dtype} of shape "
+                f"{tuple(tensor.shape)}."
             )
     for name, tensor in weights:
         if tensor.device != inputs.device or not tensor.is_contiguous():

@@ -1,0 +1,84 @@
+// The kernels of int8 products, in the way of multiplying that this processor has.
+#pragma once
+
+#include <cstring>
+
+#include "int8_linear.hpp"
+#include "row_streams.hpp"
+#include "vector.hpp"
+
+#if defined(SPARSACT_ISA_avx2) || defined(SPARSACT_ISA_avx512)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
+namespace sparsact::SPARSACT_ISA {
+namespace {
+
+constexpr int ADDED = 8;  // rows that are added up at once
+
+#ifdef SPARSACT_VECTORS
+// Sums of the numbers `half` apart of one vector, and between them those of the other.
+template <int half>
+SPARSACT_INLINE Vector<std::int32_t> exchanged_sum(Vector<std::int32_t> one, Vector<std::int32_t> other) {
+    exchange<half, std::int32_t>(one, other, std::make_integer_sequence<int, lanes<std::int32_t>>{});
+    return one + other;
+}
+#endif
+
+struct Int8Products {
+    void (*of_rows[MAX_INPUTS])(const std::uint8_t* x, const std::int8_t* const* rows, std::size_t width,
+                                std::int32_t* sums);
+    void (*add_rows)(const std::uint8_t* x, const std::int8_t* const* rows, std::size_t width,
+                     std::int32_t* sums, const std::int8_t* const* next);
+    void (*in_order)(std::int32_t* sums, std::size_t width);
+    void (*pack_columns)(const std::int8_t* const* rows, std::size_t groups, std::size_t column,
+                         std::size_t blocks, std::int8_t* packed);
+    void (*pack_rows)(const std::int8_t* const* rows, std::size_t groups, std::size_t column,
+                      std::int8_t* packed);
+    void (*add_packed[MAX_INPUTS])(const std::uint8_t* x, std::size_t apart, const std::int8_t* packed,
+                                   std::size_t groups, std::int32_t* sums);
+};
+
+}  // namespace
+}  // namespace sparsact::SPARSACT_ISA
+
+#define INT8_WAY in_16_bits
+#define INT8_TARGET
+#include "int8_products.hpp"
+#undef INT8_WAY
+#undef INT8_TARGET
+
+#if defined(SPARSACT_ISA_avx2) || defined(SPARSACT_ISA_avx512)
+#define INT8_WAY in_32_bits
+#ifdef SPARSACT_ISA_avx512
+#define INT8_TARGET __attribute__((target("avx512vnni")))
+#else
+#define INT8_TARGET __attribute__((target("avxvnni")))
+#endif
+#define INT8_VNNI
+#include "int8_products.hpp"
+#endif
+
+namespace sparsact::SPARSACT_ISA {
+namespace {
+
+#ifdef SPARSACT_ISA_avx2
+bool has_avx_vnni() {  // __builtin_cpu_supports does not know it in every compiler
+    unsigned a = 0, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
+}
+#endif
+
+inline const Int8Products& int8_products() {
+#if defined(SPARSACT_ISA_avx512)
+    if (__builtin_cpu_supports("avx512vnni")) return in_32_bits::products;
+#elif defined(SPARSACT_ISA_avx2)
+    static const bool vnni = has_avx_vnni();
+    if (vnni) return in_32_bits::products;
+#endif
+    return in_16_bits::products;
+}
+
+}  // namespace
+}  // namespace sparsact::SPARSACT_ISA
