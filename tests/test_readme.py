@@ -58,7 +58,7 @@ def run_python(adapted):
 
 @pytest.mark.usefixtures("unrendered", "few_rivals")
 def test_the_examples_run(protein, monkeypatch, capsys):
-    """With a tenth of the rows and few rivals: what depends on neither is printed as it stands, of the rest as many lines."""
+    """A tenth of the rows, few rivals: what depends on neither is printed as it stands, of the rest as many lines."""
     monkeypatch.setattr("sparsact.datasets.load_protein", lambda: protein, raising=False)
     changes = {"load_poelwijk": "load_protein", "5000": "500", "4000": "400", "4900": "490"}
     pattern = re.compile("|".join(changes))

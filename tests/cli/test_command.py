@@ -241,9 +241,7 @@ def test_a_model_made_in_python_knows_no_columns(capsys, folder, tmp_path):
 
 
 def test_progress_is_shown_on_stderr_when_asked(capsys, folder):
-    status, out, err = run(
-        capsys, "fit", folder / "t.csv", "--target", "y", "--model", "low-degree", "--json", "--progress"
-    )
+    status, out, err = run(capsys, "fit", folder / "t.csv", "--target", "y", "--degree", "2", "--json", "--progress")
     assert status == 0
     assert json.loads(out)["rows"] == 301
     assert "reading" in err
