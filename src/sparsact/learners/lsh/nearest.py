@@ -1,11 +1,10 @@
-"""What answers for a row whose own buckets are all empty: coarse tables, or the nearest bucket by its mean position."""
+"""The nearest bucket to a row whose own are all empty, by the mean position of the bucket's rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
-from math import ceil, log2
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,8 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from sparsact.kernels import hashing
-from sparsact.kernels.hashing import STEP, Hashes
 from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.layout import MAX_LOCAL, Array, Layout
+from sparsact.learners.lsh.layout import Array
 
 HIGH_DIMENSION = 16  # beyond it a kd-tree looks at most of its points
 FARTHEST = 1e100  # local coordinates beyond it are as far as any: squares of distances stay floats
@@ -74,36 +72,3 @@ def _usearch_index(points: NDArray[np.float32]) -> NearestIndex:
     return lambda Z: np.asarray(
         usearch.search(points, Z.astype(np.float32), 1, metric, exact=True).keys, dtype=np.int64
     ).reshape(len(Z))
-
-
-REACH = 16.0  # deviations along the leading direction: a cell of this width holds nearly all rows
-MOST_LEVELS = 10
-RATIO = 2.0  # between the widths of two levels, at least
-
-
-def backup_layout(layout: Layout) -> Layout:
-    """Grids of 2, 4, 8, ... times the width of a layout's first one, with a constant in each cell.
-
-    They stand in its leading local coordinates, and are a function of the layout: tables of one
-    layout have one backup.
-    """
-    hashes = layout.hashes
-    p = min(layout.n_local, MAX_LOCAL)
-    if hashes.grid:
-        first, offsets = hashes.directions[:, : layout.n_hashes], hashes.offsets[: layout.n_hashes]
-        width = 1.0 / max(float(np.hypot.reduce(first[:, 0])), 1e-300)
-        n_levels = int(np.clip(ceil(log2(REACH) - log2(width)), 1, MOST_LEVELS))
-    else:
-        first, offsets, width, n_levels = np.eye(p), np.full(p, 0.5), 1.0, MOST_LEVELS
-    ratio = max(RATIO, (REACH / width) ** (1.0 / n_levels))
-    scales = ratio ** -np.arange(1.0, n_levels + 1)
-    coarse = Hashes(
-        hashes.centre,
-        np.ascontiguousarray(hashes.local[:, : first.shape[0]]),
-        np.ascontiguousarray(np.concatenate([first * scale for scale in scales], axis=1)),
-        np.tile(offsets, n_levels),
-        hashes.seeds[0] + STEP * np.arange(1, n_levels + 1, dtype=np.uint64),
-        True,
-        False,
-    )
-    return Layout(coarse, 0, layout.trend, layout.level, layout.unit)
