@@ -21,9 +21,9 @@ import io
 import json
 import sys
 import tempfile
-import tokenize
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -175,14 +175,10 @@ def in_circles(trees: dict[str, ast.Module], known: dict[str, Path]) -> list[int
     return sorted((int(size) for size in np.bincount(circle) if size > 1), reverse=True)
 
 
-def code_lines(text: str, tree: ast.AST) -> set[int]:
+def code_lines(text: str, nodes: list[ast.AST]) -> set[int]:
     """Numbers of the lines that hold code."""
-    nothing = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
-    lines: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type not in nothing:
-            lines.update(range(token.start[0], token.end[0] + 1))
-    for node in ast.walk(tree):
+    lines = {number for number, line in enumerate(text.splitlines(), 1) if line.strip() and line.lstrip()[0] != "#"}
+    for node in nodes:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             lines.difference_update(range(node.lineno, (node.end_lineno or 0) + 1))
     return lines
@@ -196,19 +192,25 @@ def public_names(tree: ast.Module) -> int:
     return 0
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def of_sources(folder: Path) -> dict[str, Any]:
     known = modules(folder)
     texts = {name: path.read_text(encoding="utf-8") for name, path in known.items()}
-    trees = {name: ast.parse(text) for name, text in texts.items()}
-    code = {name: code_lines(texts[name], tree) for name, tree in trees.items()}
+    trees = {name: parsed(path) for name, path in known.items()}
+    nodes = {name: list(ast.walk(tree)) for name, tree in trees.items()}
+    code = {name: code_lines(texts[name], found) for name, found in nodes.items()}
     imports = sum(
         len(
-            {line for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)
+            {line for node in found if isinstance(node, ast.Import | ast.ImportFrom)
              for line in range(node.lineno, (node.end_lineno or 0) + 1)}
         )
-        for tree in trees.values()
+        for found in nodes.values()
     )  # fmt: skip
-    classes = Counter(node.name for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    classes = Counter(node.name for found in nodes.values() for node in found if isinstance(node, ast.ClassDef))
     circles = in_circles(trees, known)
     n_code = sum(map(len, code.values()))
     return {

@@ -13,10 +13,7 @@ from pathlib import Path
 from textwrap import dedent
 from types import ModuleType, SimpleNamespace
 
-import numpy as np
-import pyarrow as pa
 import pytest
-from pyarrow.csv import write_csv
 
 import sparsact
 from sparsact.cli import main
@@ -24,7 +21,6 @@ from sparsact.cli import main
 ROOT = Path(__file__).parents[1]
 PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/decisions/*.md")]
 PAGES = sorted(ROOT.glob("docs/*.rst"))
-FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
 HOSTED = {  # where links of the README lead, which also stands on a package index
     re.compile(r"\]\(https://raw\.githubusercontent\.com/sparsact/sparsact/main/([^)]+)\)"): "{}",
@@ -60,45 +56,6 @@ RECORDS = {  # made by functions and classes whose examples show them
     "StackLayer",
     "TablePlan",
 }
-
-
-def fenced(language, path):
-    """The fenced blocks of one language, each with the block of text that follows it (its output) or None."""
-    blocks = FENCED.findall(path.read_text(encoding="utf-8"))
-    following = [*blocks[1:], ("", "")]
-    return [
-        (body, after if kind == "text" else None)
-        for (spoken, body), (kind, after) in zip(blocks, following, strict=True)
-        if spoken == language
-    ]
-
-
-def without_cost(text):
-    """All lines but the one with seconds and memory, which differ from run to run."""
-    return [line for line in text.splitlines() if "peak memory" not in line]
-
-
-@pytest.mark.usefixtures("unrendered")
-def test_readme_runs_and_prints_what_it_says(tmp_path, monkeypatch, capsys):
-    """One after another, in one folder, where a few rows of the table of `make demo` lie."""
-    monkeypatch.chdir(tmp_path)
-    Path("demo").mkdir()
-    protein = pa.table(sparsact.datasets.load_poelwijk())
-    write_csv(protein.take(np.random.default_rng(0).permutation(len(protein))[:500]), "demo/protein.csv")
-    pythons, shells = fenced("python", ROOT / "README.md"), fenced("sh", ROOT / "README.md")
-    assert pythons
-    assert shells
-    names: dict[str, object] = {}
-    for code, output in pythons:
-        exec(compile(code, "README.md", "exec"), names)
-        assert capsys.readouterr().out == (output or "")
-    for commands, output in shells:
-        for line in commands.splitlines():
-            program, *words = shlex.split(line)
-            assert program == "sparsact"
-            assert main(words) == 0
-        printed = capsys.readouterr().out
-        assert output is None or without_cost(printed) == without_cost(output)
 
 
 def sessions(text):

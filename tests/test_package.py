@@ -14,7 +14,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
-from journeys import of_sources
+from journeys import of_sources, parsed
 
 import sparsact
 from sparsact import registry
@@ -160,7 +160,7 @@ def imports():
     """(importing module, imported module, line) of every import of the library in itself that is run."""
     found = []
     for name, path in sources().items():
-        for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in statements(parsed(path)):
             if isinstance(node, ast.ImportFrom):
                 assert not node.level, f"{name}:{node.lineno}: a relative import"
                 inside = (f"{node.module}.{alias.name}" for alias in node.names)
@@ -271,12 +271,19 @@ def test_no_tracked_file_is_large():
         assert path.stat().st_size < most << 20, f"{path.relative_to(ROOT)} has over {most} megabytes"
 
 
+def classes(node):
+    """Classes at any depth; expressions hold none."""
+    for child in statements(node):
+        if isinstance(child, ast.ClassDef):
+            yield child
+
+
 def test_no_two_classes_share_a_name():
     """In any of the packages: whoever searches for a class finds one."""
     found = Counter()
     for folder in (SOURCE, ROOT / "papers" / "src", ROOT / "benchmarks"):
         for path in folder.rglob("*.py"):
-            found.update(n.name for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.ClassDef))
+            found.update(node.name for node in classes(parsed(path)))
     assert [name for name, times in found.items() if times > 1] == []
 
 

@@ -45,6 +45,13 @@ def folder(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def fitted(folder):
+    """The file of a model of the first table."""
+    assert main(["fit", str(folder / "t.csv"), "--target", "y", "--out", str(folder / "m.sparsact"), "--quiet"]) == 0
+    return folder / "m.sparsact"
+
+
 def test_fit_finds_the_degree_and_the_terms_and_writes_what_was_asked(capsys, folder, tmp_path):
     report, model = tmp_path / "r.html", tmp_path / "m.sparsact"
     status, out, _ = run(capsys, "fit", folder / "t.csv", "--target", "y", "--report", report, "--out", model)
@@ -76,9 +83,8 @@ def test_json_is_one_object_and_nothing_else(capsys, folder):
     assert all(gain["low"] <= gain["r2"] <= gain["high"] for gain in told["r2_by_degree"])
 
 
-def test_predict_and_inspect_follow_the_model(capsys, folder, tmp_path):
-    model = tmp_path / "m.sparsact"
-    run(capsys, "fit", folder / "t.csv", "--target", "y", "--out", model, "--quiet")
+def test_predict_and_inspect_follow_the_model(capsys, folder, fitted, tmp_path):
+    model = fitted
     table = pa.csv.read_csv(folder / "t.csv")
     shuffled = table.select([*reversed(NAMES)])  # columns are found by name; no target is needed
     pa.csv.write_csv(shuffled, tmp_path / "new.csv")
@@ -210,13 +216,12 @@ def test_outputs_are_checked_before_the_work(capsys, folder, tmp_path):
     assert "there is no folder" in err
 
 
-def test_model_files_that_are_missing_foreign_or_altered_are_refused(capsys, folder, tmp_path):
+def test_model_files_that_are_missing_foreign_or_altered_are_refused(capsys, folder, fitted, tmp_path):
     status, _, err = run(capsys, "inspect", tmp_path / "none.sparsact")
     assert (status, err.count("\n")) == (2, 1)
     assert "no model" in err
     model = tmp_path / "m.sparsact"
-    run(capsys, "fit", folder / "t.csv", "--target", "y", "--out", model, "--quiet")
-    whole = model.read_bytes()
+    whole = fitted.read_bytes()
     middle = bytearray(whole)
     middle[-5] ^= 1
     for content in (b"", b"no model", whole[:-7], bytes(middle)):
@@ -236,7 +241,7 @@ def test_a_model_made_in_python_knows_no_columns(capsys, folder, tmp_path):
 
 
 def test_progress_is_shown_on_stderr_when_asked(capsys, folder):
-    status, out, err = run(capsys, "fit", folder / "t.csv", "--target", "y", "--json", "--progress")
+    status, out, err = run(capsys, "fit", folder / "t.csv", "--target", "y", "--degree", "2", "--json", "--progress")
     assert status == 0
     assert json.loads(out)["rows"] == 301
     assert "reading" in err
@@ -256,7 +261,7 @@ def sparsact_process(*words, **environment):
 
 def test_the_installed_program_runs(folder, tmp_path):
     model = tmp_path / "m.sparsact"
-    done = sparsact_process("fit", folder / "t.csv", "--target", "y", "--out", model, "--json")
+    done = sparsact_process("fit", folder / "t.csv", "--target", "y", "--model", "low-degree", "--out", model, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["degree"] == 2
 
@@ -277,8 +282,8 @@ def test_a_table_on_stdin(capsys, folder, tmp_path, monkeypatch):
     (tmp_path / "temporary").mkdir()
     rows, model = (folder / "t.csv").read_bytes(), tmp_path / "m.sparsact"
     piped(monkeypatch, rows)
-    told = fit_json(capsys, "-", "--target", "y", "--out", model)
-    expected = fit_json(capsys, folder / "t.csv", "--target", "y", "--out", tmp_path / "of-file.sparsact")
+    told = fit_json(capsys, "-", "--target", "y", "--model", "low-degree", "--out", model)
+    expected = fit_json(capsys, folder / "t.csv", "--target", "y", "--model", "low-degree")
     assert told["table"] == "stdin.csv"
     assert told["targets"] == expected["targets"]
     answers = run(capsys, "predict", model, folder / "t.csv")
@@ -298,10 +303,9 @@ def test_a_table_on_stdin(capsys, folder, tmp_path, monkeypatch):
     assert not list((tmp_path / "temporary").iterdir())
 
 
-def test_predictions_are_written_whole_or_not_at_all(capsys, folder, tmp_path):
-    model, table = tmp_path / "m.sparsact", tmp_path / "new.csv"
-    run(capsys, "fit", folder / "t.csv", "--target", "y", "--out", model, "--quiet")
-    header, rows = ",".join(NAMES) + "\n", "0,1,0,1,1,1\n" * 400_000
+def test_predictions_are_written_whole_or_not_at_all(capsys, fitted, tmp_path):
+    model, table = fitted, tmp_path / "new.csv"
+    header, rows = ",".join(NAMES) + "\n", "0,1,0,1,1,1\n" * 200_000
     table.write_text(header + rows + "0,1\n")
     (tmp_path / "p.csv").write_text("earlier")
     assert run(capsys, "predict", model, table, "--out", tmp_path / "p.csv")[0] == 2
@@ -327,8 +331,8 @@ def test_a_pattern_of_files_is_one_table(capsys, folder, tmp_path):
     for number, (start, length) in enumerate([(0, 150), (150, 13), (163, 138)], start=9):
         pa.csv.write_csv(table.slice(start, length), tmp_path / f"part-{number}.csv")
     pattern, model, again = tmp_path / "part-*.csv", tmp_path / "m.sparsact", tmp_path / "again.sparsact"
-    assert run(capsys, "fit", folder / "t.csv", "-t", "y", "--out", model, "-q")[0] == 0
-    told = fit_json(capsys, pattern, "-t", "y", "--out", again)
+    assert run(capsys, "fit", folder / "t.csv", "-t", "y", "--model", "low-degree", "--out", model, "-q")[0] == 0
+    told = fit_json(capsys, pattern, "-t", "y", "--model", "low-degree", "--out", again)
     assert (told["table"], told["rows"]) == ("part-9.csv ... part-11.csv (3 files)", 301)
     assert again.read_bytes() == model.read_bytes()
     listed = sorted(tmp_path.glob("part-*.csv"))  # as a shell without natural order expands it
@@ -339,7 +343,10 @@ def test_streams_that_are_closed_or_lack_a_sign_do_not_lose_the_answer(folder, t
     narrow = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", narrow)
     monkeypatch.setattr(sys, "stderr", None)
-    assert main(["fit", str(folder / "t.csv"), "--target", "y", "--out", str(tmp_path / "m.sparsact")]) == 0
+    assert (
+        main(["fit", str(folder / "t.csv"), "--target", "y", "--degree", "2", "--out", str(tmp_path / "m.sparsact")])
+        == 0
+    )
     assert b"R2 0.99" in narrow.buffer.getvalue()
     assert (tmp_path / "m.sparsact").exists()
     monkeypatch.setattr(sys, "stdout", None)

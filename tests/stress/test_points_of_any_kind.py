@@ -30,7 +30,7 @@ REGRESSORS = {
     "buckets": lambda: LSHRegressor(3, random_state=0),
     "masks": lambda: DSMRegressor(16, 4, random_state=0),
     "trained": lambda: DSMRegressor(16, 4, solver="rmsprop", epochs=2, random_state=0),
-    "network": lambda: SparselyActivatedRegressor(8, n_restarts=1, random_state=0),
+    "network": lambda: SparselyActivatedRegressor(8, n_restarts=1, max_iter=20, random_state=0),
 }
 CLASSIFIERS = {"classes": LowDegreeClassifier, "classes of buckets": lambda: LSHClassifier(3, random_state=0)}
 EVERY = REGRESSORS | CLASSIFIERS

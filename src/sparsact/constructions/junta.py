@@ -1,17 +1,18 @@
-"""Functions of a few coordinates, as one-sparse networks with a unit for every assignment of these."""
+"""One-sparse networks of juntas, of parities (on the quadratic lift), and of the indexing function."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import index
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from sparsact.constructions.rounding import bump_network
 from sparsact.hypercube import masks_of, points
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.validation.arrays import checked_table
+from sparsact.validation.arrays import checked_subset, checked_table
 from sparsact.validation.parameters import checked_size
 
 
@@ -66,3 +67,117 @@ def junta(table: ArrayLike, variables: Sequence[int], n: int) -> SparselyActivat
     ends = np.arange(len(values) + 1) * len(V)
     W = sp.csr_array((assignments.ravel(), np.tile(np.array(V, dtype=np.intp), len(values)), ends), (len(values), n))
     return SparselyActivatedNetwork(values, W, np.full(len(values), len(V) - 1.0))
+
+
+def parity(subset: Iterable[int], m: int, *, signs: bool = False) -> SparselyActivatedNetwork:
+    r"""Parity of the coordinates ``subset`` of y, as a network on the quadratic lift x(y).
+
+    .. math:: \mathbf{1}\{\chi_S(y) = 1\}
+        = \sum_{a \equiv |S| \,(4)} 2\, \sigma\Bigl(\tfrac12 - \bigl(\sum_{i \in S} y_i - a\bigr)^2\Bigr),
+        \qquad -|S| \le a \le |S|.
+
+    In the lifted coordinates ``x[i, j] = y_i y_j``, ``x[i, i] = y_i`` (:meth:`sparsact.lift.Lift.quadratic`) unit a has
+    weights -1 at (i, j) and 2a at (i, i) for i != j in S, 0 elsewhere, and threshold :math:`|S| + a^2 - \frac12`.
+
+    Parameters
+    ----------
+    subset : iterable of int
+        The coordinates S of y whose parity is taken; () gives the constant.
+    m : int
+        Number of coordinates of y; the network has ``m * m`` inputs.
+    signs : bool
+        False: 1 where S holds an even number of -1's and 0 elsewhere, floor(\|S\| / 2) + 1 units. True: the character
+        :math:`\chi_S(y)` itself, +1 and -1, with \|S\| + 1 units: every :math:`a \equiv |S| \,(2)`, with its sign.
+
+    Returns
+    -------
+    network : SparselyActivatedNetwork
+        Of scale :math:`W = 2 \sqrt{|S| (|S| - 1) + 4 a^2 |S|}` and :math:`B = 2 \bigl| |S| + a^2 - \frac12 \bigr|`
+        at a = \|S\|. The norm of a single :math:`w` (half of W) is at most about :math:`2.06\, m^{1.5}`.
+
+    Raises
+    ------
+    ValueError
+        If ``subset`` names a coordinate twice or outside ``range(m)``.
+
+    Notes
+    -----
+    The network computes parity, and is one-sparse, *on lifted points only*: there one unit is active where the value is
+    not 0, and none where it is. On other points of the cube of m * m signs several units can be active at once (up to 3
+    for m = 3). No pre-activation of a lifted point is 0.
+
+    Three mends of [A]_. The sum over S has the parity of \|S\| whatever y is, so the test is modulo 4, not modulo 2.
+    The weights are 0 outside S (printed for all of [m]). The outer weight 2 belongs to W and B by Definition 2.
+
+    References
+    ----------
+    .. [A] "Learning Neural Networks with Sparse Activations", 2024, Section 4.
+
+    Examples
+    --------
+    >>> from sparsact.lift import Lift
+    >>> parity((0, 2), 3)(Lift.quadratic(3)([[1, -1, 1], [1, 1, -1], [-1, 1, -1]]))
+    array([1., 0., 1.])
+    """
+    members, m = checked_subset(subset), checked_size(m, "the number `m` of coordinates")
+    masks_of([members], m)  # refuses strange coordinates
+    v = np.zeros(m)
+    v[list(members)] = 1
+    negative = np.arange(0, len(members) + 1, 1 if signs else 2, dtype=np.float64)  # how many -1's a unit waits for
+    return bump_network(1 - 2 * (negative % 2), v, len(members) - 2 * negative)
+
+
+LARGEST_ADDRESS = 20
+"""A million units with a million inputs, in some gigabytes while they are made; the next few would end the process."""
+
+
+def indexing(b: int) -> SparselyActivatedNetwork:
+    r"""The function Index_b: b address signs x choose one of :math:`2^b` data signs y, whose value is (1 + y_x) / 2.
+
+    .. math:: \mathrm{Index}_b(x, y) = \sum_{\alpha \in \{-1,1\}^b}
+        \sigma\bigl(\langle \alpha, x \rangle + \tfrac12 y_\alpha - (b - \tfrac12)\bigr)
+
+    Parameters
+    ----------
+    b : int
+        Number of address coordinates, 0 to 20.
+
+    Returns
+    -------
+    network : SparselyActivatedNetwork
+        On ``n = b + 2**b`` inputs, of ``s = 2**b`` units with ``b + 1`` weights each;
+        :math:`W = \sqrt{b + 1/4}`, :math:`B = |b - 1/2|`.
+
+    Raises
+    ------
+    ValueError
+        If ``b`` is out of range.
+
+    Notes
+    -----
+    The address is the number of the point x in table order (:mod:`sparsact.hypercube`): coordinate i < b is bit i, set
+    where its sign is -1. So x = (1, ..., 1) chooses coordinate b, and address A chooses coordinate b + A.
+
+    One-sparse on the whole cube. Where the chosen sign is +1 its unit is active at pre-activation 1; where it is -1 the
+    pre-activation is exactly 0, a tie: no unit is active, and the value 0 is right. ([A]_ says that the addressed
+    unit is active at every input.) Every other unit is at -1 or less.
+
+    References
+    ----------
+    .. [A] "Learning Neural Networks with Sparse Activations", 2024, Introduction.
+
+    Examples
+    --------
+    Address signs (-1, 1) spell 1, which chooses the second of four data signs:
+
+    >>> net = indexing(2)
+    >>> net([[-1, 1, -1, 1, -1, -1], [-1, 1, 1, -1, 1, 1]])
+    array([1., 0.])
+    """
+    b = checked_size(b, "the number `b` of address coordinates", minimum=0)
+    if b > LARGEST_ADDRESS:
+        raise ValueError(f"`b` address coordinates choose among 2**b units, up to 2**{LARGEST_ADDRESS}; got b = {b}.")
+    addresses = points(b).astype(np.float64)
+    s = len(addresses)
+    W = sp.hstack([sp.csr_array(addresses), sp.eye_array(s) / 2], format="csr")
+    return SparselyActivatedNetwork(np.ones(s), W, np.full(s, b - 0.5))

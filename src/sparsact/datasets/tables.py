@@ -10,11 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sparsact.datasets.column_notes import column_notes
 from sparsact.datasets.columns import Bit, Classes, Column, Encoding, OneHot, Points, Real, listed
 from sparsact.datasets.letters import LetterString, Mutations
 from sparsact.datasets.parts import Data, Parts, Place, did_you_mean, resolve
-from sparsact.datasets.related_columns import aliases
+from sparsact.datasets.related_columns import aliases, column_notes
 from sparsact.datasets.sums import MODULUS, MOST_ROWS, RowNumbers
 from sparsact.datasets.survey import MAX_CATEGORIES, ColumnSurvey, IdentifierError, TargetSurvey, UnfitError
 from sparsact.datasets.words import slip

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from sparsact.fit.choices import Choices
 from sparsact.fit.choose import Selected
 from sparsact.fit.ensemble import EnsembleCandidate
 from sparsact.fit.gp_candidate import ProcessCandidate
@@ -17,7 +16,7 @@ from sparsact.fit.latent_candidate import MeasurementCandidate
 from sparsact.fit.layout import LSHCandidate
 from sparsact.fit.letters_candidate import LettersCandidate
 from sparsact.fit.network_candidate import NetworkCandidate
-from sparsact.fit.scores import CandidateModel, CVCandidate
+from sparsact.fit.scores import CandidateModel, Choices, CVCandidate
 from sparsact.fit.sparse_candidate import LassoCandidate, SparseCandidate
 from sparsact.fit.tree_candidate import TreesCandidate
 

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from sparsact import files
 from sparsact.extras import EXTRAS, missing
-from sparsact.fit.choices import TERMS_OF_LETTERS, Choices
 from sparsact.fit.progress import Resources
-from sparsact.fit.scores import LOW_DEGREE_FACTS, Confusion, Scores
+from sparsact.fit.scores import LOW_DEGREE_FACTS, TERMS_OF_LETTERS, Choices, Confusion, Scores
 from sparsact.notebook import html_table, to_pandas
 from sparsact.reports.amounts import duration, size
 from sparsact.validation.parameters import checked_option

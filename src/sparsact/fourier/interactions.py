@@ -32,8 +32,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact.fourier.coefficients import DenseCoefficients, SparseCoefficients, subset_sizes
-from sparsact.fourier.shown import Shown
 from sparsact.fourier.spectrum import Spectrum
+from sparsact.fourier.subset_order import Shown
 from sparsact.hypercube import Masks, Subset, masks_of, sizes, subsets_of
 from sparsact.validation.arrays import checked_signs, checked_subset
 from sparsact.validation.parameters import checked_option, checked_size

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact.fourier.coefficients import DenseCoefficients, SparseCoefficients
-from sparsact.fourier.shown import Shown
-from sparsact.fourier.subset_order import formula
+from sparsact.fourier.subset_order import Shown, formula
 from sparsact.fourier.transform import walsh_hadamard
 from sparsact.hypercube import Masks, Subset, masks_of, subsets_of
 from sparsact.notebook import html_table

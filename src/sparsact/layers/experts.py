@@ -1,17 +1,22 @@
-"""Outputs of the chosen experts, from groups of tokens."""
+"""Routers of a mixture of experts by name, and outputs of the chosen experts, from groups of tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import log2
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
+from sparsact import routing
 from sparsact.layers.common import ACTIVATIONS, Activation, activation_of
 from sparsact.layers.gather import gather_sum, scatter_outer
 from sparsact.layers.segments import Groups, segment_matmul
+from sparsact.routing.router import Router
+from sparsact.validation.parameters import checked_size
 
 
 def gated(function: Activation, z: Tensor) -> Tensor:
@@ -52,3 +57,61 @@ def experts_of(
     outputs = segment_matmul(activation(hidden), down.to(rows.dtype), groups.starts)
     y: Tensor = gather_sum(weights, outputs, groups.slots)
     return y
+
+
+def _power(n_experts: int, n_active: int) -> int:
+    """Binary choices among the experts of one table."""
+    bits = log2(n_experts / n_active)
+    if bits != int(bits):
+        raise ValueError(
+            f"this router chooses among a power of two of experts; got {n_experts} experts of which {n_active} active."
+        )
+    return int(bits)
+
+
+ROUTERS: dict[str, Callable[..., Router]] = {
+    "block_top1": lambda e, k, **o: routing.BlockTop1(k, e // k, **o),
+    "expert_choice": lambda e, k, **o: routing.ExpertChoice(e, **{"capacity_factor": float(k), **o}),
+    "hash_table": lambda e, k, **o: routing.HashTable(n_experts=e, n_active=k, **o),
+    "hyperplane_lsh": lambda e, k, **o: routing.HyperplaneLSH(_power(e, k), k, **o),
+    "learned_lsh": lambda e, k, **o: routing.LearnedLSH(_power(e, k), k, **o),
+    "random_hash": lambda e, k, **o: routing.RandomHash(k, e, **o),
+    "sigmoid": lambda e, k, **o: routing.SigmoidTopK(e, k, **o),
+    "switch": lambda e, k, **o: routing.Switch(e, **o),
+    "top_k": lambda e, k, **o: routing.SoftmaxTopK(e, k, **o),
+    "tree": lambda e, k, **o: routing.Tree(_power(e, k), **o),
+}
+
+
+def expert_router(router: str | Router, n_experts: int | None, n_active: int | None, options: dict[str, Any]) -> Router:
+    """The router itself, or the one of that name for so many experts."""
+    if isinstance(router, Router):
+        if options:
+            raise ValueError(f"`{next(iter(options))}` belongs to the router; pass it where {router!r} is made.")
+        if router.routes_on != "inputs":
+            raise ValueError(f"experts are chosen by the input; {router!r} looks at pre-activations.")
+        return router
+    if router not in ROUTERS:
+        raise ValueError(f"`router` must be a Router or one of {', '.join(ROUTERS)}; got {router!r}.")
+    if n_experts is None:
+        raise ValueError(f'`n_experts` must be given with router="{router}".')
+    n_experts = checked_size(n_experts, "`n_experts`")
+    n_active = min(_default_active(router), n_experts) if n_active is None else checked_size(n_active, "`n_active`")
+    if n_active > n_experts:
+        raise ValueError(f"a token cannot have {n_active} of {n_experts} experts; pass n_active <= n_experts.")
+    try:
+        return ROUTERS[router](n_experts, n_active, **options)
+    except TypeError as error:
+        raise ValueError(f'router="{router}" cannot be made from {options}: {error}.') from error
+
+
+def _default_active(router: str) -> int:
+    return 1 if router in ("hash_table", "switch", "tree") else 2
+
+
+def check_sizes(router: Router, seen: int, n_experts: int | None, n_active: int | None) -> None:
+    """Raise if the router has other numbers of experts than those that were asked for."""
+    has = router.width(seen), router.max_active(seen)
+    for name, asked, number in (("n_experts", n_experts, has[0]), ("n_active", n_active, has[1])):
+        if asked not in (None, number) and not isinstance(router, routing.ExpertChoice):
+            raise ValueError(f"`{name}` = {asked}, but {router!r} has {number}; pass {name}={number}.")

@@ -16,8 +16,7 @@ from sparsact.layers.common import (
     fill_uniform,
     is_recomputing,
 )
-from sparsact.layers.expert_routers import check_sizes, expert_router
-from sparsact.layers.experts import GATED, expert_activation, experts_of
+from sparsact.layers.experts import GATED, check_sizes, expert_activation, expert_router, experts_of
 from sparsact.layers.gather import gather_sum
 from sparsact.layers.segments import Groups
 from sparsact.routing.router import Router

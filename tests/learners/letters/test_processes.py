@@ -6,10 +6,8 @@ from scipy.stats import multivariate_normal
 
 from sparsact.learners.letters import process
 from sparsact.learners.letters.alphabet import AMINO_ACIDS, features_of
-from sparsact.learners.letters.grid import Grid
 from sparsact.learners.letters.kernel import LetterKernel, prior
-from sparsact.learners.letters.likelihood import log_likelihood_gradient
-from sparsact.learners.letters.process import LetterProcess, dual_coefficients
+from sparsact.learners.letters.process import Grid, LetterProcess, dual_coefficients, log_likelihood_gradient
 
 SIZES = (5, 4, 7)
 

@@ -4,6 +4,7 @@ import pickle
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -25,7 +26,9 @@ families = pytest.mark.parametrize("options", FAMILIES, ids=lambda o: "-".join(m
 dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
 
 
+@cache
 def fitted(**options):
+    """A model that is fitted once: no test changes it."""
     return model(**options).fit(X, Y)
 
 
@@ -250,6 +253,7 @@ def test_the_errors_of_fit_are_saved_and_frontiers_are_drawn(tmp_path):
     np.testing.assert_array_equal(marks, np.sort([point.microseconds for point in frontier.points]))
 
 
+@cache
 def whole_model():
     """Two stages, columns, clipping and a backup for misses, put together by hand, and what it gives at a row."""
     kept = np.array([4, 0, 2])

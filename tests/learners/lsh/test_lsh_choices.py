@@ -185,10 +185,10 @@ def test_a_stream_may_begin_with_a_single_row():
     rng = np.random.default_rng(8)
     points = rng.uniform(-1, 1, (3000, 2))
     target = np.abs(points).sum(axis=1)
-    streamed = LSHRegressor(random_state=0)
+    streamed, whole = (LSHRegressor(n_tables=16, n_stages=1, random_state=0) for _ in range(2))
     for start, stop in zip([0, 1, 2, 5, 20, 100, 700, 2100], [1, 2, 5, 20, 100, 700, 2100, 3000], strict=True):
         streamed.partial_fit(points[start:stop], target[start:stop])
-    whole = LSHRegressor(random_state=0).fit(points, target)
+    whole.fit(points, target)
     new = rng.uniform(-1, 1, (500, 2))
     errors = [np.sqrt(np.mean((model.predict(new) - np.abs(new).sum(axis=1)) ** 2)) for model in (streamed, whole)]
     assert streamed.n_samples_seen_ == 3000

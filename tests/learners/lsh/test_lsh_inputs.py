@@ -105,14 +105,14 @@ def test_categories_of_a_frame_by_their_type():
     learner = LSHRegressor(random_state=0).fit(table[:3000], y[:3000])
     assert learner.is_categorical_.tolist() == [False, True, True]
     assert learner.score(table[3000:], y[3000:]) > 0.97
-    texts = table.astype({"kind": object, "town": object})
-    named = LSHRegressor(random_state=0, categorical_features=["kind", "town"]).fit(texts[:3000], y[:3000])
-    by_number = LSHRegressor(random_state=0, categorical_features=[1, 2]).fit(texts.to_numpy()[:3000], y[:3000])
-    expected = learner.predict(table[3000:])
-    np.testing.assert_array_equal(named.predict(texts[3000:]), expected)
-    np.testing.assert_array_equal(by_number.predict(texts.to_numpy()[3000:]), expected)
     learner.remove(table[:10], y[:10])
     assert learner.n_samples_seen_ == 2990
+    texts = table.astype({"kind": object, "town": object})
+    named = model(categorical_features=["kind", "town"]).fit(texts[:500], y[:500])
+    by_number = model(categorical_features=[1, 2]).fit(texts.to_numpy()[:500], y[:500])
+    expected = model().fit(table[:500], y[:500]).predict(table[3000:])
+    np.testing.assert_array_equal(named.predict(texts[3000:]), expected)
+    np.testing.assert_array_equal(by_number.predict(texts.to_numpy()[3000:]), expected)
 
 
 def test_few_categories_are_zeros_and_ones():
@@ -131,7 +131,7 @@ def test_few_categories_are_zeros_and_ones():
 
 def test_a_category_that_fit_did_not_see_is_missing_and_one_line_says_so():
     table, y = frame(1000, np.random.default_rng(3))
-    learner = LSHRegressor(random_state=0).fit(table, y)
+    learner = model().fit(table, y)
     new, missing = table[:5].copy(), table[:5].copy()
     new["town"], missing["town"] = pd.Categorical(["moon"] * 5), pd.Categorical([None] * 5, categories=["t0"])
     with pytest.warns(UserWarning, match="row 0, column 2 of `X`: a category that was not there in fit, in 5 rows"):
@@ -155,12 +155,12 @@ def test_mean_targets_of_unequal_categories():
 
 def test_many_categories_that_say_nothing_do_little_harm():
     rng = np.random.default_rng(5)
-    numbers, towns = rng.uniform(-1, 1, (3000, 2)), rng.integers(0, 300, 3000).astype(float)
-    y = np.sin(3 * numbers[:, 0]) + numbers[:, 1] + 0.1 * rng.normal(size=3000)
+    numbers, towns = rng.uniform(-1, 1, (2000, 2)), rng.integers(0, 200, 2000).astype(float)
+    y = np.sin(3 * numbers[:, 0]) + numbers[:, 1] + 0.1 * rng.normal(size=2000)
     both = np.column_stack([numbers, towns])
-    alone = LSHRegressor(random_state=0).fit(numbers[:2000], y[:2000]).score(numbers[2000:], y[2000:])
-    beside = LSHRegressor(random_state=0, categorical_features=[2]).fit(both[:2000], y[:2000])
-    assert 1 - beside.score(both[2000:], y[2000:]) < 1.5 * (1 - alone)
+    alone = LSHRegressor(random_state=0).fit(numbers[:1300], y[:1300]).score(numbers[1300:], y[1300:])
+    beside = LSHRegressor(random_state=0, categorical_features=[2]).fit(both[:1300], y[:1300])
+    assert 1 - beside.score(both[1300:], y[1300:]) < 1.5 * (1 - alone)
 
 
 def test_many_targets_of_a_category_have_few_directions():
@@ -182,7 +182,7 @@ def test_classes_from_categories_and_gaps():
 def test_a_file_keeps_the_rules(tmp_path):
     table, y = frame(1000, np.random.default_rng(6))
     table.loc[::5, "size"] = np.nan
-    learner = LSHRegressor(random_state=0).fit(table, y)
+    learner = model().fit(table, y)
     learner.save(tmp_path / "model")
     again = sparsact.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict(table), learner.predict(table))

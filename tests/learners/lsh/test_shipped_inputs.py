@@ -17,7 +17,7 @@ from sparsact.learners.lsh import trees
 from sparsact.learners.lsh.inputs import codes_of
 from sparsact.learners.lsh.trees import TreeEnsemble, TreeNodes
 
-X, Y = rows(m=600)
+X, Y = rows(m=300)
 QUERIES = rows(m=300, seed=3)[0]
 KINDS = ["memory", "file", "c", "onnx"]
 TOLERANCE = {"float32": 1e-6 * Y.std(), "float64": 1e-12 * Y.std()}
@@ -43,10 +43,10 @@ def shipped_values(kind, learner, queries, folder, dtype="float64"):
 @cache
 def fitted(base="linear", n_targets=1, gaps=0.0, categories=None):
     """A model of few trees, fitted once."""
-    table, y = {None: (with_gaps(X, gaps), Y), "numbers": numbered(900, 0), "texts": lettered(900, 0)}[categories]
+    table, y = {None: (with_gaps(X, gaps), Y), "numbers": numbered(600, 0), "texts": lettered(600, 0)}[categories]
     targets = np.column_stack([y, np.sign(y), y**2])[:, :n_targets] if n_targets > 1 else y
     options = {"categorical_features": [1, 3]} if categories == "numbers" else {}
-    with patch.multiple(trees, MOST_ROUNDS=40, SKLEARN_CHOICES=trees.SKLEARN_CHOICES[:1]):
+    with patch.multiple(trees, MOST_ROUNDS=20, SKLEARN_CHOICES=trees.SKLEARN_CHOICES[:1]):
         return model(base=base, **options).fit(table, targets)
 
 
@@ -59,7 +59,7 @@ def at_thresholds(queries, ensemble):
 
 @dtypes
 @kinds
-@pytest.mark.parametrize("n_targets", [1, 2])
+@pytest.mark.parametrize("n_targets", [1, 3])
 def test_trees_are_shipped_and_thresholds_are_met_exactly(n_targets, kind, dtype, tmp_path):
     learner = fitted("trees", n_targets)
     queries = at_thresholds(QUERIES, learner._frozen.trees)

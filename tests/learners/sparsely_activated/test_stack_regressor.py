@@ -8,7 +8,7 @@ from stacks import random_stack
 import sparsact as sa
 from sparsact.hypercube import points
 from sparsact.learners.sparsely_activated.joint import JointRisk, balanced, parts_of, sparse_on, stack_of
-from sparsact.learners.sparsely_activated.stack_starts import slopes, unstacked
+from sparsact.learners.sparsely_activated.stack_search import slopes, unstacked
 
 
 def chosen_by_groups(n, size, n_groups, rng):

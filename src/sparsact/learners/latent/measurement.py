@@ -8,9 +8,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sparsact.learners.cube_gp.component import Array
-from sparsact.learners.latent.likelihood import expected_clipped, expected_exponential, residual_terms
 from sparsact.learners.latent.links import LINKS
-from sparsact.learners.latent.targets import Targets
+from sparsact.learners.latent.targets import Targets, expected_clipped, expected_exponential, residual_terms
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
 _LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())

@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from sparsact.learners.cube_gp.component import Array
-from sparsact.learners.latent.likelihood import residual_terms
 from sparsact.learners.latent.links import Link
-from sparsact.learners.latent.targets import Targets
+from sparsact.learners.latent.targets import Targets, residual_terms
 
 LEAST_NOISE = 1e-3  # standard deviation, in that of the targets
 _MOST_STEPS, _STEPS_A_ROUND, _MOST_ROUNDS = 50, 5, 25

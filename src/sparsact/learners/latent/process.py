@@ -29,10 +29,9 @@ from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.marginal import PARTS, MarginalPosterior
 from sparsact.learners.cube_gp.posterior import Posterior, posterior_of
 from sparsact.learners.cube_gp.rows import DistinctRows
-from sparsact.learners.latent.likelihood import residual_terms
 from sparsact.learners.latent.links import Link
 from sparsact.learners.latent.polynomial import LEAST_NOISE
-from sparsact.learners.latent.targets import Targets
+from sparsact.learners.latent.targets import Targets, residual_terms
 
 _MOST_STEPS = 60
 _ENOUGH = 1e-6  # of a step's gain in log-likelihood

@@ -1,4 +1,4 @@
-"""Targets of which some are pinned at the bound of what an instrument can measure."""
+"""Targets of which some are pinned at the bound of what an instrument can measure, and the likelihood of residuals."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtr
 
 from sparsact.learners.cube_gp.component import Array
 
@@ -122,3 +123,46 @@ def checked_bounds(censoring: Any, y: Array, weights: Array) -> tuple[float, flo
     if not lower < upper:
         raise ValueError(f"the lower bound of `censoring` must be below the upper one; got {lower:g} and {upper:g}.")
     return lower, upper
+
+
+LOG_ROOT_2PI = float(np.log(2 * np.pi) / 2)
+
+
+def residual_terms(r: Array, side: NDArray[np.int8]) -> tuple[Array, Array, Array]:
+    """Log-likelihood of rows by residual and side, without the noise's logarithm, its derivative and curvature (m,).
+
+    Curvatures are negative second derivatives, 0 or more.
+    """
+    value, slope, curvature = -0.5 * r**2 - LOG_ROOT_2PI, -r, np.ones_like(r)
+    censored = side != 0
+    sign = -side[censored].astype(np.float64)
+    u = sign * r[censored]
+    value[censored] = log_ndtr(u)
+    ratio = np.exp(-0.5 * u**2 - LOG_ROOT_2PI - value[censored])  # of density and distribution
+    slope[censored] = sign * ratio
+    curvature[censored] = np.maximum(ratio * (ratio + u), 0.0)
+    return value, slope, curvature
+
+
+def expected_clipped(mean: Array, deviation: Array, bounds: tuple[float, float]) -> Array:
+    """Mean of a normal number that is clipped to the bounds."""
+    low, high = ((bound - mean) / deviation for bound in bounds)
+    inside = ndtr(high) - ndtr(low)
+    result = mean * inside + deviation * (_density(low) - _density(high))
+    return result + _at(bounds[0], ndtr(low)) + _at(bounds[1], ndtr(-high))
+
+
+def expected_exponential(mean: Array, deviation: Array, bounds: tuple[float, float]) -> Array:
+    """Mean of the exponential of a normal number that is clipped to the bounds."""
+    low, high = ((bound - mean) / deviation for bound in bounds)
+    inside = np.exp(mean + deviation**2 / 2) * (ndtr(high - deviation) - ndtr(low - deviation))
+    return inside + _at(np.exp(bounds[0]), ndtr(low)) + _at(np.exp(bounds[1]), ndtr(-high))
+
+
+def _density(u: Array) -> Array:
+    return np.asarray(np.exp(-0.5 * u**2 - LOG_ROOT_2PI))
+
+
+def _at(bound: float, probability: Array) -> Array:
+    """What a bound adds to the mean, nothing if there is none."""
+    return bound * probability if np.isfinite(bound) else np.zeros_like(probability)

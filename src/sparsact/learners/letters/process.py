@@ -1,4 +1,4 @@
-"""Gaussian processes on letters: kernels that are each learned without a fold, and means of the fits to all rows."""
+"""Gaussian processes on letters: solutions on a grid, kernels by likelihood, and means of the fits to all rows."""
 
 from __future__ import annotations
 
@@ -8,10 +8,142 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.cube_gp.likelihood import Cholesky
-from sparsact.learners.letters.grid import Grid
-from sparsact.learners.letters.kernel import Array, Codes, LetterKernel
-from sparsact.learners.letters.likelihood import most_probable
+from sparsact.learners.cube_gp.conjugate_gradients import conjugate_gradients, squares
+from sparsact.learners.cube_gp.likelihood import LOG_2PI, Cholesky
+from sparsact.learners.letters.kernel import Array, Codes, LetterKernel, prior
+
+Table = NDArray[np.float32]
+STEPS = 400
+TOLERANCE = 1e-3  # of residuals, which noise makes irrelevant
+
+
+def along_sites(tables: Table, factors: Sequence[Table]) -> Table:
+    """Tables (k, cells) multiplied by a matrix (q_i, q_i) along every site."""
+    before = len(tables)
+    result = tables
+    for factor in factors:
+        result = np.matmul(factor, result.reshape(before, len(factor), -1))
+        before *= len(factor)
+    return result.reshape(tables.shape)
+
+
+def letters_seen(codes: Codes, sizes: Sequence[int]) -> list[Codes]:
+    """For each site places (q_i,) of its letters among those that rows of letters (m, n) have; -1 of the others."""
+    found = []
+    for letters, size in zip(codes.T, sizes, strict=True):
+        seen = np.isin(np.arange(size), letters)
+        found.append(np.where(seen, seen.cumsum() - 1, -1))
+    return found
+
+
+class Grid:
+    """The covariance matrix of rows by a kernel, as a part of that of all combinations of their letters.
+
+    Parameters
+    ----------
+    kernel : LetterKernel
+        Covariance and noise.
+    codes : ndarray of shape (m, n)
+        Letters of distinct rows.
+    """
+
+    def __init__(self, kernel: LetterKernel, codes: Codes) -> None:
+        self.places = letters_seen(codes, [len(factor) for factor in kernel.factors])
+        seen = [places >= 0 for places in self.places]
+        self.factors = [
+            factor[np.ix_(one, one)].astype(np.float32) for factor, one in zip(kernel.factors, seen, strict=True)
+        ]
+        self.factors[0] *= np.float32(kernel.variance)
+        self.shape = tuple(map(len, self.factors))
+        self.cells = self.cells_of(codes)
+
+    def cells_of(self, codes: Codes) -> NDArray[np.intp]:
+        """Numbers (m,) of the cells of rows of letters (m, n); -1 where the fitted rows lack a letter at its site."""
+        places = [of_site[letters] for of_site, letters in zip(self.places, codes.T, strict=True)]
+        found = np.ravel_multi_index([np.maximum(one, 0) for one in places], self.shape)
+        return np.where(np.min(places, axis=0) < 0, -1, found)
+
+    def values(self, alpha: Table) -> Table:
+        """K times dual coefficients (k, m) of the rows, at all cells (k, cells)."""
+        tables = np.zeros((len(alpha), int(np.prod(self.shape))), np.float32)
+        tables[:, self.cells] = alpha
+        return along_sites(tables, self.factors)
+
+    def solve(self, targets: Table, masks: Table, noise: Array) -> tuple[Table, int]:
+        """Dual coefficients (k, m) of targets (k, m), each from the rows that its mask does not leave out, and steps.
+
+        By conjugate gradients, without a preconditioner.
+        """
+        diagonal = noise.astype(np.float32)
+
+        def product(vectors: Table) -> Table:
+            image = self.values(vectors)[:, self.cells]
+            image *= masks
+            image += diagonal * vectors
+            return image
+
+        right = targets * masks
+        return conjugate_gradients(product, right, TOLERANCE**2 * squares(right), STEPS)
+
+
+STEPS = 36
+ROWS = 1_000  # of a step
+RATE = 0.08
+DECAY = (0.9, 0.95)  # of Adam's means of derivatives and of their squares
+
+
+def log_likelihood_gradient(kernel: LetterKernel, codes: Codes, y: Array, weights: Array) -> tuple[float, Array]:
+    """Log marginal likelihood of rows (m, n) with targets and weights (m,), and its derivatives by ``kernel.theta``.
+
+    Covariances are float32 but for their Cholesky factor: m^3 multiplications, and m^2 times the number of sites.
+    """
+    shared = kernel.covariance(codes, codes, np.float32)
+    noise = kernel.noise_variance / weights
+    matrix = np.asfortranarray(shared, dtype=np.float64)
+    matrix[np.diag_indices(len(y))] += noise
+    factor = Cholesky.of(matrix)
+    alpha = factor.solve(y)
+    value = -0.5 * (float(y @ alpha) + factor.log_determinant() + len(y) * LOG_2PI)
+    inverse = factor.lower_inverse()
+    diagonal = inverse.diagonal().copy()
+    by_noise = 0.5 * float(((alpha**2 - diagonal) / weights).sum() * np.exp(kernel.theta[1]))
+    pull = inverse.astype(np.float32)  # lower triangle
+    pull += pull.T
+    pull[np.diag_indices(len(y))] = diagonal
+    short = alpha.astype(np.float32)
+    pull -= short[:, None] * short
+    pull *= -0.5
+    pull *= shared
+    by_variance = float(pull.sum(dtype=np.float64))
+    by_sites = []
+    for site, letters in zip(kernel.site_kernels, codes.T, strict=True):
+        one_hot = (letters[:, None] == np.arange(len(site.kernel))).astype(np.float32)
+        by_sites.append(site.pullback((one_hot.T @ (pull @ one_hot)).astype(np.float64) / site.kernel))
+    return value, np.concatenate([[by_variance, by_noise], *by_sites])
+
+
+def most_probable(
+    kernel: LetterKernel, codes: Codes, y: Array, weights: Array, rng: np.random.Generator
+) -> LetterKernel:
+    """The kernel after steps of Adam uphill, each by the likelihood of other rows, scaled up to all, and the prior."""
+    m, size = len(y), min(len(y), ROWS)
+    means, precisions = prior(kernel.features)
+    theta = kernel.theta.copy()
+    mean, square = np.zeros_like(theta), np.zeros_like(theta)
+    order = rng.permutation(m)
+    for step in range(1, STEPS + 1):
+        if len(order) < size:
+            order = rng.permutation(m)
+        chosen, order = order[:size], order[size if m > size else 0 :]
+        _, gradient = log_likelihood_gradient(kernel.with_theta(theta), codes[chosen], y[chosen], weights[chosen])
+        gradient = (theta - means) * precisions - gradient * (m / size)
+        mean += (1 - DECAY[0]) * (gradient - mean)
+        square += (1 - DECAY[1]) * (gradient**2 - square)
+        shortened = np.sqrt(square / (1 - DECAY[1] ** step)) + 1e-8
+        rate = RATE * min(1.0, 2 * (1 - (step - 1) / STEPS) + 0.05)
+        theta -= rate * mean / (1 - DECAY[0] ** step) / shortened
+    return kernel.with_theta(theta)
+
 
 DENSE_ROWS = 1_200  # whose matrix is factorized even where the grid is small
 MOST_DENSE_ROWS = 5_000  # that a process has where the grid is too large

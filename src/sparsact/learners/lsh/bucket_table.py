@@ -15,9 +15,8 @@ from sparsact.kernels.bucket_index import BucketIndex
 from sparsact.learners.lsh.backup import backup_layout
 from sparsact.learners.lsh.layout import Array, Layout
 from sparsact.learners.lsh.live import LiveSolution
-from sparsact.learners.lsh.pending import PendingUpdate
 from sparsact.learners.lsh.remembered_rows import RememberedRows, RowNames, row_keys
-from sparsact.learners.lsh.table_limits import check_range, check_room
+from sparsact.learners.lsh.table_limits import PendingUpdate, check_range, check_room
 from sparsact.saving.schema import ArrayField, Arrays, State, add_prefix, read_arrays, strip_prefix
 from sparsact.statistics.statistic import Batch
 

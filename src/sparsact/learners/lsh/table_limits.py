@@ -1,4 +1,4 @@
-"""Whether a table of buckets has room for rows, and whether sums of such rows are floats."""
+"""Whether a table of buckets has room for rows, whether their sums are floats, and what an update will change in it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sparsact.learners.lsh.layout import Array
 from sparsact.memory import has_room
@@ -72,3 +73,40 @@ def check_range(Z: Array, residual: Array, weights: Array, finest: float, first:
 
 def _within(coordinate: Any, residual: Any, weight: Any, finest: float) -> Any:
     return (weight * np.maximum(coordinate, residual) ** 2 < LARGEST) & (coordinate * finest < MAX_CELLS)
+
+
+class PendingUpdate:
+    """Changes of a shallow copy of a table, which shares its arrays.
+
+    Rows are checked and hashed, buckets numbered and memory taken first; their sums change at the end, by
+    :meth:`make`, all or none of them.
+    """
+
+    def __init__(self, table: Any) -> None:
+        self._table, self._n_buckets = table, len(table.index)
+        self.apart = False  # the copy has arrays of its own: changes need not wait
+        self._changes: list[Callable[[], None]] = []
+        self._rows: list[Any] = []
+
+    def then(self, change: Callable[[], None]) -> None:
+        """Make a change with all the others, or at once."""
+        if self.apart:
+            change()
+        else:
+            self._changes.append(change)
+
+    def save_rows(self, keys: NDArray[np.uint64]) -> None:
+        """Keep how often rows are remembered, before they are more or fewer."""
+        self._rows.append(self._table.rows.save(keys))
+
+    def make(self) -> None:
+        """Make the changes. None of them can fail."""
+        for change in self._changes:
+            change()
+
+    def drop(self) -> None:
+        """Give the table its rows back, and forget the buckets that were numbered."""
+        for saved in reversed(self._rows):
+            self._table.rows.restore(saved)
+        if not self.apart:
+            self._table.index.truncate(self._n_buckets)
