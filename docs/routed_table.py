@@ -14,7 +14,7 @@ HEAD = ("layer", "active units: operations", "choosing them", "images: points ov
 
 
 def routed_table(path: Path) -> None:
-    """Write what each layer costs for a token and gains over a dense one, to be included by ``top_k_or_experts.rst``."""
+    """Write what each layer costs for a token and gains over a dense one: ``top_k_or_experts.rst`` includes it."""
     (found,) = (one for one in findings() if one.experiment.name == "routed-layers")
     rows = found.rows
     cells = [HEAD, *(_line(rows, model) for model in MODELS[IMAGES])]
@@ -27,7 +27,12 @@ def routed_table(path: Path) -> None:
 
 def _line(rows: Rows, model: str) -> tuple[str, ...]:
     one = rows.where(data=IMAGES, model=model)[0]
-    return model, f"{one['active_flops']:,}", f"{one['routing_flops']:,}", *(_gain(rows, data, model) for data in (IMAGES, TEXT))
+    return (
+        model,
+        f"{one['active_flops']:,}",
+        f"{one['routing_flops']:,}",
+        *(_gain(rows, data, model) for data in (IMAGES, TEXT)),
+    )
 
 
 def _gain(rows: Rows, data: str, model: str) -> str:
