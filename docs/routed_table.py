@@ -36,10 +36,8 @@ def _line(rows: Rows, model: str) -> tuple[str, ...]:
 
 
 def _gain(rows: Rows, data: str, model: str) -> str:
-    """The gain over the dense layer with its interval, as far as there are pairs of seeds."""
-    seeds = {*rows.where(data=data, model=model).column("seed")} & {*rows.where(data=data, model=DENSE).column("seed")}
+    """The gain over the dense layer, with an interval as soon as there are two pairs of seeds."""
     if model == DENSE or model not in MODELS[data]:
         return "–"
-    if len(seeds) < 2:
-        return "too few seeds"
-    return f"{mean_of(gains(rows, data, model, DENSE))}; {len(seeds)} seeds"
+    found = gains(rows, data, model, DENSE, least=1)
+    return f"{mean_of(found)}; {len(found)} seeds" if len(found) > 1 else f"{found[0]:+.3g}; one seed".replace("-", "−")
