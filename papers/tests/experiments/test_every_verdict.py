@@ -57,6 +57,9 @@ def kept(name: str) -> Rows:
 @cache
 def smoke(name: str) -> Rows:
     """Rows of smoke size of a few seeds."""
+    lacking = experiments()[name].unmet()
+    if lacking:
+        pytest.skip(f"too few rows are kept, and none can be measured: {lacking}")
     return few(rows_of(experiments()[name], Scale.SMOKE))
 
 
