@@ -84,22 +84,21 @@ def test_json_is_one_object_and_nothing_else(capsys, folder):
 
 
 def test_predict_and_inspect_follow_the_model(capsys, folder, fitted, tmp_path):
-    model = fitted
     table = pa.csv.read_csv(folder / "t.csv")
     shuffled = table.select([*reversed(NAMES)])  # columns are found by name; no target is needed
     pa.csv.write_csv(shuffled, tmp_path / "new.csv")
     for out in ("p.csv", "p.parquet", "p.feather"):
-        assert run(capsys, "predict", model, tmp_path / "new.csv", "--out", tmp_path / out)[:2] == (0, "")
+        assert run(capsys, "predict", fitted, tmp_path / "new.csv", "--out", tmp_path / out)[:2] == (0, "")
     from_csv = pa.csv.read_csv(tmp_path / "p.csv")["y"].to_numpy()
     np.testing.assert_array_equal(from_csv, pa.parquet.read_table(tmp_path / "p.parquet")["y"].to_numpy())
     assert pa.feather.read_table(tmp_path / "p.feather") == pa.parquet.read_table(tmp_path / "p.parquet")
     bits = np.column_stack([table[name].to_numpy() for name in NAMES])
-    np.testing.assert_array_equal(from_csv, sparsact.load(model).predict(bits.astype(np.uint8)))
+    np.testing.assert_array_equal(from_csv, sparsact.load(fitted).predict(bits.astype(np.uint8)))
     assert np.corrcoef(from_csv, signal(1 - 2 * bits))[0, 1] > 0.99
-    status, out, _ = run(capsys, "inspect", model, "--top", "3")
+    status, out, _ = run(capsys, "inspect", fitted, "--top", "3")
     assert status == 0
     assert "gene0 × gene1" in out
-    told = json.loads(run(capsys, "inspect", model, "--json", "--top", "3")[1])
+    told = json.loads(run(capsys, "inspect", fitted, "--json", "--top", "3")[1])
     assert (told["degree"], told["rows"], len(told["targets"][0]["terms"])) == (2, 301, 2)  # terms: the signal has two
 
 
@@ -107,8 +106,7 @@ def test_predict_and_inspect_follow_the_model(capsys, folder, fitted, tmp_path):
     ("file", "target", "classes"), [("kinds", "kind", ["even", "odd"]), ("three", "three", ["0", "1", "2"])]
 )
 def test_classes_are_learned_and_predicted_by_name(capsys, folder, tmp_path, file, target, classes):
-    model, table = tmp_path / "m.sparsact", folder / f"{file}.csv"
-    report = tmp_path / "r.html"
+    model, report, table = tmp_path / "m.sparsact", tmp_path / "r.html", folder / f"{file}.csv"
     words = (table, "--target", target, "--task", "classification", "--out", model)
     told = fit_json(capsys, *words, *(("--report", report) if file == "kinds" else ()))
     assert told["accuracy"] > 0.97
@@ -139,11 +137,9 @@ def test_several_targets_share_a_degree(capsys, folder, tmp_path):
     assert y["r2"] > 0.99
     assert z["r2"] == pytest.approx(y["r2"])
     assert z["terms"][0]["effect"] == pytest.approx(-3 * y["terms"][0]["effect"])
-    assert run(capsys, "predict", tmp_path / "m.sparsact", folder / "two.csv")[1].startswith(
-        '"y","y_low","y_high","z",'
-    )
-    page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "How well it predicts: z" in page
+    predicted = run(capsys, "predict", tmp_path / "m.sparsact", folder / "two.csv")[1]
+    assert predicted.startswith('"y","y_low","y_high","z",')
+    assert "How well it predicts: z" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
 def test_columns_of_numbers_are_refused_where_bits_are_asked_for(capsys, folder, tmp_path):
@@ -220,8 +216,7 @@ def test_model_files_that_are_missing_foreign_or_altered_are_refused(capsys, fol
     status, _, err = run(capsys, "inspect", tmp_path / "none.sparsact")
     assert (status, err.count("\n")) == (2, 1)
     assert "no model" in err
-    model = tmp_path / "m.sparsact"
-    whole = fitted.read_bytes()
+    model, whole = tmp_path / "m.sparsact", fitted.read_bytes()
     middle = bytearray(whole)
     middle[-5] ^= 1
     for content in (b"", b"no model", whole[:-7], bytes(middle)):

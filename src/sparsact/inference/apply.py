@@ -186,12 +186,8 @@ def _screen(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sampl
 
 PlannedBlock = tuple[Replacement | None, BlockPlan]
 
-TOLERANCE = {
-    torch.float64: 1e-9,
-    torch.float32: 1e-4,
-    torch.bfloat16: 0.03,
-    torch.float16: 4e-3,
-}  # of the norm, by dtype
+# Of the norm, by dtype.
+TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 0.03, torch.float16: 4e-3}
 
 
 @contextmanager

@@ -88,8 +88,7 @@ class BlockProfile:
             *some, last = (str(dtype).removeprefix("torch.") for dtype in device.dtypes)
             return f"its weights are {self.sample.dtype}, kernels take {', '.join(some)} and {last}: convert the model"
         weights = [layer.weight for layer in self.block.linears(self.model).values()]
-        away = device_obstacle(weights, self.device)
-        if away:
+        if away := device_obstacle(weights, self.device):
             return away
         if method not in device.methods:
             return f'its weights are on {weights[0].device}, where only "exact" runs: move the model to the CPU'
@@ -152,15 +151,14 @@ def requested_replacement(profile: BlockProfile, method: str, options: dict[str,
     limits = Applicability()
     model, block, max_rows = profile.model, profile.block, limits.max_rows
     if method in ("threshold", "top_k"):
-        if profile.kernel_obstacle(method):
-            return profile.dense(profile.kernel_obstacle(method))
+        if obstacle := profile.kernel_obstacle(method):
+            return profile.dense(obstacle)
         if block.activation.scaled and method == "threshold":
             return profile.dense("its activations are normalised row by row, so one threshold does not fit all rows")
         found = calibrate(BlockWeights.of(model, block), profile.sample.float(), method=method, **options)
         replacement = masked_replacement(block, limits, ActivationMask(found), method)
         return profile.planned(replacement, predictor=found, max_rows=max_rows)
-    obstacle = profile.exact_obstacle or profile.kernel_obstacle(method)
-    if obstacle:
+    if obstacle := profile.exact_obstacle or profile.kernel_obstacle(method):
         return profile.dense(obstacle)
     if method == "exact":
         return profile.planned(exact_replacement(model, block, limits, device=profile.device), max_rows=max_rows)

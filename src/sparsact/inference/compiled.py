@@ -51,8 +51,8 @@ def _linear(x: Tensor, weight: Tensor | None, bias: Tensor | None, handle: Tenso
     """The operator: the same for any inputs."""
     layer = _layer_of(weight, bias, handle)
     if layer is None:
-        return F.linear(x, weight, bias)  # type: ignore[arg-type]
-    return layer.sparse_forward(x, layer.eligible_rows(x))  # type: ignore[no-any-return]
+        return F.linear(x, weight, bias)  # type: ignore[arg-type] # as above
+    return layer.sparse_forward(x, layer.eligible_rows(x))  # type: ignore[no-any-return] # as above
 
 
 def _layer_of(weight: Tensor | None, bias: Tensor | None, handle: Any) -> Any:

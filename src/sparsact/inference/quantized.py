@@ -179,8 +179,8 @@ def quantizing_obstacle(layer: nn.Module, weights: str, device: str | None = Non
     if weight.is_inference():
         return "its weights were made in inference mode, which counts no writes to them: copy the model outside of it"
     device = device or device_type(weight)
-    if device_obstacle([weight], device):
-        return device_obstacle([weight], device)
+    if away := device_obstacle([weight], device):
+        return away
     if weights not in DEVICES[device].integers:
         return f'its weights are on {weight.device}, where integers are int8: pass weights="int8", or move the model'
     if weight.dtype not in DTYPES:
