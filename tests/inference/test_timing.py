@@ -11,7 +11,7 @@ import torch
 from sparse_models import PLAIN, plain, rows
 from torch import nn
 
-from sparsact.inference import densify, find_blocks, plan_of, sparsify, whole_model
+from sparsact.inference import densify, find_blocks, layer_state, plan_of, sparsify, whole_model
 from sparsact.inference.apply import Applicability, Replacement
 from sparsact.inference.autotune import BATCHES, BlockProfile
 from sparsact.inference.comparison import speed
@@ -127,6 +127,9 @@ def test_each_number_of_rows_is_computed_by_what_was_faster_for_it(monkeypatch):
     (choice,) = plan_of(model).choices
     assert (choice.method, choice.max_rows) == ("certified", sys.maxsize)
     calls = []
+    monkeypatch.setattr(layer_state, "LayerCall", None)  # every call is asked in full
+    for layer in (model.up, model.down):
+        layer._sparse.direct = None
     monkeypatch.setattr(ActiveProduct, "screened", lambda self, x, screen, rows, share: calls.append(rows))
     down = model.down._sparse
     down.calls = down.sparse_calls = 0

@@ -126,6 +126,11 @@ class ActivationConstants:
         counted = places and not any(tensor.is_inference() for tensor in self._tensors())
         self._version = WeightVersion(self._tensors()) if counted else None
 
+    @property
+    def none(self) -> bool:
+        """Whether there are none."""
+        return not self._places
+
     def is_current(self) -> bool:
         """Whether none has its gradient recorded, has moved or, as far as :class:`WeightVersion` detects it, changed.
 

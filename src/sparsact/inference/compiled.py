@@ -37,22 +37,11 @@ def handle_of(layer: nn.Linear) -> Tensor:
 
 
 def linear(x: Tensor, weight: Tensor | None, bias: Tensor | None, handle: Tensor, outputs: int) -> Tensor:
-    """What the layer computes for inputs that :func:`compiled_forward` has found to be eligible.
-
-    Graphs that inductor keeps on disk import this function by its name.
-    """
+    """What the layer computes. Graphs that inductor keeps on disk import this function by its name."""
     layer = _layer_of(weight, bias, handle)
     if layer is None:
         return F.linear(x, weight, bias)  # type: ignore[arg-type] # a layer without a weight is found
-    return layer.sparse_forward(x, x.numel() // layer.in_features)  # type: ignore[no-any-return] # of any kind
-
-
-def _linear(x: Tensor, weight: Tensor | None, bias: Tensor | None, handle: Tensor, outputs: int) -> Tensor:
-    """The operator: the same for any inputs."""
-    layer = _layer_of(weight, bias, handle)
-    if layer is None:
-        return F.linear(x, weight, bias)  # type: ignore[arg-type] # as above
-    return layer.sparse_forward(x, layer.eligible_rows(x))  # type: ignore[no-any-return] # as above
+    return layer.outputs_of(x)  # type: ignore[no-any-return] # a sparse layer of any kind
 
 
 def _layer_of(weight: Tensor | None, bias: Tensor | None, handle: Any) -> Any:
@@ -109,7 +98,7 @@ def _write_call(node: Any, writeline: Callable[[Any], None]) -> None:
 
 _LIBRARY: Any = torch.library.Library("sparsact", "DEF")  # type: ignore[no-untyped-call]
 _LIBRARY.define("linear(Tensor x, Tensor? weight, Tensor? bias, Tensor handle, int outputs) -> Tensor")
-_LIBRARY.impl("linear", _linear, "CPU")
+_LIBRARY.impl("linear", linear, "CPU")
 _LIBRARY.impl("linear", _shape, "Meta")
 _OPERATOR = torch.ops.sparsact.linear.default
 _NAME = "torch.ops.sparsact.linear.default"  # in inductor's code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,11 @@ class IntegerWeights(ABC):
         """The numbers (outputs, inputs) that the integers stand for, float32."""
 
     @property
+    def kernel(self) -> Callable[[int, int, int, int], Any]:
+        """Fills outputs from inputs, float32, by their addresses: of (inputs, rows, outputs, threads)."""
+        return self._product.columns if self._by_input else self._product.rows
+
+    @property
     def nbytes(self) -> int:
         """Bytes that a call reads at most."""
         return self._product.nbytes
@@ -70,10 +76,8 @@ class IntegerWeights(ABC):
         m, threads = numbers.numel() // sizes[-1], torch.get_num_threads()
         sizes[-1] = self._outputs
         out = numbers.new_empty(sizes)
-        if self._by_input:
-            product.columns(numbers.data_ptr(), m, out.data_ptr(), threads)
-        elif mask is None:
-            product.rows(numbers.data_ptr(), m, out.data_ptr(), threads)
+        if mask is None or self._by_input:
+            self.kernel(numbers.data_ptr(), m, out.data_ptr(), threads)
         else:
             product.rows_at(numbers.data_ptr(), mask.contiguous().data_ptr(), m, out.data_ptr(), threads)
         return out if dtype is torch.float32 else out.to(dtype)

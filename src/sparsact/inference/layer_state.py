@@ -16,8 +16,10 @@ from sparsact.inference.activation_function import ActivationConstants
 from sparsact.inference.gate_memo import GateMemo
 from sparsact.inference.products import ActiveProduct, RowProduct
 from sparsact.inference.weight_cache import WeightCache, WeightVersion
+from sparsact.kernels import dispatch
 
 _LOCK = Lock()
+LayerCall: Any = getattr(dispatch.native, "LayerCall", None) if hasattr(Tensor, "__dlpack_c_exchange_api__") else None
 
 
 class UnitSelector(Protocol):
@@ -62,15 +64,15 @@ class Readers:
     """Modules of a model, by name, that compute or see the pre-activations of a block."""
 
     def __init__(self, model: nn.Module, names: Iterable[str]) -> None:
-        self._places = []
+        self.places = []
         for name in names:
             parent, _, last = name.rpartition(".")
-            self._places.append((model.get_submodule(parent), last, model.get_submodule(name)))
+            self.places.append((model.get_submodule(parent), last, model.get_submodule(name)))
 
     @property
     def hooked(self) -> bool:
         """Whether one of them has hooks, or was replaced by another module."""
-        for parent, name, module in self._places:  # half the time of any() of a generator
+        for parent, name, module in self.places:  # half the time of any() of a generator
             if parent._modules.get(name) is not module or module._forward_hooks or module._forward_pre_hooks:
                 return True
         return False
@@ -104,6 +106,12 @@ class LinearState:
         Of the layer, for compiled graphs.
     suspected_writes : int
         How many events were seen after which the weights may have changed without torch counting it.
+    calls, sparse_calls : int
+        Calls of the layer that could be computed sparsely, and those of them that were.
+    direct : LayerCall or None
+        Calls the kernel at once, where nothing has changed since the last call.
+    watched : list or None
+        Modules whose hooks would see what the layer leaves out: (parent, name, module).
     """
 
     max_rows: int
@@ -112,9 +120,13 @@ class LinearState:
     version: WeightVersion | None = field(default=None, kw_only=True)
     handle: Tensor | None = field(default=None, kw_only=True)
     suspected_writes: int = field(default=0, kw_only=True)
+    calls: int = field(default=0, kw_only=True)
+    sparse_calls: int = field(default=0, kw_only=True)
+    direct: Any = field(default=None, kw_only=True)
 
     VERSION: ClassVar[type[WeightVersion]] = WeightVersion
     LIMITS: ClassVar[tuple[str, ...]] = ("max_rows", "max_share")
+    watched: ClassVar[Any] = None
 
     @property
     def limits(self) -> dict[str, float]:
@@ -123,12 +135,29 @@ class LinearState:
 
     @limits.setter
     def limits(self, limits: Mapping[str, float]) -> None:
+        self.direct = None
         for name, limit in limits.items():
             setattr(self, name, limit)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the handle, which is another layer's in a copy."""
-        return self.__dict__ | {"handle": None}
+        """Without the handle and the direct call, which are another layer's in a copy."""
+        return self.__dict__ | {"handle": None, "direct": None}
+
+    def suspect_write(self) -> None:
+        """Have the weights compared in full before they are used again."""
+        self.suspected_writes += 1
+        self.direct = None
+
+    def call_directly(self, kernel: Callable[..., Any], layer: Any, max_rows: int, most: float = -1.0) -> None:
+        """Call ``kernel`` at once from now on, as long as the weights are those of this call and inputs are plain.
+
+        With ``most``, the most units of a row that may be on, the kernel takes and returns their number for all rows.
+        """
+        if LayerCall is None or dispatch.backend() == "reference" or self.device != "cpu" or (self.direct is not None and self.direct.holds(layer)):
+            return
+        version, sizes = self.version, (layer.in_features, layer.out_features)
+        stripe = None if version is None else version.stripe
+        self.direct = LayerCall(kernel, layer, version, stripe, *sizes, max_rows, most)
 
     def weight_version(self, layer: Any) -> WeightVersion:
         """The layer's weight and bias as they are now: the same object as long as they do not change."""
@@ -139,7 +168,7 @@ class LinearState:
         if version is None or not version.is_current(tensors, self.suspected_writes):
             with _LOCK:  # simultaneous threads receive the same version
                 if self.version is version:
-                    self.version = self.VERSION(tensors, self.suspected_writes)
+                    self.version, self.direct = self.VERSION(tensors, self.suspected_writes), None
                 version = self.version
         return version  # type: ignore[return-value] # it is never set to None again
 
@@ -152,14 +181,10 @@ class DownState(LinearState):
     ----------
     mask_small : callable or None
         Sets small activations to zero first, where an approximation was requested.
-    calls, sparse_calls : int
-        Calls of the layer, and those of them that read only active units.
     """
 
     mask_small: Callable[[Tensor], Tensor] | None = None
     product: WeightCache[RowProduct] = field(init=False)
-    calls: int = 0
-    sparse_calls: int = 0
 
     def __post_init__(self) -> None:
         self.product = WeightCache(partial(RowProduct, device=self.device))
@@ -201,6 +226,12 @@ class UpState(LinearState):
     def back_off(self) -> None:
         """Skip selection, which was not worthwhile, in the next calls: twice as many each time."""
         self.calls_to_skip, self.backoff = self.backoff, min(2 * self.backoff, self.MAX_BACKOFF)
+        self.direct = None
+
+    @property
+    def watched(self) -> Any:  # type: ignore[override] # of readers
+        """Those that receive pre-activations."""
+        return self.readers.places
 
 
 @dataclass

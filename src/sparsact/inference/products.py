@@ -86,8 +86,10 @@ class RowProduct:
         self._outputs, self._units = weight.shape
         self.finite = _finite(weight)
         self._on_gpu = triton_product(device, "sparse_product", values=weight.t(), bias=bias)
+        self.kernel: Any = None
         if self._on_gpu is None:
-            self._product = SparseProduct(_transposed_copy(weight), None if bias is None else _array(bias))
+            product = SparseProduct(_transposed_copy(weight), None if bias is None else _array(bias))
+            self.kernel = product.at
 
     def __call__(self, h: Tensor, rows: int, share: float) -> Tensor | None:
         """The product (rows, outputs) of contiguous inputs, or None if more than ``share`` of them are not 0.
@@ -98,7 +100,7 @@ class RowProduct:
             return self._on_gpu(h.view(rows, -1), together=True) if rows <= MAX_ROWS_ON_GPU else None
         out = h.new_empty(rows, self._outputs)
         most = int(share * self._units * rows)
-        entries = self._product.at(h.data_ptr(), rows, out.data_ptr(), torch.get_num_threads(), most)
+        entries = self.kernel(h.data_ptr(), rows, out.data_ptr(), torch.get_num_threads(), most)
         return out if entries <= most else None
 
 
@@ -113,7 +115,8 @@ class ActiveProduct:
         self.finite = _finite(weight) and (bias is None or _finite(bias))
         self._on_gpu = triton_product(device, "active_dot", weight=weight, bias=bias)
         if self._on_gpu is None:
-            self._product = ActiveDot(_array(weight), None if bias is None else _array(bias))
+            product = ActiveDot(_array(weight), None if bias is None else _array(bias))
+            self._at_mask, self.at_screen = product.at_mask, product.at_screen
 
     def gated(self, x: Tensor, mask: Tensor, rows: int, share: float) -> Tensor | None:
         """The product of any inputs where a gate is on; None also if 0 times what is left out may not be 0."""
@@ -127,18 +130,14 @@ class ActiveProduct:
         """The product (m, units) of contiguous inputs (m, d) and mask of one byte; None as for :class:`RowProduct`."""
         out = x.new_empty(rows, self._units)
         most = int(share * self._units * rows)
-        entries = self._product.at_mask(
-            x.data_ptr(), mask.data_ptr(), rows, out.data_ptr(), torch.get_num_threads(), most
-        )
+        entries = self._at_mask(x.data_ptr(), mask.data_ptr(), rows, out.data_ptr(), torch.get_num_threads(), most)
         return out if entries <= most else None
 
     def screened(self, x: Tensor, screen: Screen, rows: int, share: float) -> Tensor | None:
         """The product at the units that a screen does not prove off, in one call."""
         out = x.new_empty(rows, self._units)
         most = int(share * self._units * rows)
-        entries = self._product.at_screen(
-            screen.kernel, x.data_ptr(), rows, out.data_ptr(), torch.get_num_threads(), most
-        )
+        entries = self.at_screen(screen.kernel, x.data_ptr(), rows, out.data_ptr(), torch.get_num_threads(), most)
         return out if entries <= most else None
 
 

@@ -6,6 +6,7 @@ is that of the quantised layer read whole.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -41,8 +42,6 @@ class QuantizedState(LinearState):
         Whether it reads only the weights of inputs that are not 0: for the second layer of a block.
     memo, gate, constants, readers
         Of the gate and the up-projection of a gated block, as in :class:`~sparsact.inference.sparse_linear.UpState`.
-    calls, sparse_calls : int
-        Calls of the layer, and those of them that were computed with integers.
     dropped : IntegerWeights or None
         The integers, if they are all that is left of the weight.
     place : torch.device
@@ -58,8 +57,6 @@ class QuantizedState(LinearState):
     integers: WeightCache[IntegerWeights] = field(init=False)
     dropped: IntegerWeights | None = None
     place: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    calls: int = 0
-    sparse_calls: int = 0
 
     VERSION = CountedVersion  # a look at the float weights would cost more than the product
 
@@ -78,7 +75,10 @@ class QuantizedLinear(SparseLinear):
 
     def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias``, weights and input quantised."""
-        return self.outputs(x, rows)
+        out = self.outputs(x, rows)
+        if rows:
+            self._sparse.call_directly(self.integers.kernel, self, sys.maxsize)
+        return out
 
     def outputs(self, x: Tensor, rows: int, mask: Tensor | None = None) -> Tensor:
         """The outputs at which ``mask`` is not 0, or all."""

@@ -8,6 +8,7 @@ layer computes what ``nn.Linear`` computes.
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -46,7 +47,17 @@ class SparseLinear(nn.Linear):
         """``input @ weight.T + bias``."""
         if torch.compiler.is_compiling():
             return self.compiled_forward(input)
-        return self.sparse_forward(input, self.eligible_rows(input))
+        return self.outputs_of(input)
+
+    def outputs_of(self, x: Tensor) -> Tensor:
+        """The output: directly from the kernel where nothing has changed since the last call."""
+        sparse = self._sparse
+        out = None if sparse.direct is None else sparse.direct(self, x, sparse.watched)
+        if out is None:
+            return self.sparse_forward(x, self.eligible_rows(x))
+        sparse.calls += 1
+        sparse.sparse_calls += 1
+        return out  # type: ignore[no-any-return] # of a kernel
 
     def compiled_forward(self, x: Tensor) -> Tensor:
         """What the compiler records for a call."""
@@ -91,7 +102,7 @@ class SparseLinear(nn.Linear):
             torch.is_grad_enabled()
             and (x.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad))
         ):
-            self._sparse.suspected_writes += 1  # a step that torch does not count may follow
+            self._sparse.suspect_write()  # a step that torch does not count may follow
             return 0
         dtype, device = x.dtype, DEVICES[self._sparse.device]
         if (
@@ -120,7 +131,7 @@ class SparseLinear(nn.Linear):
 
     def train(self, mode: bool = True) -> SparseLinear:
         """As in ``nn.Module``; weights are compared in full before they are used again."""
-        self._sparse.suspected_writes += 1
+        self._sparse.suspect_write()
         return super().train(mode)
 
     def restore_parameters(self) -> None:
@@ -149,6 +160,8 @@ class SparseDown(SparseLinear):
             out = product(contiguous(x), rows, sparse.max_share) if product.finite else None
             if out is not None:
                 sparse.sparse_calls += 1
+                if sparse.mask_small is None:
+                    sparse.call_directly(product.kernel, self, sparse.max_rows, sparse.max_share * x.shape[-1])
                 return self.shaped_like(x, out)
         return self.dense(x)
 
@@ -165,7 +178,9 @@ class SparseUp(SparseLinear):
             return self.dense(x)
         memo = sparse.memo
         if memo is None:
-            return self.pre_activations(x, rows)
+            out = self.pre_activations(x, rows)
+            self._call_directly()
+            return out
         known = memo.pop(x, by_gate=True)
         if known is None:
             known = memo.activations(self.pre_activations(x, rows))
@@ -173,9 +188,22 @@ class SparseUp(SparseLinear):
                 memo.store(x, known, by_gate=True)
         return known.values
 
+    def _call_directly(self) -> None:
+        """Call the kernel at once from now on, if units are selected by a screen, whatever the model holds."""
+        sparse = self._sparse
+        if sparse.selector is None or sparse.calls_to_skip or not sparse.constants.none:
+            return
+        version = sparse.weight_version(self)
+        screen, product = sparse.selector.get(version), sparse.product.get(version)
+        if isinstance(screen, Screen):
+            kernel = partial(product.at_screen, screen.kernel)
+            most = sparse.max_share * self.out_features
+            sparse.call_directly(kernel, self, min(sparse.max_rows, sparse.max_selected), most)
+
     def pre_activations(self, x: Tensor, rows: int) -> Tensor:
         """The layer's output for an input to which the sparse path applies."""
         sparse = self._sparse
+        sparse.calls += 1
         if sparse.calls_to_skip:
             sparse.calls_to_skip -= 1
         elif sparse.selector is not None and rows <= sparse.max_selected:
@@ -189,6 +217,7 @@ class SparseUp(SparseLinear):
                     out = product(flat, selector.active(flat.view(rows, -1)), rows, sparse.max_share)
                 if out is not None:
                     sparse.backoff = 1
+                    sparse.sparse_calls += 1
                     return self.shaped_like(x, out)
                 sparse.back_off()
         return self.all_pre_activations(x)

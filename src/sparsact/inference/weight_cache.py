@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -25,26 +25,33 @@ class WeightVersion:
     rows and columns compared then. The tensors must not be of inference mode, which counts no writes.
     """
 
+    optimizer_steps: ClassVar[int] = 0  # of all optimisers of the process
+
     def __init__(self, tensors: Sequence[Tensor | None], suspected_writes: int = 0) -> None:
         _count_optimizer_steps()
         self.tensors = [None if tensor is None else tensor.detach() for tensor in tensors]
         self._layouts = [_layout(tensor) for tensor in tensors]
-        self._write_counts = _write_counts(tensors, suspected_writes)
+        self.write_counts: list[Any] | None = _write_counts(tensors, suspected_writes)
         self._fingerprint = fingerprint([_memory(tensor) for tensor in tensors])
         self._sums = [_sums(tensor) for tensor in self.tensors if tensor is not None and not tensor.is_cpu]
 
     def is_current(self, tensors: Sequence[Tensor | None], suspected_writes: int = 0) -> bool:
         """Whether the tensors lie where they lay and hold what they held, in the part of them that was compared."""
         counts = _write_counts(tensors, suspected_writes)
-        if counts == self._write_counts:
+        if counts == self.write_counts:
             return bool(self._fingerprint.next())
         if [_layout(tensor) for tensor in tensors] != self._layouts or not self._fingerprint.all():
             return False
         away = [_sums(tensor) for tensor in tensors if tensor is not None and not tensor.is_cpu]
         if not all(map(torch.equal, self._sums, away)):
             return False
-        self._write_counts = counts
+        self.write_counts = counts
         return True
+
+    @property
+    def stripe(self) -> Callable[[], bool] | None:
+        """Compares the next stripe of memory with its fingerprint; None if calls compare none."""
+        return self._fingerprint.next  # type: ignore[no-any-return] # of a kernel
 
     def __reduce__(self) -> tuple[Any, ...]:
         """None: a copy would be of other memory."""
@@ -56,8 +63,12 @@ class CountedVersion(WeightVersion):
 
     def is_current(self, tensors: Sequence[Tensor | None], suspected_writes: int = 0) -> bool:
         """Whether no write was counted or suspected, or the tensors hold what they held."""
-        same = _write_counts(tensors, suspected_writes) == self._write_counts
+        same = _write_counts(tensors, suspected_writes) == self.write_counts
         return same or super().is_current(tensors, suspected_writes)
+
+    @property
+    def stripe(self) -> None:
+        """None: calls compare no memory."""
 
 
 class WeightCache(Generic[T]):
@@ -89,7 +100,7 @@ class WeightCache(Generic[T]):
 
 def _write_counts(tensors: Sequence[Tensor | None], suspected_writes: int) -> list[Any]:
     """What changes when a tensor moves, is written to as torch counts it, or may have been written to."""
-    counts: list[Any] = [suspected_writes, _optimizer_steps]
+    counts: list[Any] = [suspected_writes, WeightVersion.optimizer_steps]
     for tensor in tensors:
         if tensor is not None:
             counts += tensor.data_ptr(), tensor._version
@@ -118,15 +129,11 @@ def _sums(tensor: Tensor) -> Tensor:
     return torch.cat([bits.sum(axis, dtype=torch.int64).flatten() for axis in range(tensor.ndim)])
 
 
-_optimizer_steps = 0  # of all optimisers of the process
-
-
 @cache
 def _count_optimizer_steps() -> None:
     """Count steps of optimisers from the first call on."""
 
     def count(*given: Any) -> None:
-        global _optimizer_steps
-        _optimizer_steps += 1
+        WeightVersion.optimizer_steps += 1
 
     register_optimizer_step_post_hook(count)
