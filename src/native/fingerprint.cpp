@@ -34,12 +34,13 @@ class Fingerprint {
 #include <cstring>
 
 #include "mixing.hpp"
+#include "vector.hpp"
 
 namespace sparsact {
 
 namespace {
 
-constexpr std::size_t LINE = 64, LEAST_LINES = 16, MOST_STRIPES = 511;
+constexpr std::size_t LINE = 64, LEAST_LINES = 16, MOST_STRIPES = 511, LINES_AHEAD = 16;
 
 // An odd number, so that in rows of 2^k lines every turn comes to other columns.
 std::size_t stripes_of(std::size_t bytes) { return std::min(bytes / LINE / LEAST_LINES | 1, MOST_STRIPES); }
@@ -54,7 +55,10 @@ std::uint64_t hash_of_line(Region region, std::size_t line) {
 
 std::uint64_t hash_of_stripe(Region region, std::size_t k, std::size_t stripes) {
     std::uint64_t sum = 0;
-    for (std::size_t line = k; line * LINE < region.bytes; line += stripes) sum += hash_of_line(region, line);
+    for (std::size_t line = k; line * LINE < region.bytes; line += stripes) {
+        portable::prefetch(region.memory, (line + LINES_AHEAD * stripes) * LINE);  // each waits for memory
+        sum += hash_of_line(region, line);
+    }
     return sum;
 }
 

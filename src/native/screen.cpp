@@ -14,76 +14,114 @@ namespace sparsact::SPARSACT_ISA {
 
 namespace {
 
-constexpr std::size_t ROWS_AT_ONCE = 32;  // that stay in the cache while inputs pass by
-constexpr std::size_t TERMS = 8;          // along directions, that are added side by side
-constexpr double SLACK = 0x1p-45;         // of the rounding of a bound: fewer than 2^8 operations
+using Doubles = Vector<double>;
+
+constexpr std::size_t ROWS_OF_A_TILE = 32;  // that stay in the cache while inputs pass by
+constexpr std::size_t WIDTH = lanes<double>;
+constexpr std::size_t TERMS = 8;   // along directions, that are added side by side
+constexpr double SLACK = 0x1p-45;  // of the rounding of a bound: fewer than 2^8 operations
 
 // All inputs of a call, ready for the rows.
 template <class T>
 class Inputs {
   public:
     Inputs(const Sketch& sketch, const T* X, std::size_t m, int n_threads)
-        : digits_(2 * m * sketch.width), h_(m * sketch.k), inputs_(m) {
+        : p_(m * sketch.width), digits_(2 * m * sketch.width), h_(m * sketch.k), inputs_(m) {
         in_parallel(n_threads, m, [&](std::size_t i) {
             Scratch<double> z(2 * sketch.d);
-            inputs_[i] = input_of(sketch, X + i * sketch.d, digits_.data() + 2 * i * sketch.width,
-                                  h_.data() + i * sketch.k, z.data(), z.data() + sketch.d);
+            inputs_[i] = input_of(sketch, X + i * sketch.d, p_.data() + i * sketch.width,
+                                  digits_.data() + 2 * i * sketch.width, h_.data() + i * sketch.k, z.data(),
+                                  z.data() + sketch.d);
         });
     }
     const Input* data() const { return inputs_.data(); }
 
   private:
+    Scratch<std::int16_t> p_;
     Scratch<std::int8_t> digits_;
     Scratch<double> h_;
     std::vector<Input> inputs_;
 };
 
-struct Terms {
-    double sum, sizes;
-};
-
-// The sum of G_t h_t, and that of their sizes: TERMS sums side by side, which are then added in halves.
-SPARSACT_INLINE Terms terms_along(const float* along, const double* h, std::size_t k) {
-    if (k == 0) return {0, 0};
-    constexpr std::size_t width = lanes<double>, vectors = TERMS / width;
-    Vector<double> sums[vectors] = {}, sizes[vectors] = {};
-    std::size_t t = 0;
-    for (; t + TERMS <= k; t += TERMS)
-        for (std::size_t v = 0; v < vectors; ++v) {
-            const auto term = load_doubles(along + t + v * width) * load_doubles(h + t + v * width);
-            sums[v] += term;
-            sizes[v] += term < 0 ? -term : term;
-        }
-    double sum[TERMS], size[TERMS];
-    for (std::size_t v = 0; v < vectors; ++v)
-        store(sum + v * width, sums[v]), store(size + v * width, sizes[v]);
-    for (std::size_t p = 0; t < k; ++t, ++p) {
-        const double term = static_cast<double>(along[t]) * h[t];
-        sum[p] += term;
-        size[p] += std::fabs(term);
-    }
-    for (std::size_t half = TERMS / 2; half; half /= 2)
-        for (std::size_t p = 0; p < half; ++p) sum[p] += sum[p + half], size[p] += size[p + half];
-    return {sum[0], size[0]};
+SPARSACT_INLINE Doubles size_of(Doubles x) {
+#ifdef SPARSACT_VECTORS
+    return reinterpret_cast<Doubles>(reinterpret_cast<Vector<std::int64_t>>(x) & (INT64_MAX));
+#else
+    return std::fabs(x);
+#endif
 }
 
-// U + slack of row j, or the estimate, given the integer product I = <q, p>.
+struct Terms {
+    Doubles sum, sizes;
+};
+
+// TERMS sums of the terms G_t h_t of a row, and of their sizes, the second half added to the first and so on
+// until they are WIDTH.
+SPARSACT_INLINE Terms terms_along(const float* along, const double* h, std::size_t k) {
+    constexpr std::size_t vectors = TERMS / WIDTH;
+    Doubles sums[vectors] = {}, sizes[vectors] = {};
+    const auto add = [&](const float* g, const double* with) {
+        for (std::size_t v = 0; v < vectors; ++v) {
+            const Doubles term = load_doubles(g + v * WIDTH) * load_doubles(with + v * WIDTH);
+            sums[v] += term;
+            sizes[v] += size_of(term);
+        }
+    };
+    std::size_t t = 0;
+    for (; t + TERMS <= k; t += TERMS) add(along + t, h + t);
+    if (t < k) {
+        float g[TERMS] = {};
+        double with[TERMS] = {};
+        std::copy(along + t, along + k, g);
+        std::copy(h + t, h + k, with);
+        add(g, with);
+    }
+    for (std::size_t half = vectors / 2; half; half /= 2)
+        for (std::size_t v = 0; v < half; ++v) sums[v] += sums[v + half], sizes[v] += sizes[v + half];
+    return {sums[0], sizes[0]};
+}
+
+// v[0] + v[1] + ..., lane by lane: the second half is added to the first, and so on.
+SPARSACT_INLINE Doubles halved(Doubles (&v)[WIDTH]) {
+    for (std::size_t half = WIDTH / 2; half; half /= 2)
+        for (std::size_t p = 0; p < half; ++p) v[p] += v[p + half];
+    return v[0];
+}
+
+// U + slack of the rows from j on, or their estimates, given the integer products I = <q, p>. Rows from s on
+// have the value of the last.
 template <bool bound>
-SPARSACT_INLINE double value(const Sketch& sketch, std::size_t j, const Input& input, std::int64_t I) {
-    double sum = sketch.a[j] * static_cast<double>(I), sizes = std::fabs(sum);
-    const Terms terms = terms_along(sketch.along + j * sketch.k, input.h, sketch.k);
-    sum += terms.sum;
-    sizes += terms.sizes;
+SPARSACT_INLINE Doubles values(const Sketch& sketch, std::size_t j, const Input& input, Doubles I) {
+    const auto row = [&](std::size_t r) { return std::min(j + r, sketch.s - 1); };
+    const auto of = [&](const double* numbers) {
+        if (j + WIDTH <= sketch.s) return load<Doubles>(numbers + j);
+        double some[WIDTH];
+        for (std::size_t r = 0; r < WIDTH; ++r) some[r] = numbers[row(r)];
+        return load<Doubles>(some);
+    };
+    Doubles sum = of(sketch.a) * I, sizes = size_of(sum);
+    if (sketch.k) {
+        Doubles sums[WIDTH], lengths[WIDTH];
+        for (std::size_t r = 0; r < WIDTH; ++r) {
+            const Terms terms = terms_along(sketch.along + row(r) * sketch.k, input.h, sketch.k);
+            sums[r] = terms.sum;
+            lengths[r] = terms.sizes;
+        }
+        transpose<double>(sums);
+        transpose<double>(lengths);
+        sum += halved(sums);
+        sizes += halved(lengths);
+    }
     if constexpr (bound) {
-        const double unknown = sketch.Q[j] * input.E + sketch.R[j] * input.N;
+        const Doubles unknown = of(sketch.Q) * input.E + of(sketch.R) * input.N;
         sum += unknown;
         sizes += unknown;
     } else {
         sum += 0 * input.N;  // NaN of an input that is not finite
     }
-    const double upper = input.b * sum + sketch.offset[j];
+    const Doubles offset = of(sketch.offset), upper = input.b * sum + offset;
     if constexpr (!bound) return upper;
-    return upper + SLACK * (input.b * sizes + std::fabs(sketch.offset[j]));
+    return upper + SLACK * (input.b * sizes + size_of(offset));
 }
 
 // Calls put(i, j, value) for every input and row; rows are read once for all inputs.
@@ -92,18 +130,30 @@ void for_every_value(const Sketch& sketch, const T* X, std::size_t m, int n_thre
     if (m == 0 || sketch.s == 0) return;
     const int threads = available_threads(n_threads);
     const Inputs<T> inputs(sketch, X, m, m == 1 ? 1 : threads);
-    const std::size_t tiles = (sketch.s + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
+    const Products& products = screen_products();
+    const std::size_t tiles = (sketch.s + ROWS_OF_A_TILE - 1) / ROWS_OF_A_TILE;
     in_parallel(threads, tiles, [&](std::size_t tile) {
-        const std::size_t begin = tile * ROWS_AT_ONCE, end = std::min(begin + ROWS_AT_ONCE, sketch.s);
+        const std::size_t begin = tile * ROWS_OF_A_TILE, end = std::min(begin + ROWS_OF_A_TILE, sketch.s);
         for (std::size_t first = 0; first < m; first += INPUTS_AT_ONCE) {
             const Input* some = inputs.data() + first;
             const std::size_t count = std::min(INPUTS_AT_ONCE, m - first);
-            const Products products = products_for(count);
-            for (std::size_t j = begin; j < end; ++j) {
-                std::int64_t I[INPUTS_AT_ONCE];
-                products(sketch.rows + j * sketch.width, sketch.width, some, I);
-                for (std::size_t c = 0; c < count; ++c)
-                    put(first + c, j, value<bound>(sketch, j, some[c], I[c] - 128 * some[c].sum));
+            for (std::size_t j = begin; j < end; j += ROWS_AT_ONCE) {
+                const std::uint8_t* rows[ROWS_AT_ONCE];
+                for (std::size_t r = 0; r < ROWS_AT_ONCE; ++r)
+                    rows[r] = sketch.rows + std::min(j + r, end - 1) * sketch.width;
+                Sums sums[INPUTS_AT_ONCE];
+                products.of_rows[count - 1](rows, sketch.width, some, sums);
+                for (std::size_t c = 0; c < count; ++c) {
+                    double I[ROWS_AT_ONCE], found[WIDTH];
+                    for (std::size_t r = 0; r < ROWS_AT_ONCE; ++r)
+                        I[r] = products.scale * sums[c].high[r] + sums[c].low[r] -
+                               128.0 * static_cast<double>(some[c].sum);
+                    for (std::size_t r = 0; r < ROWS_AT_ONCE && j + r < end; r += WIDTH) {
+                        store(found, values<bound>(sketch, j + r, some[c], load<Doubles>(I + r)));
+                        for (std::size_t l = 0; l < WIDTH && j + r + l < end; ++l)
+                            put(first + c, j + r + l, found[l]);
+                    }
+                }
             }
         }
     });

@@ -11,6 +11,10 @@
 #include "screen.hpp"
 #include "vector.hpp"
 
+#if defined(SPARSACT_ISA_avx2) || defined(SPARSACT_ISA_avx512)
+#include <immintrin.h>
+#endif
+
 namespace sparsact::SPARSACT_ISA {
 namespace {
 
@@ -36,7 +40,11 @@ SPARSACT_INLINE double ordered_sum(std::size_t n, F vector, G scalar) {
 // Numbers, as doubles.
 SPARSACT_INLINE Vector<double> load_doubles(const double* from) { return load<Vector<double>>(from); }
 SPARSACT_INLINE Vector<double> load_doubles(const float* from) {
-#ifdef SPARSACT_VECTORS
+#if defined(SPARSACT_ISA_avx512)
+    return _mm512_cvtps_pd(_mm256_loadu_ps(from));
+#elif defined(SPARSACT_ISA_avx2)
+    return _mm256_cvtps_pd(_mm_loadu_ps(from));  // compilers convert generic vectors in halves
+#elif defined(SPARSACT_VECTORS)
     return __builtin_convertvector(load<Vector<float, widest_bytes / 2>>(from), Vector<double>);
 #else
     return *from;
@@ -70,15 +78,17 @@ inline void subtract_directions(const Sketch& sketch, const double* z, const dou
 }
 
 struct Input {
-    const std::int8_t *high, *low;  // (width,) digits of p = rint(z), z = x / (b c): p = 256 high + low
+    const std::int16_t* p;          // (width,): rint(z), z = x / (b c)
+    const std::int8_t *high, *low;  // (width,) digits: p = 256 high + low
     std::int64_t sum;               // of p
     const double* h;                // (k,): M z
     double b, E, N;                 // |z - p| <= E; |<r', z>| <= R N
 };
 
-// The input whose row of digits, (2, width), and of h, (k,), are to be filled; z and rest (d,) are scratch.
+// The input whose p (width,), digits (2, width) and h (k,) are to be filled; z and rest (d,) are scratch.
 template <class T>
-Input input_of(const Sketch& sketch, const T* x, std::int8_t* digits, double* h, double* z, double* rest) {
+Input input_of(const Sketch& sketch, const T* x, std::int16_t* p, std::int8_t* digits, double* h, double* z,
+               double* rest) {
     const std::size_t d = sketch.d;
     std::uint64_t most = 0;  // in bits, which are in the order of the sizes, with infinity and NaN above them
     for (std::size_t i = 0; i < d; ++i) {
@@ -90,7 +100,8 @@ Input input_of(const Sketch& sketch, const T* x, std::int8_t* digits, double* h,
     }
     double largest;
     std::memcpy(&largest, &most, sizeof largest);
-    Input input{digits, digits + sketch.width, 0, h, 1, 0, 0 * largest};  // N of NaN makes every bound one
+    Input input{p, digits, digits + sketch.width, 0, h, 1, 0, 0 * largest};  // N of NaN makes every bound one
+    std::fill_n(p, sketch.width, std::int16_t{0});
     std::fill_n(digits, 2 * sketch.width, std::int8_t{0});
     std::fill_n(h, sketch.k, 0.0);
     if (!std::isfinite(largest) || largest == 0) return input;
@@ -103,9 +114,10 @@ Input input_of(const Sketch& sketch, const T* x, std::int8_t* digits, double* h,
     std::int8_t *high = digits, *low = digits + sketch.width;
     for (std::size_t i = 0; i < d; ++i) {
         z[i] *= shrink;
-        const double p = std::nearbyint(z[i]);
-        const int integer = static_cast<int>(p), upper = (integer + 128) >> 8;
-        rest[i] = z[i] - p;
+        const double nearest = std::nearbyint(z[i]);
+        const int integer = static_cast<int>(nearest), upper = (integer + 128) >> 8;
+        rest[i] = z[i] - nearest;
+        p[i] = static_cast<std::int16_t>(integer);
         high[i] = static_cast<std::int8_t>(upper);
         low[i] = static_cast<std::int8_t>(integer - 256 * upper);
         input.sum += integer;

@@ -108,6 +108,21 @@ SPARSACT_INLINE void exchange(Vector<T>& one, Vector<T>& other, std::integer_seq
 }
 #endif
 
+// Sums of the lanes of v[0], v[1], ..., lane by lane.
+template <class T, int half = 1>
+SPARSACT_INLINE Vector<T> lane_sums(Vector<T> (&v)[lanes<T>]) {
+#ifdef SPARSACT_VECTORS
+    if constexpr (half < lanes<T>) {
+        for (int k = 0; k < lanes<T>; k += 2 * half) {
+            exchange<half, T>(v[k], v[k + half], std::make_integer_sequence<int, lanes<T>>{});
+            v[k] += v[k + half];
+        }
+        return lane_sums<T, 2 * half>(v);
+    }
+#endif
+    return v[0];
+}
+
 // Lane l of vector k becomes lane k of vector l.
 template <class T, int half = 1>
 SPARSACT_INLINE void transpose([[maybe_unused]] Vector<T> (&v)[lanes<T>]) {
