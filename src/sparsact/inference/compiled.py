@@ -51,6 +51,8 @@ def _layer_of(weight: Tensor | None, bias: Tensor | None, handle: Any) -> Any:
     if layer is None:
         return None
     parameters = layer._parameters
+    if layer._sparse.direct is not None and parameters.get("weight") is weight and parameters.get("bias") is bias:
+        return layer  # seldom otherwise, and soon told
     same = _is_same(parameters.get("weight"), weight) and _is_same(parameters.get("bias"), bias)
     return layer if same else None
 
