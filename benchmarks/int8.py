@@ -10,7 +10,8 @@ are of the processor, since other work on the machine would meet the sides uneve
   library FBGEMM chooses its instructions itself; ``FBGEMM_ENABLE_INSTRUCTIONS=AVX2`` with ``SPARSACT_ISA=avx2``
   compares both on AVX2.
 - *own dense int8*: the kernels of the library, reading all weights.
-- *ONNX Runtime int8*: its dynamic quantisation of the same step, where ``onnx`` and ``onnxruntime`` are installed.
+- *ONNX Runtime int8*, *OpenVINO int8*, *llama.cpp q8_0*: the same step, where they are installed; see
+  ``benchmarks.runtimes``. Errors of the logits are against float32.
 
 Goals: blocks at least 1.5, 1.4 and 1.2 times as fast as torch int8 (3.0, 2.6 and 2.0 on AVX2), 1.6, 1.4 and 1.2 times
 as fast as own dense int8; the step 1.6 times as fast as torch int8 and 1.3 times as ONNX Runtime. Roofline: the bytes
@@ -23,11 +24,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import deepcopy
-from importlib.util import find_spec
 from statistics import median
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -39,6 +38,7 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from benchmarks.figures import Figure, judged, options, report
 from benchmarks.harness import interleaved
+from benchmarks.runtimes import errors, in_others
 from benchmarks.sparsify import TimedModel, sharing
 from sparsact import kernels
 from sparsact.inference import find_blocks, sparsify
@@ -191,13 +191,13 @@ def decoding(sizes: tuple[int, int, int, int], repeats: int, quick: bool) -> lis
         "own dense int8": dense_quantized(dense, "int8"),
         "sparse int8": sparse,
     }
-    onnx = in_onnx_runtime(model, steps[0])
-    if onnx is not None:
-        sides["ONNX Runtime int8"] = onnx
+    sides |= in_others(model, steps[0], 8)
+    work = f"OPT shape, {layers} x {d}-{s}, 5% active"
     with torch.inference_mode():
         for step in steps:
             if not torch.equal(by_torch(*step), sparse(*step)):
                 raise AssertionError("logits differ from those of torch's quantised layers")
+        figures = errors(work, model, sides, steps)
         calls: dict[str, Callable[[], object]] = {
             name: (lambda side=side: [side(*step) for step in steps]) for name, side in sides.items()
         }
@@ -206,32 +206,7 @@ def decoding(sizes: tuple[int, int, int, int], repeats: int, quick: bool) -> lis
         times = interleaved(calls, repeats, clock=time.process_time)
     times["reading"] = [one * len(steps) for one in times["reading"]]
     share = 1 - 0.95 * layers * d * s / weights
-    work = f"OPT shape, {layers} x {d}-{s}, {weights / 1e6:.0f} M weights, 5% active"
-    return _compared(work, times, 1 / len(steps), share, 1.6, None, quick)
-
-
-def in_onnx_runtime(model: nn.Module, step: Sequence[Tensor]) -> Callable[..., Any] | None:
-    """The step in ONNX Runtime, dynamically quantised per output; None if it is not installed."""
-    if find_spec("onnxruntime") is None or find_spec("onnx") is None:
-        return None
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    with TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        whole, small = f"{folder}/float32.onnx", f"{folder}/int8.onnx"
-        torch.onnx.export(model, tuple(step), whole, input_names=["x", "past"], dynamo=False)
-        quantize_dynamic(whole, small, per_channel=True, weight_type=QuantType.QInt8)
-        session = session_of(small)
-    return lambda x, past: session.run(None, {"x": x.numpy(), "past": past.numpy()})[0]
-
-
-def session_of(path: str) -> Any:
-    """A session of ONNX Runtime on one thread."""
-    import onnxruntime
-
-    settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
-    return onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
+    return figures + _compared(work, times, 1 / len(steps), share, 1.6, None, quick)
 
 
 def main() -> int:
