@@ -1,13 +1,14 @@
 """The decoding step of ``benchmarks.int8`` in other libraries, each where it is installed, on one thread.
 
-- *ONNX Runtime* (``onnxruntime``, ``onnx``): int8 by its dynamic quantisation, a scale for each output; int4 by
-  ``MatMulNBits``, symmetric, a float32 scale for each group of 32, int8 arithmetic (``accuracy_level=4``).
-- *OpenVINO* (``openvino``, ``onnx``): symmetric compressed weights, made by hand into the graph that NNCF makes; int8
-  with a float16 scale for each output, int4 with one for each group of 32. Hint of latency, the rest as by default:
-  groups of 32 inputs may be quantised, but on a processor with AVX2 alone they stay in float32.
-- *llama.cpp* (``ggml-python``, built on this machine): it has no OPT, so the step is a graph of its library ggml that is
-  made once: weights in q8_0 or q4_0, q4_0 rearranged for the processor as llama.cpp does by default, flash attention
-  over float32. Keys and values are copied into its cache in each step, where torch concatenates them.
+- *ONNX Runtime* (``onnxruntime``, ``onnx``): int8 by its dynamic quantisation, a scale for each output, weights in 7 of
+  the bits, since sums saturate on processors without VNNI; int4 by ``MatMulNBits``, symmetric, a float32 scale for each
+  group of 32, int8 arithmetic (``accuracy_level=4``).
+- *OpenVINO* (``openvino``, ``onnx``): symmetric compressed weights as NNCF writes them, float16 scales, in int8 one for
+  each output, in int4 one for each group of 32; the hint of latency. Inputs may be quantised, in groups of 32, which is
+  its default, but with AVX2 alone it keeps them in float32.
+- *llama.cpp* (``ggml-python``, which is built on this machine): it has no OPT, so the step is a graph of its library
+  ggml, made once: q8_0 or q4_0, q4_0 rearranged as llama.cpp does, flash attention over float32. Keys and values of the
+  past are copied into its cache in each step, as torch concatenates them.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def in_onnx_runtime(model: nn.Module, step: Sequence[Tensor], bits: int, folder:
     if bits == 8:
         from onnxruntime.quantization import QuantType, quantize_dynamic
 
-        quantize_dynamic(whole, small, per_channel=True, weight_type=QuantType.QInt8)
+        quantize_dynamic(whole, small, per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
     else:
         _with_four_bits(whole, small)
     settings = onnxruntime.SessionOptions()
@@ -175,22 +176,20 @@ class Ggml:
         self._build(model, *step)
         host = g.ggml_backend_get_default_buffer_type(self.backend)
         g.ggml_backend_alloc_ctx_tensors_from_buft(self.plain, host)
-        g.ggml_backend_alloc_ctx_tensors_from_buft(self.rearranged, self._buffer_of_rearranged() or host)
+        g.ggml_backend_alloc_ctx_tensors_from_buft(self.rearranged, self._rearranging() or host)
         for tensor, values in self.contents:
             g.ggml_backend_tensor_set(tensor, values.ctypes.data, 0, values.nbytes)
         self.contents.clear()
         if not g.ggml_gallocr_alloc_graph(g.ggml_gallocr_new(host), self.graph):
             raise MemoryError("no room for the graph")
 
-    def _buffer_of_rearranged(self) -> Any:
+    def _rearranging(self) -> Any:
         """Type of buffer in which q4_0 is rearranged as it is written; None where the library has none."""
         g, registry = self.g, self.g.ggml_backend_cpu_reg()
         address = g.ggml_backend_reg_get_proc_address(registry, b"ggml_backend_dev_get_extra_bufts")
         types = ctypes.CFUNCTYPE(ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p)(address)
-        for one in types(g.ggml_backend_reg_dev_get(registry, 0)):
-            if one is None or g.ggml_backend_buft_name(one) == b"CPU_REPACK":
-                return one
-        return None
+        each = iter(types(g.ggml_backend_reg_dev_get(registry, 0)))
+        return next(one for one in each if one is None or g.ggml_backend_buft_name(one) == b"CPU_REPACK")
 
     def _build(self, model: Any, token: Tensor, past: Tensor) -> None:
         g, c, number = self.g, self.context, self.g.GGML_TYPE_F32
