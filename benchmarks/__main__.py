@@ -44,7 +44,7 @@ def bench(
 
     Example: python -m benchmarks walsh_hadamard least_squares --rows rows.jsonl
     """
-    from benchmarks.running import chosen
+    from benchmarks.registry import chosen
     from benchmarks.table import newest
 
     if show:
@@ -69,7 +69,7 @@ def bench(
 
 def _measure(benchmarks: list[Benchmark], path: Path, *, quick: bool, quiet: bool) -> dict[str, int | None]:
     """Exit status of each benchmark; None of one whose peer is not installed."""
-    from benchmarks.running import run
+    from benchmarks.registry import run
 
     return {
         benchmark.name: None if benchmark.missing() else run(benchmark, path, quick=quick, quiet=quiet)
@@ -98,7 +98,7 @@ def _tell(rows: Rows, status: dict[str, int | None]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from benchmarks.running import ratios
+    from benchmarks.registry import ratios
 
     table = Table("work", "figure", r"ratio \[least ... most]", "bar", title="Ratios, median of rounds")
     for cells in ratios(rows):

@@ -188,7 +188,7 @@ def decoding(bits: int, repeats: int, quick: bool) -> list[Figure]:
         sides["sparse int8"] = sparsify(sparse8, "exact", steps, weights="int8", blocks=find_blocks(sparse8, steps[0]))
     sides |= {f"sparse {kind}": sparse, **in_others(model, steps[0], bits)}
     weights = sum(layer.weight.numel() for layer in model.modules() if isinstance(layer, nn.Linear))
-    work = f"OPT shape, {layers} x {d}-{s}, {weights / 1e6:.0f} M weights, 5% active"
+    work = f"OPT shape, {layers} x {d}-{s}, 5% active"
     with torch.inference_mode():
         for step in steps:
             if bits == 8 and not torch.equal(by_torch(*step), sparse(*step)):

@@ -38,16 +38,19 @@ def in_others(model: nn.Module, step: Sequence[Tensor], bits: int) -> dict[str, 
     sides = {
         f"ONNX Runtime int{bits}": (in_onnx_runtime, ("onnxruntime", "onnx")),
         f"OpenVINO int{bits}": (in_openvino, ("openvino", "onnx")),
-        f"llama.cpp q{bits}_0": (Ggml, ("ggml",)),
+        f"llama.cpp q{bits}_0": (in_ggml, ("ggml",)),
     }
     found: dict[str, Step] = {}
-    for name, (made, modules) in sides.items():
-        if missing := [module for module in modules if find_spec(module) is None]:
-            print(f"{name} is left out: {' and '.join(missing)} not installed", file=sys.stderr)
-            continue
-        with TemporaryDirectory() as folder, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found[name] = made(model, step, bits, folder)
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole = str(Path(folder) / "float32.onnx")
+        if find_spec("onnx") is not None:
+            torch.onnx.export(model, tuple(step), whole, input_names=["x", "past"], dynamo=False)
+        for name, (made, modules) in sides.items():
+            if missing := [module for module in modules if find_spec(module) is None]:
+                print(f"{name} is left out: without {' and '.join(missing)}", file=sys.stderr)
+            else:
+                found[name] = made(model, step, bits, whole)
     return found
 
 
@@ -77,18 +80,11 @@ def packed(integers: NDArray[np.integer[Any]]) -> NDArray[np.uint8]:
     return nibbles[..., ::2] | nibbles[..., 1::2] << 4
 
 
-def exported(model: nn.Module, step: Sequence[Tensor], folder: str) -> str:
-    """File of the float32 step as an ONNX graph."""
-    path = str(Path(folder) / "float32.onnx")
-    torch.onnx.export(model, tuple(step), path, input_names=["x", "past"], dynamo=False)
-    return path
-
-
-def in_onnx_runtime(model: nn.Module, step: Sequence[Tensor], bits: int, folder: str) -> Step:
+def in_onnx_runtime(model: nn.Module, step: Sequence[Tensor], bits: int, whole: str) -> Step:
     """The step in ONNX Runtime."""
     import onnxruntime
 
-    whole, small = exported(model, step, folder), str(Path(folder) / "small.onnx")
+    small = f"{whole}.small"
     if bits == 8:
         from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -129,11 +125,11 @@ def _with_four_bits(whole: str, small: str) -> None:
     onnx.save(graph, small)
 
 
-def in_openvino(model: nn.Module, step: Sequence[Tensor], bits: int, folder: str) -> Step:
+def in_openvino(model: nn.Module, step: Sequence[Tensor], bits: int, whole: str) -> Step:
     """The step in OpenVINO."""
     openvino, ops = import_module("openvino"), import_module("openvino.opset13")
     core = openvino.Core()
-    graph = core.read_model(exported(model, step, folder))
+    graph = core.read_model(whole)
     for node in graph.get_ordered_ops():
         constant = node.input_value(1).get_node() if node.get_type_name() == "MatMul" else None
         if constant is None or constant.get_type_name() != "Constant":
@@ -157,91 +153,75 @@ def in_openvino(model: nn.Module, step: Sequence[Tensor], bits: int, folder: str
     return lambda x, past: compiled([x.numpy(), past.numpy()], share_inputs=True)[0]
 
 
-class Ggml:
+def in_ggml(model: Any, step: Sequence[Tensor], bits: int, whole: str) -> Step:
     """The step in ggml: a graph that is made once, its weights and its cache in buffers of the library."""
+    del whole
+    g = import_module("ggml")
+    kind = g.GGML_TYPE_Q8_0 if bits == 8 else g.GGML_TYPE_Q4_0
+    plain, rearranged, c = (
+        g.ggml_init(g.ggml_init_params(mem_size=1 << 24, mem_buffer=None, no_alloc=True)) for _ in range(3)
+    )
+    graph, contents = g.ggml_new_graph_custom(c, 1 << 13, False), []
 
-    def __init__(self, model: Any, step: Sequence[Tensor], bits: int, folder: str) -> None:
-        del folder
-        self.g = g = import_module("ggml")
-        self.silent = g.ggml_log_callback(lambda level, text, data: None)
-        g.ggml_log_set(self.silent, None)
-        self.type = g.GGML_TYPE_Q8_0 if bits == 8 else g.GGML_TYPE_Q4_0
-        self.backend = g.ggml_backend_cpu_init()
-        g.ggml_backend_cpu_set_n_threads(self.backend, 1)
-        self.plain, self.rearranged, self.context = (
-            g.ggml_init(g.ggml_init_params(mem_size=1 << 24, mem_buffer=None, no_alloc=True)) for _ in range(3)
-        )
-        self.contents: list[tuple[Any, NDArray[Any]]] = []
-        self.graph = g.ggml_new_graph_custom(self.context, 1 << 13, False)
-        self._build(model, *step)
-        host = g.ggml_backend_get_default_buffer_type(self.backend)
-        g.ggml_backend_alloc_ctx_tensors_from_buft(self.plain, host)
-        g.ggml_backend_alloc_ctx_tensors_from_buft(self.rearranged, self._rearranging() or host)
-        for tensor, values in self.contents:
-            g.ggml_backend_tensor_set(tensor, values.ctypes.data, 0, values.nbytes)
-        self.contents.clear()
-        if not g.ggml_gallocr_alloc_graph(g.ggml_gallocr_new(host), self.graph):
-            raise MemoryError("no room for the graph")
+    def vector(values: Tensor) -> Any:
+        contents.append((g.ggml_new_tensor_1d(plain, g.GGML_TYPE_F32, len(values)), values.detach().numpy()))
+        return contents[-1][0]
 
-    def _rearranging(self) -> Any:
-        """Type of buffer in which q4_0 is rearranged as it is written; None where the library has none."""
-        g, registry = self.g, self.g.ggml_backend_cpu_reg()
-        address = g.ggml_backend_reg_get_proc_address(registry, b"ggml_backend_dev_get_extra_bufts")
-        types = ctypes.CFUNCTYPE(ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p)(address)
-        each = iter(types(g.ggml_backend_reg_dev_get(registry, 0)))
-        return next(one for one in each if one is None or g.ggml_backend_buft_name(one) == b"CPU_REPACK")
+    def linear(layer: nn.Linear, x: Any) -> Any:
+        outputs, inputs = layer.weight.shape
+        context = rearranged if bits == 4 and outputs % 8 == 0 else plain
+        weight = g.ggml_new_tensor_2d(context, kind, inputs, outputs)
+        source, small = layer.weight.detach().numpy(), np.empty(g.ggml_nbytes(weight), np.uint8)
+        floats = source.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
+        g.ggml_quantize_chunk(kind, floats, small.ctypes.data, 0, outputs, inputs, None)
+        contents.append((weight, small))
+        y = g.ggml_mul_mat(c, weight, x)
+        return y if layer.bias is None else g.ggml_add(c, y, vector(layer.bias))
 
-    def _build(self, model: Any, token: Tensor, past: Tensor) -> None:
-        g, c, number = self.g, self.context, self.g.GGML_TYPE_F32
-        layers, _, heads, length, size = past.shape
-        self.token = x = g.ggml_new_tensor_2d(self.plain, number, token.shape[1], 1)
-        self.cache = g.ggml_new_tensor_4d(self.plain, number, size, length + 1, heads, 2 * layers)
-        row, head = 4 * size, 4 * size * (length + 1)
-        for i, layer in enumerate(model.layers):
-            z, seen = self._normed(layer.attention_norm, x), []
-            query = g.ggml_reshape_3d(c, self._linear(layer.q, z), size, 1, heads)
-            for j, one in enumerate((layer.k, layer.v)):
-                start = (2 * i + j) * heads * head
-                last = g.ggml_view_3d(c, self.cache, size, 1, heads, row, head, start + length * row)
-                new = g.ggml_reshape_3d(c, self._linear(one, z), size, 1, heads)
-                g.ggml_build_forward_expand(self.graph, g.ggml_cpy(c, new, last))
-                seen.append(g.ggml_view_3d(c, self.cache, size, length + 1, heads, row, head, start))
-            mixed = g.ggml_flash_attn_ext(c, query, *seen, None, size**-0.5, 0.0, 0.0)
-            x = g.ggml_add(c, x, self._linear(layer.out, g.ggml_reshape_2d(c, mixed, token.shape[1], 1)))
-            up = g.ggml_relu(c, self._linear(layer.fc1, self._normed(layer.norm, x)))
-            x = g.ggml_add(c, x, self._linear(layer.fc2, up))
-        self.logits = self._linear(model.head, self._normed(model.norm, x))
-        g.ggml_build_forward_expand(self.graph, self.logits)
+    def normed(layer: nn.LayerNorm, x: Any) -> Any:
+        return g.ggml_add(c, g.ggml_mul(c, g.ggml_norm(c, x, layer.eps), vector(layer.weight)), vector(layer.bias))
 
-    def _linear(self, layer: nn.Linear, x: Any) -> Any:
-        g, (outputs, inputs) = self.g, layer.weight.shape
-        whole = self.type == g.GGML_TYPE_Q4_0 and outputs % 8 == 0  # else there is nothing to rearrange
-        weight = g.ggml_new_tensor_2d(self.rearranged if whole else self.plain, self.type, inputs, outputs)
-        values, small = layer.weight.detach().numpy(), np.empty(g.ggml_nbytes(weight), np.uint8)
-        source = values.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
-        g.ggml_quantize_chunk(self.type, source, small.ctypes.data, 0, outputs, inputs, None)
-        self.contents.append((weight, small))
-        y = g.ggml_mul_mat(self.context, weight, x)
-        return y if layer.bias is None else g.ggml_add(self.context, y, self._vector(layer.bias))
+    layers, _, heads, length, size = step[1].shape
+    row, head = 4 * size, 4 * size * (length + 1)  # bytes
+    token = x = g.ggml_new_tensor_2d(plain, g.GGML_TYPE_F32, heads * size, 1)
+    cache = g.ggml_new_tensor_4d(plain, g.GGML_TYPE_F32, size, length + 1, heads, 2 * layers)
+    for i, layer in enumerate(model.layers):
+        z, seen = normed(layer.attention_norm, x), []
+        query = g.ggml_reshape_3d(c, linear(layer.q, z), size, 1, heads)
+        for start, one in ((2 * i * heads * head, layer.k), ((2 * i + 1) * heads * head, layer.v)):
+            last = g.ggml_view_3d(c, cache, size, 1, heads, row, head, start + length * row)
+            new = g.ggml_reshape_3d(c, linear(one, z), size, 1, heads)
+            g.ggml_build_forward_expand(graph, g.ggml_cpy(c, new, last))
+            seen.append(g.ggml_view_3d(c, cache, size, length + 1, heads, row, head, start))
+        mixed = g.ggml_flash_attn_ext(c, query, *seen, None, size**-0.5, 0.0, 0.0)
+        x = g.ggml_add(c, x, linear(layer.out, g.ggml_reshape_2d(c, mixed, heads * size, 1)))
+        x = g.ggml_add(c, x, linear(layer.fc2, g.ggml_relu(c, linear(layer.fc1, normed(layer.norm, x)))))
+    result = linear(model.head, normed(model.norm, x))
+    g.ggml_build_forward_expand(graph, result)
 
-    def _normed(self, layer: nn.LayerNorm, x: Any) -> Any:
-        g = self.g
-        y = g.ggml_mul(self.context, g.ggml_norm(self.context, x, layer.eps), self._vector(layer.weight))
-        return g.ggml_add(self.context, y, self._vector(layer.bias))
+    silent = g.ggml_log_callback(lambda level, text, data: None)
+    g.ggml_log_set(silent, None)
+    backend, registry = g.ggml_backend_cpu_init(), g.ggml_backend_cpu_reg()
+    g.ggml_backend_cpu_set_n_threads(backend, 1)
+    host = g.ggml_backend_get_default_buffer_type(backend)
+    address = g.ggml_backend_reg_get_proc_address(registry, b"ggml_backend_dev_get_extra_bufts")
+    types = ctypes.CFUNCTYPE(ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p)(address)
+    each = iter(types(g.ggml_backend_reg_dev_get(registry, 0)))  # of buffers; None ends them
+    other = next(one for one in each if one is None or g.ggml_backend_buft_name(one) == b"CPU_REPACK")
+    g.ggml_backend_alloc_ctx_tensors_from_buft(plain, host)
+    g.ggml_backend_alloc_ctx_tensors_from_buft(rearranged, other or host)
+    for tensor, values in contents:
+        g.ggml_backend_tensor_set(tensor, values.ctypes.data, 0, values.nbytes)
+    contents.clear()
+    g.ggml_gallocr_alloc_graph(g.ggml_gallocr_new(host), graph)
 
-    def _vector(self, values: Tensor) -> Any:
-        tensor = self.g.ggml_new_tensor_1d(self.plain, self.g.GGML_TYPE_F32, len(values))
-        self.contents.append((tensor, values.detach().numpy()))
-        return tensor
-
-    def __call__(self, x: Tensor, past: Tensor) -> NDArray[np.float32]:
-        """Logits (1, vocabulary)."""
-        g, token, seen = self.g, x.numpy(), past.numpy()
-        row = 4 * seen.shape[-1] * seen.shape[-2]
-        heads, logits = seen.nbytes // row, np.empty((1, self.g.ggml_nelements(self.logits)), np.float32)
-        g.ggml_backend_tensor_set(self.token, token.ctypes.data, 0, token.nbytes)
-        g.ggml_backend_tensor_set_2d(self.cache, seen.ctypes.data, 0, row, heads, row + 4 * seen.shape[-1], row)
-        if g.ggml_backend_graph_compute(self.backend, self.graph) != 0:
+    def call(x: Tensor, past: Tensor, silent: Any = silent) -> NDArray[np.float32]:  # ggml keeps no reference to it
+        logits = np.empty((1, g.ggml_nelements(result)), np.float32)
+        g.ggml_backend_tensor_set(token, x.data_ptr(), 0, x.nbytes)
+        g.ggml_backend_tensor_set_2d(cache, past.data_ptr(), 0, length * row, 2 * layers * heads, head, length * row)
+        if g.ggml_backend_graph_compute(backend, graph) != 0:
             raise RuntimeError("ggml could not compute the step")
-        g.ggml_backend_tensor_get(self.logits, logits.ctypes.data, 0, logits.nbytes)
+        g.ggml_backend_tensor_get(result, logits.ctypes.data, 0, logits.nbytes)
         return logits
+
+    return call
