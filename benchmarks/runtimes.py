@@ -76,8 +76,8 @@ def in_fours(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.
 
 def packed(integers: NDArray[np.integer[Any]]) -> NDArray[np.uint8]:
     """Two numbers of four bits a byte, the first one low."""
-    nibbles = integers.astype(np.uint8) & 15
-    return nibbles[..., ::2] | nibbles[..., 1::2] << 4
+    nibbles: NDArray[np.uint8] = integers.astype(np.uint8) & np.uint8(15)
+    return nibbles[..., ::2] | nibbles[..., 1::2] << np.uint8(4)
 
 
 def in_onnx_runtime(model: nn.Module, step: Sequence[Tensor], bits: int, whole: str) -> Step:
