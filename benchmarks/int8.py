@@ -38,7 +38,7 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from benchmarks.figures import Figure, judged, options, report
 from benchmarks.harness import interleaved
-from benchmarks.runtimes import errors, in_others
+from benchmarks.runtimes import in_others
 from benchmarks.sparsify import TimedModel, sharing
 from sparsact import kernels
 from sparsact.inference import find_blocks, sparsify
@@ -123,13 +123,11 @@ def _compared(
     figures = [
         Figure.of(work, f"{name}, us", [1e6 * scale * one for one in values], "us") for name, values in times.items()
     ]
-    floor = 1e6 * scale * share * median(reading)
-    figures.append(Figure(work, f"bandwidth floor of {ours}, us", floor, "us"))
+    figures.append(Figure(work, f"bandwidth floor of {ours}, us", 1e6 * scale * share * median(reading), "us"))
     for name, values in times.items():
         if name != ours:
             least = judged(goals[name], quick) if name in goals else None
-            quantity = f"{ours}, times as fast as {name}"
-            figures.append(Figure.ratio(work, quantity, values, times[ours], least=least))
+            figures.append(Figure.ratio(work, f"{ours}, times as fast as {name}", values, times[ours], least=least))
     return figures
 
 
@@ -190,17 +188,18 @@ def decoding(bits: int, repeats: int, quick: bool) -> list[Figure]:
     weights = sum(layer.weight.numel() for layer in model.modules() if isinstance(layer, nn.Linear))
     work = f"OPT shape, {layers} x {d}-{s}, 5% active"
     with torch.inference_mode():
-        for step in steps:
-            if bits == 8 and not torch.equal(by_torch(*step), sparse(*step)):
-                raise AssertionError("logits differ from those of torch's quantised layers")
-        figures = errors(work, model, sides, steps)
+        if bits == 8 and not all(torch.equal(by_torch(*step), sparse(*step)) for step in steps):
+            raise AssertionError("logits differ from those of torch's quantised layers")
+        exact, figures = torch.cat([model(*step) for step in steps]), []
+        for name, side in sides.items():
+            error = torch.cat([torch.as_tensor(side(*step)) for step in steps]) - exact
+            figures.append(Figure(work, f"{name}, relative error of logits", float(error.norm() / exact.norm()), ""))
         calls: dict[str, Callable[[], object]] = {
             name: (lambda side=side: [side(*step) for step in steps]) for name, side in sides.items()
         }
         calls["reading"] = seconds_of_reading(int(BYTES_A_WEIGHT[bits] * weights))
         times = interleaved(calls, repeats, clock=time.process_time)
-    times["reading"] = [one * len(steps) for one in times["reading"]]
-    share = 1 - 0.95 * layers * d * s / weights
+    share = len(steps) * (1 - 0.95 * layers * d * s / weights)
     goals = {"torch int8": 1.6, "ONNX Runtime int8": 1.3} if bits == 8 else {"ONNX Runtime int4": 1.0}
     return figures + _compared(work, f"sparse {kind}", times, 1 / len(steps), share, goals, quick)
 

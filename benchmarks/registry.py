@@ -107,8 +107,8 @@ def chosen(names: Sequence[str]) -> list[Benchmark]:
 def run(benchmark: Benchmark, rows: Path, *, quick: bool, quiet: bool) -> int:
     """Exit status of one benchmark in its own interpreter, 0 when every judged bar was met; rows go into the file."""
     command = [sys.executable, "-m", benchmark.module, "--out", str(rows.resolve()), *["--quick"] * quick]
-    folder = Path(__file__).parents[1]  # that of this package: Python finds it there
-    return subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL if quiet else None, check=False).returncode
+    output = subprocess.DEVNULL if quiet else None
+    return subprocess.run(command, cwd=Path(__file__).parents[1], stdout=output, check=False).returncode
 
 
 def ratios(rows: Rows) -> Iterator[tuple[str, str, str, str]]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,8 +27,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-
-from benchmarks.figures import Figure
 
 Step = Callable[[Tensor, Tensor], Any]
 
@@ -52,18 +50,6 @@ def in_others(model: nn.Module, step: Sequence[Tensor], bits: int) -> dict[str, 
             else:
                 found[name] = made(model, step, bits, whole)
     return found
-
-
-def errors(
-    work: str, model: nn.Module, sides: Mapping[str, Callable[..., Any]], steps: Sequence[Sequence[Tensor]]
-) -> list[Figure]:
-    """Relative errors of all logits together, against float32."""
-    exact = torch.cat([model(*step) for step in steps])
-    found = {name: torch.cat([torch.as_tensor(side(*step)) for step in steps]) for name, side in sides.items()}
-    return [
-        Figure(work, f"{name}, relative error of logits", float((logits - exact).norm() / exact.norm()), "")
-        for name, logits in found.items()
-    ]
 
 
 def in_fours(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
@@ -108,15 +94,14 @@ def _with_four_bits(whole: str, small: str) -> None:
         if node.op_type not in ("Gemm", "MatMul") or node.input[1] not in arrays:
             continue
         weight = numpy_helper.to_array(arrays.pop(node.input[1]))
-        if node.op_type == "MatMul":
-            weight = np.ascontiguousarray(weight.T)
+        weight = np.ascontiguousarray(weight.T) if node.op_type == "MatMul" else weight
         integers, scales = in_fours(weight)
         names = [f"{node.output[0]}_{part}" for part in ("bits", "scales")]
         arrays[names[0]] = numpy_helper.from_array(packed(integers + 8), names[0])
         arrays[names[1]] = numpy_helper.from_array(scales.reshape(-1), names[1])
         bias = ["", "", node.input[2]] if len(node.input) > 2 else []
-        outputs, inputs = weight.shape
-        settings = {"N": outputs, "K": inputs, "bits": 4, "block_size": 32, "accuracy_level": 4}
+        n, k = weight.shape
+        settings = {"N": n, "K": k, "bits": 4, "block_size": 32, "accuracy_level": 4}
         new = [node.input[0], *names, *bias]
         node.CopyFrom(helper.make_node("MatMulNBits", new, node.output, domain="com.microsoft", **settings))
     del graph.graph.initializer[:]
@@ -131,12 +116,10 @@ def in_openvino(model: nn.Module, step: Sequence[Tensor], bits: int, whole: str)
     core = openvino.Core()
     graph = core.read_model(whole)
     for node in graph.get_ordered_ops():
-        constant = node.input_value(1).get_node() if node.get_type_name() == "MatMul" else None
-        if constant is None or constant.get_type_name() != "Constant":
+        if node.get_type_name() != "MatMul" or node.input_value(1).get_node().get_type_name() != "Constant":
             continue
-        weight = constant.get_data()
-        if not node.get_attributes()["transpose_b"]:
-            weight = np.ascontiguousarray(weight.T)
+        weight = node.input_value(1).get_node().get_data()
+        weight = np.ascontiguousarray(weight if node.get_attributes()["transpose_b"] else weight.T)
         if bits == 8:
             scales = np.abs(weight).max(axis=1, keepdims=True) / 127
             integers = ops.constant(np.rint(weight / scales).astype(np.int8))
@@ -148,14 +131,12 @@ def in_openvino(model: nn.Module, step: Sequence[Tensor], bits: int, whole: str)
         product = ops.multiply(ops.convert(integers, "f16"), ops.constant(scales.astype(np.float16)))
         small = ops.convert(ops.reshape(product, list(weight.shape), special_zero=False), "f32")
         openvino.utils.replace_node(node, ops.matmul(node.input_value(0), small, transpose_a=False, transpose_b=True))
-    settings = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY"}
-    compiled = core.compile_model(graph, "CPU", settings)
+    compiled = core.compile_model(graph, "CPU", {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY"})
     return lambda x, past: compiled([x.numpy(), past.numpy()], share_inputs=True)[0]
 
 
 def in_ggml(model: Any, step: Sequence[Tensor], bits: int, whole: str) -> Step:
     """The step in ggml: a graph that is made once, its weights and its cache in buffers of the library."""
-    del whole
     g = import_module("ggml")
     kind = g.GGML_TYPE_Q8_0 if bits == 8 else g.GGML_TYPE_Q4_0
     plain, rearranged, c = (
