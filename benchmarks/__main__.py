@@ -15,7 +15,6 @@ from sparsact.cli import run as run_command
 from sparsact.cli.app import PlainCommand
 
 if TYPE_CHECKING:
-    from benchmarks.registry import Benchmark
     from benchmarks.table.cells import Rows
 
 
@@ -44,7 +43,7 @@ def bench(
 
     Example: python -m benchmarks walsh_hadamard least_squares --rows rows.jsonl
     """
-    from benchmarks.running import chosen
+    from benchmarks.registry import chosen, run
     from benchmarks.table import newest
 
     if show:
@@ -56,7 +55,10 @@ def bench(
     with TemporaryDirectory() as folder:
         path = rows or Path(folder) / "rows.jsonl"
         before = newest(path) if path.exists() else {}
-        status = _measure(benchmarks, path, quick=quick, quiet=as_json) if measure else {}
+        status = {
+            each.name: None if each.missing() else run(each, path, quick=quick, quiet=as_json)
+            for each in benchmarks[: None if measure else 0]
+        }
         found = newest(path) if path.exists() else {}
     new = {key: row for key, row in found.items() if not measure or before.get(key) != row}
     if as_json:
@@ -65,16 +67,6 @@ def bench(
         _tell(new, status)
     if any(code != 0 for code in status.values() if code is not None):
         raise typer.Exit(1)
-
-
-def _measure(benchmarks: list[Benchmark], path: Path, *, quick: bool, quiet: bool) -> dict[str, int | None]:
-    """Exit status of each benchmark; None of one whose peer is not installed."""
-    from benchmarks.running import run
-
-    return {
-        benchmark.name: None if benchmark.missing() else run(benchmark, path, quick=quick, quiet=quiet)
-        for benchmark in benchmarks
-    }
 
 
 def _tell_list(as_json: bool) -> None:
@@ -98,7 +90,7 @@ def _tell(rows: Rows, status: dict[str, int | None]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from benchmarks.running import ratios
+    from benchmarks.registry import ratios
 
     table = Table("work", "figure", r"ratio \[least ... most]", "bar", title="Ratios, median of rounds")
     for cells in ratios(rows):

@@ -10,7 +10,8 @@ are of the processor, since other work on the machine would meet the sides uneve
   library FBGEMM chooses its instructions itself; ``FBGEMM_ENABLE_INSTRUCTIONS=AVX2`` with ``SPARSACT_ISA=avx2``
   compares both on AVX2.
 - *own dense int8*: the kernels of the library, reading all weights.
-- *ONNX Runtime int8*: its dynamic quantisation of the same step, where ``onnx`` and ``onnxruntime`` are installed.
+- *ONNX Runtime int8*, *OpenVINO int8*, *llama.cpp q8_0*: the same step, where they are installed; see
+  ``benchmarks.runtimes``. Errors of the logits are against float32.
 
 Goals: blocks at least 1.5, 1.4 and 1.2 times as fast as torch int8 (3.0, 2.6 and 2.0 on AVX2), 1.6, 1.4 and 1.2 times
 as fast as own dense int8; the step 1.6 times as fast as torch int8 and 1.3 times as ONNX Runtime. Roofline: the bytes
@@ -23,11 +24,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import deepcopy
-from importlib.util import find_spec
 from statistics import median
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -39,6 +38,7 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from benchmarks.figures import Figure, judged, options, report
 from benchmarks.harness import interleaved
+from benchmarks.runtimes import in_others
 from benchmarks.sparsify import TimedModel, sharing
 from sparsact import kernels
 from sparsact.inference import find_blocks, sparsify
@@ -47,6 +47,7 @@ from sparsact.inference.quantized import QuantizedLinear, QuantizedState
 
 TORCH_GOALS = {"avx2": {0.03: 3.0, 0.1: 2.6, 0.27: 2.0}, "avx512": {0.03: 1.5, 0.1: 1.4, 0.27: 1.2}}
 DENSE_GOALS = {0.03: 1.6, 0.1: 1.4, 0.27: 1.2}
+BYTES_A_WEIGHT = {8: 1, 4: (4 + 8 / 32) / 8}  # with its share of a group's multiplier
 
 
 def quantized_by_torch(model: nn.Module) -> nn.Module:
@@ -101,38 +102,32 @@ def blocks(density: float, sizes: tuple[int, int, int], repeats: int, quick: boo
         calls["reading"] = seconds_of_reading(2 * d * s * count)
         times = interleaved(calls, repeats, clock=time.process_time)
     work = f"{count} x {d}-{s}, {density:.0%} active"
-    return _compared(work, times, 1 / count, (1 + active) / 2, _torch_goal(density), DENSE_GOALS[density], quick)
-
-
-def _torch_goal(density: float) -> float | None:
     isa = kernels.dispatch.native.isa() if kernels.backend() == "native" else ""
-    return TORCH_GOALS.get(isa, {}).get(density)
+    goals = {"own dense int8": DENSE_GOALS[density]}
+    if isa in TORCH_GOALS:
+        goals["torch int8"] = TORCH_GOALS[isa][density]
+    return _compared(work, "sparse int8", times, 1 / count, (1 + active) / 2, goals, quick)
 
 
 def _compared(
     work: str,
+    ours: str,
     times: dict[str, list[float]],
     scale: float,
     share: float,
-    torch_goal: float | None,
-    dense_goal: float | None,
+    goals: dict[str, float],
     quick: bool,
 ) -> list[Figure]:
-    """Times of each side, ratios to the sparse one, and the time of reading ``share`` of all bytes."""
+    """Times of each side, ratios to our sparse one, and the time of reading ``share`` of all bytes."""
+    reading = times.pop("reading")
     figures = [
-        Figure.of(work, f"{name}, us", [1e6 * scale * one for one in values], "us")
-        for name, values in times.items()
-        if name != "reading"
+        Figure.of(work, f"{name}, us", [1e6 * scale * one for one in values], "us") for name, values in times.items()
     ]
-    floor = 1e6 * scale * share * median(times["reading"])
-    figures.append(Figure(work, "bandwidth floor of sparse int8, us", floor, "us"))
-    goals = {"torch int8": torch_goal, "own dense int8": dense_goal, "ONNX Runtime int8": 1.3}
-    for name in times:
-        if name not in ("reading", "sparse int8"):
-            goal = goals.get(name)
-            least = None if goal is None else judged(goal, quick)
-            quantity = f"sparse int8, times as fast as {name}"
-            figures.append(Figure.ratio(work, quantity, times[name], times["sparse int8"], least=least))
+    figures.append(Figure(work, f"bandwidth floor of {ours}, us", 1e6 * scale * share * median(reading), "us"))
+    for name, values in times.items():
+        if name != ours:
+            least = judged(goals[name], quick) if name in goals else None
+            figures.append(Figure.ratio(work, f"{ours}, times as fast as {name}", values, times[ours], least=least))
     return figures
 
 
@@ -175,63 +170,38 @@ class DecodingStep(nn.Module):
         return self.head(self.norm(x))
 
 
-def decoding(sizes: tuple[int, int, int, int], repeats: int, quick: bool) -> list[Figure]:
-    """A step of the decoder, by every side."""
-    d, s, layers, vocabulary = sizes
+def decoding(bits: int, repeats: int, quick: bool) -> list[Figure]:
+    """A step of the decoder by every side, the weights in 8 or 4 bits, and errors of the logits against float32."""
+    d, s, layers, vocabulary = (128, 512, 2, 300) if quick else (1024, 4096, 24, 50272)
     model = DecodingStep(d, s, layers, vocabulary, 0.05).eval()
     steps = [(torch.randn(1, d), torch.randn(layers, 2, d // 64, 64, 64)) for _ in range(4)]
-    dense, sparse, certified = (deepcopy(model, {id(p): p for p in model.parameters()}) for _ in range(3))
-    by_torch = quantized_by_torch(model)
-    sparsify(sparse, "exact", steps, weights="int8", blocks=find_blocks(sparse, steps[0]))
-    sparsify(certified, "certified", steps)
-    sides: dict[str, Callable[..., Any]] = {
-        "float32": model,
-        "certified float32": certified,
-        "torch int8": by_torch,
-        "own dense int8": dense_quantized(dense, "int8"),
-        "sparse int8": sparse,
-    }
-    onnx = in_onnx_runtime(model, steps[0])
-    if onnx is not None:
-        sides["ONNX Runtime int8"] = onnx
+    dense, sparse, sparse8, certified = (deepcopy(model, {id(p): p for p in model.parameters()}) for _ in range(4))
+    kind, by_torch = f"int{bits}", quantized_by_torch(model)
+    sparsify(sparse, "exact", steps, weights=kind, blocks=find_blocks(sparse, steps[0]))
+    sides: dict[str, Callable[..., Any]] = {"torch int8": by_torch, f"own dense {kind}": dense_quantized(dense, kind)}
+    if bits == 8:
+        sparsify(certified, "certified", steps)
+        sides |= {"float32": model, "certified float32": certified}
+    else:
+        sides["sparse int8"] = sparsify(sparse8, "exact", steps, weights="int8", blocks=find_blocks(sparse8, steps[0]))
+    sides |= {f"sparse {kind}": sparse, **in_others(model, steps[0], bits)}
+    weights = sum(layer.weight.numel() for layer in model.modules() if isinstance(layer, nn.Linear))
+    work = f"OPT shape, {layers} x {d}-{s}, 5% active"
     with torch.inference_mode():
-        for step in steps:
-            if not torch.equal(by_torch(*step), sparse(*step)):
-                raise AssertionError("logits differ from those of torch's quantised layers")
+        if bits == 8 and not all(torch.equal(by_torch(*step), sparse(*step)) for step in steps):
+            raise AssertionError("logits differ from those of torch's quantised layers")
+        exact, figures = torch.cat([model(*step) for step in steps]), []
+        for name, side in sides.items():
+            error = torch.cat([torch.as_tensor(side(*step)) for step in steps]) - exact
+            figures.append(Figure(work, f"{name}, relative error of logits", float(error.norm() / exact.norm()), ""))
         calls: dict[str, Callable[[], object]] = {
             name: (lambda side=side: [side(*step) for step in steps]) for name, side in sides.items()
         }
-        weights = sum(layer.weight.numel() for layer in model.modules() if isinstance(layer, nn.Linear))
-        calls["reading"] = seconds_of_reading(weights)
+        calls["reading"] = seconds_of_reading(int(BYTES_A_WEIGHT[bits] * weights))
         times = interleaved(calls, repeats, clock=time.process_time)
-    times["reading"] = [one * len(steps) for one in times["reading"]]
-    share = 1 - 0.95 * layers * d * s / weights
-    work = f"OPT shape, {layers} x {d}-{s}, {weights / 1e6:.0f} M weights, 5% active"
-    return _compared(work, times, 1 / len(steps), share, 1.6, None, quick)
-
-
-def in_onnx_runtime(model: nn.Module, step: Sequence[Tensor]) -> Callable[..., Any] | None:
-    """The step in ONNX Runtime, dynamically quantised per output; None if it is not installed."""
-    if find_spec("onnxruntime") is None or find_spec("onnx") is None:
-        return None
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    with TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        whole, small = f"{folder}/float32.onnx", f"{folder}/int8.onnx"
-        torch.onnx.export(model, tuple(step), whole, input_names=["x", "past"], dynamo=False)
-        quantize_dynamic(whole, small, per_channel=True, weight_type=QuantType.QInt8)
-        session = session_of(small)
-    return lambda x, past: session.run(None, {"x": x.numpy(), "past": past.numpy()})[0]
-
-
-def session_of(path: str) -> Any:
-    """A session of ONNX Runtime on one thread."""
-    import onnxruntime
-
-    settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
-    return onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
+    share = len(steps) * (1 - 0.95 * layers * d * s / weights)
+    goals = {"torch int8": 1.6, "ONNX Runtime int8": 1.3} if bits == 8 else {"ONNX Runtime int4": 1.0}
+    return figures + _compared(work, f"sparse {kind}", times, 1 / len(steps), share, goals, quick)
 
 
 def main() -> int:
@@ -244,8 +214,7 @@ def main() -> int:
         for density in DENSE_GOALS:
             sizes = (64, 256, 2) if arguments.quick else (1024, 4096, 10)
             figures += blocks(density, sizes, arguments.repeats, arguments.quick)
-        shape = (128, 512, 2, 300) if arguments.quick else (1024, 4096, 24, 50272)
-        figures += decoding(shape, arguments.repeats, arguments.quick)
+        figures += decoding(8, arguments.repeats, arguments.quick)
     return report("int8", figures, arguments.out)
 
 

@@ -92,14 +92,7 @@ def synthetic(family: str, n: int, floor: float, noise: float, seed: int, *, riv
         "comes out additive": float(model.degree_ == 1),
     }
     if rivals:
-        peers: dict[str, Any] = {
-            "polynomial": LatentRegressor(random_state=seed),
-            "process": LatentRegressor("gp", random_state=seed),
-            "process without floor": CubeGPRegressor("product", random_state=seed),
-            "polynomial without floor": LowDegreeRegressor("auto", alpha="auto"),
-            "boosted trees": HistGradientBoostingRegressor(random_state=seed),
-        }
-        for name, peer in peers.items():
+        for name, peer in models_of(seed).items():
             error = (peer.fit(X[seen], y[seen]).predict(X[left]) - y[left]) ** 2
             found[f"variance left: {name}"] = float(error.mean() / y[left].var())
         design = np.column_stack([np.ones(40 * n), Z[seen]])
@@ -108,24 +101,28 @@ def synthetic(family: str, n: int, floor: float, noise: float, seed: int, *, riv
     return found
 
 
-def measured(target: int, share: float, seed: int) -> dict[str, float]:
-    """Variance left on the rest of CR6261's genotypes by each model."""
-    landscape = phillips_cr6261()
-    X, y = landscape.X, landscape.y[:, target]
-    order = np.random.default_rng([target, round(100 * share), seed]).permutation(len(y))
-    seen, left = np.split(order, [round(share * len(y))])
-    models: dict[str, Any] = {
+def models_of(seed: int) -> dict[str, Any]:
+    """What is compared."""
+    return {
         "polynomial": LatentRegressor(random_state=seed),
         "process": LatentRegressor("gp", random_state=seed),
         "process without floor": CubeGPRegressor("product", random_state=seed),
         "polynomial without floor": LowDegreeRegressor("auto", alpha="auto"),
         "boosted trees": HistGradientBoostingRegressor(random_state=seed),
     }
+
+
+def measured(target: int, share: float, seed: int) -> dict[str, float]:
+    """Variance left on the rest of CR6261's genotypes by each model."""
+    landscape = phillips_cr6261()
+    X, y = landscape.X, landscape.y[:, target]
+    order = np.random.default_rng([target, round(100 * share), seed]).permutation(len(y))
+    seen, left = np.split(order, [round(share * len(y))])
     return {
         f"variance left: {name}": float(
             ((model.fit(X[seen], y[seen]).predict(X[left]) - y[left]) ** 2).mean() / y[left].var()
         )
-        for name, model in models.items()
+        for name, model in models_of(seed).items()
     }
 
 

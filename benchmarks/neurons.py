@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil
 from statistics import median
-from typing import Any
 
 import numpy as np
 import torch
@@ -32,6 +31,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from benchmarks.figures import Figure, judged, options, report
+from benchmarks.gather import array
 from benchmarks.harness import interleaved
 from sparsact import kernels
 
@@ -46,11 +46,6 @@ GATHER_GOALS = {  # shares of the bound
     (torch.bfloat16, 0.03): 0.6,
 }
 EXACT_GOALS = {"exact ReLU": 1.7, "exact ReGLU": 2.4}  # float32, 3 %
-
-
-def array(tensor: Tensor) -> Any:
-    """The tensor's memory as the kernels take it."""
-    return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
 class NeuronLayer:

@@ -1,11 +1,16 @@
-"""Every benchmark, in the order in which they run, and the packages that are its peers or that it is made of."""
+"""Every benchmark, in the order in which they run, the packages that are its peers or that it is made of, its run."""
 
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+
+from benchmarks.table.cells import Rows
 
 
 @dataclass(frozen=True)
@@ -81,3 +86,35 @@ BENCHMARKS = {
         ("busy", ()),
     )
 }
+
+
+def chosen(names: Sequence[str]) -> list[Benchmark]:
+    """Those of the names, or all when there are none.
+
+    Raises
+    ------
+    ValueError
+        If a name is no benchmark's, or if one that was named lacks a package.
+    """
+    for name in names:
+        if name not in BENCHMARKS:
+            raise ValueError(f"{name!r} is no benchmark; choose of {', '.join(BENCHMARKS)}.")
+        if missing := BENCHMARKS[name].missing():
+            raise ValueError(f"{name} is measured beside or with {' and '.join(missing)}: install that first.")
+    return [BENCHMARKS[name] for name in names or BENCHMARKS]
+
+
+def run(benchmark: Benchmark, rows: Path, *, quick: bool, quiet: bool) -> int:
+    """Exit status of one benchmark in its own interpreter, 0 when every judged bar was met; rows go into the file."""
+    command = [sys.executable, "-m", benchmark.module, "--out", str(rows.resolve()), *["--quick"] * quick]
+    output = subprocess.DEVNULL if quiet else None
+    return subprocess.run(command, cwd=Path(__file__).parents[1], stdout=output, check=False).returncode
+
+
+def ratios(rows: Rows) -> Iterator[tuple[str, str, str, str]]:
+    """(work, figure, ratio with its spread, verdict) of every row that compares two sides."""
+    for (work, quantity), row in rows.items():
+        if row["unit"] != "x":
+            continue
+        spread = f" [{min(row['samples']):.3g} ... {max(row['samples']):.3g}]" if len(row["samples"]) > 1 else ""
+        yield work, quantity, f"{row['value']:.3g}{spread}", {True: "met", False: "MISSED", None: ""}[row["met"]]

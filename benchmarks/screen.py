@@ -26,7 +26,6 @@ from collections.abc import Callable
 from itertools import cycle
 from math import ceil
 from statistics import median
-from typing import Any
 
 import numpy as np
 import torch
@@ -35,6 +34,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from benchmarks.figures import Figure, judged, options, report
+from benchmarks.gather import array
 from benchmarks.harness import interleaved
 from sparsact import kernels
 from sparsact.inference.certified_screen import Screen
@@ -42,11 +42,6 @@ from sparsact.inference.certified_screen import Screen
 COLD_BYTES = 1.5e9  # of copies of the weights, at least
 ACTIVE = 0.03
 GROUP = 32  # weights of a scale at 4 bits
-
-
-def array(tensor: Tensor) -> Any:
-    """The tensor's memory as the kernels take it."""
-    return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
 def layer(d: int, s: int, spread: bool, n: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 ROWS = ROOT / "results" / "benchmarks.jsonl"
 PACKAGE = ROOT / "benchmarks"
 _PARTS = {"harness", "figures", "opponents", "regressors", "regression_tasks"}  # what benchmarks share
-SHARED = {"__init__", "__main__", "registry", "running"} | _PARTS
+SHARED = {"__init__", "__main__", "registry", "runtimes"} | _PARTS
 
 
 run = partial(commands.run, main=main)
