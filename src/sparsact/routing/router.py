@@ -142,6 +142,11 @@ def _checked_state(state: Any, shapes: Mapping[str, Shape], x: Any, name: str) -
 
 
 def _checked_entry(value: Any, shape: Shape | None, x: Any, what: str) -> Any:
+    if what.startswith("`mask`"):
+        mask = value if is_tensor(value) else like(np.asarray(value), x)
+        if tuple(mask.shape) != (len(x),) or mask.dtype != namespace(x).bool:
+            raise ValueError(f"{what} must be bool of shape ({len(x)},), as there are inputs; got {tuple(mask.shape)}.")
+        return mask
     array = checked_tensor(value, what) if is_tensor(value) else checked_reals(value, what)
     if shape is not None and not has_shape(array, shape):
         need = ", ".join("any" if n is None else str(n) for n in shape)
