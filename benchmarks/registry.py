@@ -73,7 +73,6 @@ BENCHMARKS = {
         ("planted", ()),
         ("top_k", ("torch",)),
         ("mixture", ("torch", "transformers")),
-        ("routed_steps", ("torch",)),
         ("dsm", ("torch",)),
         ("regression", ("lightgbm",)),
         ("updates", ("lightgbm",)),

@@ -119,7 +119,7 @@ def training_step(
 
     def step() -> None:
         optimizer.zero_grad()
-        training_loss(made, *examples.batch(batch, context, generator=drawn)).backward()
+        torch.autograd.backward(training_loss(made, *examples.batch(batch, context, generator=drawn)))
         torch.nn.utils.clip_grad_norm_(made.parameters(), 1.0)
         optimizer.step()
         if model == BIASES:
