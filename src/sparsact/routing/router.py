@@ -138,15 +138,16 @@ def _checked_state(state: Any, shapes: Mapping[str, Shape], x: Any, name: str) -
     missing = [each for each in shapes if not isinstance(state, Mapping) or each not in state]
     if missing:
         raise ValueError(f"the state of {name} lacks {', '.join(missing)}; start from initial_state().")
-    return {each: _checked_entry(state[each], shapes.get(each), x, f"`{each}` of {name}") for each in state}
+    others = [each for each in state if each in shapes or each != "mask"]
+    checked = {each: _checked_entry(state[each], shapes.get(each), x, f"`{each}` of {name}") for each in others}
+    if len(others) < len(state):  # of padding
+        mask = checked["mask"] = state["mask"] if is_tensor(state["mask"]) else like(np.asarray(state["mask"]), x)
+        if tuple(mask.shape) != (len(x),) or mask.dtype != namespace(x).bool:
+            raise ValueError(f"`mask` of {name} must be bool of shape ({len(x)},); got shape {tuple(mask.shape)}.")
+    return checked
 
 
 def _checked_entry(value: Any, shape: Shape | None, x: Any, what: str) -> Any:
-    if what.startswith("`mask`"):
-        mask = value if is_tensor(value) else like(np.asarray(value), x)
-        if tuple(mask.shape) != (len(x),) or mask.dtype != namespace(x).bool:
-            raise ValueError(f"{what} must be bool of shape ({len(x)},), as there are inputs; got {tuple(mask.shape)}.")
-        return mask
     array = checked_tensor(value, what) if is_tensor(value) else checked_reals(value, what)
     if shape is not None and not has_shape(array, shape):
         need = ", ".join("any" if n is None else str(n) for n in shape)
