@@ -7,7 +7,8 @@ seconds, medians of rounds that take all sides in turns; compilation of oneDNN's
 Goals: at most 0.9 of the time of a loop over experts (each three ``nn.Linear``), at most that of transformers' grouped
 experts; the top-k layer at most the time of the dense layer of equal output, and 1.4 times as fast as ``topk`` and a
 mask. With balancing, ten seeds of a small task: Jain index at least 0.95 after 300 steps, no dead expert, an error no
-larger than without (within two standard errors of the difference).
+larger than without (within two standard errors of the difference); beside it, transformers' layer and loss. Where
+CIFAR-10 and the text are there, a training step of each model of the experiment ``routed-layers``, without a goal.
 
     python -m benchmarks.mixture [--quick] [--out results/mixture.jsonl]
 """
@@ -25,8 +26,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from benchmarks.figures import Figure, judged, options, report
+from benchmarks.harness import interleaved
 from sparsact.layers import MixtureOfExperts, SparselyActivatedLayer, routing_losses, update_biases
-from sparsact.routing import SoftmaxTopK, TopK
+from sparsact.routing import RoutingStatistics, SoftmaxTopK, TopK
+from sparsact_papers.experiment import Scale
+from sparsact_papers.practice.routed_layers import DENSE, MODELS, SIZES, training_step, unmet
 
 E, K = 8, 2
 WARM = 6  # rounds
@@ -150,8 +154,13 @@ def top_k(m: int, d: int, t: int, k: int, repeats: int, quick: bool) -> list[Fig
     ]
 
 
-def trained(seed: int, weight: float, steps: int, bias_rate: float | None = None) -> tuple[float, Any]:
-    """Error on fresh inputs of a mixture trained on a curved function, and the load of its experts there."""
+def trained(seed: int, weight: float, steps: int, bias_rate: float | None = None, peer: bool = False) -> Any:
+    """Error on fresh inputs of a mixture trained on a curved function, and the load of its experts there.
+
+    The peer is the layer of transformers with its own balancing loss, k times ours, from the same parameters.
+    """
+    from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
+
     generator = torch.Generator().manual_seed(seed)
     teacher = [torch.randn(*shape, generator=generator) for shape in ((12, 48), (48, 12))]
 
@@ -161,26 +170,31 @@ def trained(seed: int, weight: float, steps: int, bias_rate: float | None = None
 
     gate: dict[str, Any] = {} if bias_rate is None else {"router": "sigmoid", "bias_rate": bias_rate}
     moe = MixtureOfExperts(12, 24, n_experts=E, n_active=K, generator=generator, **gate)
-    optimizer = torch.optim.Adam(moe.parameters(), 0.01)
+    model: Any = Transformers(moe) if peer else moe
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
     for _ in range(steps):
         x, y = batch(256)
         with routing_losses(moe, weight=weight) as losses:
-            loss = F.mse_loss(moe(x), y)
+            loss = F.mse_loss(model(x), y)
         optimizer.zero_grad()
-        (loss + losses.total).backward()
+        balancing = weight / K * load_balancing_loss_func((x @ model.gate.T,), E, K) if peer else losses.total
+        (loss + balancing).backward()
         optimizer.step()
         if bias_rate is not None:
             update_biases(moe)
+    if peer:
+        moe.routing.load_state_dict({"gate": model.gate})
     x, y = batch(4096)
-    with torch.no_grad(), routing_losses(moe.eval()) as losses:
-        error = float(F.mse_loss(moe(x), y))
-    return error, losses.statistics[""]
+    with torch.no_grad():
+        return float(F.mse_loss(model.eval()(x), y)), RoutingStatistics.of(moe.eval().route(x))
 
 
-BALANCED = {  # weight of the loss and rate of the biases, None for a softmax gate without biases
-    "loss of weight 0.01": (0.01, None),
-    "loss of weight 0.04": (0.04, None),
-    "biases at rate 0.01": (0.0, 0.01),
+BALANCED = {  # weight of the loss, rate of the biases, None for a softmax gate without, and whether by transformers
+    "loss of weight 0.01": (0.01, None, False),
+    "loss of weight 0.04": (0.04, None, False),
+    "biases at rate 0.01": (0.0, 0.01, False),
+    "transformers, loss as of weight 0.01": (0.01, None, True),
+    "transformers, loss as of weight 0.04": (0.04, None, True),
 }
 
 
@@ -189,19 +203,30 @@ def balance(steps: int, seeds: int, quick: bool) -> list[Figure]:
     gates = {gate: [trained(seed, 0.0, steps, gate) for seed in range(seeds)] for gate in (None, 0.0)}
     work = f"{E} experts trained {steps} steps"
     figures = [Figure.of(work, "Jain index without balancing", [its.jain_index for _, its in gates[None]], "")]
-    for name, (weight, rate) in BALANCED.items():
-        runs = [trained(seed, weight, steps, rate) for seed in range(seeds)]
+    for name, (weight, rate, peer) in BALANCED.items():
+        runs = [trained(seed, weight, steps, rate, peer) for seed in range(seeds)]
         jain = tuple(its.jain_index for _, its in runs)
         plain = gates[None if rate is None else 0.0]
         excess = [run[0] - other[0] for run, other in zip(runs, plain, strict=True)]
         surely = mean(excess) - 2 * stdev(excess) / seeds**0.5
         dead = float(sum(its.dead_share for _, its in runs))
         figures += [
-            Figure(work, f"{name}: Jain index, least of seeds", min(jain), "", judged(0.95, quick), None, jain),
-            Figure(work, f"{name}: dead experts", dead, "", most=judged(0, quick)),
+            Figure(work, f"{name}: Jain index, least of seeds", min(jain), "", judged(0.95, quick or peer), None, jain),
+            Figure(work, f"{name}: dead experts", dead, "", most=judged(0, quick or peer)),
             Figure.of(work, f"{name}: excess error", excess, ""),
-            Figure(work, f"{name}: excess, two standard errors off", surely, "", most=judged(0, quick)),
+            Figure(work, f"{name}: excess, two standard errors off", surely, "", most=judged(0, quick or peer)),
         ]
+    return figures
+
+
+def training_steps(repeats: int, quick: bool) -> list[Figure]:
+    """A step of each model of the experiment ``routed-layers`` at its full size, against that of the dense layer."""
+    sizes, figures = SIZES[Scale.SMOKE if quick else Scale.FULL], []
+    for data, models in () if unmet() else MODELS.items():
+        steps = {model: training_step(data, model, **sizes) for model in models}
+        for model, its in (seconds := interleaved(steps, repeats, clock=time.process_time)).items():
+            figures.append(Figure.of(data, f"{model}, CPU seconds of a step", its, "s"))
+            figures.append(Figure.ratio(data, f"{model}, times the dense layer's", its, seconds[DENSE]))
     return figures
 
 
@@ -217,6 +242,7 @@ def main() -> int:
         for width in (d, 2 * d):
             figures += top_k(m // 4, width, t, 32, arguments.repeats, quick)
         figures += balance(*((10, 2) if quick else (300, 10)), quick)
+        figures += training_steps(arguments.repeats, quick)
     return report("mixture", figures, arguments.out)
 
 

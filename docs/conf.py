@@ -19,7 +19,7 @@ from bound_table import bound_table
 from citations import initials, local_citations
 from command_pages import command_pages
 from kept_figures import measured, missed_bars, regression_contest, substitutions
-from routed_table import routed_table
+from routed_table import routed_table, routed_times
 from scaling_tables import scaling_tables
 from theory_map import theory_map
 from verdict_table import refuted_table, verdict_table
@@ -124,6 +124,7 @@ TABLES = {
     "regression_contest": regression_contest,
     "refuted_table": refuted_table,
     "routed_table": routed_table,
+    "routed_times": routed_times,
     "scaling_tables": scaling_tables,
     "verdict_table": verdict_table,
 }

@@ -53,6 +53,34 @@ def gradients(whole):
     return {name.removeprefix("module."): full(p.grad).clone() for name, p in whole.named_parameters()}
 
 
+POOLED = {  # routers whose losses count the tokens of all processes
+    "top_k": {"n_active": 2, "load_balance": 5.0, "z_loss": 2.0},
+    "sigmoid": {"n_active": 2, "load_balance": 5.0, "bias_rate": 0.25},
+    "switch": {"load_balance": 5.0, "capacity_factor": None},
+}
+
+
+def pooled_layer(router):
+    made = {"n_experts": experts, "dtype": torch.float64, "generator": seeded(5)}
+    return MixtureOfExperts(n, hidden, router=router, **made, **POOLED[router])
+
+
+def pooled_batch():
+    """Tokens, and a mask that leaves each process another number of them."""
+    return batch(7)[0] + 0.7, torch.arange(M) ** 2 % 11 < torch.arange(M) // 3
+
+
+def pooled(layer, x, mask, group=None, recomputed=None):
+    """Loss of two runs of a layer, and its gradients."""
+    with routing_losses(layer, weight=0.5, group=group) as losses:
+        y = recomputed(layer, x, mask=mask, use_reentrant=False) if recomputed else layer(x, mask=mask)
+        y = x + y + layer(1 - x, mask=mask)
+    loss = y.square().mean() + losses.total
+    assert torch.equal(losses.total, losses.total)
+    loss.backward()
+    return loss.detach(), gradients(layer)
+
+
 def steps(whole, optimizer, numbers, part=lambda rows: rows):
     for number in numbers:
         x, y = map(part, batch(number))
@@ -136,6 +164,19 @@ def main(rank, processes, folder, what):
         (out - y).square().mean().backward()
         found["plain", "recomputed"] = out.detach(), gradients(again)
         found["losses", "accelerate"] = accelerated(model("losses"), *map(part, batch(0)), rank, processes)
+        for router in POOLED:
+            x, mask = map(part, pooled_batch())
+            for kind in ("data", "experts", "recomputed", *(["fsdp"] if FSDP else [])):
+                made = pooled_layer(router)
+                if kind == "experts":
+                    shard_experts(made, mesh)
+                ready = fully_shard(made, mesh=mesh) if kind == "fsdp" else DistributedDataParallel(made)
+                again = recomputed if kind == "recomputed" else None
+                loss, grads = pooled(ready, x, mask, torch.distributed.group.WORLD, again)
+                torch.distributed.all_reduce(loss)
+                if router == "sigmoid":
+                    update_biases(made)
+                found["pooled", router, kind] = loss / processes, grads, dict(made.routing.named_buffers())
         whole = DistributedDataParallel(model("sigmoid"))
         for number in range(2):  # two parts of a step
             loss_of(whole, *map(part, batch(number)))[0].backward()

@@ -9,7 +9,19 @@ from pathlib import Path
 
 import pytest
 import torch
-from parallel_layers import CASES, FSDP, batch, gradients, loss_of, model, restore
+from parallel_layers import (
+    CASES,
+    FSDP,
+    POOLED,
+    batch,
+    gradients,
+    loss_of,
+    model,
+    pooled,
+    pooled_batch,
+    pooled_layer,
+    restore,
+)
 from torch import nn
 
 from sparsact.layers import clip_gradients, shard_experts, update_biases
@@ -106,6 +118,38 @@ def compare_clipped(found, parts):
                     torch.testing.assert_close(grads[name], value, rtol=0, atol=TOLERANCE)
 
 
+def compare_pooled(found):
+    """Losses, gradients and biases where all tokens are balanced together, against one process that sees them all."""
+    for router in POOLED:
+        whole = pooled_layer(router)
+        loss, wanted = pooled(whole, *pooled_batch())
+        if router == "sigmoid":
+            update_biases(whole)
+        for each in found:
+            for kind in ("data", "experts", "recomputed", *(["fsdp"] if FSDP else [])):
+                its_loss, grads, biases = each["pooled", router, kind]
+                torch.testing.assert_close(its_loss, loss, rtol=0, atol=TOLERANCE)
+                assert set(grads) == set(wanted)
+                for name, value in wanted.items():
+                    torch.testing.assert_close(
+                        grads[name], value, rtol=0, atol=TOLERANCE, msg=f"{router} {kind} {name}"
+                    )
+                for name, value in biases.items():
+                    assert torch.equal(value, whole.routing.state[name]), kind
+        assert wanted["routing.gate"].abs().max() > 1e-3
+        assert router != "sigmoid" or whole.routing.bias.any()
+        _, alone = in_pooled_parts(router, len(found))
+        assert not torch.allclose(alone["routing.gate"], wanted["routing.gate"], rtol=0, atol=1e-4)
+
+
+def in_pooled_parts(router, parts):
+    """The same where each part is balanced alone."""
+    layer = pooled_layer(router)
+    for x, mask in zip(*(rows.chunk(parts) for rows in pooled_batch()), strict=True):
+        loss, grads = pooled(layer, x, mask)
+    return loss, {name: value / parts for name, value in grads.items()}
+
+
 def compare_biases(found):
     whole = model("sigmoid")
     for number in range(2):
@@ -125,6 +169,10 @@ def two(tmp_path_factory):
 def test_two_processes_compute_what_one_does(two):
     compare(two[1], 2)
     compare_clipped(two[1], 2)
+
+
+def test_the_tokens_of_all_processes_are_balanced_together(two):
+    compare_pooled(two[1])
 
 
 def test_biases_follow_the_load_of_all_processes(two):
@@ -159,6 +207,7 @@ def test_four_processes_compute_what_one_does_and_go_on_as_two_after_a_checkpoin
     compare(four, 4)
     compare_clipped(four, 4)
     compare_biases(four)
+    compare_pooled(four)
     resumed = run(2, tmp_path, "resume")
     whole = resumed_alone(tmp_path)
     for name, value in whole.state_dict().items():

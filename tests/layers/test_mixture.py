@@ -283,6 +283,7 @@ REFUSED = {
     "`group_size` of SoftmaxTopK must be": lambda: layer(group_size=0),
     "cannot be made from {}": lambda: MixtureOfExperts(n, hidden, n_experts=3, router="hash_table"),
     "a power of two of experts": lambda: layer("tree", n_experts=6),
+    "pass n_active=1": lambda: layer("tree", n_active=2),
     "looks at pre-activations": lambda: MixtureOfExperts(n, hidden, router=routing.TopK(2)),
     "`n_experts` = 3, but": lambda: MixtureOfExperts(n, hidden, n_experts=3, router=routing.Switch(4)),
     "`jitter` must lie in": lambda: layer(jitter=1.5),

@@ -166,3 +166,20 @@ def test_the_layers_of_the_package_are_all_collected():
     with warnings.catch_warnings(), routing_losses(model) as losses:
         model(inputs(9, dtype=torch.float32))
     assert list(losses.statistics) == ["0", "1"]
+
+
+@pytest.mark.parametrize("model", ["mixtral", "olmoe", "qwen3_moe"])
+def test_the_loss_of_transformers_is_k_times_ours(model):
+    """They count a token's k choices as k; the shares here add up to 1, as in Megatron and DeepSeek-V3."""
+    module = pytest.importorskip(f"transformers.models.{model}.modeling_{model}")
+    x, mask = inputs(29) + 0.5, torch.arange(29) % 4 != 1
+    for k in (1, 2, 3):
+        moe = layer(capacity_factor=None, n_active=k, z_loss=0)
+        gate = moe.routing.gate
+        for real in (None, mask):
+            its = {} if real is None else {"attention_mask": real[None].long()}
+            wanted = module.load_balancing_loss_func((x @ gate.T,), experts, k, **its)
+            found = k * moe.route(x, mask=real).auxiliary_loss
+            torch.testing.assert_close(found, wanted, rtol=0, atol=1e-6, check_dtype=False)  # theirs is float32
+            gradients = (torch.autograd.grad(loss, gate)[0] for loss in (found, wanted))
+            torch.testing.assert_close(*gradients, rtol=0, atol=1e-7)

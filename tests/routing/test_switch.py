@@ -101,3 +101,21 @@ def test_large_logits_do_not_overflow():
         chosen = routing.Switch(3, z_loss=1.0)(as_kind([[5.0, 1.0], [1.0, 5.0]]), {"gate": gate})
         assert chosen.weights.tolist() == [[1], [1]]
         assert float(chosen.auxiliary_loss) == pytest.approx(1.5 + 5e4**2)
+
+
+@pytest.mark.parametrize("router", [routing.Switch(3), routing.SoftmaxTopK(3, 2), routing.ExpertChoice(3)], ids=repr)
+@pytest.mark.parametrize("tensors", [False, True])
+def test_a_mask_of_padding_in_the_state(router, tensors):
+    x, gate, mask = inputs(), state_of(router)["gate"], np.arange(M) % 3 != 1
+    whole, alone = ({"gate": gate, "mask": mask}, x), ({"gate": gate}, x[mask])
+    if tensors:
+        whole, alone = (
+            ({k: torch.as_tensor(v) for k, v in s.items()}, torch.as_tensor(rows)) for s, rows in (whole, alone)
+        )
+    found, wanted = (router(rows, state, training=True) for state, rows in (whole, alone))
+    np.testing.assert_array_equal(np.asarray(found.indices)[mask], np.asarray(wanted.indices))
+    assert (np.asarray(found.indices)[~mask] == EMPTY).all()
+    np.testing.assert_allclose(float(found.auxiliary_loss), float(wanted.auxiliary_loss))
+    for other in (mask[1:], mask.astype(float)):
+        with pytest.raises(ValueError, match=r"`mask` of .* must be bool of shape"):
+            router(x, {"gate": gate, "mask": other})

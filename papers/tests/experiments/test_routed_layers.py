@@ -83,7 +83,12 @@ def test_gains_are_paired_by_seed():
         made_up(
             EXPERIMENT,
             {"data": IMAGES, "model": model, "seed": seed},
-            {"accuracies": [10.0, last + 9 * seed + 0.1 * (seed % 2) * (model == TOP_2)], "losses": [2.0, 1.0]},
+            {
+                "accuracies": [10.0, last + 9 * seed + 0.1 * (seed % 2) * (model == TOP_2)],
+                "losses": [2.0, 1.0],
+                "active_flops": 9216,
+                "routing_flops": 0 if model == DENSE else 800,
+            },
         )
         for seed in range(4)
         for model, last in accuracies.items()
@@ -92,6 +97,7 @@ def test_gains_are_paired_by_seed():
     verdicts = {claim.name: claim.verdict(rows) for claim in EXPERIMENT.claims}
     assert verdicts["gates-images"].outcome is Outcome.HOLDS
     assert "paired standard deviation 0.0577" in verdicts["gates-images"].measured
+    assert "10,016 against 9,216 operations a token" in verdicts["lsh-images"].measured
     assert verdicts["lsh-images"].outcome is Outcome.DOES_NOT_HOLD
     assert verdicts["directions-images"].outcome is Outcome.DOES_NOT_HOLD
     assert verdicts["experts-images"].outcome is Outcome.UNDECIDED

@@ -47,7 +47,8 @@ def shard_experts(model: nn.Module, mesh: DeviceMesh) -> int:
     -----
     Gradients are those of the mean of all processes' losses: experts' gradients are divided by the number of processes,
     as ``DistributedDataParallel`` does with the other parameters; it leaves the experts alone. A process's batch is a
-    group of its own for capacities and balancing losses, as with ``group_size=`` and with gradient accumulation.
+    group of its own for capacities, as with ``group_size=``, and for balancing losses, unless :func:`routing_losses` is
+    given a ``group``.
     All processes must call the model equally often, with empty batches if need be. A checkpoint by
     :mod:`torch.distributed.checkpoint` loads on another number of processes, and
     ``get_model_state_dict(model, options=StateDictOptions(full_state_dict=True))`` is that of one process.
@@ -73,9 +74,13 @@ def shard_experts(model: nn.Module, mesh: DeviceMesh) -> int:
                 f"layer {name!r} has {layer.n_experts} experts, which {mesh.size()} processes do not divide; "
                 "choose n_experts as a multiple."
             )
-    ignored = [_shard(layer, mesh, f"{name}." if name else "") for name, layer in layers.items()]
+    ignored = {f"{name}.{each}" for name, layer in layers.items() for each in _shard(layer, mesh)}
     known: Any = getattr(model, "_ddp_params_and_buffers_to_ignore", [])
-    names: Any = [*known, *(each for some in ignored for each in some)]
+    names: Any = [
+        *known,
+        *ignored,
+        *(each.removeprefix(".") for each in ignored),
+    ]  # of a layer itself, it asks for both
     model._ddp_params_and_buffers_to_ignore = names  # where DistributedDataParallel looks for them
     return len(layers)
 
@@ -125,7 +130,7 @@ def is_split(tensor: Any) -> bool:
     return hasattr(tensor, "full_tensor")
 
 
-def _shard(layer: MixtureOfExperts, mesh: DeviceMesh, prefix: str) -> list[str]:
+def _shard(layer: MixtureOfExperts, mesh: DeviceMesh) -> list[str]:
     """Split a layer's experts; the names of their parameters."""
     from torch.distributed.tensor import DTensor, Shard
 
@@ -136,7 +141,7 @@ def _shard(layer: MixtureOfExperts, mesh: DeviceMesh, prefix: str) -> list[str]:
         split = DTensor.from_local(part, mesh, [Shard(0)], run_check=False)
         setattr(layer, name, nn.Parameter(split, requires_grad=whole.requires_grad))
     layer.exchange = Exchange(mesh)
-    return [prefix + name for name in names]
+    return names
 
 
 class Exchange:
@@ -179,7 +184,9 @@ class Exchange:
         """Part of this process, whose gradient is one of a mean over processes."""
         if parameter is None:
             return None
-        part: Tensor = _Shared.apply(parameter.to_local(), self.mesh.size())  # type: ignore[no-untyped-call] # torch's
+        part: Tensor = parameter.to_local()
+        if part.requires_grad:
+            part.register_hook(lambda gradient: gradient / self.mesh.size())  # type: ignore[no-untyped-call] # torch's
         return part
 
 
@@ -204,18 +211,3 @@ class _Moved(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> Any:
         """Gradients of the rows that were sent."""
         return _moved(gradient, ctx.back, ctx.out, ctx.group), None, None, None
-
-
-class _Shared(torch.autograd.Function):
-    """A tensor itself, whose gradient is divided by n."""
-
-    @staticmethod
-    def forward(ctx: Any, tensor: Tensor, n: int) -> Tensor:
-        """``tensor``."""
-        ctx.n = n
-        return tensor.view_as(tensor)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Any:
-        """``gradient / n``."""
-        return gradient / ctx.n, None

@@ -79,7 +79,7 @@ ROUTERS: dict[str, Callable[..., Router]] = {
     "sigmoid": lambda e, k, **o: routing.SigmoidTopK(e, k, **o),
     "switch": lambda e, k, **o: routing.Switch(e, **o),
     "top_k": lambda e, k, **o: routing.SoftmaxTopK(e, k, **o),
-    "tree": lambda e, k, **o: routing.Tree(_power(e, k), **o),
+    "tree": lambda e, k, **o: routing.Tree(_power(e, 1), **o),
 }
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, log2
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from sparsact.routing.gate import GatedRouter
 from sparsact.routing.selection import Selection
 from sparsact.routing.statistics import RoutingStatistics
 
@@ -29,6 +30,8 @@ class RoutingLosses:
         The routed layers of the model by name, and experts that :func:`replace_experts` has replaced.
     selections : dict of str to list of Selection
         Of each layer, one for each time that it ran.
+    group : torch.distributed.ProcessGroup or None
+        Processes whose tokens count together in ``total``.
 
     Examples
     --------
@@ -45,16 +48,24 @@ class RoutingLosses:
     weight: float
     layers: dict[str, Any]
     selections: dict[str, list[Selection]]
+    group: Any = None
+    _pooled: list[Tensor] = field(default_factory=list, repr=False)
 
     @property
     def total(self) -> Tensor:
         r"""Term for the training loss: ``weight`` times the sum of the auxiliary losses of all layers and runs."""
-        losses = [self._loss(name, selection) for name, its in self.selections.items() for selection in its]
-        if not losses:
+        runs = [(name, selection) for name, its in self.selections.items() for selection in its]
+        if not runs:
             raise RuntimeError("no routed layer has run yet; call the model within `with routing_losses(model)`.")
+        if self.group is not None and len(self._pooled) != len(runs):  # once: other processes wait for it
+            loads = torch.cat([selection.counts.to(runs[0][1].counts) for _, selection in runs])
+            torch.distributed.all_reduce(loads, group=self.group)
+            self._pooled[:] = torch.split(loads, [selection.n_units for _, selection in runs])
+        pooled: list[Any] = self._pooled or [None] * len(runs)
+        losses = [self._loss(*run, counts) for run, counts in zip(runs, pooled, strict=True)]
         return self.weight * torch.stack([loss.to(losses[0]) for loss in losses]).sum()
 
-    def _loss(self, name: str, selection: Selection) -> Tensor:
+    def _loss(self, name: str, selection: Selection, counts: Tensor | None) -> Tensor:
         layer, logits = self.layers[name], selection.logits
         if selection.auxiliary_loss is None:
             raise RuntimeError(
@@ -68,6 +79,9 @@ class RoutingLosses:
                 "a reentrant checkpoint; pass use_reentrant=False to torch.utils.checkpoint."
             )
         loss: Tensor = selection.auxiliary_loss
+        if counts is not None and isinstance(layer.routing.router, GatedRouter):
+            n_processes = torch.distributed.get_world_size(self.group)
+            loss = layer.routing.router.pooled_loss(selection, counts.to(loss.device), n_processes)
         return loss
 
     @property
@@ -84,7 +98,7 @@ class RoutingLosses:
 
 
 @contextmanager
-def routing_losses(model: nn.Module, *, weight: float = WEIGHT) -> Iterator[RoutingLosses]:
+def routing_losses(model: nn.Module, *, weight: float = WEIGHT, group: Any = None) -> Iterator[RoutingLosses]:
     r"""Collect the auxiliary losses of all routed layers of a model that runs within a ``with`` statement.
 
     .. math:: \mathrm{total} = w \sum_{\mathrm{layers}} \ell, \qquad
@@ -99,6 +113,10 @@ def routing_losses(model: nn.Module, *, weight: float = WEIGHT) -> Iterator[Rout
     weight : float, default=0.01
         w. With :math:`\lambda = 1` and :math:`\mu = 0.1` of the gates, balancing weighs 0.01 as in Switch transformers,
         and the z-loss 0.001 as in ST-MoE.
+    group : torch.distributed.ProcessGroup, default=None
+        Processes that balance the load of their tokens together, such as ``torch.distributed.group.WORLD``: f counts
+        them all, and the mean of the processes' losses and gradients, which ``DistributedDataParallel`` takes, is that
+        of one process with the whole batch. None: each process balances its own tokens.
 
     Yields
     ------
@@ -114,7 +132,9 @@ def routing_losses(model: nn.Module, *, weight: float = WEIGHT) -> Iterator[Rout
 
     Notes
     -----
-    With gradient accumulation, add the total to the loss of each part, and divide that loss as a whole.
+    With gradient accumulation, add the total to the loss of each part, and divide that loss as a whole. With a
+    ``group``, ``total`` sums the counts of all layers at once, so all of its processes must ask for it, and run the
+    layers equally often; losses that are no learned gate's, and ``statistics``, stay those of one process.
 
     Examples
     --------
@@ -132,7 +152,7 @@ def routing_losses(model: nn.Module, *, weight: float = WEIGHT) -> Iterator[Rout
     layers: dict[str, Any] = {name: layer for name, layer in model.named_modules() if hasattr(layer, "selections")}
     if not layers:
         raise ValueError(f"{type(model).__name__} has no routed layer; build it with a layer of sparsact.layers.")
-    losses = RoutingLosses(weight, layers, {name: [] for name in layers})
+    losses = RoutingLosses(weight, layers, {name: [] for name in layers}, group)
     before = {name: layer.selections for name, layer in layers.items()}
     for name, layer in layers.items():
         layer.selections = losses.selections[name]

@@ -31,8 +31,7 @@ class GatedRouter(Router):
     n_experts: int
     capacity_factor: float | None
     eval_capacity_factor: float | None
-    load_balance: float
-    z_loss: float
+    load_balance = z_loss = 0.0
     priority = "arrival"
     group_size: int | None = None
 
@@ -44,9 +43,13 @@ class GatedRouter(Router):
         """``gate`` (experts, in_features), normal with variance 0.1 / in_features, as in Section 2.4 of Fedus et al."""
         return {"gate": rng.normal(scale=np.sqrt(0.1 / in_features), size=(self.n_experts, in_features))}
 
-    def _scored(self, logits: Any, state: State) -> tuple[Any, Any]:
-        """Scores (m, experts) that weights and losses are made of, and the keys whose largest are chosen."""
-        return softmax(logits), logits
+    def _probabilities(self, logits: Any) -> Any:
+        """Scores (m, experts) that weights and losses are made of."""
+        return softmax(logits)
+
+    def _keys(self, logits: Any, state: State) -> Any:
+        """Keys (m, experts) whose largest are chosen."""
+        return logits
 
     def _weighted(self, chosen: Any) -> Any:
         """Weights (m, k) from the scores of the chosen experts."""
@@ -69,8 +72,8 @@ class GatedRouter(Router):
         """The chosen experts of each row with their weights; logits are those of the gate."""
         xp = namespace(x)
         logits = scores(x, state["gate"])
-        probabilities, keys = self._scored(logits, state)
-        units = largest(constant(keys), self.max_active(x.shape[1]))
+        probabilities = self._probabilities(logits)
+        units = largest(constant(self._keys(logits, state)), self.max_active(x.shape[1]))
         weights = self._weighted(xp.take_along_axis(probabilities, units, axis=1))
         real = state["mask"] if "mask" in state else xp.ones((x.shape[0],), dtype=xp.bool, device=x.device)
         units = xp.where(real[:, None], units, EMPTY)
@@ -113,18 +116,27 @@ class GatedRouter(Router):
         counted = xp.where(real, group, EMPTY) if real is not None else group
         return xp.astype(counts_of(counted, -(-m // size)), xp.float64)
 
-    def _loss(self, logits: Any, probabilities: Any, counts: Any, real: Any) -> Any:
-        xp = namespace(logits)
-        n = xp.clip(xp.sum(real), 1, None)
+    def pooled_loss(self, selection: Selection, counts: Any, n_parts: int) -> Any:
+        """Auxiliary loss of a part of a batch, in which ``counts`` (experts,) are those of all ``n_parts`` parts.
+
+        The mean over parts, as data parallel training takes it, is the loss of the whole batch, and so is its gradient.
+        """
+        xp, logits = namespace(selection.logits), selection.logits
+        real = xp.any(selection.indices != EMPTY, axis=1) | selection.dropped
+        return self._loss(logits, self._probabilities(logits), counts, xp.astype(real, logits.dtype), n_parts)
+
+    def _loss(self, logits: Any, probabilities: Any, counts: Any, real: Any, n_parts: int = 1) -> Any:
+        xp, k = namespace(logits), self.max_active(1)
+        load = xp.astype(counts, logits.dtype)
+        n = xp.clip(xp.sum(load) / k, 1, None)  # inputs of all parts, without padding
         total = xp.zeros((), dtype=logits.dtype, device=logits.device)
         if self.load_balance:
-            share = xp.astype(counts, logits.dtype) / (n * self.max_active(1))
-            mean = xp.sum(probabilities * real[:, None], axis=0) / n
-            total = total + self.load_balance * self.n_experts * xp.sum(share * mean)
+            mean = n_parts * xp.sum(probabilities * real[:, None], axis=0) / n
+            total = total + self.load_balance * self.n_experts * xp.sum(load / (n * k) * mean)
         if self.z_loss:
             top = constant(xp.max(logits, axis=1, keepdims=True))
             normaliser = xp.log(xp.sum(xp.exp(logits - top), axis=1)) + top[:, 0]
-            total = total + self.z_loss * xp.sum(normaliser * normaliser * real) / n
+            total = total + self.z_loss * n_parts * xp.sum(normaliser * normaliser * real) / n
         return total
 
     def flops(self, in_features: int) -> int:
@@ -167,7 +179,8 @@ class SoftmaxTopK(GatedRouter):
     .. math:: \lambda E \sum_i f_i P_i + \mu\, \mathbb{E}_x \big(\log \textstyle\sum_i e^{(Gx)_i}\big)^2,
 
     with :math:`f_i` the share of all choices that fell on expert i, before drops, and :math:`P_i` its mean probability:
-    the first term is :math:`\lambda` when both are uniform.
+    the first term is :math:`\lambda` when both are uniform, as in Megatron and DeepSeek-V3. That of transformers is k
+    times as large.
 
     Parameters
     ----------
@@ -301,10 +314,12 @@ class SigmoidTopK(GatedRouter):
         load = xp.astype(counts, bias.dtype)
         return bias + self.bias_rate * xp.sign(xp.mean(load) - load)
 
-    def _scored(self, logits: Any, state: State) -> tuple[Any, Any]:
+    def _probabilities(self, logits: Any) -> Any:
         values = sigmoid(logits)
-        xp = namespace(values)
-        return values / (xp.sum(values, axis=1, keepdims=True) + _TINY), values + state["bias"]
+        return values / (namespace(values).sum(values, axis=1, keepdims=True) + _TINY)
+
+    def _keys(self, logits: Any, state: State) -> Any:
+        return sigmoid(logits) + state["bias"]
 
     def _weighted(self, chosen: Any) -> Any:
         return self.scale * chosen / (namespace(chosen).sum(chosen, axis=1, keepdims=True) + _TINY)

@@ -138,7 +138,13 @@ def _checked_state(state: Any, shapes: Mapping[str, Shape], x: Any, name: str) -
     missing = [each for each in shapes if not isinstance(state, Mapping) or each not in state]
     if missing:
         raise ValueError(f"the state of {name} lacks {', '.join(missing)}; start from initial_state().")
-    return {each: _checked_entry(state[each], shapes.get(each), x, f"`{each}` of {name}") for each in state}
+    others = [each for each in state if each in shapes or each != "mask"]
+    checked = {each: _checked_entry(state[each], shapes.get(each), x, f"`{each}` of {name}") for each in others}
+    if len(others) < len(state):  # of padding
+        mask = checked["mask"] = state["mask"] if is_tensor(state["mask"]) else like(np.asarray(state["mask"]), x)
+        if tuple(mask.shape) != (len(x),) or mask.dtype != namespace(x).bool:
+            raise ValueError(f"`mask` of {name} must be bool of shape ({len(x)},); got shape {tuple(mask.shape)}.")
+    return checked
 
 
 def _checked_entry(value: Any, shape: Shape | None, x: Any, what: str) -> Any:

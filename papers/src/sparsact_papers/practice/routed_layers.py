@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from importlib.util import find_spec
 from statistics import stdev
@@ -104,6 +104,30 @@ def measure(
     }
 
 
+def training_step(
+    data: str, model: str, *, n_train: int, batch: int, context: int, steps: int, **sizes: int
+) -> Callable[[], None]:
+    """A function that trains a model for one step more, as :func:`measure` does: its time is that of a step."""
+    import torch
+
+    from sparsact.layers import update_biases
+    from sparsact_papers.training.train import training_loss
+
+    examples = images(n_train) if data == IMAGES else characters.text()
+    made = network(data, model, context=context, **sizes).train()
+    optimizer, drawn = torch.optim.AdamW(made.parameters(), fused=True), torch.Generator().manual_seed(0)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        torch.autograd.backward(training_loss(made, *examples.batch(batch, context, generator=drawn)))
+        torch.nn.utils.clip_grad_norm_(made.parameters(), 1.0)
+        optimizer.step()
+        if model == BIASES:
+            update_biases(made)
+
+    return step
+
+
 def network(
     data: str, model: str, *, width: int, n_layers: int, active: int, context: int
 ) -> Transformer | VisionTransformer:
@@ -140,13 +164,21 @@ def gains(rows: Rows, data: str, one: str, other: str, least: int = 2) -> list[f
     return [beside["losses"][-1] - row["losses"][-1] for row, beside in pairs]
 
 
+def operations(rows: Rows, data: str, model: str) -> int:
+    """Of a feed-forward layer for a token: those of its active units, and of choosing them."""
+    one = rows.where(data=data, model=model)[0]
+    return int(one["active_flops"] + one["routing_flops"])
+
+
 def judge_gain(rows: Rows, data: str, models: tuple[str, ...], other: str) -> Verdict:
     """Whether each model is better than the other one."""
     verdicts = []
     for model in models:
         found = gains(rows, data, model, other)
         unit = "points" if data == IMAGES else "nats"
-        what = f"{model} over {other}, {unit} (paired standard deviation {stdev(found):.3g}):"
+        costs = " against ".join(f"{operations(rows, data, name):,}" for name in (model, other))
+        spread = f"{costs} operations a token; paired standard deviation {stdev(found):.3g}"
+        what = f"{model} over {other}, {unit} ({spread}):"
         verdicts.append(within(mean_of(found), least=0.0, what=what))
     return every(*verdicts)
 
@@ -171,7 +203,7 @@ CLAIMS = tuple(
     Claim(
         name=f"{name}-{data}",
         place="Paper B, future work",
-        statement=f"{statement[:-1]}, on {data}, at equal active units.",
+        statement=f"{statement[:-1]}, on {data}, at equal active units (their choice comes on top).",
         rule=RULE.format(what=WHAT[data]),
         refuted_if="the mean gain of a model is significantly below 0",
         judge=partial(judge_gain, data=data, models=models, other=other),
