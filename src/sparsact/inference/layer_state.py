@@ -153,7 +153,8 @@ class LinearState:
 
         With ``most``, the most units of a row that may be on, the kernel takes and returns their number for all rows.
         """
-        if LayerCall is None or dispatch.backend() == "reference" or self.device != "cpu" or (self.direct is not None and self.direct.holds(layer)):
+        known = self.direct is not None and self.direct.holds(layer)
+        if known or LayerCall is None or dispatch.backend() == "reference" or self.device != "cpu":
             return
         version, sizes = self.version, (layer.in_features, layer.out_features)
         stripe = None if version is None else version.stripe
@@ -229,7 +230,7 @@ class UpState(LinearState):
         self.direct = None
 
     @property
-    def watched(self) -> Any:  # type: ignore[override] # of readers
+    def watched(self) -> Any:
         """Those that receive pre-activations."""
         return self.readers.places
 
