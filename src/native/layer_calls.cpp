@@ -72,6 +72,7 @@ struct Torch {
     }
 
     bool look(nb::handle one, DLTensor& seen) const {
+        if (exchange->major != 1 || !exchange->look) return false;  // of another interface: nothing is known
         if (exchange->look(one.ptr(), &seen) == 0) return seen.device_type == CPU;
         PyErr_Clear();
         return false;
@@ -182,7 +183,8 @@ class LayerCall {
   private:
     std::int64_t steps() const { return version_.is_none() ? 0 : number(of(version_, torch_.steps)); }
 
-    // Whether a part of the weights is what it was. If not, the layer is told, which would read another part.
+    // Whether a part of the weights is what it was. If not, the version remembers it: the next check reads
+    // another part.
     bool has_stripe() const {
         if (stripe_.is_none() || stripe_().is(Py_True)) return true;
         nb::setattr(version_, torch_.write_counts, nb::none());

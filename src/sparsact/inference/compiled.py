@@ -41,7 +41,8 @@ def linear(x: Tensor, weight: Tensor | None, bias: Tensor | None, handle: Tensor
     layer = _layer_of(weight, bias, handle)
     if layer is None:
         return F.linear(x, weight, bias)  # type: ignore[arg-type] # a layer without a weight is found
-    return layer.outputs_of(x)  # type: ignore[no-any-return] # a sparse layer of any kind
+    out: Tensor = layer.outputs_of(x)
+    return out
 
 
 def _layer_of(weight: Tensor | None, bias: Tensor | None, handle: Any) -> Any:
@@ -52,7 +53,7 @@ def _layer_of(weight: Tensor | None, bias: Tensor | None, handle: Any) -> Any:
         return None
     parameters = layer._parameters
     if layer._sparse.direct is not None and parameters.get("weight") is weight and parameters.get("bias") is bias:
-        return layer  # seldom otherwise, and soon told
+        return layer  # the usual case, without further questions
     same = _is_same(parameters.get("weight"), weight) and _is_same(parameters.get("bias"), bias)
     return layer if same else None
 

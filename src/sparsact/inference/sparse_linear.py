@@ -52,12 +52,12 @@ class SparseLinear(nn.Linear):
     def outputs_of(self, x: Tensor) -> Tensor:
         """The output: directly from the kernel where nothing has changed since the last call."""
         sparse = self._sparse
-        out = None if sparse.direct is None else sparse.direct(self, x, sparse.watched)
+        out: Tensor | None = None if sparse.direct is None else sparse.direct(self, x, sparse.watched)
         if out is None:
             return self.sparse_forward(x, self.eligible_rows(x))
         sparse.calls += 1
         sparse.sparse_calls += 1
-        return out  # type: ignore[no-any-return] # of a kernel
+        return out
 
     def compiled_forward(self, x: Tensor) -> Tensor:
         """What the compiler records for a call."""

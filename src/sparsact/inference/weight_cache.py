@@ -51,7 +51,8 @@ class WeightVersion:
     @property
     def stripe(self) -> Callable[[], bool] | None:
         """Compares the next stripe of memory with its fingerprint; None if calls compare none."""
-        return self._fingerprint.next  # type: ignore[no-any-return] # of a kernel
+        following: Callable[[], bool] = self._fingerprint.next
+        return following
 
     def __reduce__(self) -> tuple[Any, ...]:
         """None: a copy would be of other memory."""
