@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from sparsact.inference.split_experts import showing_all_experts
+
 Batch = Tensor | Mapping[str, Any] | tuple[Any, ...]
 Inputs = Batch | Iterable[Batch]
 
@@ -70,6 +72,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 def observed(model: nn.Module, names: Iterable[str], seen: Callable[[str, Any, Any], object]) -> Iterator[None]:
     """Call ``seen(name, args, output)`` after each call of these modules within the context."""
     with ExitStack() as stack:
+        stack.enter_context(showing_all_experts(model))
         for name in dict.fromkeys(names):
 
             def hook(module: nn.Module, args: Any, output: Any, name: str = name) -> None:

@@ -18,6 +18,7 @@ from sparsact.inference.block import Activation, Block
 from sparsact.inference.dataflow import DataflowTracer, TracedInput
 from sparsact.inference.expression import Expression, Leaf, evaluate, leaves
 from sparsact.inference.linear_layers import WeightRows, is_plain, other_forms
+from sparsact.inference.split_experts import showing_all_experts
 
 
 def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
@@ -67,7 +68,7 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
             "load its weights first."
         )
     batch = next(batches(inputs))
-    with evaluating(model):
+    with evaluating(model), showing_all_experts(model):
         tracer, calls, n_run = _trace(model, layers, batch)
         blocks, reasons = _blocks(calls, tracer)
     if not blocks:

@@ -21,7 +21,7 @@ from sparsact.inference.apply import (
     exact_replacement,
     verified,
 )
-from sparsact.inference.batches import Inputs, batches
+from sparsact.inference.batches import Batch, Inputs, batches
 from sparsact.inference.block import Block
 from sparsact.inference.certified_screen import Screen
 from sparsact.inference.linear_layers import is_linear, weight_and_bias
@@ -37,6 +37,7 @@ from sparsact.inference.quantized_plan_file import (
 from sparsact.inference.quantizing import QuantizedPlan
 from sparsact.inference.sparse_linear import SparseLinear
 from sparsact.inference.sparsifying import PLAN, densify, plan_of
+from sparsact.inference.split_experts import split_experts
 from sparsact.inference.weight_cache import WeightVersion
 from sparsact.saving import ModelFileError, modelfile
 
@@ -144,12 +145,18 @@ def load_plan(model: Model, path: str | Path, inputs: Inputs) -> Model:
     'certified'
     """
     kind, state, arrays = modelfile.read(path)
-    if kind == QUANTIZED:
-        return load_quantized(model, state, arrays, next(batches(inputs)))
-    if kind != KIND:
+    if kind not in (KIND, QUANTIZED):
         raise ModelFileError(f"{path} must hold a plan, and holds a {kind}: pass a file that save_plan wrote.")
     densify(model)
     batch = next(batches(inputs))
+    with split_experts(model):
+        plan = (load_quantized if kind == QUANTIZED else _load)(model, state, arrays, batch)
+    object.__setattr__(model, PLAN, plan)
+    return model
+
+
+def _load(model: nn.Module, state: dict[str, Any], arrays: Arrays, batch: Batch) -> Plan:
+    """Make a model sparse by the state and the arrays of a file, and return its plan."""
     limits, choices = state["limits"], [block_plan(one) for one in state["choices"]]
     missing = set(limits) - {name for name, module in model.named_modules() if is_linear(module)}
     same = not missing and digest_of(model, list(limits)) == state["weights"]
@@ -159,8 +166,7 @@ def load_plan(model: Model, path: str | Path, inputs: Inputs) -> Model:
     _fill(model, planned, limits, arrays)
     whole = None if state["whole"] is None else WholeModel(**state["whole"])
     planned = verified(model, found, apply(model, planned), batch)
-    object.__setattr__(model, PLAN, Plan(tuple(plan for _, plan in planned), whole, tuple(state["left_dense"])))
-    return model
+    return Plan(tuple(plan for _, plan in planned), whole, tuple(state["left_dense"]))
 
 
 def _replacement(model: nn.Module, block: Block, plan: BlockPlan) -> Replacement | None:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict
 from math import inf, nan
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import nn
@@ -18,10 +18,8 @@ from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.integer_weights import KINDS, Arrays
 from sparsact.inference.plan import BlockPlan, WholeModel, finite
 from sparsact.inference.quantized import QuantizedGate, QuantizedGatedUp, QuantizedLinear
-from sparsact.inference.quantizing import LayerQuantization, QuantizedPlan, alone_on, candidates
-from sparsact.inference.sparsifying import PLAN, densify
+from sparsact.inference.quantizing import LayerQuantization, QuantizedPlan, alone_on, candidates, drop_weights
 
-Model = TypeVar("Model", bound=nn.Module)
 QUANTIZED = "quantized plan"
 CLASSES = {kind.__name__: kind for kind in (QuantizedLinear, QuantizedGate, QuantizedGatedUp)}
 
@@ -45,9 +43,8 @@ def quantized_state(model: nn.Module, plan: QuantizedPlan) -> tuple[dict[str, An
     return finite(state), arrays
 
 
-def load_quantized(model: Model, state: dict[str, Any], arrays: Arrays, batch: Batch) -> Model:
-    """Quantise a model by the state and the arrays of a file."""
-    densify(model)
+def load_quantized(model: nn.Module, state: dict[str, Any], arrays: Arrays, batch: Batch) -> QuantizedPlan:
+    """Quantise a model by the state and the arrays of a file, and return its plan."""
     classes, choices = state["classes"], [block_plan(one) for one in state["choices"]]
     linears = {name for name, module in model.named_modules() if type(module) is nn.Linear}
     missing = set(classes) - linears
@@ -68,10 +65,10 @@ def load_quantized(model: Model, state: dict[str, Any], arrays: Arrays, batch: B
         parts = {key.rpartition("/")[2]: array for key, array in arrays.items() if key.rpartition("/")[0] == name}
         integers = KINDS[state["weights"]](parts, layer._sparse.by_input)
         layer._sparse.integers.set(integers, layer._sparse.weight_version(layer))
-        if state["dropped"]:
-            layer.drop_weight()
+    if state["dropped"]:
+        drop_weights(model, classes)
     layers = [LayerQuantization(one["layer"], _number(one["error"]), one["reason"]) for one in state["layers"]]
-    plan = QuantizedPlan(
+    return QuantizedPlan(
         tuple(plan for _, plan in planned),
         None if state["whole"] is None else WholeModel(**state["whole"]),
         weights=state["weights"],
@@ -79,8 +76,6 @@ def load_quantized(model: Model, state: dict[str, Any], arrays: Arrays, batch: B
         block_errors=tuple(map(_number, state["block_errors"])),
         output_error=_number(state["output_error"]),
     )
-    object.__setattr__(model, PLAN, plan)
-    return model
 
 
 def planned_blocks(

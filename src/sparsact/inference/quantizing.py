@@ -34,6 +34,7 @@ from sparsact.inference.quantized import (
     quantizing_obstacle,
 )
 from sparsact.inference.roofline import ratio, roofline
+from sparsact.inference.split_experts import SplitExperts
 from sparsact.inference.whole_model import measured
 
 MAX_DENSITY = 0.5  # share of codes that are not that of 0, up to which reading their weights alone is tried
@@ -162,9 +163,7 @@ def quantize(
     choices = with_sparse_shares(model, [block.down for block in blocks], planned, shown)
     whole, _ = measured(model, [one for one, _ in planned if one is not None], shown, time_limit / 8)
     if not keep_weights:
-        for name in errors:
-            layer: Any = model.get_submodule(name)
-            layer.drop_weight()
+        drop_weights(model, errors)
     return QuantizedPlan(
         choices,
         whole,
@@ -238,6 +237,16 @@ def _plan(
     bound = ratio(read.dense, read.exact or read.dense) if exact else 1.0
     method = "exact" if exact else "dense"
     return replacement, replace(plan, method=method, density=density, bound=bound, max_rows=MAX_ROWS)
+
+
+def drop_weights(model: nn.Module, names: Iterable[str]) -> None:
+    """Free the float weights of quantised layers."""
+    for name in names:
+        layer: Any = model.get_submodule(name)
+        layer.drop_weight()
+    for module in model.modules():
+        if isinstance(module, SplitExperts):
+            module.release()
 
 
 def alone_on(model: nn.Module, names: Iterable[str], weights: str, device: str | None = None) -> Replacement:

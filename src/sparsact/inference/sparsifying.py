@@ -28,6 +28,7 @@ from sparsact.inference.plan import EXACT, METHODS, Plan, check_options
 from sparsact.inference.predictors.collect import sample_inputs
 from sparsact.inference.quantized import check_weights
 from sparsact.inference.quantizing import quantize
+from sparsact.inference.split_experts import join_experts, split_experts
 from sparsact.inference.whole_model import checked
 from sparsact.validation.parameters import checked_option
 
@@ -59,7 +60,9 @@ def sparsify(
     - ``"auto"``: for each block the exact method that is fastest on this machine, or dense.
 
     Exact methods return what the model returns, up to the order of summation, for every input. Layers keep their
-    parameters, names and hooks: ``state_dict`` is what it was. On CUDA ``"auto"`` and ``"exact"`` apply, by Triton's
+    parameters, names and hooks: ``state_dict`` is what it was. Experts that a model stacks in one parameter (those of
+    transformers, :class:`~sparsact.layers.MixtureOfExperts`) are modules of their own meanwhile, with a parameter each:
+    densify before you train them. On CUDA ``"auto"`` and ``"exact"`` apply, by Triton's
     products. Layers compute densely while gradients are recorded, in training mode, once they are on another type of
     device, for many rows at once, and while torch traces, transforms or casts operations.
 
@@ -135,12 +138,28 @@ def sparsify(
             model = deepcopy(model)
     densify(model)
     shown = list(islice(batches(inputs), BATCHES))
+    with split_experts(model):
+        plan = _sparsified(model, method, shown, weights, keep_weights, blocks, time_limit, options)
+    object.__setattr__(model, PLAN, plan)
+    return model
+
+
+def _sparsified(
+    model: nn.Module,
+    method: str,
+    shown: Sequence[Batch],
+    weights: str,
+    keep_weights: bool,
+    blocks: Sequence[Block] | None,
+    time_limit: float,
+    options: dict[str, Any],
+) -> Plan:
+    """Replace the layers of the model, and return its plan."""
     if method == "inputs":
         if blocks is not None:
             raise ValueError('method="inputs" takes all linear layers of the model: leave `blocks` out.')
         names, layers = thresholds_on_inputs(model, shown, options, time_limit)
-        object.__setattr__(model, PLAN, Plan(with_sparse_shares(model, names, apply(model, layers), shown)))
-        return model
+        return Plan(with_sparse_shares(model, names, apply(model, layers), shown))
     found = checked_blocks(model, blocks) if blocks is not None else find_blocks(model, shown[0])
     samples = sample_inputs(model, found, shown)
     silent = [block.name for block in found if not sum(samples[block].rows_per_call)]
@@ -150,9 +169,7 @@ def sparsify(
         )
     profiles = [BlockProfile.of(model, block, samples[block]) for block in found]
     if weights != "keep":
-        plan = quantize(model, weights, method, profiles, shown, keep_weights=keep_weights, time_limit=time_limit)
-        object.__setattr__(model, PLAN, plan)
-        return model
+        return quantize(model, weights, method, profiles, shown, keep_weights=keep_weights, time_limit=time_limit)
     if method == "auto":
         planned = fastest(profiles, time_limit)
     else:
@@ -172,8 +189,7 @@ def sparsify(
     if method == "auto":
         planned, whole = checked(model, planned, shown, time_limit / 8)
     plans = with_sparse_shares(model, [block.down for block in found], planned, shown)
-    object.__setattr__(model, PLAN, Plan(plans, whole, left_dense))
-    return model
+    return Plan(plans, whole, left_dense)
 
 
 def _n_numbers(batch: Batch) -> int:
@@ -209,6 +225,7 @@ def densify(model: Model) -> Model:
     """
     for module in model.modules():
         restore(module)
+    join_experts(model)
     free_fast_paths(model)
     if hasattr(model, PLAN):
         object.__delattr__(model, PLAN)

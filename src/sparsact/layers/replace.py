@@ -76,13 +76,19 @@ def replace_experts(model: nn.Module) -> int:
     return replaced
 
 
+def is_stacked(module: Any) -> bool:
+    """Whether a module of transformers computes ``down(act(gate) * up)`` over stacked weights."""
+    if not isinstance(getattr(module, "gate_up_proj", None), nn.Parameter):
+        return False
+    plain = all(getattr(module, name, value) == value for name, value in PLAIN.items())
+    own_gate = getattr(type(module), "_apply_gate", None)
+    return plain and hasattr(module, "act_fn") and (own_gate is None or own_gate.__name__ == "_default_apply_gate")
+
+
 def _forward(module: Any) -> Any:
     """The function that replaces a module's forward; None where it has no experts that fit."""
-    if isinstance(getattr(module, "gate_up_proj", None), nn.Parameter):
-        plain = all(getattr(module, name, value) == value for name, value in PLAIN.items())
-        own_gate = getattr(type(module), "_apply_gate", None)
-        ordinary = own_gate is None or own_gate.__name__ == "_default_apply_gate"
-        return _stacked if plain and ordinary and hasattr(module, "act_fn") else None
+    if is_stacked(module):
+        return _stacked
     if isinstance(module, nn.ModuleDict) and type(module).__name__ == "SwitchTransformersExperts":
         return _separate
     return None

@@ -15,6 +15,7 @@ from sparsact.inference.block import Block
 from sparsact.inference.block_weights import BlockWeights, plain
 from sparsact.inference.predictors.conformal import min_rows
 from sparsact.inference.predictors.predictor import CalibrationSplit
+from sparsact.inference.split_experts import showing_all_experts
 from sparsact.validation.arrays import check_finite_tensor
 from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_size
@@ -102,7 +103,7 @@ def sample_inputs(
 
 def fill(model: nn.Module, reservoirs: Mapping[str, Reservoir], inputs: Inputs) -> None:
     """Sample the inputs of linear layers, by name, while the model runs over batches."""
-    with evaluating(model), ExitStack() as hooks:
+    with evaluating(model), showing_all_experts(model), ExitStack() as hooks:
         for name, reservoir in reservoirs.items():
             layer = model.get_submodule(name)
             hooks.callback(layer.register_forward_pre_hook(reservoir.add, with_kwargs=True).remove)

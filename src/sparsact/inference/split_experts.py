@@ -1,0 +1,239 @@
+"""Experts as modules of their own, in the place of those that a model stacks in one parameter per projection.
+
+Blocks are found, measured and made sparse expert by expert then. The experts' weights are views of the stacked ones,
+which return when the experts are joined; ``state_dict`` and ``load_state_dict`` know the stacked ones alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from sparsact.inference.sparse_linear import SparseLinear
+from sparsact.layers.common import Activation, activation_of
+from sparsact.layers.experts import GATED
+from sparsact.layers.mixture import MixtureOfExperts
+from sparsact.layers.replace import is_stacked
+from sparsact.routing.selection import Selection
+from sparsact.validation.arrays import checked_layer_inputs
+
+
+class Expert(nn.Module):
+    """``down_proj(f(gate_proj(x)) * up_proj(x))``, or ``down_proj(f(up_proj(x)))``."""
+
+    def __init__(self, parameters: Mapping[str, nn.Parameter], function: Activation) -> None:
+        super().__init__()
+        self.act_fn = function
+        for name, weight in parameters.items():
+            layer, _, part = name.partition(".")
+            if part == "weight":
+                linear = nn.Linear(weight.shape[1], weight.shape[0], bias=False, device="meta")
+                linear.weight, linear.bias = weight, parameters.get(f"{layer}.bias")  # type: ignore[assignment]
+                self.add_module(layer, linear)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Outputs (m, outputs) of tokens (m, d)."""
+        layers: Any = self._modules
+        up = layers["up_proj"](x) if "gate_proj" not in layers else None
+        hidden = self.act_fn(layers["gate_proj"](x)) * layers["up_proj"](x) if up is None else self.act_fn(up)
+        y: Tensor = layers["down_proj"](hidden)
+        return y
+
+    def state_dict(self, *args: Any, destination: Any = None, **kwargs: Any) -> Any:
+        """Nothing: the module that holds the expert saves its weights."""
+        return {} if destination is None else destination
+
+
+class SplitExperts(nn.Module):
+    """A module whose experts were stacked, and are children now that are named by their numbers."""
+
+    shows_all = False  # whether a call also shows its first token to experts that no token of it chooses
+    transposed = False  # whether stacked weights are (E, inputs, outputs)
+    _stacked: dict[str, nn.Parameter]  # as they were; on the meta device once their memory is given up
+    _joined_class: type[nn.Module]
+
+    def projections(self) -> dict[str, tuple[str, ...]]:
+        """The layers of an expert that each stacked parameter (E, ...) holds one below the other."""
+        raise NotImplementedError
+
+    def function(self) -> Activation:
+        """The activation of the experts: of the gate alone, if there is one."""
+        raise NotImplementedError
+
+    def outputs(self, x: Tensor, indices: Tensor, weights: Tensor, width: int) -> Tensor:
+        """Sums (m, width) of the chosen experts' outputs times their weights; other numbers stand for no expert."""
+        experts: list[Any] = [self._modules[str(e)] for e in range(self.n_split)]
+        y = x.new_zeros(len(x), width)
+        chosen = [e for e in set(indices.flatten().tolist()) if 0 <= e < len(experts)]
+        for e in chosen:
+            if len(x) == 1:
+                y += experts[e](x) * weights[indices == e].sum()
+            else:
+                token, slot = torch.where(indices == e)
+                y.index_add_(0, token, (experts[e](x[token]) * weights[token, slot, None]).to(y.dtype))
+        if self.shows_all:
+            for e in set(range(len(experts))) - set(chosen):
+                experts[e](x[:1])
+        return y
+
+    @property
+    def n_split(self) -> int:
+        """Number of experts."""
+        return len(next(iter(self._stacked.values())))
+
+    def parts(self, stacked: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+        """Views of stacked tensors, by the names of the experts' parameters."""
+        for name, layers in self.projections().items():
+            if name in stacked:
+                tensor = stacked[name]
+                rows = tensor.transpose(1, 2) if self.transposed and tensor.ndim == 3 else tensor
+                part = "bias" if tensor.ndim == 2 else "weight"
+                for layer, some in zip(layers, rows.chunk(len(layers), 1), strict=True):
+                    yield from ((f"{e}.{layer}.{part}", view) for e, view in enumerate(some))
+
+    def split(self) -> None:
+        """Register the experts in the place of the stacked parameters."""
+        names = [name for name in self.projections() if self._parameters.get(name) is not None]
+        self._stacked = {name: self._parameters[name] for name in names}  # type: ignore[misc] # none is None
+        for name in names:
+            del self._parameters[name]
+        trained = any(one.requires_grad for one in self._stacked.values())
+        experts: dict[str, dict[str, nn.Parameter]] = {}
+        for name, view in self.parts(self._stacked):
+            number, _, part = name.partition(".")
+            experts.setdefault(number, {})[part] = nn.Parameter(view.detach(), requires_grad=trained)
+        for number, parameters in experts.items():
+            self.add_module(number, Expert(parameters, self.function()).train(self.training))
+
+    def join(self) -> None:
+        """Register the stacked parameters again, with the numbers that the experts have now."""
+        stacked, others = self.joined(), dict(self._parameters)
+        for e in range(self.n_split):
+            del self._modules[str(e)]
+        self._parameters.clear()
+        self._parameters.update(stacked | others)
+        self.__class__ = self._joined_class  # type: ignore[assignment]
+        del self._stacked, self._joined_class
+
+    def joined(self) -> dict[str, nn.Parameter]:
+        """The stacked parameters, but those with dropped parts; built again unless the experts share their memory."""
+        held = dict(self.named_parameters())
+        found: dict[str, nn.Parameter] = {}
+        for name, one in self._stacked.items():
+            views = dict(self.parts({name: one}))
+            if views.keys() <= held.keys():
+                first = held[next(iter(views))]
+                if any(held[part].data_ptr() != view.data_ptr() for part, view in views.items()):
+                    one = nn.Parameter(torch.empty_like(one, dtype=first.dtype, device=first.device))
+                    with torch.no_grad():
+                        for part, view in self.parts({name: one}):
+                            view.copy_(held[part])
+                one.requires_grad_(first.requires_grad)
+                found[name] = one
+        return found
+
+    def release(self) -> None:
+        """Give up the stacked parameters, so that the memory of weights that are dropped is free."""
+        self._stacked = self.__getstate__()["_stacked"]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies hold experts of their own, and no stacked parameters."""
+        stacked = {name: nn.Parameter(one.to("meta"), one.requires_grad) for name, one in self._stacked.items()}
+        return self.__dict__ | {"_stacked": stacked}
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        destination |= {prefix + name: one if keep_vars else one.detach() for name, one in self.joined().items()}
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+        stacked = {name: state_dict.pop(prefix + name) for name in self._stacked if prefix + name in state_dict}
+        state_dict |= {prefix + name: view for name, view in self.parts(stacked)}
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
+
+class StackedExperts(SplitExperts):
+    """Experts of a model of transformers."""
+
+    def projections(self) -> dict[str, tuple[str, ...]]:
+        """As they are named there."""
+        return {"gate_up_proj": ("gate_proj", "up_proj"), "down_proj": ("down_proj",)}
+
+    def function(self) -> Activation:
+        """Of the module itself."""
+        return self.act_fn  # type: ignore[return-value] # a module's attributes have no types
+
+    def forward(self, hidden_states: Tensor, top_k_index: Tensor, top_k_weights: Tensor) -> Tensor:
+        """Outputs (m, d) for tokens (m, d), their experts and weights (m, k)."""
+        return self.outputs(hidden_states, top_k_index, top_k_weights, hidden_states.shape[1])
+
+
+class SplitMixture(SplitExperts, MixtureOfExperts):
+    """A mixture of this library."""
+
+    transposed = True
+
+    def projections(self) -> dict[str, tuple[str, ...]]:
+        """Of experts with a gate and without."""
+        up = ("gate_proj", "up_proj") if self.is_gated else ("up_proj",)
+        return {"up_weight": up, "up_bias": up, "down_weight": ("down_proj",), "down_bias": ("down_proj",)}
+
+    def function(self) -> Activation:
+        """By the name that the mixture was made with."""
+        name: Any = self.activation
+        return GATED[name] if self.is_gated else activation_of(name)
+
+    @property
+    def n_experts(self) -> int:
+        """Number of experts, shared ones not included."""
+        return self.n_split
+
+    def _checked(self, x: Tensor) -> Tensor:
+        dtype = next(self.parameters(), next(iter(self._stacked.values()))).dtype
+        return checked_layer_inputs(x, self.in_features, dtype)
+
+    def _routed(self, rows: Tensor, selection: Selection) -> Tensor:
+        return self.outputs(rows, selection.indices, selection.weights.to(rows.dtype), self.out_features)
+
+
+@contextmanager
+def split_experts(model: nn.Module) -> Iterator[None]:
+    """The model with its stacked experts split; joined afterwards where no layer of theirs has become sparse."""
+    module: Any
+    for module in list(model.modules()):
+        mixture = type(module) is MixtureOfExperts and module.exchange is None
+        if (mixture or is_stacked(module)) and "forward" not in vars(module):
+            module._joined_class = type(module)
+            module.__class__ = SplitMixture if mixture else StackedExperts
+            module.split()
+    done = False
+    try:
+        yield
+        done = True
+    finally:
+        join_experts(model, dense_only=done)
+
+
+def join_experts(model: nn.Module, *, dense_only: bool = False) -> None:
+    """Stack the experts of a model again; ``dense_only``: those with no sparse layer."""
+    for module in list(model.modules()):
+        if isinstance(module, SplitExperts):
+            sparse = any(isinstance(one, SparseLinear) for one in module.modules())
+            if not (dense_only and sparse):
+                module.join()
+
+
+@contextmanager
+def showing_all_experts(model: nn.Module) -> Iterator[None]:
+    """Let each call of split experts show its first token to those that no token chooses, to observe them too."""
+    found = [module for module in model.modules() if isinstance(module, SplitExperts)]
+    try:
+        for module in found:
+            module.shows_all = True
+        yield
+    finally:
+        for module in found:
+            del module.shows_all

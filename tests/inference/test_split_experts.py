@@ -1,0 +1,232 @@
+"""Experts that a model stacks in one parameter are found, made sparse, quantised, saved and joined again."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+
+import pytest
+import torch
+from torch import nn
+
+import sparsact as sa
+from sparsact.inference import load_plan, save_plan
+from sparsact.inference.sparse_linear import SparseLinear
+from sparsact.inference.split_experts import SplitExperts, split_experts
+from sparsact.layers import MixtureOfExperts, replace_experts
+
+transformers = pytest.importorskip("transformers")
+if int(transformers.__version__.split(".")[0]) < 5:
+    pytest.skip("experts are stacked since transformers 5", allow_module_level=True)
+
+TOKENS = {"vocab_size": 11, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+SIZES = {"hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 3}
+IDS = 1 + torch.arange(14).reshape(2, 7) % 9  # 0 is padding, whose embedding is 0
+SHOWN = [IDS[:1, :1], IDS[:, :3]]
+
+
+def mixtral(activation="relu", **options):
+    sizes = SIZES | {"num_local_experts": 5, "num_experts_per_tok": 2, "num_key_value_heads": 3} | options
+    return transformers.MixtralForCausalLM(transformers.MixtralConfig(**TOKENS, **sizes, hidden_act=activation))
+
+
+def qwen3(activation="relu"):
+    sizes = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 40, "num_key_value_heads": 3}
+    config = transformers.Qwen3MoeConfig(**TOKENS, **SIZES, **sizes, head_dim=8, hidden_act=activation)
+    return transformers.Qwen3MoeForCausalLM(config)
+
+
+def olmoe(activation="relu"):
+    sizes = {"num_experts": 4, "num_experts_per_tok": 3, "num_key_value_heads": 3}
+    return transformers.OlmoeForCausalLM(transformers.OlmoeConfig(**TOKENS, **SIZES, **sizes, hidden_act=activation))
+
+
+class Mixture(nn.Module):
+    """Layers of this library on embedded tokens."""
+
+    def __init__(self, **options):
+        super().__init__()
+        self.embed = nn.Embedding(11, 12)
+        self.layer = MixtureOfExperts(12, 20, n_experts=5, n_active=2, **options)
+        self.head = nn.Linear(12, 7)
+
+    def forward(self, ids):
+        return self.head(self.layer(self.embed(ids)))
+
+
+MODELS = {
+    "mixtral": mixtral,
+    "qwen3": qwen3,
+    "olmoe": olmoe,
+    "relu and biases": lambda: Mixture(activation="relu", bias=True),
+    "shared, and dropped tokens": lambda: Mixture(
+        activation="squared_relu", n_shared=1, eval_capacity_factor=0.5, router="top_k"
+    ),
+    "no parameters of the router": lambda: Mixture(activation="relu", router="random_hash"),
+}
+N_BLOCKS = {"mixtral": 10, "qwen3": 8, "olmoe": 8}
+
+
+@pytest.fixture(params=MODELS)
+def model(request):
+    torch.manual_seed(3)
+    made = MODELS[request.param]().eval()
+    made.n_blocks = N_BLOCKS.get(request.param, 5)
+    return made
+
+
+def outputs(model, ids=IDS):
+    with torch.no_grad():
+        found = model(ids)
+    return getattr(found, "logits", found)
+
+
+def same(one, other):
+    return list(one) == list(other) and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def quantised_by_torch(model):
+    """The model with its experts apart, each of its linear layers quantised by torch."""
+    scheme = torch.ao.quantization.per_channel_dynamic_qconfig
+    with split_experts(model):
+        other = copy.deepcopy(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.ao.quantization.quantize_dynamic(other, {nn.Linear: scheme})
+
+
+@pytest.mark.parametrize("method", ["exact", "certified"])
+def test_every_expert_is_sparse_and_nothing_else_changes(model, method):
+    before, single = outputs(model), outputs(model, IDS[:1, :1])
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    parameters = dict(model.named_parameters())
+    sa.sparsify(model, method, SHOWN)
+    assert [choice.method for choice in sa.plan_of(model).choices] == [method] * model.n_blocks
+    assert torch.allclose(outputs(model), before, atol=1e-5)
+    assert torch.allclose(outputs(model, IDS[:1, :1]), single, atol=1e-5)
+    assert same(model.state_dict(), state)
+    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert torch.allclose(outputs(twin), before, atol=1e-5)
+        assert same(sa.densify(twin).state_dict(), state)
+    sa.densify(model)
+    assert not any(isinstance(module, SplitExperts) for module in model.modules())
+    assert list(dict(model.named_parameters())) == list(parameters)
+    assert all(one is parameters[name] for name, one in model.named_parameters())
+    assert torch.equal(outputs(model), before)
+
+
+@pytest.mark.parametrize("keep_weights", [True, False])
+def test_int8_is_what_torch_computes_for_each_expert(model, keep_weights):
+    """Bit by bit for a single token, whose scale is that of its row on both sides."""
+    expected, state = outputs(quantised_by_torch(model), IDS[:1, :1]), copy.deepcopy(model.state_dict())
+    sa.sparsify(model, "exact", SHOWN, weights="int8", keep_weights=keep_weights)
+    plan = sa.plan_of(model)
+    assert {one.reason for one in plan.layers} == {""}
+    assert all(0 < one.error < 0.1 for one in plan.layers)
+    assert torch.equal(outputs(model, IDS[:1, :1]), expected)
+    experts = [name for name in state if name not in model.state_dict()]
+    assert bool(experts) != keep_weights
+    made = sa.densify(model).state_dict()
+    assert list(made) == list(state)
+    for name, value in made.items():
+        assert torch.equal(value, state[name]) == (name not in experts)
+        assert (value - state[name]).abs().max() <= state[name].abs().max() / 100
+    assert torch.allclose(outputs(model, IDS[:1, :1]), expected, atol=0.05)
+
+
+@pytest.mark.parametrize("weights", ["keep", "int8", "int4"])
+def test_a_plan_is_saved_and_loaded(model, weights, tmp_path):
+    twin = copy.deepcopy(model)
+    dropped = {} if weights == "keep" else {"weights": weights, "keep_weights": False}
+    sa.sparsify(model, "certified" if weights == "keep" else "exact", SHOWN, **dropped)
+    save_plan(model, tmp_path / "plan.safetensors")
+    load_plan(twin, tmp_path / "plan.safetensors", SHOWN[1])
+    assert torch.equal(outputs(twin), outputs(model))
+    assert len(sa.plan_of(twin).choices) == model.n_blocks
+    assert list(sa.densify(twin).state_dict()) == list(sa.densify(model).state_dict())
+
+
+def test_loaded_and_converted_weights_take_effect(model):
+    torch.manual_seed(4)
+    other = copy.deepcopy(model)
+    for parameter in other.parameters():
+        nn.init.normal_(parameter, std=0.2)
+    sa.sparsify(model, "exact", SHOWN)
+    assert model.load_state_dict(other.state_dict()) == ([], [])
+    assert torch.allclose(outputs(model), outputs(other), atol=1e-4)
+    narrow = sa.densify(copy.deepcopy(model).bfloat16())
+    assert torch.equal(outputs(narrow), outputs(copy.deepcopy(other).bfloat16()))
+    assert same(narrow.state_dict(), other.bfloat16().state_dict())
+    with pytest.raises(RuntimeError, match=r"Missing key.*gate_up_proj|Missing key.*up_"):
+        model.load_state_dict({})
+
+
+def test_experts_that_are_dense_are_stacked_again():
+    torch.manual_seed(5)
+    model = mixtral("silu").eval()
+    before = outputs(model)
+    with pytest.raises(ValueError, match='method="exact" applies to none of the 10 blocks'):
+        sa.sparsify(model, "exact", SHOWN)
+    assert not any(isinstance(module, SplitExperts) for module in model.modules())
+    sa.sparsify(model, "auto", SHOWN, time_limit=0.1)
+    assert {choice.method for choice in sa.plan_of(model).choices} == {"dense"}
+    assert not any(isinstance(module, SplitExperts) for module in model.modules())
+    assert torch.equal(outputs(model), before)
+
+
+def test_thresholds_on_inputs_of_experts(monkeypatch):
+    monkeypatch.setattr("sparsact.inference.input_thresholds.MAX_TIME_RATIO", 1e9)
+    torch.manual_seed(6)
+    model = mixtral("silu", num_experts_per_tok=5).eval()
+    before = outputs(model)
+    sa.sparsify(model, "inputs", [1 + (IDS[:1, :1] + i) % 9 for i in range(64)], density=1.0, time_limit=0.1)
+    assert len(sa.plan_of(model).choices) == 2 * (5 * 3 + 4) + 1
+    assert torch.allclose(outputs(model), before, atol=1e-3)
+
+
+def test_gradients_are_those_of_stacked_experts(model):
+    expected = copy.deepcopy(model)
+    outputs = expected(IDS)
+    getattr(outputs, "logits", outputs).square().sum().backward()
+    with split_experts(model):
+        made = model(IDS)
+        getattr(made, "logits", made).square().sum().backward()
+        gradients = {name: one.grad for name, one in model.named_parameters()}
+        views = {
+            f"{path}.{name}": view
+            for path, module in expected.named_modules()
+            for split in [dict(model.named_modules())[path]]
+            if isinstance(split, SplitExperts)
+            for name, view in split.parts(
+                {n: p.grad for n, p in module.named_parameters(recurse=False) if "shared" not in n}
+            )
+        }
+    assert views
+    for name, view in views.items():
+        if gradients[name] is None:
+            assert not view.any()  # no token reached the expert
+        else:
+            assert torch.allclose(gradients[name], view, atol=1e-5)
+
+
+def test_experts_of_another_forward_stay():
+    model = mixtral().eval()
+    replace_experts(model)
+    before = outputs(model)
+    with pytest.raises(ValueError, match="MixtralExperts keeps all experts in one parameter per projection"):
+        sa.sparsify(model, "exact", SHOWN)
+    assert torch.equal(outputs(model), before)
+
+
+def test_whole_models_in_service():
+    """``generate`` with a cache, and more experts than the calls shown reach."""
+    torch.manual_seed(7)
+    model = mixtral(num_local_experts=9).eval()
+    prompt = IDS[:1, 3:7]
+    before = model.generate(prompt, max_new_tokens=6, do_sample=False)
+    sa.sparsify(model, "certified", [IDS[:1, :1]])
+    assert len(sa.plan_of(model).choices) == 18
+    unseen = model.get_submodule("model.layers.1.mlp.experts.8.down_proj")
+    assert isinstance(unseen, SparseLinear)
+    assert torch.equal(model.generate(prompt, max_new_tokens=6, do_sample=False), before)
