@@ -36,11 +36,14 @@ class Neurons {
     auto with_units(F f) const {
         if (rows_.dtype() == nb::dtype<double>()) return f(units<double, double>());
         if (rows_.dtype() == nb::dtype<float>()) return f(units<float, float>());
+        if (rows_.dtype() == FLOAT16) return f(units<Float16, Float16>());
         if (wide_) return f(units<float, Bfloat16>());
         return f(units<Bfloat16, Bfloat16>());
     }
 
   private:
+    static constexpr nb::dlpack::dtype FLOAT16{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), 16, 1};
+
     template <class T, class S>
     Units<T, S> units() const {
         const void* bias = bias_ ? bias_->data() : nullptr;
@@ -87,7 +90,7 @@ class ActiveDot : public Neurons {
             [&](auto W) { return run(W, x, at<const std::uint8_t>(on), m, out, n_threads, most); });
     }
 
-    // Where the screen, which is of float32 and bfloat16, does not prove units to be off.
+    // Where the screen, which is of float32 and halves, does not prove units to be off.
     std::size_t where_unproved(const Screen& screen, Address x, std::size_t m, Address out, int n_threads,
                                std::size_t most) const {
         nb::gil_scoped_release unlocked;

@@ -6,7 +6,8 @@
 
 namespace sparsact {
 
-// Holds the int8 copy; inputs and outputs come as addresses, so that a call converts no array.
+// Holds the int8 copy. Inputs are float32, bfloat16 or float16: kinds 0, 1 and 2. They and outputs come as
+// addresses, so that a call converts no array.
 class Screen {
   public:
     using Numbers = Array<const double, 1>;
@@ -27,21 +28,21 @@ class Screen {
                   leak,          rows.shape(0), columns.shape(0), directions.shape(0),
                   rows.shape(1)} {}
 
-    void survivors(std::size_t x, bool bfloat16, std::size_t m, std::size_t out, std::size_t counts,
+    void survivors(std::size_t x, int kind, std::size_t m, std::size_t out, std::size_t counts,
                    int n_threads) const {
         auto* mask = reinterpret_cast<std::uint8_t*>(out);
         auto* count = reinterpret_cast<std::int64_t*>(counts);
-        with_input(x, bfloat16, [&](auto X) {
+        with_input(x, kind, [&](auto X) {
             SPARSACT_DISPATCH(screen_survivors, sketch_, X, m, mask, count, n_threads);
         });
     }
-    void bounds(std::size_t x, bool bfloat16, std::size_t m, std::size_t out, int n_threads) const {
-        with_input(x, bfloat16, [&](auto X) {
+    void bounds(std::size_t x, int kind, std::size_t m, std::size_t out, int n_threads) const {
+        with_input(x, kind, [&](auto X) {
             SPARSACT_DISPATCH(screen_bounds, sketch_, X, m, reinterpret_cast<double*>(out), n_threads);
         });
     }
-    void estimates(std::size_t x, bool bfloat16, std::size_t m, std::size_t out, int n_threads) const {
-        with_input(x, bfloat16, [&](auto X) {
+    void estimates(std::size_t x, int kind, std::size_t m, std::size_t out, int n_threads) const {
+        with_input(x, kind, [&](auto X) {
             SPARSACT_DISPATCH(screen_estimates, sketch_, X, m, reinterpret_cast<float*>(out), n_threads);
         });
     }
@@ -50,9 +51,11 @@ class Screen {
 
   private:
     template <class F>
-    void with_input(std::size_t x, bool bfloat16, F f) const {
+    void with_input(std::size_t x, int kind, F f) const {
         nb::gil_scoped_release unlocked;
-        if (bfloat16)
+        if (kind == 2)
+            f(reinterpret_cast<const Float16*>(x));
+        else if (kind == 1)
             f(reinterpret_cast<const Bfloat16*>(x));
         else
             f(reinterpret_cast<const float*>(x));

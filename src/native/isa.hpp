@@ -19,7 +19,8 @@ inline Isa widest_isa() {
 #ifdef SPARSACT_X86
     __builtin_cpu_init();
     const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                      __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+                      __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt") &&
+                      __builtin_cpu_supports("f16c");
     const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                         __builtin_cpu_supports("avx512vpopcntdq");

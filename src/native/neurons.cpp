@@ -194,6 +194,7 @@ SPARSACT_INSTANTIATE(double, double)
 SPARSACT_INSTANTIATE(float, float)
 SPARSACT_INSTANTIATE(Bfloat16, Bfloat16)
 SPARSACT_INSTANTIATE(float, Bfloat16)
+SPARSACT_INSTANTIATE(Float16, Float16)
 template ActiveCounts active_counts(const double*, std::size_t, std::size_t);
 template ActiveCounts active_counts(const float*, std::size_t, std::size_t);
 template ActiveCounts active_counts(const Bfloat16*, std::size_t, std::size_t);

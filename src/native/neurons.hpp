@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "bfloat16.hpp"
+#include "halves.hpp"
 #include "isa.hpp"
 
 namespace sparsact {

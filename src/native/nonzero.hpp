@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#include "bfloat16.hpp"
+#include "halves.hpp"
 #include "compress.hpp"
 
 namespace sparsact::SPARSACT_ISA {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "bfloat16.hpp"
+#include "halves.hpp"
 
 namespace sparsact::SPARSACT_ISA {
 namespace {

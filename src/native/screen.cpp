@@ -191,6 +191,7 @@ void screen_estimates(const Sketch& sketch, const T* X, std::size_t m, float* es
     template void screen_estimates(const Sketch&, const T*, std::size_t, float*, int);
 SPARSACT_INSTANTIATE(float)
 SPARSACT_INSTANTIATE(Bfloat16)
+SPARSACT_INSTANTIATE(Float16)
 
 }  // namespace sparsact::SPARSACT_ISA
 

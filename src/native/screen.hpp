@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "bfloat16.hpp"
+#include "halves.hpp"
 #include "isa.hpp"
 
 namespace sparsact {

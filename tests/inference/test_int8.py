@@ -252,14 +252,15 @@ def test_gradients_are_those_of_float_weights(weights):
 
 
 @pytest.mark.parametrize("weights", ["int8", "int4"])
-def test_bfloat16_is_quantised_from_its_own_numbers(weights):
-    model = mixed().bfloat16()
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_halves_are_quantised_from_their_own_numbers(dtype, weights):
+    model = mixed().to(dtype)
     wide = deepcopy(model).float()
-    sa.sparsify(model.plain, "exact", [x.bfloat16() for x in one_by_one(9)], weights=weights)
+    sa.sparsify(model.plain, "exact", [x.to(dtype) for x in one_by_one(9)], weights=weights)
     sa.sparsify(wide.plain, "exact", one_by_one(9), weights=weights)
-    x = rows(3).bfloat16()
+    x = rows(3).to(dtype)
     hidden = run(wide.plain[0], x.float())
-    assert torch.equal(run(model.plain[0], x), hidden.bfloat16())
+    assert torch.equal(run(model.plain[0], x), hidden.to(dtype))
 
 
 @pytest.mark.parametrize("weights", ["int8", "int4"])

@@ -38,13 +38,6 @@ def test_blocks_of_another_model_are_refused(other, width, message, method):
     assert type(model.down) is nn.Linear
 
 
-def test_float16_is_refused_whatever_the_method():
-    for method in ("exact", "threshold"):
-        model = plain().half()
-        with pytest.raises(ValueError, match="float16, kernels take"):
-            sparsify(model, method, rows(400, model).half(), **({"error": 0.1} if method == "threshold" else {}))
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -84,10 +77,3 @@ def test_a_first_batch_without_rows_is_not_what_is_verified():
     model = squared()
     sparsify(model, "certified", [rows(0, model), rows(30, model)])
     assert plan_of(model).choices[0].method == "certified"
-
-
-def test_float16_is_left_dense_and_the_plan_says_why():
-    model = nn.Sequential(nn.Linear(12, 20), nn.ReLU(), nn.Linear(20, 5)).half()
-    (choice,) = plan_of(sparsify(model, inputs=torch.randn(8, 12).half())).choices
-    assert choice.method == "dense"
-    assert "torch.float16, kernels take float32, bfloat16 and float64: convert the model" in choice.reason

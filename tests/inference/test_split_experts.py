@@ -42,6 +42,19 @@ def olmoe(activation="relu"):
     return transformers.OlmoeForCausalLM(transformers.OlmoeConfig(**TOKENS, **SIZES, **sizes, hidden_act=activation))
 
 
+def nemotron_h():
+    """Experts without gates, of squared ReLU, and a shared one that is a block of its own."""
+    sizes = {
+        "n_routed_experts": 4,
+        "moe_intermediate_size": 40,
+        "moe_shared_expert_intermediate_size": 16,
+        "n_group": 1,
+    }
+    sizes |= {"num_key_value_heads": 3, "head_dim": 8, "layers_block_type": ["moe", "full_attention"], "topk_group": 1}
+    config = transformers.NemotronHConfig(**TOKENS, **{**SIZES, "num_hidden_layers": 2}, **sizes, num_experts_per_tok=2)
+    return transformers.NemotronHForCausalLM(config)
+
+
 class Mixture(nn.Module):
     """Layers of this library on embedded tokens."""
 
@@ -59,13 +72,14 @@ MODELS = {
     "mixtral": mixtral,
     "qwen3": qwen3,
     "olmoe": olmoe,
+    "nemotron_h": nemotron_h,
     "relu and biases": lambda: Mixture(activation="relu", bias=True),
     "shared, and dropped tokens": lambda: Mixture(
         activation="squared_relu", n_shared=1, eval_capacity_factor=0.5, router="top_k"
     ),
     "no parameters of the router": lambda: Mixture(activation="relu", router="random_hash"),
 }
-N_BLOCKS = {"mixtral": 10, "qwen3": 8, "olmoe": 8}
+N_BLOCKS = {"mixtral": 10, "qwen3": 8, "olmoe": 8, "nemotron_h": 5}
 
 
 @pytest.fixture(params=MODELS)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from sparsact import kernels
 from sparsact.kernels.dispatch import reference
 from sparsact.kernels.gather import narrowed, widened
+from sparsact.kernels.neurons import INPUTS
 from sparsact.kernels.screen import MAX_INPUTS, SCREEN_BLOCK, screen
 
 pytestmark = pytest.mark.usefixtures("backend")
@@ -23,14 +24,14 @@ def arrays(rng: np.random.Generator, s: int, d: int, k: int) -> list[np.ndarray]
     return [rows, a, Q, R, rng.normal(size=s) * 1e6, along, 2.0 ** rng.integers(-9, 9, size=d), directions]
 
 
-def inputs(rng: np.random.Generator, m: int, d: int, bfloat16: bool) -> np.ndarray:
+def inputs(rng: np.random.Generator, m: int, d: int, kind: int) -> np.ndarray:
     X = (rng.normal(size=(m, d)) * 10.0 ** rng.integers(-4, 4, size=(m, 1))).astype(np.float32)
-    return narrowed(X, np.uint16) if bfloat16 else X
+    return narrowed(X, INPUTS[kind])
 
 
 def answers(made: object, X: np.ndarray, s: int, n_threads: int) -> list[np.ndarray]:
     """Mask, counts, bounds and estimates."""
-    m, where = len(X), (X.ctypes.data, X.dtype == np.uint16, len(X))
+    m, where = len(X), (X.ctypes.data, INPUTS.index(X.dtype.type), len(X))
     mask, counts = np.full((m, s), 7, dtype=np.uint8), np.full(m, -1, dtype=np.int64)
     bounds, estimates = np.zeros((m, s)), np.zeros((m, s), dtype=np.float32)
     made.survivors(*where, mask.ctypes.data, counts.ctypes.data, n_threads)
@@ -45,13 +46,13 @@ def answers(made: object, X: np.ndarray, s: int, n_threads: int) -> list[np.ndar
     s=st.one_of(st.integers(0, 5), st.integers(30, 70)),
     d=st.one_of(st.integers(1, 20), st.integers(60, 150)),
     k=st.integers(0, 3),
-    bfloat16=st.booleans(),
+    kind=st.integers(0, 2),
     n_threads=st.integers(0, 3),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_every_kernel_has_the_bits_of_the_reference(m, s, d, k, bfloat16, n_threads, seed):
+def test_every_kernel_has_the_bits_of_the_reference(m, s, d, k, kind, n_threads, seed):
     rng = np.random.default_rng(seed)
-    held, X = arrays(rng, s, d, k), inputs(rng, m, d, bfloat16)
+    held, X = arrays(rng, s, d, k), inputs(rng, m, d, kind)
     before = [array.copy() for array in (*held, X)]
     expected = answers(reference.Screen(*held, 1e-3), X, s, 1)
     for found, expectation in zip(answers(screen(*held, 1e-3), X, s, n_threads), expected, strict=True):
@@ -80,11 +81,11 @@ def test_the_largest_integers_do_not_overflow(d, value):
     np.testing.assert_allclose(bounds[0], exact, rtol=2.0**-44, atol=0)
 
 
-@pytest.mark.parametrize("bfloat16", [False, True])
+@pytest.mark.parametrize("kind", range(3))
 @pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
-def test_an_input_that_is_not_finite_proves_nothing_and_disturbs_no_other(strange, bfloat16):
+def test_an_input_that_is_not_finite_proves_nothing_and_disturbs_no_other(strange, kind):
     rng = np.random.default_rng(5)
-    held, X = arrays(rng, 37, 70, 2), inputs(rng, 6, 70, bfloat16)
+    held, X = arrays(rng, 37, 70, 2), inputs(rng, 6, 70, kind)
     held[4][:] = -1e300  # all are proved off
     X[2, 69] = narrowed(np.array([strange], dtype=np.float32), X.dtype)[0]
     mask, counts, bounds, estimates = answers(screen(*held, 0.0), X, 37, 2)
@@ -98,7 +99,7 @@ def test_an_input_that_is_not_finite_proves_nothing_and_disturbs_no_other(strang
 @pytest.mark.parametrize("place", ["a", "Q", "R", "offset", "along"])
 def test_a_row_that_is_not_finite_is_never_proved_off(place):
     rng = np.random.default_rng(6)
-    held, X = arrays(rng, 41, 33, 2), inputs(rng, 3, 33, False)
+    held, X = arrays(rng, 41, 33, 2), inputs(rng, 3, 33, 0)
     held[4][:] = -1e300
     held[["rows", "a", "Q", "R", "offset", "along"].index(place)][17] = np.nan
     mask = answers(screen(*held, 0.0), X, 41, 1)[0]
@@ -106,9 +107,10 @@ def test_a_row_that_is_not_finite_is_never_proved_off(place):
     assert mask[:, 17].all()
 
 
-def test_bfloat16_inputs_are_the_float32_that_they_stand_for():
+@pytest.mark.parametrize("kind", [1, 2])
+def test_halves_are_the_float32_that_they_stand_for(kind):
     rng = np.random.default_rng(7)
-    held, X = arrays(rng, 29, 67, 3), inputs(rng, 5, 67, True)
+    held, X = arrays(rng, 29, 67, 3), inputs(rng, 5, 67, kind)
     made = screen(*held, 1e-3)
     for narrow, wide in zip(answers(made, X, 29, 1), answers(made, widened(X), 29, 1), strict=True):
         np.testing.assert_array_equal(narrow, wide)

@@ -62,7 +62,6 @@ from sparsact.inference.int8_weights import Int8Copy, column_scales, int8_copy, 
 from sparsact.kernels.screen import MAX_INPUTS, screen
 
 NARROW = (torch.float32, torch.bfloat16, torch.float16)
-KERNEL_DTYPES = NARROW[:2]
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +140,7 @@ class Screen(Int8Copy):
         found = torch.empty(rows, len(self.a), dtype=torch.uint8)
         counts = self._counts if rows <= len(self._counts) else torch.empty(rows, dtype=torch.int64)
         self.kernel.survivors(
-            x.data_ptr(), x.dtype is torch.bfloat16, rows, found.data_ptr(), counts.data_ptr(), torch.get_num_threads()
+            x.data_ptr(), NARROW.index(x.dtype), rows, found.data_ptr(), counts.data_ptr(), torch.get_num_threads()
         )
         return found
 
@@ -149,7 +148,7 @@ class Screen(Int8Copy):
         """Upper bounds of pre-activations minus thresholds, (m, s), float64; NaN where nothing is known."""
         x = self._checked(x)
         bounds = torch.empty(len(x), len(self.a), dtype=torch.float64)
-        self.kernel.bounds(x.data_ptr(), x.dtype is torch.bfloat16, len(x), bounds.data_ptr(), torch.get_num_threads())
+        self.kernel.bounds(x.data_ptr(), NARROW.index(x.dtype), len(x), bounds.data_ptr(), torch.get_num_threads())
         return bounds
 
     def estimates(self, x: Tensor) -> Tensor:
@@ -157,7 +156,7 @@ class Screen(Int8Copy):
         x = self._checked(x)
         estimates = torch.empty(len(x), len(self.a), dtype=torch.float32)
         self.kernel.estimates(
-            x.data_ptr(), x.dtype is torch.bfloat16, len(x), estimates.data_ptr(), torch.get_num_threads()
+            x.data_ptr(), NARROW.index(x.dtype), len(x), estimates.data_ptr(), torch.get_num_threads()
         )
         return estimates
 
@@ -185,8 +184,6 @@ class Screen(Int8Copy):
             raise ValueError(
                 f"inputs must have shape (m, {d}) in float32, bfloat16 or float16; got {tuple(x.shape)}, {x.dtype}."
             )
-        if x.dtype not in KERNEL_DTYPES:
-            x = x.float()
         return x.detach().contiguous()
 
     def _parts(self) -> tuple[Any, ...]:

@@ -95,7 +95,7 @@ def _calibrated(
     """The threshold of a layer with its quality on inputs held out, or why there is none."""
     weight = weight_and_bias(layer)[0]
     if weight.dtype not in DTYPES or not weight.is_cpu or weight.is_inference():
-        return f"kernels read float32, bfloat16 and float64 on the CPU, not {weight.dtype} on {weight.device}"
+        return f"kernels read floats on the CPU, not {weight.dtype} on {weight.device}"
     x, weights = reservoir.sample, LinearWeights(plain(weight))
     ((name, value),) = options.items()
     target = {name: checked_share(value, f"`{name}`")}

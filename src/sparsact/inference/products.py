@@ -24,7 +24,7 @@ from sparsact.extras import install
 from sparsact.inference.certified_screen import Screen
 from sparsact.kernels.neurons import ActiveDot, SparseProduct
 
-DTYPES = (torch.float32, torch.bfloat16, torch.float64)
+DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 MAX_ROWS_ON_GPU = 16
 
 

@@ -26,7 +26,7 @@ from sparsact.inference.weight_cache import CountedVersion, WeightCache
 from sparsact.kernels.int8_linear import MAX_ADDED
 from sparsact.validation.parameters import checked_option
 
-DTYPES = (torch.float32, torch.bfloat16)
+DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 WEIGHTS = ("keep", *KINDS)
 
 
@@ -184,7 +184,7 @@ def quantizing_obstacle(layer: nn.Module, weights: str, device: str | None = Non
     if weights not in DEVICES[device].integers:
         return f'its weights are on {weight.device}, where integers are int8: pass weights="int8", or move the model'
     if weight.dtype not in DTYPES:
-        return f"its weights are {weight.dtype} on {weight.device}; quantisation takes float32 and bfloat16"
+        return f"its weights are {weight.dtype} on {weight.device}; quantisation takes float32, bfloat16 and float16"
     if layer.in_features > MAX_ADDED:
         return f"it has {layer.in_features:,} inputs; quantisation takes at most {MAX_ADDED:,}"
     if not all(bool(end.isfinite()) for end in weight.aminmax()):

@@ -160,7 +160,7 @@ class StackedExperts(SplitExperts):
 
     def projections(self) -> dict[str, tuple[str, ...]]:
         """As they are named there."""
-        return {"gate_up_proj": ("gate_proj", "up_proj"), "down_proj": ("down_proj",)}
+        return {"gate_up_proj": ("gate_proj", "up_proj"), "up_proj": ("up_proj",), "down_proj": ("down_proj",)}
 
     def function(self) -> Activation:
         """Of the module itself."""
@@ -202,19 +202,31 @@ class SplitMixture(SplitExperts, MixtureOfExperts):
 @contextmanager
 def split_experts(model: nn.Module) -> Iterator[None]:
     """The model with its stacked experts split; joined afterwards where no layer of theirs has become sparse."""
-    module: Any
     for module in list(model.modules()):
-        mixture = type(module) is MixtureOfExperts and module.exchange is None
-        if (mixture or is_stacked(module)) and "forward" not in vars(module):
-            module._joined_class = type(module)
-            module.__class__ = SplitMixture if mixture else StackedExperts
-            module.split()
+        kind = _split_class(module)
+        if kind is not None:
+            split: Any = module
+            split._joined_class, split.__class__ = type(module), kind
+            split.split()
     done = False
     try:
         yield
         done = True
     finally:
         join_experts(model, dense_only=done)
+
+
+def _split_class(module: Any) -> type[SplitExperts] | None:
+    """What a module is while its experts are split; None if it has none that are stacked, or a forward of its own."""
+    kind = type(module)
+    if "forward" in vars(module):
+        return None
+    if kind is MixtureOfExperts:
+        return SplitMixture if module.exchange is None else None
+    stacked = kind.__module__.startswith("transformers.") and any(
+        is_stacked(module, has_gate=one) for one in (True, False)
+    )
+    return StackedExperts if stacked else None
 
 
 def join_experts(model: nn.Module, *, dense_only: bool = False) -> None:

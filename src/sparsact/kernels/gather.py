@@ -114,14 +114,16 @@ def ordered_sum(terms: Array, partials: int) -> Array:
 
 
 def widened(values: Array) -> Array:
-    """``values``, bfloat16 (given as uint16) as float32, of which it is the upper half."""
+    """``values``; bfloat16 (given as uint16), the upper half of a float32, and float16 as float32."""
+    if values.dtype == np.float16:
+        return values.astype(np.float32)
     return (values.astype(np.uint32) << 16).view(np.float32) if values.dtype == np.uint16 else values
 
 
 def narrowed(values: Array, dtype: Any) -> Array:
-    """``values`` in the stored dtype: float32 becomes the nearest bfloat16, ties to even, and a NaN stays one."""
+    """``values`` in the stored dtype: float32 becomes the nearest half, ties to even, and a NaN stays one."""
     if dtype != np.uint16:
-        return values
+        return values.astype(dtype) if dtype == np.float16 else values
     bits = np.ascontiguousarray(values).view(np.uint32)
     rounded = bits + np.uint32(0x7FFF) + (bits >> 16 & 1)
     return (np.where(np.isnan(values), bits | np.uint32(0x400000), rounded) >> 16).astype(np.uint16)

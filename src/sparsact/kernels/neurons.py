@@ -1,9 +1,9 @@
 """Kernels of feed-forward blocks: products that read only the weights of units that are active.
 
 A unit is active for an input where its number is not zero; what is no number is active, so that it shows. Numbers are
-float64, float32, or bfloat16 given as uint16; bfloat16 is added in float32 and rounded at the end. The order of every
-sum is fixed and no input's depends on the others: every kernel, instruction set, number of threads and batch gives the
-same bits. A gated block is, with a mask that is its own activations::
+float64, float32, float16, or bfloat16 given as uint16; halves are added in float32 and rounded at the end. The order
+of every sum is fixed and no input's depends on the others: every kernel, instruction set, number of threads and batch
+gives the same bits. A gated block is, with a mask that is its own activations::
 
     gate = f(x @ G.T + a)
     ActiveDot(W, b)(x, gate, up)
@@ -27,7 +27,8 @@ from sparsact.kernels import dispatch
 from sparsact.kernels.gather import narrowed, row_dots, widened
 
 Array = NDArray[Any]
-_NUMBERS = tuple(map(np.dtype, (np.float64, np.float32, np.uint16)))
+INPUTS = np.float32, np.uint16, np.float16  # of a screen, by kind
+_NUMBERS = tuple(map(np.dtype, (np.float64, np.float32, np.float16, np.uint16)))
 
 
 class SparseProduct:
@@ -190,7 +191,7 @@ def _checked(rows: Array, bias: Array | None, size: int, numbers: DTypeLike | No
     """The dtype of inputs and biases for these weights."""
     if rows.ndim != 2 or rows.dtype not in _NUMBERS or not rows.flags.c_contiguous:
         raise ValueError(
-            "weights are a C-contiguous matrix of float64, float32, or bfloat16 viewed as uint16; "
+            "weights are a C-contiguous matrix of float64, float32, float16, or bfloat16 viewed as uint16; "
             f"got {rows.dtype} of shape {rows.shape}: pass np.ascontiguousarray of such a matrix."
         )
     chosen = rows.dtype if numbers is None else np.dtype(numbers)
@@ -254,7 +255,7 @@ class _ActiveDot(_Neurons):
 
     def at_screen(self, screen: Any, x: int, m: int, out: int, n_threads: int, most: int) -> int:
         mask, counts = np.empty((m, len(self._rows)), dtype=np.uint8), np.empty(m, dtype=np.int64)
-        screen.survivors(x, self._numbers == np.uint16, m, mask.ctypes.data, counts.ctypes.data, n_threads)
+        screen.survivors(x, INPUTS.index(self._numbers.type), m, mask.ctypes.data, counts.ctypes.data, n_threads)
         return self._fill(x, mask, out, most)
 
     @np.errstate(over="ignore", invalid="ignore")

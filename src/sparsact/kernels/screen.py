@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sparsact.kernels import dispatch
 from sparsact.kernels.gather import ordered_sum, widened
-from sparsact.kernels.neurons import array_at
+from sparsact.kernels.neurons import INPUTS, array_at
 
 Array = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -56,11 +56,11 @@ def screen(
     Returns
     -------
     screen : object
-        ``survivors(x, bfloat16, m, mask, counts, n_threads)`` fills ``mask`` (m, s), uint8, with 0 where a unit is
-        proved off and else 1, and ``counts`` (m,), int64. ``bounds(x, bfloat16, m, bounds, n_threads)`` fills (m, s),
+        ``survivors(x, kind, m, mask, counts, n_threads)`` fills ``mask`` (m, s), uint8, with 0 where a unit is
+        proved off and else 1, and ``counts`` (m,), int64. ``bounds(x, kind, m, bounds, n_threads)`` fills (m, s),
         float64, with the bounds that decide it, NaN where nothing is known;
-        ``estimates(x, bfloat16, m, estimates, n_threads)`` fills (m, s), float32. Arrays are given as addresses of
-        C-contiguous memory, x (m, d) as float32 or bfloat16.
+        ``estimates(x, kind, m, estimates, n_threads)`` fills (m, s), float32. Arrays are given as addresses of
+        C-contiguous memory, x (m, d) as float32, bfloat16 or float16: kinds 0, 1 and 2.
 
     Notes
     -----
@@ -77,29 +77,29 @@ class _Screen:
         self.a, self.Q, self.R, self.offset, self.along = a, Q, R, offset, along.astype(np.float64)
         self.columns, self.directions = columns, directions.astype(np.float64)
 
-    def survivors(self, x: int, bfloat16: bool, m: int, mask: int, counts: int, n_threads: int) -> None:
-        upper = self._bounds(x, bfloat16, m)
+    def survivors(self, x: int, kind: int, m: int, mask: int, counts: int, n_threads: int) -> None:
+        upper = self._bounds(x, kind, m)
         survive = array_at(mask, upper.shape, np.uint8)
         survive[:] = ~(upper <= 0)
         array_at(counts, (m,), np.int64)[:] = survive.sum(axis=1)
 
-    def bounds(self, x: int, bfloat16: bool, m: int, bounds: int, n_threads: int) -> None:
-        upper = self._bounds(x, bfloat16, m)
+    def bounds(self, x: int, kind: int, m: int, bounds: int, n_threads: int) -> None:
+        upper = self._bounds(x, kind, m)
         array_at(bounds, upper.shape, np.float64)[:] = upper
 
-    def estimates(self, x: int, bfloat16: bool, m: int, estimates: int, n_threads: int) -> None:
+    def estimates(self, x: int, kind: int, m: int, estimates: int, n_threads: int) -> None:
         filled = array_at(estimates, (m, len(self.a)), np.float32)
-        for row, point in zip(filled, self._inputs(x, bfloat16, m), strict=True):
+        for row, point in zip(filled, self._inputs(x, kind, m), strict=True):
             b, p, h, _, N = self._prepared(point)
             with np.errstate(all="ignore"):
                 row[:] = b * (self._products(p, h)[0] + 0 * N) + self.offset
 
-    def _inputs(self, x: int, bfloat16: bool, m: int) -> NDArray[Any]:
-        return widened(array_at(x, (m, len(self.columns)), np.uint16 if bfloat16 else np.float32)).astype(np.float64)
+    def _inputs(self, x: int, kind: int, m: int) -> NDArray[Any]:
+        return widened(array_at(x, (m, len(self.columns)), INPUTS[kind])).astype(np.float64)
 
-    def _bounds(self, x: int, bfloat16: bool, m: int) -> Array:
+    def _bounds(self, x: int, kind: int, m: int) -> Array:
         upper = np.empty((m, len(self.a)))
-        for row, point in zip(upper, self._inputs(x, bfloat16, m), strict=True):
+        for row, point in zip(upper, self._inputs(x, kind, m), strict=True):
             b, p, h, E, N = self._prepared(point)
             with np.errstate(all="ignore"):  # rows and inputs that are not finite give NaN, which proves nothing
                 total, sizes = self._products(p, h)

@@ -16,7 +16,6 @@ from sparsact.routing.selection import EMPTY, Selection
 
 # What a class of experts says of itself, where its function is `down(act(gate) * up)` over stacked weights.
 PLAIN = {
-    "has_gate": True,
     "has_bias": False,
     "is_transposed": False,
     "is_concatenated": True,
@@ -76,9 +75,10 @@ def replace_experts(model: nn.Module) -> int:
     return replaced
 
 
-def is_stacked(module: Any) -> bool:
-    """Whether a module of transformers computes ``down(act(gate) * up)`` over stacked weights."""
-    if not isinstance(getattr(module, "gate_up_proj", None), nn.Parameter):
+def is_stacked(module: Any, *, has_gate: bool = True) -> bool:
+    """Whether a module of transformers computes ``down(act(gate) * up)``, or ``down(act(up))``, of stacked weights."""
+    weight = getattr(module, "gate_up_proj" if has_gate else "up_proj", None)
+    if not isinstance(weight, nn.Parameter) or weight.ndim != 3 or getattr(module, "has_gate", True) != has_gate:
         return False
     plain = all(getattr(module, name, value) == value for name, value in PLAIN.items())
     own_gate = getattr(type(module), "_apply_gate", None)
