@@ -193,7 +193,8 @@ class SplitMixture(SplitExperts, MixtureOfExperts):
 
     def _checked(self, x: Tensor) -> Tensor:
         dtype = next(self.parameters(), next(iter(self._stacked.values()))).dtype
-        return checked_layer_inputs(x, self.in_features, dtype)
+        rows: Tensor = checked_layer_inputs(x, self.in_features, dtype)
+        return rows
 
     def _routed(self, rows: Tensor, selection: Selection) -> Tensor:
         return self.outputs(rows, selection.indices, selection.weights.to(rows.dtype), self.out_features)

@@ -13,17 +13,11 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact import routing
 from sparsact.layers.common import ACTIVATIONS, Activation, activation_of
+from sparsact.layers.gated import gated
 from sparsact.layers.gather import gather_sum, scatter_outer
 from sparsact.layers.segments import Groups, segment_matmul
 from sparsact.routing.router import Router
 from sparsact.validation.parameters import checked_size
-
-
-def gated(function: Activation, z: Tensor) -> Tensor:
-    """``f(u) * v`` (m, h) of pre-activations z (m, 2 h), those of u first."""
-    u, v = z.chunk(2, -1)
-    return function(u) * v
-
 
 GATED: dict[str, Activation] = {"geglu": F.gelu, "swiglu": F.silu}
 

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.layers.common import Activation, as_computed, is_recomputing
-from sparsact.layers.experts import experts_of, gated
+from sparsact.layers.experts import experts_of
+from sparsact.layers.gated import gated
 from sparsact.layers.segments import Groups
 from sparsact.routing.selection import EMPTY, Selection
 
@@ -99,8 +100,9 @@ def _stacked(experts: Any, hidden_states: Tensor, top_k_index: Tensor, top_k_wei
     n_experts = experts.gate_up_proj.shape[0]
     # Where a model is cut among processes, experts of other processes have numbers past the last.
     indices = torch.where(top_k_index < n_experts, top_k_index, EMPTY)
+    function = F.silu if type(experts.act_fn).__name__ in ("SiLU", "SiLUActivation") else experts.act_fn
     up, down = experts.gate_up_proj.transpose(1, 2), experts.down_proj.transpose(1, 2)
-    return _computed(experts, hidden_states, indices, top_k_weights, up, down, partial(gated, experts.act_fn))
+    return _computed(experts, hidden_states, indices, top_k_weights, up, down, partial(gated, function))
 
 
 def _separate(experts: Any, hidden_states: Tensor, selected_experts: Tensor, routing_weights: Tensor) -> Tensor:

@@ -19,6 +19,7 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 from sparsact.layers.gather import register_gradients
 
 SLOTS = 64  # a segment's length is a multiple of it: products then have few shapes, which oneDNN compiles once each
+ONEDNN = torch.backends.cpu.get_cpu_capability().startswith("AVX512")  # where it is the faster one
 FEW_TOKENS = 64  # an expert, on average: below, segments are as long as they are
 SMALL_PRODUCT = 2**18  # multiplications, below which torch's own product is taken
 
@@ -46,7 +47,7 @@ class Groups:
         """Groups of ``indices`` (m, k), experts or -1, of which at most ``max_taken`` are experts; without a sync."""
         n_places = indices.numel()
         taken = n_places if max_taken is None else min(n_places, max_taken)
-        step = SLOTS if taken >= FEW_TOKENS * n_experts or indices.device.type != "cpu" else 1
+        step = SLOTS if (ONEDNN and taken >= FEW_TOKENS * n_experts) or indices.device.type != "cpu" else 1
         experts, order = torch.sort(indices.reshape(-1), stable=True)
         bounds = torch.searchsorted(experts, torch.arange(n_experts + 1, device=indices.device))
         ends = ((bounds.diff() + (step - 1)) // step * step).cumsum(0)
@@ -134,7 +135,7 @@ def _onednn_is_right() -> bool:
     MKL, which ``torch.mm`` calls, keeps to AVX2 on processors of other makers: on an AMD EPYC with AVX-512 oneDNN's is
     twice as fast, on one without it takes 1.2 times as long. The operator is private to torch: try it, then trust it.
     """
-    if not torch.backends.cpu.get_cpu_capability().startswith("AVX512"):
+    if not ONEDNN:
         return False
     left, right = torch.arange(35.0).reshape(5, 7).sin(), torch.arange(21.0).reshape(7, 3).cos()
     try:
