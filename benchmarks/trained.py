@@ -49,24 +49,28 @@ class Decoder(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Logits (1, length, vocabulary) of tokens (1, length)."""
-        seen: list[list[Tensor]] = [[] for _ in self.model.blocks]
-        return torch.cat([self.step(tokens[:, i : i + 1], i, seen) for i in range(tokens.shape[1])], dim=1)
+        model: Any = self.model
+        length = tokens.shape[1]
+        heads = [block.attention.n_heads for block in model.blocks]
+        width = model.tokens.embedding_dim
+        seen = [torch.empty(2, 1, count, length, width // count) for count in heads]
+        return torch.cat([self.step(tokens[:, i : i + 1], i, seen) for i in range(length)], dim=1)
 
-    def step(self, token: Tensor, place: int, seen: list[list[Tensor]]) -> Tensor:
+    def step(self, token: Tensor, place: int, seen: list[Tensor]) -> Tensor:
         """Logits (1, 1, vocabulary) of the token (1, 1) at a place; ``seen`` holds keys and values of those before."""
         model: Any = self.model  # a module's attributes have no types of their own
         x = model.tokens(token) + model.places.weight[place]
         for layer, cache in zip(model.blocks, seen, strict=True):
-            x = x + _attended(layer.attention, layer.attention_norm(x), cache)
+            x = x + _attended(layer.attention, layer.attention_norm(x), cache, place)
             x = x + layer.feed_forward(layer.feed_forward_norm(x))
         return model.logits(model.norm(x))
 
 
-def _attended(attention: Any, x: Tensor, cache: list[Tensor]) -> Tensor:
-    """What :class:`Attention` returns at the last place, with the keys and values of the places before in ``cache``."""
+def _attended(attention: Any, x: Tensor, cache: Tensor, place: int) -> Tensor:
+    """What :class:`Attention` returns at a place, with the keys and values of those before in ``cache``, its own too."""
     heads = attention.projections(x).view(1, 1, 3, attention.n_heads, -1).permute(2, 0, 3, 1, 4)
-    cache[:] = [torch.cat([cache[0], heads[1:]], dim=3)] if cache else [heads[1:]]
-    key, value = cache[0]
+    cache[..., place : place + 1, :] = heads[1:]
+    key, value = cache[..., : place + 1, :]
     found = F.scaled_dot_product_attention(heads[0], key, value)
     return attention.out(found.transpose(1, 2).reshape(x.shape))
 
