@@ -13,6 +13,8 @@ are of the processor, since other work on the machine would meet the sides uneve
 - *ONNX Runtime int8*, *OpenVINO int8*, *llama.cpp q8_0*: the same step, where they are installed; see
   ``benchmarks.runtimes``. Errors of the logits are against float32.
 
+Last, without a goal, single tokens through a Mixtral of random weights, whose experts torch leaves in float32.
+
 Goals: blocks at least 1.5, 1.4 and 1.2 times as fast as torch int8 (3.0, 2.6 and 2.0 on AVX2), 1.6, 1.4 and 1.2 times
 as fast as own dense int8; the step 1.6 times as fast as torch int8 and 1.3 times as ONNX Runtime. Roofline: the bytes
 of the weights that are read, at the speed of ``numpy.dot`` on as many bytes.
@@ -26,6 +28,7 @@ import time
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
+from importlib.util import find_spec
 from statistics import median
 from typing import Any
 
@@ -204,6 +207,35 @@ def decoding(bits: int, repeats: int, quick: bool) -> list[Figure]:
     return figures + _compared(work, f"sparse {kind}", times, 1 / len(steps), share, goals, quick)
 
 
+def experts(repeats: int, quick: bool) -> list[Figure]:
+    """Single tokens through a Mixtral of transformers, whose stacked experts torch leaves in float32."""
+    if find_spec("transformers") is None:
+        print("int8: experts left out, for transformers is not installed")
+        return []
+    from transformers import MixtralConfig, MixtralForCausalLM
+
+    d, h, layers = (48, 96, 2) if quick else (768, 1536, 4)
+    config = MixtralConfig(
+        vocab_size=512, hidden_size=d, intermediate_size=h, num_hidden_layers=layers, num_attention_heads=12,
+        num_key_value_heads=4, num_local_experts=8, num_experts_per_tok=2, pad_token_id=0,
+    )  # fmt: skip
+    model = MixtralForCausalLM(config).eval()
+    tokens = list(torch.randint(1, 512, (24, 1)).split(1))
+    sides = {"transformers": model, "torch int8": quantized_by_torch(model)}
+    sides |= {name: sparsify(model, "auto", tokens, weights=name, copy=True) for name in ("int8", "int4")}
+    calls: dict[str, Callable[[], object]] = {
+        name: (lambda side=side: [side(one) for one in tokens]) for name, side in sides.items()
+    }
+    with torch.inference_mode():
+        times = interleaved(calls, repeats, clock=time.process_time)
+    work = f"Mixtral, {layers} x 8 experts of {d}-{h}, 2 active"
+    return [
+        Figure.ratio(work, f"{ours}, times as fast as {other}", times[other], times[ours])
+        for ours in ("int8", "int4")
+        for other in ("transformers", "torch int8")
+    ]
+
+
 def main() -> int:
     """Measure, print the table, keep the rows."""
     arguments = options(__doc__, repeats=15).parse_args()
@@ -215,6 +247,7 @@ def main() -> int:
             sizes = (64, 256, 2) if arguments.quick else (1024, 4096, 10)
             figures += blocks(density, sizes, arguments.repeats, arguments.quick)
         figures += decoding(8, arguments.repeats, arguments.quick)
+        figures += experts(arguments.repeats, arguments.quick)
     return report("int8", figures, arguments.out)
 
 

@@ -67,7 +67,7 @@ class Decoder(nn.Module):
 
 
 def _attended(attention: Any, x: Tensor, cache: Tensor, place: int) -> Tensor:
-    """What :class:`Attention` returns at a place, with the keys and values of those before in ``cache``, its own too."""
+    """What :class:`Attention` returns at a place; ``cache`` holds keys and values of those before, and gets its own."""
     heads = attention.projections(x).view(1, 1, 3, attention.n_heads, -1).permute(2, 0, 3, 1, 4)
     cache[..., place : place + 1, :] = heads[1:]
     key, value = cache[..., : place + 1, :]

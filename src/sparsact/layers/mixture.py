@@ -203,10 +203,11 @@ class MixtureOfExperts(RoutedLayer):
         if mask is None:
             selection: Selection = self.routing(seen)
             return selection
-        if mask.shape != x.shape[:-1] or mask.dtype != torch.bool:
+        if not isinstance(mask, Tensor) or mask.shape != x.shape[:-1] or mask.dtype != torch.bool:
+            is_tensor = isinstance(mask, Tensor)
+            got = f"{mask.dtype} of shape {tuple(mask.shape)}" if is_tensor else type(mask).__name__
             raise ValueError(
-                f"`mask` must be bool of shape {tuple(x.shape[:-1])}, as `x` has tokens; got {mask.dtype} of shape "
-                f"{tuple(mask.shape)}."
+                f"`mask` must be a bool tensor of shape {tuple(x.shape[:-1])}, as `x` has tokens; got {got}."
             )
         real = mask.reshape(-1)
         selection = self.routing(seen, mask=real)
