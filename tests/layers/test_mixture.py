@@ -288,8 +288,13 @@ REFUSED = {
     "`n_experts` = 3, but": lambda: MixtureOfExperts(n, hidden, n_experts=3, router=routing.Switch(4)),
     "`jitter` must lie in": lambda: layer(jitter=1.5),
     "`z_loss` belongs to the router": lambda: MixtureOfExperts(n, hidden, router=routing.Switch(4), z_loss=1),
-    r"`mask` must be bool of shape \(3,\)": lambda: layer()(inputs(3), mask=torch.ones(3, 1, dtype=torch.bool)),
-    r"`mask` must be bool .* got torch.int64": lambda: layer()(inputs(3), mask=torch.ones(3, dtype=torch.int64)),
+    r"`mask` must be a bool tensor of shape \(3,\)": lambda: layer()(
+        inputs(3), mask=torch.ones(3, 1, dtype=torch.bool)
+    ),
+    r"`mask` must be a bool tensor .* got torch.int64": lambda: layer()(
+        inputs(3), mask=torch.ones(3, dtype=torch.int64)
+    ),
+    "`mask` must be a bool tensor .* got list": lambda: layer()(inputs(3), mask=[True]),
     r"`route_by` must have shape \(3, 7\)": lambda: layer()(inputs(3), route_by=inputs(4)),
     "pass them as `route_by`": lambda: layer(route_features=2)(inputs(3)),
     "Linear has no routed layer": lambda: routing_losses(nn.Linear(2, 3)).__enter__(),

@@ -7,6 +7,7 @@ is that of the quantised layer read whole.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -22,6 +23,7 @@ from sparsact.inference.integer_weights import KINDS, IntegerWeights
 from sparsact.inference.layer_state import LinearState, Readers
 from sparsact.inference.products import DEVICES, device_obstacle, device_type
 from sparsact.inference.sparse_linear import SparseLinear, is_being_traced
+from sparsact.inference.split_experts import SplitExperts
 from sparsact.inference.weight_cache import CountedVersion, WeightCache
 from sparsact.kernels.int8_linear import MAX_ADDED
 from sparsact.validation.parameters import checked_option
@@ -169,6 +171,16 @@ class QuantizedGatedUp(QuantizedLinear):
                 known = memo.activations(gate.outputs(x, rows))
             memo.store(x, known, by_gate=False)
         return known
+
+
+def drop_weights(model: nn.Module, names: Iterable[str]) -> None:
+    """Free the float weights of quantised layers."""
+    for name in names:
+        layer: Any = model.get_submodule(name)
+        layer.drop_weight()
+    for module in model.modules():
+        if isinstance(module, SplitExperts):
+            module.release()
 
 
 def quantizing_obstacle(layer: nn.Module, weights: str, device: str | None = None) -> str:

@@ -17,8 +17,8 @@ from sparsact.inference.block import Block
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.integer_weights import KINDS, Arrays
 from sparsact.inference.plan import BlockPlan, WholeModel, finite
-from sparsact.inference.quantized import QuantizedGate, QuantizedGatedUp, QuantizedLinear
-from sparsact.inference.quantizing import LayerQuantization, QuantizedPlan, alone_on, candidates, drop_weights
+from sparsact.inference.quantized import QuantizedGate, QuantizedGatedUp, QuantizedLinear, drop_weights
+from sparsact.inference.quantizing import LayerQuantization, QuantizedPlan, alone_on, candidates
 
 QUANTIZED = "quantized plan"
 CLASSES = {kind.__name__: kind for kind in (QuantizedLinear, QuantizedGate, QuantizedGatedUp)}

@@ -31,10 +31,10 @@ from sparsact.inference.quantized import (
     QuantizedGatedUp,
     QuantizedLinear,
     QuantizedState,
+    drop_weights,
     quantizing_obstacle,
 )
 from sparsact.inference.roofline import ratio, roofline
-from sparsact.inference.split_experts import SplitExperts
 from sparsact.inference.whole_model import measured
 
 MAX_DENSITY = 0.5  # share of codes that are not that of 0, up to which reading their weights alone is tried
@@ -237,16 +237,6 @@ def _plan(
     bound = ratio(read.dense, read.exact or read.dense) if exact else 1.0
     method = "exact" if exact else "dense"
     return replacement, replace(plan, method=method, density=density, bound=bound, max_rows=MAX_ROWS)
-
-
-def drop_weights(model: nn.Module, names: Iterable[str]) -> None:
-    """Free the float weights of quantised layers."""
-    for name in names:
-        layer: Any = model.get_submodule(name)
-        layer.drop_weight()
-    for module in model.modules():
-        if isinstance(module, SplitExperts):
-            module.release()
 
 
 def alone_on(model: nn.Module, names: Iterable[str], weights: str, device: str | None = None) -> Replacement:
