@@ -119,3 +119,36 @@ def test_a_mask_of_padding_in_the_state(router, tensors):
     for other in (mask[1:], mask.astype(float)):
         with pytest.raises(ValueError, match=r"`mask` of .* must be bool of shape"):
             router(x, {"gate": gate, "mask": other})
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_experts_choose_within_groups(masked):
+    """As if each group were a batch of its own, the last one shorter."""
+    rng = np.random.default_rng(7)
+    x, gate = rng.normal(size=(23, 3)), {"gate": rng.normal(size=(4, 3))}
+    mask = {"mask": rng.random(23) < 0.7} if masked else {}
+    router = routing.ExpertChoice(4, capacity_factor=1.5)
+    grouped = routing.ExpertChoice(4, capacity_factor=1.5, group_size=6)
+    found = grouped(x, gate | mask)
+    for first in range(0, 23, 6):
+        some = slice(first, first + 6)
+        alone = router(x[some], gate | {name: one[some] for name, one in mask.items()})
+        np.testing.assert_array_equal(found.indices[some], alone.indices)
+        np.testing.assert_array_equal(found.weights[some], alone.weights)
+    of_torch = grouped(*(torch.tensor(x), {name: torch.tensor(one) for name, one in (gate | mask).items()}))
+    np.testing.assert_array_equal(of_torch.indices.numpy(), found.indices)
+    assert grouped(x[:0], gate).indices.shape == (0, 4)
+
+
+@pytest.mark.parametrize("priority", ["weight", "arrival"])
+def test_switch_is_the_gate_of_one_expert(priority):
+    rng = np.random.default_rng(8)
+    x, gate = rng.normal(size=(29, 3)), {"gate": rng.normal(size=(4, 3))}
+    shared = {"capacity_factor": 0.8, "priority": priority, "group_size": 7}
+    one = routing.Switch(4, **shared)(x, gate, training=True)
+    other = routing.SoftmaxTopK(4, 1, normalise="all", z_loss=0.0, **shared)(x, gate, training=True)
+    np.testing.assert_array_equal(one.indices, other.indices)
+    np.testing.assert_array_equal(one.weights, other.weights)
+    assert one.auxiliary_loss == other.auxiliary_loss
+    assert one.dropped.any()
+    assert not one.dropped.all()

@@ -29,6 +29,8 @@ class ExpertChoice(GatedRouter):
         c, the mean number of experts of an input.
     random_state : int, default=0
         Of the gate, where no state is given.
+    group_size : int or None, default=None
+        Experts choose among so many inputs in a row, a text or an image; None for the whole batch.
 
     Notes
     -----
@@ -51,9 +53,11 @@ class ExpertChoice(GatedRouter):
     n_experts: int
     capacity_factor: float = 2.0
     random_state: int = 0
+    group_size: int | None = None
 
     def __post_init__(self) -> None:
         check_sizes(self, "n_experts")
+        check_sizes(self, "group_size", optional=True)
         check_numbers(self, "capacity_factor", positive=True)
         check_random_state(self)
 
@@ -66,11 +70,15 @@ class ExpertChoice(GatedRouter):
         xp = namespace(x)
         m, logits = x.shape[0], scores(x, state["gate"])
         probabilities = softmax(logits)
-        ranked, room = constant(probabilities), self.capacity(m, training=training)
-        if "mask" in state:
-            ranked = xp.where(state["mask"][:, None], ranked, -1.0)
-            room = self.capacity(xp.sum(state["mask"]), training=training)
-        taken = (ascending(ascending(-ranked, axis=0), axis=0) < room) & (ranked >= 0)
+        ranked, real = constant(probabilities), state.get("mask")
+        if real is not None:
+            ranked = xp.where(real[:, None], ranked, -1.0)
+        size = max(m if self.group_size is None else self.group_size, 1)
+        group = xp.arange(m, dtype=xp.int64, device=x.device) // size
+        room = self.capacity(self._group_sizes(m, size, real, group), training=training)[group]
+        rank = ascending(ascending(-ranked, axis=0), axis=0) + m * group[:, None]
+        place = ascending(ascending(rank, axis=0), axis=0) - size * group[:, None]
+        taken = (place < room[:, None]) & (ranked >= 0)
         units = xp.where(taken, integers(self.n_experts, x), EMPTY)
         weights = xp.where(taken, xp.astype(probabilities, x.dtype), 0)
         dropped = ~xp.any(taken, axis=1)

@@ -33,6 +33,8 @@ class Switch(GatedRouter):
         :math:`\lambda`, and :math:`\mu` against large logits [2]_. Training adds about 0.01 of the auxiliary loss.
     random_state : int, default=0
         Of the gate, where no state is given.
+    priority, group_size
+        As in :class:`SoftmaxTopK`; by default ``"arrival"``, and room in the whole batch.
 
     References
     ----------
@@ -58,6 +60,8 @@ class Switch(GatedRouter):
     load_balance: float = 1.0
     z_loss: float = 0.0
     random_state: int = 0
+    priority: str = "arrival"
+    group_size: int | None = None
 
     def __post_init__(self) -> None:
         self._check()
