@@ -42,7 +42,8 @@ class Neurons {
     }
 
   private:
-    static constexpr nb::dlpack::dtype FLOAT16{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), 16, 1};
+    static constexpr nb::dlpack::dtype FLOAT16{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), 16,
+                                               1};
 
     template <class T, class S>
     Units<T, S> units() const {

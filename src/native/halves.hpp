@@ -1,5 +1,5 @@
-// Numbers as they are stored and as they are added: bfloat16, the upper half of a float32, and float16 are added
-// as float32.
+// Numbers as they are stored and as they are added: bfloat16, the upper half of a float32, and float16 are
+// added as float32.
 #pragma once
 
 #include <cstddef>
@@ -55,9 +55,11 @@ SPARSACT_INLINE float widened(Float16 value) {
 #ifdef __F16C__
     return _cvtsh_ss(value.bits);
 #else
-    const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000) << 16, size = value.bits & 0x7FFF;
-    std::uint32_t bits = (size << 13) + (size < 0x7C00 ? 112u << 23 : 224u << 23);  // infinity stays what it is
-    if (size < 0x400) {  // multiples of 2^-24
+    const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000) << 16,
+                        size = value.bits & 0x7FFF;
+    std::uint32_t bits =
+        (size << 13) + (size < 0x7C00 ? 112u << 23 : 224u << 23);  // infinity stays what it is
+    if (size < 0x400) {                                            // multiples of 2^-24
         const float small = static_cast<float>(size) * 0x1p-24f;
         std::memcpy(&bits, &small, sizeof bits);
     }

@@ -7,8 +7,6 @@
 
 #include "int4_products.hpp"
 #include "int8_codes.hpp"
-#include "row_streams.hpp"
-#include "scratch.hpp"
 
 namespace sparsact::SPARSACT_ISA {
 
@@ -31,6 +29,11 @@ void int4_codes(const float* X, std::size_t m, std::size_t n, std::int8_t* codes
 }
 
 namespace {
+
+constexpr std::size_t WORTH_PACKING = 48;  // inputs
+constexpr double ADDED_ALONE =
+                     3.4,  // what a row costs that is added for one input, in products of packed rows
+    UNPACKED = 25;         // and what packing one costs
 
 using RowProducts = void (*)(const Int4Input*, const std::uint8_t* const*, const std::int8_t* const*,
                              std::size_t, std::int32_t*);
@@ -62,6 +65,68 @@ class Int4Inputs {
     Scratch<float> scales_;
     std::size_t width_;
 };
+
+// Codes (m, width) of 16 bits, those of the columns that are named or all, filled up with zeros.
+class WideCodes {
+  public:
+    WideCodes(const std::int8_t* codes, std::size_t m, std::size_t n, const std::vector<std::size_t>* columns,
+              std::size_t width)
+        : data_(m * width) {
+        for (std::size_t i = 0; i < m; ++i, codes += n) {
+            const std::size_t count = columns ? columns->size() : n;
+            std::int16_t* to = data_.data() + i * width;
+            for (std::size_t k = 0; k < count; ++k) to[k] = codes[columns ? (*columns)[k] : k];
+            std::fill(to + count, to + width, std::int16_t{0});
+        }
+    }
+    const std::int16_t* data() const { return data_.data(); }
+
+  private:
+    Scratch<std::int16_t> data_;
+};
+
+using AddPacked = void (*)(const std::int16_t*, std::size_t, const std::int16_t*, std::size_t, std::int32_t*);
+constexpr AddPacked int4_add[MAX_INPUTS] = {int4_add_packed<1>, int4_add_packed<2>, int4_add_packed<3>,
+                                            int4_add_packed<4>};
+
+// Outputs of all rows for many inputs: weights are unpacked once for all of them.
+void packed_rows(const Int4Weights& W, const float* X, std::size_t m, float* out, int n_threads) {
+    Scratch<std::int8_t> codes(m * W.n);
+    Scratch<float> scales(m);
+    int4_codes(X, m, W.n, codes.data(), scales.data());
+    const WideCodes x(codes.data(), m, W.n, nullptr, 2 * W.width);
+    multiply_packed<2, std::int16_t>(
+        W.t, x.data(), m, 2 * W.width, n_threads, int4_add,
+        [&](std::size_t j, std::size_t blocks, std::size_t first, std::size_t groups, std::int16_t* packed) {
+            for (std::size_t b = 0; b < blocks; ++b)
+                int4_pack_rows(W, j + b * INT8_BLOCK, first, groups, int8_products(),
+                               packed + b * 2 * groups * INT8_BLOCK);
+        },
+        [&](std::size_t j, const std::int32_t* sums) {
+            for (std::size_t i = 0; i < m; ++i)
+                put_outputs(sums + i * INT8_BLOCK, scales[i], W.scale + j, W.bias + j,
+                            std::min(INT8_BLOCK, W.t - j), out + i * W.t + j);
+        });
+}
+
+// Outputs from the rows of `units`, the only ones with codes that are not 0, for all inputs together.
+void packed_units(const Int4Weights& V, const std::int8_t* codes, const float* scales, std::size_t m,
+                  std::vector<std::size_t>& units, float* out, int n_threads) {
+    const std::size_t count = (units.size() + 1) / 2 * 2;
+    const WideCodes h(codes, m, V.t, &units, count);
+    units.resize(count);
+    multiply_packed<2, std::int16_t>(
+        V.n, h.data(), m, count, n_threads, int4_add,
+        [&](std::size_t column, std::size_t blocks, std::size_t first, std::size_t groups,
+            std::int16_t* packed) {
+            int4_pack_columns(V, units.data() + first, groups, column, blocks, packed);
+        },
+        [&](std::size_t column, const std::int32_t* sums) {
+            for (std::size_t i = 0; i < m; ++i)
+                put_outputs(sums + i * INT8_BLOCK, scales[i], V.scale + column, V.bias + column,
+                            std::min(INT8_BLOCK, V.n - column), out + i * V.n + column);
+        });
+}
 
 void multiply(const Int4Weights& W, const Int4Inputs& x, std::size_t first, std::size_t inputs,
               const std::size_t* rows, std::int32_t* sums) {
@@ -97,6 +162,10 @@ void add_listed(const Int4Weights& V, const std::vector<std::size_t>& rows, cons
 void int4_rows(const Int4Weights& W, const float* X, const std::uint8_t* mask, std::size_t m, float* out,
                int n_threads) {
     if (m == 0 || W.t == 0) return;
+    if (!mask && m >= WORTH_PACKING) {
+        packed_rows(W, X, m, out, n_threads);
+        return;
+    }
     const Int4Inputs x(X, m, W.n, W.width);
     if (!mask) {
         multiply_rows(
@@ -124,23 +193,35 @@ void int4_rows(const Int4Weights& W, const float* X, const std::uint8_t* mask, s
 }
 
 std::int64_t int4_columns(const Int4Weights& V, const float* H, std::size_t m, float* out, int n_threads) {
-    Scratch<std::int8_t> codes(V.t);
-    Scratch<std::int32_t> sums(2 * V.width), ordered(2 * V.width);
+    Scratch<std::int8_t> all(m * V.t);
+    Scratch<float> scales(m);
+    int4_codes(H, m, V.t, all.data(), scales.data());
     std::int64_t entries = 0;
+    std::vector<std::size_t> units;
+    std::vector<std::uint8_t> used(V.t);
+    for (std::size_t i = 0; m > 1 && i < m; ++i)
+        for_each_other(all.data() + i * V.t, V.t, 0, [&](std::size_t j) { ++entries, used[j] = 1; });
+    for_each_other(used.data(), V.t, 0, [&](std::size_t j) { units.push_back(j); });
+    if (static_cast<double>(entries) * ADDED_ALONE >
+        static_cast<double>(units.size()) * (static_cast<double>(m) + UNPACKED)) {
+        packed_units(V, all.data(), scales.data(), m, units, out, n_threads);
+        return entries;
+    }
+    Scratch<std::int32_t> sums(2 * V.width), ordered(2 * V.width);
+    entries = 0;
     for (std::size_t i = 0; i < m; ++i) {
-        float scale;
-        int4_codes(H + i * V.t, 1, V.t, codes.data(), &scale);
+        const std::int8_t* codes = all.data() + i * V.t;
         std::vector<std::size_t> rows;
-        for_each_other(codes.data(), V.t, 0, [&](std::size_t j) { rows.push_back(j); });
+        for_each_other(codes, V.t, 0, [&](std::size_t j) { rows.push_back(j); });
         entries += static_cast<std::int64_t>(rows.size());
         std::fill_n(sums.data(), 2 * V.width, 0);
         add_in_threads(rows.size(), 2 * V.width, sums.data(), n_threads,
                        [&](std::size_t task, std::size_t tasks, std::int32_t* own) {
-                           add_listed(V, rows, codes.data(), task * rows.size() / tasks,
+                           add_listed(V, rows, codes, task * rows.size() / tasks,
                                       (task + 1) * rows.size() / tasks, own);
                        });
         int4_in_order(sums.data(), V.width, ordered.data());
-        put_outputs(ordered.data(), scale, V.scale, V.bias, V.n, out + i * V.n);
+        put_outputs(ordered.data(), scales[i], V.scale, V.bias, V.n, out + i * V.n);
     }
     return entries;
 }

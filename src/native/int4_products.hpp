@@ -10,6 +10,8 @@
 #include <cstring>
 
 #include "int4_linear.hpp"
+#include "int8_ways.hpp"
+#include "packed_rows.hpp"
 #include "vector.hpp"
 
 #if defined(SPARSACT_ISA_avx2) || defined(SPARSACT_ISA_avx512)
@@ -174,6 +176,81 @@ inline void int4_in_order(const std::int32_t* sums, std::size_t width, std::int3
                 of_lane[2 * (v / 4) + v % 4 / 2 + 16 * (v % 2)] = sums[2 * k + v * count + lane];
         }
 }
+
+// Weights (32,) of a group, times their multiplier.
+inline void int4_unpacked(const std::uint8_t* row, std::int8_t multiplier, std::int16_t* to) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(row)), half = _mm_set1_epi8(15);
+    const __m128i halves[] = {_mm_and_si128(bytes, half), _mm_and_si128(_mm_srli_epi16(bytes, 4), half)};
+    const __m256i by = _mm256_set1_epi16(multiplier);
+    for (int h = 0; h < 2; ++h)
+        _mm256_storeu_si256(
+            reinterpret_cast<__m256i*>(to + 16 * h),
+            _mm256_mullo_epi16(_mm256_sub_epi16(_mm256_cvtepu8_epi16(halves[h]), _mm256_set1_epi16(8)), by));
+}
+
+// Weights (64, 2 * groups) of rows whose columns begin at `column`, as `int4_add_packed` reads them: two
+// columns of a row side by side, in the order of int8's rows, of which four bytes are.
+inline void int4_pack_rows(const Int4Weights& W, std::size_t first, std::size_t column, std::size_t groups,
+                           const Int8Products& products, std::int16_t* packed) {
+    alignas(64) std::int16_t unpacked[INT8_BLOCK][PACKED];
+    const std::int8_t* rows[INT8_BLOCK];
+    for (std::size_t r = 0; r < INT8_BLOCK; ++r) {
+        const std::size_t j = std::min(first + r, W.t - 1);
+        for (std::size_t k = 0; k < 2 * groups; k += INT4_GROUP)
+            int4_unpacked(W.row(j) + (column + k) / 2, W.multipliers_of(j)[(column + k) / INT4_GROUP],
+                          unpacked[r] + k);
+        rows[r] = reinterpret_cast<const std::int8_t*>(unpacked[r]);
+    }
+    products.pack_rows(rows, groups, 0, reinterpret_cast<std::int8_t*>(packed));
+}
+
+// The same of columns: two rows side by side, of each of which `blocks` blocks of weights begin at `column`.
+inline void int4_pack_columns(const Int4Weights& V, const std::size_t* rows, std::size_t groups,
+                              std::size_t column, std::size_t blocks, std::int16_t* packed) {
+    constexpr std::size_t step = sizeof(Nibbles), count = step / 4;
+    for (std::size_t g = 0; g < groups; ++g)
+        for (std::size_t c = 0; c < blocks * INT8_BLOCK; c += INT4_GROUP) {
+            const std::size_t at = (column + c) / 2, group = (column + c) / INT4_GROUP;
+            alignas(64) std::int16_t two[2][INT4_GROUP];
+            for (int r = 0; r < 2; ++r) {
+                const std::size_t j = rows[2 * g + r];
+                int4_unpacked(V.row(j) + at, V.multipliers_of(j)[group], two[r]);
+                prefetch(V.row(rows[2 * std::min(g + 4, groups - 1) + r]), at);
+            }
+            for (std::size_t k = 0; k < INT4_GROUP; k += count) {
+                using Pairs = Vector<std::uint32_t>;
+                using Halves = Vector<std::uint16_t, step / 2>;
+                const Pairs pairs = __builtin_convertvector(load<Halves>(two[0] + k), Pairs) |
+                                    __builtin_convertvector(load<Halves>(two[1] + k), Pairs) << 16;
+                const std::size_t o = c + k;
+                store(packed + 2 * (o / step * step * groups + g * step + o % step), pairs);
+            }
+        }
+}
+
+// sums[i] += sum_g x[i][g] row_g for INT8_BLOCK columns of packed rows.
+template <int inputs>
+void int4_add_packed(const std::int16_t* x, std::size_t apart, const std::int16_t* packed, std::size_t groups,
+                     std::int32_t* sums) {
+    constexpr std::size_t step = sizeof(Nibbles), count = step / 4;
+    for (std::size_t c = 0; c < INT8_BLOCK; c += step) {
+        Nibbles s[inputs][4];
+        for (int i = 0; i < inputs; ++i)
+            for (int v = 0; v < 4; ++v) s[i][v] = packed_at(sums + i * INT8_BLOCK + c + v * count);
+        for (std::size_t g = 0; g < groups; ++g, packed += 2 * step) {
+            Nibbles w[4];
+            for (int v = 0; v < 4; ++v) w[v] = packed_at(packed + 2 * v * count);
+            for (int i = 0; i < inputs; ++i) {
+                std::int32_t two;
+                std::memcpy(&two, x + i * apart + 2 * g, 4);
+                const Nibbles by = WIDE(set1_epi32)(two);
+                for (int v = 0; v < 4; ++v) s[i][v] = WIDE(add_epi32)(s[i][v], WIDE(madd_epi16)(by, w[v]));
+            }
+        }
+        for (int i = 0; i < inputs; ++i)
+            for (int v = 0; v < 4; ++v) put_packed(sums + i * INT8_BLOCK + c + v * count, s[i][v]);
+    }
+}
 #undef WIDE
 #undef WIDE_AND
 
@@ -208,6 +285,36 @@ inline void int4_add_rows(const std::int8_t* x, const std::uint8_t* const* rows,
 inline void int4_in_order(const std::int32_t* sums, std::size_t width, std::int32_t* ordered) {
     for (std::size_t k = 0; k < width; ++k)
         for (std::size_t half = 0; half < 2; ++half) ordered[int4_column(k, half)] = sums[2 * k + half];
+}
+
+inline std::int16_t int4_number(const Int4Weights& W, std::size_t row, std::size_t column) {
+    const std::size_t byte = column / INT4_GROUP * 16 + column % 16;
+    return static_cast<std::int16_t>(W.multipliers_of(row)[column / INT4_GROUP] *
+                                     int4_weight(W.row(row)[byte], column % INT4_GROUP >= 16));
+}
+
+inline void int4_pack_rows(const Int4Weights& W, std::size_t first, std::size_t column, std::size_t groups,
+                           const Int8Products&, std::int16_t* packed) {
+    for (std::size_t k = 0; k < 2 * groups; ++k)
+        for (std::size_t r = 0; r < INT8_BLOCK; ++r)
+            *packed++ = int4_number(W, std::min(first + r, W.t - 1), column + k);
+}
+
+inline void int4_pack_columns(const Int4Weights& V, const std::size_t* rows, std::size_t groups,
+                              std::size_t column, std::size_t blocks, std::int16_t* packed) {
+    for (std::size_t c = 0; c < blocks; ++c)
+        for (std::size_t r = 0; r < 2 * groups; ++r)
+            for (std::size_t k = 0; k < INT8_BLOCK; ++k)
+                *packed++ = int4_number(V, rows[r], column + c * INT8_BLOCK + k);
+}
+
+template <int inputs>
+void int4_add_packed(const std::int16_t* x, std::size_t apart, const std::int16_t* packed, std::size_t groups,
+                     std::int32_t* sums) {
+    for (std::size_t r = 0; r < 2 * groups; ++r)
+        for (int i = 0; i < inputs; ++i)
+            for (std::size_t k = 0; k < INT8_BLOCK; ++k)
+                sums[i * INT8_BLOCK + k] += x[i * apart + r] * packed[r * INT8_BLOCK + k];
 }
 
 #endif

@@ -10,15 +10,12 @@
 
 #include "int8_codes.hpp"
 #include "int8_ways.hpp"
-#include "row_streams.hpp"
-#include "scratch.hpp"
+#include "packed_rows.hpp"
 #include "vector.hpp"
 
 namespace sparsact::SPARSACT_ISA {
 namespace {
 
-constexpr std::size_t PACKED = 128,
-                      BLOCKS = 4;  // rows, and blocks of INT8_BLOCK bytes, that are packed at once
 constexpr double ADDED_ALONE = 4;  // what a row costs that is added for one input, in products of packed rows
 
 }  // namespace
@@ -67,35 +64,6 @@ struct RowAddresses {
     const std::int8_t* at[AT_ONCE];
 };
 
-// put(j, sums) for outputs j, ..., j + INT8_BLOCK - 1 of m inputs, whose codes stand `width` bytes apart:
-// pack(j, blocks, first, groups, packed) packs the weights of 4 * groups codes from `first` on, for so many
-// blocks.
-template <class Pack, class Put>
-void multiply_packed(std::size_t outputs, const std::uint8_t* x, std::size_t m, std::size_t width,
-                     int n_threads, Pack pack, Put put) {
-    const Int8Products& products = int8_products();
-    in_shares(n_threads, (outputs + INT8_BLOCK - 1) / INT8_BLOCK, [&](std::size_t block, std::size_t end) {
-        const std::size_t most = std::min(BLOCKS, end - block);
-        Scratch<std::int8_t> packed(most * PACKED * INT8_BLOCK);
-        Scratch<std::int32_t> sums(most * m * INT8_BLOCK);
-        for (; block < end; block += most) {
-            const std::size_t blocks = std::min(most, end - block);
-            std::fill_n(sums.data(), blocks * m * INT8_BLOCK, 0);
-            for (std::size_t first = 0; first < width; first += PACKED) {
-                const std::size_t groups = std::min(PACKED, width - first) / 4;
-                pack(block * INT8_BLOCK, blocks, first, groups, packed.data());
-                for (std::size_t b = 0; b < blocks; ++b)
-                    for (std::size_t i = 0; i < m; i += INPUTS_AT_ONCE)
-                        products.add_packed[std::min(INPUTS_AT_ONCE, m - i) - 1](
-                            x + i * width + first, width, packed.data() + b * 4 * groups * INT8_BLOCK, groups,
-                            sums.data() + (b * m + i) * INT8_BLOCK);
-            }
-            for (std::size_t b = 0; b < blocks; ++b)
-                put((block + b) * INT8_BLOCK, sums.data() + b * m * INT8_BLOCK);
-        }
-    });
-}
-
 // Outputs of all rows, which are read once for all inputs.
 void every_row(const Int8Weights& W, const Codes& x, std::size_t m, float* out, int n_threads) {
     const Int8Products& products = int8_products();
@@ -116,8 +84,8 @@ void every_row(const Int8Weights& W, const Codes& x, std::size_t m, float* out, 
             });
         for (std::size_t i = 0; i < m; ++i) finish(i, 0, W.t, raw.data() + i * W.t);
     } else
-        multiply_packed(
-            W.t, x.row(0), m, W.width, n_threads,
+        multiply_packed<4, std::int8_t>(
+            W.t, x.row(0), m, W.width, n_threads, products.add_packed,
             [&](std::size_t j, std::size_t blocks, std::size_t first, std::size_t groups,
                 std::int8_t* packed) {
                 const std::int8_t* rows[INT8_BLOCK];
@@ -247,8 +215,8 @@ void packed_units(const Int8Weights& V, const Codes& h, std::size_t m, const std
     }
     std::vector<const std::int8_t*> rows(count, V.rows);
     for (std::size_t p = 0; p < units.size(); ++p) rows[p] = V.rows + units[p] * V.width;
-    multiply_packed(
-        V.width, x.data(), inputs, count, n_threads,
+    multiply_packed<4, std::int8_t>(
+        V.width, x.data(), inputs, count, n_threads, products.add_packed,
         [&](std::size_t column, std::size_t blocks, std::size_t first, std::size_t groups,
             std::int8_t* packed) {
             products.pack_columns(rows.data() + first, groups, column, blocks, packed);

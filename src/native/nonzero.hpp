@@ -4,8 +4,8 @@
 
 #include <type_traits>
 
-#include "halves.hpp"
 #include "compress.hpp"
+#include "halves.hpp"
 
 namespace sparsact::SPARSACT_ISA {
 namespace {
