@@ -224,6 +224,16 @@ def test_gradients_are_those_of_stacked_experts(model):
             assert torch.allclose(gradients[name], view, atol=1e-5)
 
 
+def test_weights_of_inference_mode_are_left_and_named():
+    with torch.inference_mode():
+        model = mixtral().eval()
+    before = outputs(model)
+    plan = sa.plan_of(sa.sparsify(model, "auto", SHOWN, time_limit=0.1))
+    assert all("made in inference mode" in choice.reason for choice in plan.choices)
+    assert torch.equal(outputs(model), before)
+    assert isinstance(model.model.layers[0].mlp.experts.gate_up_proj, nn.Parameter)
+
+
 def test_experts_of_another_forward_stay():
     model = mixtral().eval()
     replace_experts(model)

@@ -83,7 +83,7 @@ def _reason(module: nn.Module) -> str:
         return f"{kind} has a router and computes only the units that it chooses already"
     stacks = [one for one in module._parameters.values() if one is not None and one.ndim == 3]
     if len(stacks) > 1 and len({len(one) for one in stacks}) == 1:
-        return f"{kind} keeps all experts in one parameter per projection and computes them by a forward of its own"
+        return f"{kind} keeps all experts in one parameter per projection; sparsify splits what it knows"
     if is_linear_like(module) and not is_plain(module):
         return f"{kind} has another weight or forward than nn.Linear"
     return ""

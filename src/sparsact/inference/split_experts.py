@@ -101,7 +101,7 @@ class SplitExperts(nn.Module):
         self._stacked = {name: self._parameters[name] for name in names}  # type: ignore[misc] # none is None
         for name in names:
             del self._parameters[name]
-        trained = any(one.requires_grad for one in self._stacked.values())
+        trained = any(one.requires_grad and not one.is_inference() for one in self._stacked.values())
         experts: dict[str, dict[str, nn.Parameter]] = {}
         for name, view in self.parts(self._stacked):
             number, _, part = name.partition(".")
@@ -132,7 +132,8 @@ class SplitExperts(nn.Module):
                     with torch.no_grad():
                         for part, view in self.parts({name: one}):
                             view.copy_(held[part])
-                one.requires_grad_(first.requires_grad)
+                if not one.is_inference():
+                    one.requires_grad_(first.requires_grad)
                 found[name] = one
         return found
 
