@@ -1,9 +1,9 @@
 """``sparsify(model, weights="int8")`` compared with torch's dynamically quantised layers, one token at a time.
 
 Ten blocks of 1024 inputs and 4096 units with ReLU, one after the other, so that every weight is read from memory; one
-input, one thread; 3, 10 and 27 % of the units active. Then one decoding step of a model with the shape of OPT, all its
-layers quantised, at 5 %: token, 64 keys and values per layer, logits. All sides take turns on the same weights; seconds
-are of the processor, since other work on the machine would meet the sides unevenly.
+input; 3, 10 and 27 % of the units active. Then one decoding step of a model with the shape of OPT, all its layers
+quantised, at 5 %: token, 64 keys and values per layer, logits. All sides take turns on the same weights. With one
+thread seconds are of the processor, since other work on the machine would meet the sides unevenly.
 
 - *float32*: the model as it is, and ``sparsify(model, "certified")`` of it.
 - *torch int8*: ``torch.ao.quantization.quantize_dynamic`` with one scale per output, whose outputs ours must equal. Its
@@ -19,7 +19,7 @@ Goals: blocks at least 1.5, 1.4 and 1.2 times as fast as torch int8 (3.0, 2.6 an
 as fast as own dense int8; the step 1.6 times as fast as torch int8 and 1.3 times as ONNX Runtime. Roofline: the bytes
 of the weights that are read, at the speed of ``numpy.dot`` on as many bytes.
 
-    python -m benchmarks.int8 [--quick] [--out results/int8.jsonl]
+    python -m benchmarks.int8 [--quick] [--threads 1] [--out results/int8.jsonl]
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def blocks(density: float, sizes: tuple[int, int, int], repeats: int, quick: boo
         ups: Any = model.blocks
         active = float(torch.cat([(block[0](inputs) > 0).float() for block in ups]).mean())
         calls["reading"] = seconds_of_reading(2 * d * s * count)
-        times = interleaved(calls, repeats, clock=time.process_time)
+        times = interleaved(calls, repeats, clock=_clock())
     work = f"{count} x {d}-{s}, {density:.0%} active"
     isa = kernels.dispatch.native.isa() if kernels.backend() == "native" else ""
     goals = {"own dense int8": DENSE_GOALS[density]}
@@ -201,10 +201,15 @@ def decoding(bits: int, repeats: int, quick: bool) -> list[Figure]:
             name: (lambda side=side: [side(*step) for step in steps]) for name, side in sides.items()
         }
         calls["reading"] = seconds_of_reading(int(BYTES_A_WEIGHT[bits] * weights))
-        times = interleaved(calls, repeats, clock=time.process_time)
+        times = interleaved(calls, repeats, clock=_clock())
     share = len(steps) * (1 - 0.95 * layers * d * s / weights)
     goals = {"torch int8": 1.6, "ONNX Runtime int8": 1.3} if bits == 8 else {"ONNX Runtime int4": 1.0}
     return figures + _compared(work, f"sparse {kind}", times, 1 / len(steps), share, goals, quick)
+
+
+def _clock() -> Callable[[], float]:
+    """Of the work of all threads, if there is one; else of the wall."""
+    return time.process_time if torch.get_num_threads() == 1 else time.perf_counter
 
 
 def experts(repeats: int, quick: bool) -> list[Figure]:
@@ -227,7 +232,7 @@ def experts(repeats: int, quick: bool) -> list[Figure]:
         name: (lambda side=side: [side(one) for one in tokens]) for name, side in sides.items()
     }
     with torch.inference_mode():
-        times = interleaved(calls, repeats, clock=time.process_time)
+        times = interleaved(calls, repeats, clock=_clock())
     work = f"Mixtral, {layers} x 8 experts of {d}-{h}, 2 active"
     return [
         Figure.ratio(work, f"{ours}, times as fast as {other}", times[other], times[ours])
@@ -238,11 +243,13 @@ def experts(repeats: int, quick: bool) -> list[Figure]:
 
 def main() -> int:
     """Measure, print the table, keep the rows."""
-    arguments = options(__doc__, repeats=15).parse_args()
-    torch.set_num_threads(1)
+    parser = options(__doc__, repeats=15)
+    parser.add_argument("--threads", type=int, default=1)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
     torch.manual_seed(2027)
     figures = []
-    with threadpool_limits(1):
+    with threadpool_limits(arguments.threads):
         for density in DENSE_GOALS:
             sizes = (64, 256, 2) if arguments.quick else (1024, 4096, 10)
             figures += blocks(density, sizes, arguments.repeats, arguments.quick)

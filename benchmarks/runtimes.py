@@ -78,7 +78,7 @@ def in_onnx_runtime(model: nn.Module, step: Sequence[Tensor], bits: int, whole: 
     else:
         _with_four_bits(whole, small)
     settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
+    settings.intra_op_num_threads, settings.inter_op_num_threads = torch.get_num_threads(), 1
     session = onnxruntime.InferenceSession(small, settings, providers=["CPUExecutionProvider"])
     return lambda x, past: session.run(None, {"x": x.numpy(), "past": past.numpy()})[0]
 
@@ -131,7 +131,8 @@ def in_openvino(model: nn.Module, step: Sequence[Tensor], bits: int, whole: str)
         product = ops.multiply(ops.convert(integers, "f16"), ops.constant(scales.astype(np.float16)))
         small = ops.convert(ops.reshape(product, list(weight.shape), special_zero=False), "f32")
         openvino.utils.replace_node(node, ops.matmul(node.input_value(0), small, transpose_a=False, transpose_b=True))
-    compiled = core.compile_model(graph, "CPU", {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY"})
+    settings = {"INFERENCE_NUM_THREADS": torch.get_num_threads(), "PERFORMANCE_HINT": "LATENCY"}
+    compiled = core.compile_model(graph, "CPU", settings)
     return lambda x, past: compiled([x.numpy(), past.numpy()], share_inputs=True)[0]
 
 
@@ -183,7 +184,7 @@ def in_ggml(model: Any, step: Sequence[Tensor], bits: int, whole: str) -> Step:
     silent = g.ggml_log_callback(lambda level, text, data: None)
     g.ggml_log_set(silent, None)
     backend, registry = g.ggml_backend_cpu_init(), g.ggml_backend_cpu_reg()
-    g.ggml_backend_cpu_set_n_threads(backend, 1)
+    g.ggml_backend_cpu_set_n_threads(backend, torch.get_num_threads())
     host = g.ggml_backend_get_default_buffer_type(backend)
     address = g.ggml_backend_reg_get_proc_address(registry, b"ggml_backend_dev_get_extra_bufts")
     types = ctypes.CFUNCTYPE(ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p)(address)
