@@ -58,7 +58,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sparsact.inference.int8_weights import Int8Copy, column_scales, int8_copy, main_directions
+from sparsact.inference.int8_weights import Int8Copy, int8_copy, scales_and_directions
 from sparsact.kernels.screen import MAX_INPUTS, screen
 
 NARROW = (torch.float32, torch.bfloat16, torch.float16)
@@ -124,8 +124,7 @@ class Screen(Int8Copy):
         columns, directions = torch.ones(d, dtype=torch.float64), torch.empty(0, d)
         if sample is not None:
             points = _points(sample, d)
-            columns = column_scales(weight, points)
-            directions = main_directions(points, columns)
+            columns, directions = scales_and_directions(weight, points)
         copy = int8_copy(weight, columns, directions)
         offset = _per_unit(bias, s, "bias") - _per_unit(threshold, s, "threshold")
         return cls(**vars(copy), offset=offset, columns=columns, directions=directions)
