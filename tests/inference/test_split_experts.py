@@ -8,6 +8,8 @@ import warnings
 
 import pytest
 import torch
+import torch.fx.experimental.proxy_tensor
+import torch.nn.utils.prune
 from torch import nn
 
 import sparsact as sa
@@ -254,3 +256,88 @@ def test_whole_models_in_service():
     unseen = model.get_submodule("model.layers.1.mlp.experts.8.down_proj")
     assert isinstance(unseen, SparseLinear)
     assert torch.equal(model.generate(prompt, max_new_tokens=6, do_sample=False), before)
+
+
+def test_graphs_hold_every_choice_of_experts():
+    """What torch records or transforms must not keep the experts that the example chose."""
+    torch.manual_seed(8)
+    layer = MixtureOfExperts(12, 20, n_experts=6, n_active=2, activation="relu").eval().requires_grad_(False)
+    example, x = torch.randn(2, 12), torch.randn(2, 12)
+    expected = layer(x)
+    sa.sparsify(layer, "exact", [example[:1]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        traced = torch.jit.trace(layer, example, check_trace=False)
+    recorded = torch.fx.experimental.proxy_tensor.make_fx(layer)(example)
+    exported = torch.export.export(layer, (example,)).module()
+    for graph in (traced, recorded, exported):
+        assert torch.allclose(graph(x), expected, atol=1e-6)
+
+
+def test_a_model_that_is_moved_keeps_its_parameters(model):
+    parameters, other = dict(model.named_parameters()), copy.deepcopy(model).bfloat16()
+    sa.sparsify(model, "exact", SHOWN)
+    model.bfloat16()
+    assert torch.allclose(outputs(model).float(), outputs(other).float(), atol=0.03)
+    name = next(name for name in model.state_dict() if name.endswith(("down_proj", "down_weight")))
+    with torch.no_grad():
+        for one in (model, other):
+            one.state_dict()[name].zero_()
+    assert torch.allclose(outputs(model).float(), outputs(other).float(), atol=0.03)
+    sa.densify(model)
+    assert all(one is parameters[key] for key, one in model.named_parameters())
+    assert same(model.state_dict(), other.state_dict())
+
+
+def test_frozen_parameters_stay_frozen():
+    model = mixtral().eval()
+    frozen = model.model.layers[0].mlp.experts.down_proj.requires_grad_(False)
+    sa.sparsify(model, "exact", SHOWN)
+    model.state_dict()
+    sa.densify(model)
+    assert [one for one in model.parameters() if not one.requires_grad] == [frozen]
+
+
+def test_activations_with_parameters_are_loaded():
+    torch.manual_seed(9)
+    model = mixtral("xielu").eval()
+    sa.sparsify(model, "threshold", [1 + torch.arange(80).reshape(4, 20) % 10] * 3, density=0.9)
+    assert model.load_state_dict(model.state_dict()) == ([], [])
+
+
+def test_other_layouts_and_weights_that_are_computed_are_left():
+    sizes = {"intermediate_size_mlp": 40, "num_key_value_heads": 3, "head_dim": 8, "num_local_experts": 4}
+    sizes |= {"num_experts_per_tok": 1, "interleave_moe_layer_step": 1, "attention_chunk_size": 8, "hidden_act": "relu"}
+    llama4 = transformers.Llama4ForCausalLM(transformers.Llama4TextConfig(**TOKENS, **SIZES, **sizes)).eval()
+    for parameter in llama4.parameters():
+        nn.init.normal_(parameter, std=0.1)
+    pruned = mixtral().eval()
+    nn.utils.prune.random_unstructured(pruned.model.layers[0].mlp.experts, "down_proj", 0.5)
+    for model, n_blocks in ((llama4, 2), (pruned, 5)):
+        before = outputs(model)
+        sa.sparsify(model, "exact", SHOWN)
+        assert len(sa.plan_of(model).choices) == n_blocks
+        assert torch.allclose(outputs(model), before, atol=1e-5)
+
+
+def test_sums_of_experts_are_rounded_once():
+    """bfloat16: no further from the float32 model than the experts' own sums of transformers."""
+    torch.manual_seed(10)
+    model = mixtral(num_local_experts=16, num_experts_per_tok=8).eval()
+    experts = model.model.layers[0].mlp.experts
+    x, index = torch.randn(50, 24), torch.rand(50, 16).topk(8)[1]
+    weights = torch.rand(50, 8)
+    with torch.no_grad():
+        exact = experts(x, index, weights)
+        experts.bfloat16()
+        theirs = experts(x.bfloat16(), index, weights)
+        with split_experts(model):
+            ours = model.model.layers[0].mlp.experts(x.bfloat16(), index, weights)
+    assert (ours - exact).norm() <= 1.05 * (theirs - exact).norm()
+
+
+def test_a_stack_of_another_size_is_named():
+    model, other = mixtral().eval(), mixtral(intermediate_size=24)
+    sa.sparsify(model, "exact", SHOWN)
+    with pytest.raises(RuntimeError, match=r"size mismatch for model\.layers\.0\.mlp\.experts\.gate_up_proj"):
+        model.load_state_dict(other.state_dict())

@@ -150,7 +150,11 @@ def load_plan(model: Model, path: str | Path, inputs: Inputs) -> Model:
     densify(model)
     batch = next(batches(inputs))
     with split_experts(model):
-        plan = (load_quantized if kind == QUANTIZED else _load)(model, state, arrays, batch)
+        try:
+            plan = (load_quantized if kind == QUANTIZED else _load)(model, state, arrays, batch)
+        except BaseException:
+            densify(model)
+            raise
     object.__setattr__(model, PLAN, plan)
     return model
 

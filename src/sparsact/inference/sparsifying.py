@@ -91,7 +91,7 @@ def sparsify(
         Whether quantised layers keep their float weights too. Without them a layer takes a quarter or an eighth of its
         memory, and what :func:`densify` returns is the rounded weight; ``state_dict`` lacks it meanwhile.
     blocks : list of Block, optional
-        By default those that :func:`find_blocks` finds.
+        By default those that :func:`find_blocks` finds, and stacked experts.
     copy : bool
         Leave ``model`` as it is and return a copy, weights included.
     time_limit : float
@@ -139,7 +139,11 @@ def sparsify(
     densify(model)
     shown = list(islice(batches(inputs), BATCHES))
     with split_experts(model):
-        plan = _sparsified(model, method, shown, weights, keep_weights, blocks, time_limit, options)
+        try:
+            plan = _sparsified(model, method, shown, weights, keep_weights, blocks, time_limit, options)
+        except BaseException:
+            densify(model)
+            raise
     object.__setattr__(model, PLAN, plan)
     return model
 

@@ -27,7 +27,7 @@ class Expert(nn.Module):
 
     def __init__(self, parameters: Mapping[str, nn.Parameter], function: Activation) -> None:
         super().__init__()
-        self.act_fn = function
+        self._function = (function,)  # no child: it belongs to the module that holds the experts
         for name, weight in parameters.items():
             layer, _, part = name.partition(".")
             if part == "weight":
@@ -38,8 +38,11 @@ class Expert(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Outputs (m, outputs) of tokens (m, d)."""
         layers: Any = self._modules
-        up = layers["up_proj"](x) if "gate_proj" not in layers else None
-        hidden = self.act_fn(layers["gate_proj"](x)) * layers["up_proj"](x) if up is None else self.act_fn(up)
+        function: Any = self._function[0]
+        if "gate_proj" in layers:
+            hidden = function(layers["gate_proj"](x)) * layers["up_proj"](x)
+        else:
+            hidden = function(layers["up_proj"](x))
         y: Tensor = layers["down_proj"](hidden)
         return y
 
@@ -67,18 +70,22 @@ class SplitExperts(nn.Module):
     def outputs(self, x: Tensor, indices: Tensor, weights: Tensor, width: int) -> Tensor:
         """Sums (m, width) of the chosen experts' outputs times their weights; other numbers stand for no expert."""
         experts: list[Any] = [self._modules[str(e)] for e in range(self.n_split)]
-        y = x.new_zeros(len(x), width)
+        y = x.new_zeros(len(x), width, dtype=torch.promote_types(x.dtype, weights.dtype))
+        if _is_recorded():  # which experts are chosen must be a part of the graph
+            for e, expert in enumerate(experts):
+                y = y + expert(x).to(y.dtype) * (weights * (indices == e)).sum(1, keepdim=True)
+            return y.to(x.dtype)
         chosen = [e for e in set(indices.flatten().tolist()) if 0 <= e < len(experts)]
         for e in chosen:
             if len(x) == 1:
-                y += experts[e](x) * weights[indices == e].sum()
+                y += experts[e](x).to(y.dtype) * weights[indices == e].sum()
             else:
                 token, slot = torch.where(indices == e)
-                y.index_add_(0, token, (experts[e](x[token]) * weights[token, slot, None]).to(y.dtype))
+                y.index_add_(0, token, experts[e](x[token]).to(y.dtype) * weights[token, slot, None].to(y.dtype))
         if self.shows_all:
             for e in set(range(len(experts))) - set(chosen):
                 experts[e](x[:1])
-        return y
+        return y.to(x.dtype)
 
     @property
     def n_split(self) -> int:
@@ -101,13 +108,36 @@ class SplitExperts(nn.Module):
         self._stacked = {name: self._parameters[name] for name in names}  # type: ignore[misc] # none is None
         for name in names:
             del self._parameters[name]
-        trained = any(one.requires_grad and not one.is_inference() for one in self._stacked.values())
         experts: dict[str, dict[str, nn.Parameter]] = {}
-        for name, view in self.parts(self._stacked):
+        for name, view in self._views(self._stacked):
             number, _, part = name.partition(".")
-            experts.setdefault(number, {})[part] = nn.Parameter(view.detach(), requires_grad=trained)
+            experts.setdefault(number, {})[part] = view
         for number, parameters in experts.items():
             self.add_module(number, Expert(parameters, self.function()).train(self.training))
+
+    def _views(self, stacked: Mapping[str, nn.Parameter]) -> Iterator[tuple[str, nn.Parameter]]:
+        """Parameters of the experts that are views of stacked ones, and trained if those are."""
+        for name, one in stacked.items():
+            trained = one.requires_grad and not one.is_inference()
+            for part, view in self.parts({name: one}):
+                yield part, nn.Parameter(view.detach(), requires_grad=trained)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        """As in ``nn.Module``, on the stacked parameters, of which the experts' are views again afterwards."""
+        stacked = self.joined()
+        for name in [part for part, _ in self.parts(stacked)]:
+            self._holder(name)[name.rpartition(".")[2]] = None
+        self._parameters.update(stacked)
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call] # torch's
+        moved: dict[str, Any] = {name: self._parameters.pop(name) for name in stacked}
+        self._stacked = {name: moved.get(name, one) for name, one in self._stacked.items()}
+        for name, view in self._views(moved):
+            self._holder(name)[name.rpartition(".")[2]] = view
+        return self
+
+    def _holder(self, name: str) -> dict[str, Any]:
+        """The parameters of the layer of an expert that holds the one of this name."""
+        return self.get_submodule(name.rpartition(".")[0])._parameters
 
     def join(self) -> None:
         """Register the stacked parameters again, with the numbers that the experts have now."""
@@ -152,6 +182,11 @@ class SplitExperts(nn.Module):
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         stacked = {name: state_dict.pop(prefix + name) for name in self._stacked if prefix + name in state_dict}
+        for name, one in stacked.items():
+            shape = self._stacked[name].shape
+            if one.shape != shape:
+                args[-1].append(f"size mismatch for {prefix + name}: {tuple(one.shape)} is not {tuple(shape)}.")
+                stacked[name] = torch.zeros(shape)  # the error is raised when all is loaded
         state_dict |= {prefix + name: view for name, view in self.parts(stacked)}
         super()._load_from_state_dict(state_dict, prefix, *args)
 
@@ -204,14 +239,14 @@ class SplitMixture(SplitExperts, MixtureOfExperts):
 @contextmanager
 def split_experts(model: nn.Module) -> Iterator[None]:
     """The model with its stacked experts split; joined afterwards where no layer of theirs has become sparse."""
-    for module in list(model.modules()):
-        kind = _split_class(module)
-        if kind is not None:
-            split: Any = module
-            split._joined_class, split.__class__ = type(module), kind
-            split.split()
     done = False
     try:
+        for module in list(model.modules()):
+            kind = _split_class(module)
+            if kind is not None:
+                split: Any = module
+                split._joined_class, split.__class__ = type(module), kind
+                split.split()
         yield
         done = True
     finally:
@@ -224,7 +259,8 @@ def _split_class(module: Any) -> type[SplitExperts] | None:
     if "forward" in vars(module):
         return None
     if kind is MixtureOfExperts:
-        return SplitMixture if module.exchange is None else None
+        held = {"up_weight", "down_weight"} <= module._parameters.keys()  # they are neither pruned nor parametrised
+        return SplitMixture if held and module.exchange is None else None
     stacked = kind.__module__.startswith("transformers.") and any(
         is_stacked(module, has_gate=one) for one in (True, False)
     )
@@ -250,4 +286,15 @@ def showing_all_experts(model: nn.Module) -> Iterator[None]:
         yield
     finally:
         for module in found:
-            del module.shows_all
+            module.__dict__.pop("shows_all", None)
+
+
+def _is_recorded() -> bool:
+    """Whether torch makes a graph of the operations, or transforms them. Compiled code breaks its graph instead."""
+    if torch.compiler.is_compiling():
+        return torch.compiler.is_exporting()
+    return bool(
+        torch._C._get_tracing_state()
+        or torch._C._len_torch_dispatch_stack()
+        or torch._C._are_functorch_transforms_active()
+    )

@@ -77,8 +77,11 @@ def replace_experts(model: nn.Module) -> int:
 
 def is_stacked(module: Any, *, has_gate: bool = True) -> bool:
     """Whether a module of transformers computes ``down(act(gate) * up)``, or ``down(act(up))``, of stacked weights."""
-    weight = getattr(module, "gate_up_proj" if has_gate else "up_proj", None)
-    if not isinstance(weight, nn.Parameter) or weight.ndim != 3 or getattr(module, "has_gate", True) != has_gate:
+    up, down = (getattr(module, name, None) for name in ("gate_up_proj" if has_gate else "up_proj", "down_proj"))
+    if not (isinstance(up, nn.Parameter) and isinstance(down, nn.Parameter) and up.ndim == down.ndim == 3):
+        return False
+    units = down.shape[2] * (1 + has_gate)
+    if up.shape != (len(down), units, down.shape[1]) or getattr(module, "has_gate", True) != has_gate:
         return False
     plain = all(getattr(module, name, value) == value for name, value in PLAIN.items())
     own_gate = getattr(type(module), "_apply_gate", None)
