@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from itertools import islice
 from typing import Any, TypeVar
@@ -138,14 +139,21 @@ def sparsify(
             model = deepcopy(model)
     densify(model)
     shown = list(islice(batches(inputs), BATCHES))
+    with being_sparsified(model):
+        plan = _sparsified(model, method, shown, weights, keep_weights, blocks, time_limit, options)
+    object.__setattr__(model, PLAN, plan)
+    return model
+
+
+@contextmanager
+def being_sparsified(model: nn.Module) -> Iterator[None]:
+    """The model with its experts split; dense again if an error is raised."""
     with split_experts(model):
         try:
-            plan = _sparsified(model, method, shown, weights, keep_weights, blocks, time_limit, options)
+            yield
         except BaseException:
             densify(model)
             raise
-    object.__setattr__(model, PLAN, plan)
-    return model
 
 
 def _sparsified(

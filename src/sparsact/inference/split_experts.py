@@ -32,7 +32,8 @@ class Expert(nn.Module):
             layer, _, part = name.partition(".")
             if part == "weight":
                 linear = nn.Linear(weight.shape[1], weight.shape[0], bias=False, device="meta")
-                linear.weight, linear.bias = weight, parameters.get(f"{layer}.bias")  # type: ignore[assignment]
+                linear.weight = weight
+                linear.register_parameter("bias", parameters.get(f"{layer}.bias"))
                 self.add_module(layer, linear)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -104,9 +105,9 @@ class SplitExperts(nn.Module):
 
     def split(self) -> None:
         """Register the experts in the place of the stacked parameters."""
-        names = [name for name in self.projections() if self._parameters.get(name) is not None]
-        self._stacked = {name: self._parameters[name] for name in names}  # type: ignore[misc] # none is None
-        for name in names:
+        held = {name: self._parameters.get(name) for name in self.projections()}
+        self._stacked = {name: one for name, one in held.items() if one is not None}
+        for name in self._stacked:
             del self._parameters[name]
         experts: dict[str, dict[str, nn.Parameter]] = {}
         for name, view in self._views(self._stacked):
@@ -200,7 +201,8 @@ class StackedExperts(SplitExperts):
 
     def function(self) -> Activation:
         """Of the module itself."""
-        return self.act_fn  # type: ignore[return-value] # a module's attributes have no types
+        function: Any = self.act_fn
+        return function  # type: ignore[no-any-return] # a module's attributes have no types
 
     def forward(self, hidden_states: Tensor, top_k_index: Tensor, top_k_weights: Tensor) -> Tensor:
         """Outputs (m, d) for tokens (m, d), their experts and weights (m, k)."""
