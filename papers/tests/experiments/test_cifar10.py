@@ -21,21 +21,20 @@ def rows(gains, *, n_seeds=3, cells=FIGURE, base=70.0, noise=0.05):
     )
 
 
-def row(model, n_active, seed, last, best=None):
-    best = last + 1 if best is None else best
-    values = {"accuracies": [best, last], "losses": [2.0, 1.0], "last": last, "best": best, "best_epoch": 1}
+def row(model, n_active, seed, accuracy):
+    values = {"validation": [accuracy + 1, accuracy], "losses": [2.0, 1.0], "accuracy": accuracy, "epoch": 1}
     parameters = {"model": model, "n_active": n_active, "width": TIMES[model] * n_active, "seed": seed}
     return Row("", "cifar10", 1, parameters, values, 1.0, "", {}, {}, "")
 
 
-def test_tasks_are_the_table_and_the_dense_layer_of_the_total_width():
-    for scale, n_seeds in ((Scale.SMOKE, 1), (Scale.QUICK, 1), (Scale.FULL, 3)):
+def test_tasks_are_the_table_and_the_dense_layer_of_the_total_width_a_seed_after_the_other():
+    for scale, n_seeds in ((Scale.SMOKE, 1), (Scale.QUICK, 1), (Scale.FULL, 10)):
         tasks = EXPERIMENT.tasks(scale)
-        assert len(tasks) == 7 * n_seeds
+        assert [task.parameters["seed"] for task in tasks] == [seed for seed in range(n_seeds) for _ in range(7)]
         for task in tasks:
             assert task.parameters["width"] == TIMES[task.parameters["model"]] * task.parameters["n_active"]
     full = EXPERIMENT.tasks(Scale.FULL)[0].parameters
-    assert (full["n_train"], full["n_test"]) == (50_000, 10_000)
+    assert (full["n_train"], full["n_validation"], full["n_test"]) == (50_000, 5000, 10_000)
 
 
 @pytest.fixture
@@ -49,15 +48,37 @@ def made_up(monkeypatch):
 
 def test_a_measurement_tells_every_epoch_and_is_repeated_exactly(made_up):
     pytest.importorskip("torch")
-    parameters = dict(EXPERIMENT.tasks(Scale.SMOKE)[1].parameters) | {"n_train": 6, "n_test": 4, "epochs": 3}
+    sizes = {"n_train": 6, "n_validation": 2, "n_test": 4, "epochs": 3}
+    parameters = dict(EXPERIMENT.tasks(Scale.SMOKE)[1].parameters) | sizes
     first, again = (EXPERIMENT.measure(**parameters) for _ in range(2))
     other = EXPERIMENT.measure(**parameters | {"seed": 1})
     assert first["losses"] == again["losses"] != other["losses"]
-    assert first["accuracies"] == again["accuracies"]
-    assert len(first["accuracies"]) == len(first["losses"]) == 3
-    assert first["last"] == first["accuracies"][-1]
-    assert first["best"] == max(first["accuracies"]) == first["accuracies"][first["best_epoch"] - 1]
-    assert all(accuracy in (0, 25, 50, 75, 100) for accuracy in first["accuracies"])
+    assert first["validation"] == again["validation"]
+    assert len(first["validation"]) == len(first["losses"]) == 3
+    assert first["accuracy"] in (0, 25, 50, 75, 100)
+    assert all(accuracy in (0, 50, 100) for accuracy in first["validation"])
+
+
+@pytest.mark.parametrize(
+    ("validation", "told", "seen"), [([1, 3, 3, 2, 9], 2, 4), ([5, 1, 1, 1], 1, 3), ([1, 2, 1], 2, 3)]
+)
+def test_training_ends_when_the_validation_images_gain_no_more(made_up, monkeypatch, validation, told, seen):
+    at = []
+
+    def trained(model, train, held_out, **_):
+        np.testing.assert_array_equal(train[1], [0, 1, 2, 3])
+        np.testing.assert_array_equal(held_out[1], [4, 5])
+        for i, share in enumerate(validation, start=1):
+            at[:] = [i]
+            yield cifar10.Epoch(1.0, share / 10, 0.5)
+
+    monkeypatch.setattr(cifar10, "trained", trained)
+    monkeypatch.setattr(cifar10, "network", lambda **_: None)
+    monkeypatch.setattr(cifar10, "accuracy", lambda model, images, labels, device: (at[0] + len(labels)) / 10)
+    parameters = dict(EXPERIMENT.tasks(Scale.SMOKE)[0].parameters)
+    found = EXPERIMENT.measure(**parameters | {"n_train": 6, "n_validation": 2, "n_test": 4, "patience": 2})
+    assert (found["epoch"], len(found["validation"])) == (told, seen)
+    assert found["accuracy"] == pytest.approx(10 * (told + 4))  # of the four test images, after that epoch
 
 
 def test_what_is_missing_is_told(monkeypatch, tmp_path):
@@ -83,7 +104,7 @@ def test_the_frames_hold_the_numbers_of_the_rows():
     table = next(chart for chart in EXPERIMENT.charts if chart.name == "table-2").frame(found)
     cell = found.where(model=HALF, n_active=512)
     place = [*zip(table["model"], table["n_active"], strict=True)].index((HALF, 512))
-    assert table["last"][place] == np.median(cell.column("last"))
+    assert table["accuracy"][place] == np.median(cell.column("accuracy"))
     assert table["printed"][place] == 71.33
     epochs = next(chart for chart in EXPERIMENT.charts if chart.name == "epochs").frame(found)
     second = [
@@ -93,4 +114,4 @@ def test_the_frames_hold_the_numbers_of_the_rows():
         )
         if (model, n, epoch) == (HALF, 512, 2)
     ]
-    assert second == [table["last"][place]]
+    assert second == [table["accuracy"][place]]

@@ -21,13 +21,12 @@ if TYPE_CHECKING:
 LAYER, FILTERS, ORDER = range(1, 4)  # streams of a seed
 FEATURES = 1024  # 64 filters on the 4 x 4 places that are left of an image of 32 x 32
 CLASSES = 10
-PRECISIONS = ("float32", "bfloat16")
 AT_ONCE = 500  # images classified together
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """Mean cross-entropy of an epoch's training images in nats, test accuracy after it, and its seconds of training."""
+    """Mean cross-entropy of an epoch's training images in nats, validation accuracy after it, seconds of training."""
 
     loss: float
     accuracy: float
@@ -80,20 +79,15 @@ def _seeded(seed: int, stream: int) -> Iterator[None]:
 def trained(
     model: torch.nn.Sequential,
     train: tuple[NDArray[np.uint8], NDArray[np.uint8]],
-    test: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+    validation: tuple[NDArray[np.uint8], NDArray[np.uint8]],
     *,
     epochs: int,
     batch: int,
     learning_rate: float,
-    precision: str,
     device: str,
     seed: int,
 ) -> Iterator[Epoch]:
-    """Train by Adam on cross-entropy; the order of the images in each epoch is that of the seed.
-
-    ``precision`` is ``"float32"``, or ``"bfloat16"`` for products in bfloat16 (automatic mixed precision) with
-    parameters, their updates and the loss in float32.
-    """
+    """Train by Adam on cross-entropy; the order of the images in each epoch is that of the seed."""
     import torch
     from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
@@ -104,26 +98,14 @@ def trained(
     for _ in range(epochs):
         start, total = time.perf_counter(), torch.zeros((), device=device)
         for chosen in _batches(torch.from_numpy(orders.permutation(len(images))).to(device), batch):
-            with _products_in(precision, device):
-                logits = model(_scaled(images[chosen]))
-            loss = F.cross_entropy(logits.float(), labels[chosen])
+            loss = F.cross_entropy(model(_scaled(images[chosen])), labels[chosen])
             optimizer.zero_grad()
             torch.autograd.backward(loss)
             optimizer.step()
             total += loss.detach() * len(chosen)
         mean = total.item() / len(images)
         seconds = time.perf_counter() - start
-        with _products_in(precision, device):
-            right = accuracy(model, *test, device=device)
-        yield Epoch(mean, right, seconds)
-
-
-def _products_in(precision: str, device: str) -> torch.autocast:
-    import torch
-
-    if precision not in PRECISIONS:
-        raise ValueError(f"`precision` must be one of {', '.join(PRECISIONS)}; got {precision!r}.")
-    return torch.autocast(device, torch.bfloat16, enabled=precision == "bfloat16")
+        yield Epoch(mean, accuracy(model, *validation, device=device), seconds)
 
 
 def _batches(rows: torch.Tensor, size: int) -> Iterator[torch.Tensor]:
