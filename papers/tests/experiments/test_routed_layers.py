@@ -31,7 +31,9 @@ def test_every_layer_has_as_many_units_on_and_all_but_dense_as_many_in_all():
         layer = feed_forward(kind, 10, 12, n_ids=5)
         on = 48 if kind == WIDE else 12
         assert feed_forward_flops(layer, 10).active == on * 4 * 10, kind
-        units = sum(p.numel() for name, p in layer.named_parameters() if "up" in name and "weight" in name) // 10
+        units = (
+            sum(p.numel() for name, p in layer.named_parameters() if "up_weight" in name or "up.weight" in name) // 10
+        )
         assert units == (12 if kind == DENSE else 48), kind
     with pytest.raises(ValueError, match="2 experts on"):
         feed_forward(TOP_2, 10, 13, n_ids=5)

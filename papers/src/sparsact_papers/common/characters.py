@@ -5,7 +5,7 @@ Torch is imported where it is used: an experiment can be listed without it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -15,8 +15,6 @@ from sparsact_papers.common.real_data import absent
 from sparsact_papers.results import Parameter, Scale
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from sparsact_papers.training import CharacterText, Recipe, Transformer
 
 
@@ -39,23 +37,15 @@ def text() -> CharacterText:
     return CharacterText.of(load_tinyshakespeare().text)
 
 
-def model(
-    *,
-    width: int,
-    n_layers: int,
-    hidden: int,
-    context: int,
-    seed: int,
-    feed_forward: Callable[[int, int], nn.Module] | None = None,
-) -> Transformer:
-    """A transformer with ReLU, or with other feed-forward layers, whose parameters are those of the seed."""
+def model(*, width: int, n_layers: int, hidden: int, context: int, seed: int) -> Transformer:
+    """A transformer with ReLU whose parameters are those of the seed."""
     import torch
 
     from sparsact_papers.training import Transformer
     from sparsact_papers.training.checkpoint import seeded
 
     with seeded(seed, torch.device("cpu")):
-        return Transformer(len(text().characters), width, n_layers, N_HEADS, hidden, context, feed_forward)
+        return Transformer(len(text().characters), width, n_layers, N_HEADS, hidden, context)
 
 
 def recipe(*, steps: int, batch: int, context: int, windows: int, seed: int) -> Recipe:
@@ -72,15 +62,6 @@ def recipe(*, steps: int, batch: int, context: int, windows: int, seed: int) -> 
         windows=windows,
         seed=seed,
     )
-
-
-def other_flops(*, width: int, n_layers: int, context: int) -> int:
-    """Operations for a token outside of the feed-forward layers, a mean over the places of a full context.
-
-    Projections of attention, scores and sums over what a place sees, logits; as :class:`~sparsact.layers.Flops` counts.
-    """
-    attention = 8 * width**2 + 4 * width * (context + 1) // 2
-    return n_layers * attention + 2 * width * len(text().characters)
 
 
 def unmet() -> str | None:

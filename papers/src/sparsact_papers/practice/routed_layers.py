@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 IMAGES, TEXT = "images", "text"
 DENSE, WIDE, TOP_K, TOP_2, BIASES = "dense", "dense, wide", "top-k", "top-2", "biases"
 SWITCH, CHOICE, LSH, LEARNED, HASH = "Switch", "expert choice", "LSH", "learned LSH", "hash"
+TREE, SCALING = "tree", "Scaling"
 MODELS = {
-    IMAGES: (DENSE, WIDE, TOP_K, TOP_2, BIASES, SWITCH, CHOICE, LSH, LEARNED, HASH),
-    TEXT: (DENSE, WIDE, TOP_K, TOP_2, BIASES, SWITCH, LSH, LEARNED, HASH),  # expert choice looks at later characters
+    IMAGES: (DENSE, WIDE, TOP_K, TOP_2, BIASES, SWITCH, CHOICE, LSH, LEARNED, HASH, TREE, SCALING),
+    # Expert choice looks at later characters.
+    TEXT: (DENSE, WIDE, TOP_K, TOP_2, BIASES, SWITCH, LSH, LEARNED, HASH, TREE, SCALING),
 }
 N_HEADS, PATCH, SIZE, CLASSES = 4, 4, 32, 10
 SIZES: dict[Scale, dict[str, int]] = {
@@ -195,6 +197,8 @@ COMPARED = (
     ("dsm", "So are layers that keep the largest pre-activations (DSM).", (TOP_K,), DENSE),
     ("lsh", "So are experts chosen by random hyperplanes.", (LSH,), DENSE),
     ("hash", "So are experts chosen by a table of places or characters.", (HASH,), DENSE),
+    ("tree", "So are experts at the leaves of a tree of learned hyperplanes.", (TREE,), DENSE),
+    ("scaling", "So are layers in which a controller switches on one unit of each block (Scaling).", (SCALING,), DENSE),
     ("directions", "Hyperplanes that learn are better than random ones.", (LEARNED,), LSH),
     ("gates", "Learned gates with two experts are better than random hyperplanes.", (TOP_2,), LSH),
     ("units", "A DSM that chooses units one by one is better than two experts.", (TOP_K,), TOP_2),
@@ -232,8 +236,10 @@ EXPERIMENT = Experiment(
     "many, all on). The sparse ones have four times as many: top-k keeps the largest pre-activations (DSM); two of "
     "eight experts are chosen by a softmax gate with a balancing loss of weight 0.01 (top-2), by sigmoids with biases, "
     "by the experts (expert choice, on images only: it looks at later characters), by random hyperplanes in two tables "
-    "(LSH), by hyperplanes that learn, or by a table of places, or of characters (hash); Switch takes one of four. "
-    "At full size: 6 layers of width 48 with 96 units on, 1,000 steps of 32 images or passages of 64 characters. "
+    "(LSH), by hyperplanes that learn, or by a table of places, or of characters (hash). Switch takes one expert of "
+    "four, and so does a tree of learned hyperplanes, which mixes all its leaves while it is trained; in Scaling a "
+    "controller of low rank takes one unit of each four. At full size: 6 layers of width 48 with 96 units on, 1,000 "
+    "steps of 32 images or passages of 64 characters. "
     "AdamW, warm-up and cosine to a tenth; images are flipped at random. The accuracy is that of the test images after "
     "the last step: nothing is stopped early or tuned on them. Top-k computes all pre-activations, so it does not save "
     "them.",

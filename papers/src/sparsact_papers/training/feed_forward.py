@@ -6,12 +6,12 @@ from typing import Any
 
 from torch import nn
 
-from sparsact.layers import Flops, MixtureOfExperts, SparselyActivatedLayer
+from sparsact.layers import BlockSparseFeedForward, Flops, MixtureOfExperts, SparselyActivatedLayer
 from sparsact.routing import ExpertChoice, TopK
 from sparsact_papers.training.transformer import FeedForward
 
 TIMES = 4  # units for each active one
-DENSE, WIDE, TOP_K = "dense", "dense, wide", "top-k"
+DENSE, WIDE, TOP_K, SCALING = "dense", "dense, wide", "top-k", "Scaling"
 ROUTED: dict[str, dict[str, Any]] = {
     "top-2": {"router": "top_k", "n_active": 2},
     "biases": {"router": "sigmoid", "n_active": 2, "bias_rate": 0.01},
@@ -20,8 +20,9 @@ ROUTED: dict[str, dict[str, Any]] = {
     "LSH": {"router": "hyperplane_lsh", "n_active": 2},
     "learned LSH": {"router": "learned_lsh", "n_active": 2},
     "hash": {"router": "hash_table", "n_active": 2},
+    "tree": {"router": "tree", "n_active": 1},
 }
-KINDS = (DENSE, WIDE, TOP_K, *ROUTED)
+KINDS = (DENSE, WIDE, TOP_K, SCALING, *ROUTED)
 
 
 def feed_forward(kind: str, width: int, active: int, *, n_ids: int) -> nn.Module:
@@ -31,9 +32,10 @@ def feed_forward(kind: str, width: int, active: int, *, n_ids: int) -> nn.Module
     ----------
     kind : str
         ``"dense"``, with no other units; ``"dense, wide"``, with four times as many units and all of them on; or one
-        with four times as many units, of which some are on: ``"top-k"``, the largest pre-activations; ``"top-2"``,
+        with four times as many units, of which some are on: ``"top-k"``, the largest pre-activations;
+        ``"Scaling"``, one unit of each four; ``"top-2"``,
         ``"biases"``, ``"expert choice"``, ``"LSH"``, ``"learned LSH"`` and ``"hash"``, two of eight experts;
-        ``"Switch"``, one of four.
+        ``"Switch"`` and ``"tree"``, one of four.
     width, active : int
         Sizes of a token, and of what is on.
     n_ids : int
@@ -47,6 +49,8 @@ def feed_forward(kind: str, width: int, active: int, *, n_ids: int) -> nn.Module
         return FeedForward(width, active * (TIMES if kind == WIDE else 1))
     if kind == TOP_K:
         return SparselyActivatedLayer(width, TIMES * active, width, router=TopK(active))
+    if kind == SCALING:
+        return BlockSparseFeedForward(width, TIMES * active, active)
     if kind not in ROUTED:
         raise ValueError(f"`kind` must be one of {', '.join(KINDS)}; got {kind!r}.")
     options = dict(ROUTED[kind])
@@ -77,7 +81,7 @@ def feed_forward_flops(layer: nn.Module, width: int) -> Flops:
         return Flops(0, units, units)
     routed: Any = layer
     cost: Flops = routed.flops()
-    router = routed.routing.router
+    router = getattr(getattr(routed, "routing", None), "router", None)
     if isinstance(router, ExpertChoice):
         return Flops(cost.routing, round(cost.active * router.capacity_factor / router.n_experts), cost.dense)
     return cost
