@@ -9,7 +9,7 @@ from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
 from sparsact.extras import missing
-from sparsact.reports.figure import Chart
+from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.charts import curve_plot, curves
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common import characters
@@ -217,6 +217,22 @@ CLAIMS = tuple(
     if {*models, other} <= {*MODELS[data]}
 )
 SPREAD = "Median over seeds; bars: least and greatest."
+CURVES = (
+    (IMAGES, "accuracy", "accuracies", "Test accuracy on images", "test accuracy in %"),
+    (TEXT, "loss", "losses", "Validation loss on text", "validation loss in nats"),
+)
+ABSCISSAS = (
+    ("step", "training steps", "step", "A step has as many active units for each model but the wide dense one."),
+    ("work", "operations", "million operations of a layer for a token, summed over steps", "Choosing is counted."),
+)
+
+
+def progress_frame(found: Rows, *, data: str, x: str, histories: str) -> Frame:
+    """A model's curve while it is trained: by steps, or by the operations of its feed-forward layers so far."""
+    points = found.where(data=data).unfolded(step="at", value=histories)
+    work = (row["step"] * (row["active_flops"] + row["routing_flops"]) / 1e6 for row in points)
+    both = Rows(row.with_values(work=millions) for row, millions in zip(points, work, strict=True))
+    return curves(both, "{model}", x, "value", interval=range_of)
 
 
 def unmet() -> str | None:
@@ -246,33 +262,16 @@ EXPERIMENT = Experiment(
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,
-    charts=(
+    charts=tuple(
         Chart(
-            "accuracy",
-            "Test accuracy on images while training",
-            SPREAD,
-            lambda found: curves(
-                found.where(data=IMAGES).unfolded(step="at", accuracy="accuracies"),
-                "{model}",
-                "step",
-                "accuracy",
-                interval=range_of,
-            ),
-            curve_plot("step", "test accuracy in %"),
-        ),
-        Chart(
-            "loss",
-            "Validation loss on text while training",
-            f"Mean cross-entropy of the next character. {SPREAD}",
-            lambda found: curves(
-                found.where(data=TEXT).unfolded(step="at", loss="losses"),
-                "{model}",
-                "step",
-                "loss",
-                interval=range_of,
-            ),
-            curve_plot("step", "validation loss in nats"),
-        ),
+            f"{measured}-{x}",
+            f"{title} against {against}",
+            f"{told} {SPREAD}",
+            partial(progress_frame, data=data, x=x, histories=histories),
+            curve_plot(label, unit),
+        )
+        for data, measured, histories, title, unit in CURVES
+        for x, against, label, told in ABSCISSAS
     ),
     order=30,
     unmet=unmet,
