@@ -17,7 +17,7 @@ NAMES = {
     "expert_choice": {"n_active": 2},
     "switch": {"capacity_factor": 0.9},
     "block_top1": {"n_active": 2},
-    "hash_table": {"n_tokens": 3, "n_active": 2},
+    "hash_table": {"n_tokens": 3, "n_active": 2, "route_features": n},
     "hyperplane_lsh": {"n_active": 2},
     "learned_lsh": {"n_active": 2},
     "tree": {},
@@ -33,6 +33,7 @@ ACTIVATIONS = {
     "gelu": F.gelu,
     "squared_relu": lambda z: torch.relu(z) ** 2,
     "swiglu": lambda z: F.silu(z[..., :hidden]) * z[..., hidden:],
+    "reglu": lambda z: torch.relu(z[..., :hidden]) * z[..., hidden:],
     "geglu": lambda z: F.gelu(z[..., :hidden]) * z[..., hidden:],
 }
 

@@ -16,7 +16,9 @@ LAYERS = {
     "buckets": lambda **made: LSHLayer(n, 5, router=HyperplaneLSH(3, n_tables=2), degree=1, **made),
     "experts": lambda **made: SwitchLayer(n, 6, 5, router=Switch(3), **made),
     "biases": lambda **made: MixtureOfExperts(n, 6, n_experts=3, n_active=2, router="sigmoid", **made),
-    "table": lambda **made: MixtureOfExperts(n, 6, n_experts=3, router="hash_table", n_tokens=5, **made),
+    "table": lambda **made: MixtureOfExperts(
+        n, 6, n_experts=3, router="hash_table", n_tokens=5, route_features=n, **made
+    ),
     "blocks": lambda **made: BlockSparseFeedForward(n, 64, 4, **made),
 }
 

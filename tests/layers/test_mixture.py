@@ -11,7 +11,7 @@ from expert_layers import ACTIVATIONS, NAMES, experts, hidden, inputs, layer, n,
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-from sparsact import routing
+from sparsact import layers, routing
 from sparsact.layers import MixtureOfExperts, routing_losses, update_biases
 
 
@@ -194,7 +194,7 @@ def test_tokens_are_routed_by_their_ids():
 def test_tokens_are_routed_by_a_table_of_their_ids():
     counts = torch.tensor([9, 1, 4, 2, 7, 1])
     table = routing.balanced_table(counts, 3)
-    moe = MixtureOfExperts(n, hidden, n_experts=3, router="hash_table", n_tokens=6, route_features=1)
+    moe = MixtureOfExperts(n, hidden, n_experts=3, router="hash_table", n_tokens=6)
     moe.routing.table.copy_(torch.as_tensor(table))
     ids = torch.repeat_interleave(torch.arange(6), counts)
     selection = moe.forward_with_selection(inputs(24, dtype=torch.float32), route_by=ids)[1]
@@ -273,6 +273,11 @@ def test_training_that_resumes_from_a_file_goes_on_as_if_it_had_not_stopped():
 
 # ---- errors ----
 
+
+def by_ids():
+    return MixtureOfExperts(n, hidden, n_experts=3, router="hash_table", n_tokens=5, dtype=torch.float64)
+
+
 REFUSED = {
     "a token cannot have 5 of 4 experts": lambda: layer(n_active=5),
     "`capacity_factor` of SoftmaxTopK must be": lambda: layer(capacity_factor=0),
@@ -286,7 +291,7 @@ REFUSED = {
     "pass n_active=1": lambda: layer("tree", n_active=2),
     "looks at pre-activations": lambda: MixtureOfExperts(n, hidden, router=routing.TopK(2)),
     "`n_experts` = 3, but": lambda: MixtureOfExperts(n, hidden, n_experts=3, router=routing.Switch(4)),
-    "`jitter` must lie in": lambda: layer(jitter=1.5),
+    r"`jitter` must be a number in \[0, 1\)": lambda: layer(jitter=1.5),
     "`z_loss` belongs to the router": lambda: MixtureOfExperts(n, hidden, router=routing.Switch(4), z_loss=1),
     r"`mask` must be a bool tensor of shape \(3,\)": lambda: layer()(
         inputs(3), mask=torch.ones(3, 1, dtype=torch.bool)
@@ -295,11 +300,20 @@ REFUSED = {
         inputs(3), mask=torch.ones(3, dtype=torch.int64)
     ),
     "`mask` must be a bool tensor .* got list": lambda: layer()(inputs(3), mask=[True]),
-    r"`route_by` must have shape \(3, 7\)": lambda: layer()(inputs(3), route_by=inputs(4)),
+    r"`route_by` must be a tensor of shape \(3, 7\), .* got \(4, 7\)": lambda: layer()(inputs(3), route_by=inputs(4)),
+    r"`route_by` must be a tensor of shape \(3, 1\) or \(3,\), .* got list": lambda: by_ids()(
+        inputs(3), route_by=[1] * 3
+    ),
+    "the router sees token ids; pass them": lambda: by_ids()(inputs(3)),
+    "`jitter` is for learned gates": lambda: layer("hash_table", jitter=0.1),
+    "`n_experts` = 7, but": lambda: MixtureOfExperts(n, hidden, n_experts=7, router=routing.ExpertChoice(4)),
+    "`activation` must be one of .* None": lambda: layer(activation=None),
+    r"`activation` must be one of .* \['relu'\]": lambda: layer(activation=["relu"]),
+    r"must be a number; got '1'\.$": lambda: layer(capacity_factor="1"),
     "pass them as `route_by`": lambda: layer(route_features=2)(inputs(3)),
     "Linear has no routed layer": lambda: routing_losses(nn.Linear(2, 3)).__enter__(),
     "Linear has no router with biases": lambda: update_biases(nn.Linear(2, 3)),
-    "`weight` must be finite": lambda: routing_losses(layer(), weight=-1).__enter__(),
+    r"`weight` must be a number in \[0, inf\)": lambda: routing_losses(layer(), weight=-1).__enter__(),
 }
 
 
@@ -307,3 +321,11 @@ REFUSED = {
 def test_what_is_refused(message):
     with pytest.raises(ValueError, match=message):
         REFUSED[message]()
+
+
+@pytest.mark.parametrize("call", [lambda: routing_losses(3).__enter__(), lambda: layers.replace_experts(None)])
+def test_what_is_no_module_is_refused(call):
+    with pytest.raises(TypeError, match=r"`model` must be a torch.nn.Module"):
+        call()
+    with pytest.raises(TypeError, match="`dtype` must be one of real numbers"):
+        layer(dtype=torch.complex64)

@@ -93,11 +93,21 @@ class Routing(nn.Module):
         dtype = torch.get_default_dtype() if dtype is None else dtype
         device = torch.empty(0).device if device is None else device  # "meta" under `with torch.device("meta")`
         for name, value in self._drawn(generator).items():
-            tensor = value.to(device=device, dtype=dtype if value.is_floating_point() else None)
+            own = torch.promote_types(dtype, torch.float32) if name in router.kept_wide else dtype
+            tensor = value.to(device=device, dtype=own if value.is_floating_point() else None)
             if name in router.trainable:
                 self.register_parameter(name, nn.Parameter(tensor))
             else:
                 self.register_buffer(name, tensor)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Routing:
+        before = {name: self._buffers[name] for name in self.router.kept_wide}
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call] # torch's
+        for name, wide in before.items():
+            moved = self._buffers[name]
+            if wide is not None and moved is not None and moved.dtype in (torch.bfloat16, torch.float16):
+                self._buffers[name] = moved.float() if wide.is_meta else wide.to(moved.device)
+        return self
 
     def _drawn(self, generator: torch.Generator | None) -> dict[str, Tensor]:
         device = "cpu" if generator is None else generator.device

@@ -15,6 +15,7 @@ from sparsact import routing
 from sparsact.layers.common import ACTIVATIONS, Activation, activation_of
 from sparsact.layers.gather import gather_sum, scatter_outer
 from sparsact.layers.segments import Groups, segment_matmul
+from sparsact.routing.backend import is_transformed
 from sparsact.routing.router import Router
 from sparsact.validation.parameters import checked_size
 
@@ -25,7 +26,7 @@ FUNCTIONS = {name: function for function, name in NAMES.items()}
 
 def gated(function: Activation, z: Tensor) -> Tensor:
     """``f(u) * v`` (m, h) of pre-activations z (m, 2 h), those of u first."""
-    if function in NAMES and z.is_cpu and not torch.compiler.is_compiling():
+    if function in NAMES and z.is_cpu and not (torch.compiler.is_compiling() or is_transformed()):
         y: Tensor = gated_rows(z, NAMES[function])
         return y
     u, v = z.chunk(2, -1)
@@ -87,14 +88,14 @@ def _blocks(z: Tensor) -> Iterator[tuple[slice, tuple[Tensor, ...]]]:
         yield some, z[some].chunk(2, -1)
 
 
-GATED: dict[str, Activation] = {"geglu": F.gelu, "swiglu": F.silu}
+GATED: dict[str, Activation] = {"geglu": F.gelu, "reglu": F.relu, "swiglu": F.silu}
 
 
 def expert_activation(activation: str | Activation) -> Activation:
     """The function of pre-activations that a name stands for; a function stands for itself."""
     if isinstance(activation, str) and activation in GATED:
         return partial(gated, GATED[activation])
-    if isinstance(activation, str) and activation not in ACTIVATIONS:
+    if not callable(activation) and activation not in tuple(ACTIVATIONS):
         names = ", ".join(sorted([*ACTIVATIONS, *GATED]))
         raise ValueError(f"`activation` must be one of {names} or a function; got {activation!r}.")
     return activation_of(activation)
@@ -164,7 +165,7 @@ def expert_router(router: str | Router, n_experts: int | None, n_active: int | N
     try:
         return ROUTERS[router](n_experts, n_active, **options)
     except TypeError as error:
-        raise ValueError(f'router="{router}" cannot be made from {options}: {error}.') from error
+        raise ValueError(f'router="{router}" cannot be made from {options}: {str(error).rstrip(".")}.') from error
 
 
 def _default_active(router: str) -> int:
@@ -175,5 +176,6 @@ def check_sizes(router: Router, seen: int, n_experts: int | None, n_active: int 
     """Raise if the router has other numbers of experts than those that were asked for."""
     has = router.width(seen), router.max_active(seen)
     for name, asked, number in (("n_experts", n_experts, has[0]), ("n_active", n_active, has[1])):
-        if asked not in (None, number) and not isinstance(router, routing.ExpertChoice):
+        by_experts = name == "n_active" and isinstance(router, routing.ExpertChoice)  # a mean: not a router's number
+        if asked not in (None, number) and not by_experts:
             raise ValueError(f"`{name}` = {asked}, but {router!r} has {number}; pass {name}={number}.")

@@ -1,7 +1,8 @@
 """Products with the rows that each input selects, as operators that torch differentiates and compiles.
 
 The three are each other's derivatives, so that derivatives of every order exist. On CPU they are the kernels of
-:mod:`sparsact.kernels`, on the memory of the tensors themselves; elsewhere, and in float16, products of torch.
+:mod:`sparsact.kernels`, on the memory of the tensors themselves; elsewhere, in float16, and where ``torch.func``
+transforms the call, products of torch.
 """
 
 from __future__ import annotations
@@ -15,67 +16,95 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sparsact import kernels
+from sparsact.routing.backend import is_transformed
 
 KERNEL_DTYPES = (torch.float32, torch.float64, torch.bfloat16)
 NUMBERS_AT_ONCE = 2**24  # of selected rows, where they are copied side by side
 
 
-@torch.library.custom_op("sparsact::gather_dot", mutates_args=())
 def gather_dot(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:
     """Products (m, k) of inputs x (m, n) with the rows of weight (t, n) that indices (m, k) name; 0 where -1."""
+    dots: Tensor = (_dots if is_transformed() else _gather_dot)(x, weight, indices)
+    return dots
+
+
+def gather_sum(a: Tensor, values: Tensor, indices: Tensor) -> Tensor:
+    """Sums (m, n) of the rows of values (t, n) that indices (m, k) name, each times its number in a (m, k)."""
+    sums: Tensor = (_sums if is_transformed() else _gather_sum)(a, values, indices)
+    return sums
+
+
+def scatter_outer(a: Tensor, x: Tensor, indices: Tensor, rows: int) -> Tensor:
+    """Sums (rows, n) of a[i, j] * x[i] (of a (m, k), x (m, n)) over the places of indices (m, k) that name each row."""
+    if is_transformed():
+        return x.new_zeros(rows, x.shape[1]).index_add(0, indices.clamp(min=0).flatten(), _outer(a, x, indices))
+    sums: Tensor = _scatter_outer(a, x, indices, rows)
+    return sums
+
+
+@torch.library.custom_op("sparsact::gather_dot", mutates_args=())
+def _gather_dot(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:
     if _has_kernel(x):
         return _tensor(
             kernels.gather_dot(_array(x), _array(weight), _rows(indices, len(weight)), n_threads=_threads()), x
         )
     dots = x.new_zeros(indices.shape)
     for rows in _blocks(indices, x.shape[1]):
-        taken = indices[rows] >= 0
-        selected = weight[indices[rows].clamp(min=0)]
-        dots[rows] = torch.einsum("mn,mkn->mk", x[rows], selected).masked_fill(~taken, 0)
+        dots[rows] = _dots(x[rows], weight, indices[rows])
     return dots
 
 
 @torch.library.custom_op("sparsact::gather_sum", mutates_args=())
-def gather_sum(a: Tensor, values: Tensor, indices: Tensor) -> Tensor:
-    """Sums (m, n) of the rows of values (t, n) that indices (m, k) name, each times its number in a (m, k)."""
+def _gather_sum(a: Tensor, values: Tensor, indices: Tensor) -> Tensor:
     if _has_kernel(a):
         return _tensor(
             kernels.gather_sum(_array(a), _array(values), _rows(indices, len(values)), n_threads=_threads()), a
         )
     sums = a.new_zeros(a.shape[0], values.shape[1])
     for rows in _blocks(indices, values.shape[1]):
-        taken = indices[rows] >= 0
-        selected = values[indices[rows].clamp(min=0)].masked_fill(~taken[..., None], 0)
-        sums[rows] = torch.einsum("mk,mkn->mn", a[rows].masked_fill(~taken, 0), selected)
+        sums[rows] = _sums(a[rows], values, indices[rows])
     return sums
 
 
 @torch.library.custom_op("sparsact::scatter_outer", mutates_args=())
-def scatter_outer(a: Tensor, x: Tensor, indices: Tensor, rows: int) -> Tensor:
-    """Sums (rows, n) of a[i, j] * x[i] (of a (m, k), x (m, n)) over the places of indices (m, k) that name each row."""
+def _scatter_outer(a: Tensor, x: Tensor, indices: Tensor, rows: int) -> Tensor:
     if _has_kernel(a):
         sums = kernels.scatter_outer(_array(a), _array(x), _rows(indices, rows), rows, n_threads=_threads())
         return _tensor(sums, a)
     # Narrow numbers are added in float32, as the kernels do.
     total = x.new_zeros(rows, x.shape[1], dtype=torch.promote_types(x.dtype, torch.float32))
     for block in _blocks(indices, x.shape[1]):
-        outer = a[block][..., None].to(total.dtype) * x[block][:, None]
-        outer.masked_fill_((indices[block] < 0)[..., None], 0)  # without asking the device how many there are
-        total.index_add_(0, indices[block].clamp(min=0).flatten(), outer.flatten(0, 1))
+        outer = _outer(a[block].to(total.dtype), x[block], indices[block])
+        total.index_add_(0, indices[block].clamp(min=0).flatten(), outer)
     return total.to(x.dtype)
 
 
-@gather_dot.register_fake
+def _dots(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:
+    return torch.einsum("mn,mkn->mk", x, weight[indices.clamp(min=0)]).masked_fill(indices < 0, 0)
+
+
+def _sums(a: Tensor, values: Tensor, indices: Tensor) -> Tensor:
+    empty = indices < 0
+    selected = values[indices.clamp(min=0)].masked_fill(empty[..., None], 0)
+    return torch.einsum("mk,mkn->mn", a.masked_fill(empty, 0), selected)
+
+
+def _outer(a: Tensor, x: Tensor, indices: Tensor) -> Tensor:
+    """Rows (m * k, n) of a[i, j] * x[i], zeros where nothing is named: without asking a device how many."""
+    return (a[..., None] * x[:, None]).masked_fill((indices < 0)[..., None], 0).flatten(0, 1)
+
+
+@_gather_dot.register_fake
 def _(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:
     return x.new_empty(indices.shape)
 
 
-@gather_sum.register_fake
+@_gather_sum.register_fake
 def _(a: Tensor, values: Tensor, indices: Tensor) -> Tensor:
     return a.new_empty(a.shape[0], values.shape[1])
 
 
-@scatter_outer.register_fake
+@_scatter_outer.register_fake
 def _(a: Tensor, x: Tensor, indices: Tensor, rows: int) -> Tensor:
     return x.new_empty(rows, x.shape[1])
 
@@ -99,17 +128,17 @@ def register_gradients(operator: Any, first: Callable[..., Tensor], second: Call
 
 
 register_gradients(
-    gather_dot,
+    _gather_dot,
     lambda gradient, x, weight, indices: gather_sum(gradient, weight, indices),
     lambda gradient, x, weight, indices: scatter_outer(gradient, x, indices, weight.shape[0]),
 )
 register_gradients(
-    gather_sum,
+    _gather_sum,
     lambda gradient, a, values, indices: gather_dot(gradient, values, indices),
     lambda gradient, a, values, indices: scatter_outer(a, gradient, indices, values.shape[0]),
 )
 register_gradients(
-    scatter_outer,
+    _scatter_outer,
     lambda gradient, a, x, indices: gather_dot(x, gradient, indices),
     lambda gradient, a, x, indices: gather_sum(a, gradient, indices),
 )

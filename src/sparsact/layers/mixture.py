@@ -19,9 +19,10 @@ from sparsact.layers.common import (
 from sparsact.layers.experts import GATED, check_sizes, expert_activation, expert_router, experts_of
 from sparsact.layers.gather import gather_sum
 from sparsact.layers.segments import Groups
+from sparsact.routing.hash_table import HashTable
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
-from sparsact.validation.parameters import checked_size
+from sparsact.validation.parameters import checked_number, checked_size
 
 
 class MixtureOfExperts(RoutedLayer):
@@ -41,8 +42,8 @@ class MixtureOfExperts(RoutedLayer):
         (:class:`~sparsact.routing.SigmoidTopK`, balanced by biases as in DeepSeek-V3), ``"expert_choice"``,
         ``"switch"`` (one expert), ``"block_top1"``, ``"hyperplane_lsh"``, ``"learned_lsh"``, ``"tree"``,
         ``"random_hash"`` or ``"hash_table"`` (of token ids, with ``n_tokens=``); or any router that looks at inputs.
-    activation : {"swiglu", "geglu", "gelu", "relu", "silu", "squared_relu", "tanh", "identity"} or callable
-        :math:`\phi`; the first two take two pre-activations a unit.
+    activation : {"swiglu", "geglu", "reglu", "gelu", "relu", "silu", "squared_relu", "tanh", "identity"} or callable
+        :math:`\phi`; the first three take two pre-activations a unit.
     n_shared : int, default=0
         Experts that every token runs through in addition, with weight 1: one layer of ``n_shared * d_hidden`` units.
     d_out : int, default=None
@@ -53,7 +54,7 @@ class MixtureOfExperts(RoutedLayer):
         In training, what the router sees is multiplied by numbers uniform in [1 - jitter, 1 + jitter], from torch's own
         generator, as in Switch transformers.
     route_features : int, default=None
-        Columns of ``route_by``, where the router looks at another tensor; 1 for token ids.
+        Columns of ``route_by``, where the router looks at another tensor; 1 for token ids, of ``"hash_table"``.
     generator : torch.Generator, default=None
         Draws the parameters; None for torch's own.
     **router_options
@@ -117,14 +118,17 @@ class MixtureOfExperts(RoutedLayer):
         self.in_features = checked_size(d_model, "`d_model`")
         self.n_units = checked_size(d_hidden, "`d_hidden`")
         self.out_features = d_model if d_out is None else checked_size(d_out, "`d_out`")
-        if not 0 <= jitter < 1:
-            raise ValueError(f"`jitter` must lie in [0, 1); got {jitter!r}.")
-        self.jitter, self.activation = jitter, activation
-        self.is_gated = activation in GATED
+        if dtype is not None and not dtype.is_floating_point:
+            raise TypeError(f"`dtype` must be one of real numbers; got {dtype}.")
+        self.jitter, self.activation = checked_number(jitter, "`jitter`", 1), activation
+        self.is_gated = activation in tuple(GATED)
         self._activated = expert_activation(activation)
         made: dict[str, Any] = {"dtype": dtype, "device": device}
         chosen = expert_router(router, n_experts, n_active, router_options)
-        seen = d_model if route_features is None else checked_size(route_features, "`route_features`")
+        if jitter and not chosen.trainable:
+            raise ValueError(f"`jitter` is for learned gates; {chosen!r} would hash other numbers.")
+        by_id = 1 if isinstance(chosen, HashTable) else d_model
+        seen = by_id if route_features is None else checked_size(route_features, "`route_features`")
         self.routing = Routing(chosen, seen, generator=generator, **made)
         experts, w = chosen.width(seen), d_hidden * (1 + self.is_gated)
         check_sizes(chosen, seen, n_experts, n_active)
@@ -193,11 +197,11 @@ class MixtureOfExperts(RoutedLayer):
         return y.reshape(*x.shape[:-1], self.out_features), selection
 
     def _select(self, x: Tensor, tokens: Tensor, route_by: Tensor | None, mask: Tensor | None) -> Selection:
-        seen = tokens if route_by is None else _flattened(route_by, x, self.routing.in_features)
-        if seen.shape[1] != self.routing.in_features:
-            raise ValueError(
-                f"the router sees {self.routing.in_features} columns; pass them as `route_by` to the layer's call."
-            )
+        columns = self.routing.in_features
+        if route_by is None and columns != self.in_features:
+            of = "token ids" if isinstance(self.routing.router, HashTable) else f"{columns} columns"
+            raise ValueError(f"the router sees {of}; pass them as `route_by` to the layer's call.")
+        seen = tokens if route_by is None else _flattened(route_by, x, columns)
         if self.training and self.jitter:
             seen = seen * torch.empty_like(seen).uniform_(1 - self.jitter, 1 + self.jitter)
         if mask is None:
@@ -210,14 +214,14 @@ class MixtureOfExperts(RoutedLayer):
                 f"`mask` must be a bool tensor of shape {tuple(x.shape[:-1])}, as `x` has tokens; got {got}."
             )
         real = mask.reshape(-1)
-        selection = self.routing(seen, mask=real)
+        selection = self.routing(seen.masked_fill(~real[:, None], 0), mask=real)  # padding may hold NaN
         return selection if self.routing.router.reads_mask else selection.masked(real)
 
     def _routed(self, rows: Tensor, selection: Selection) -> Tensor:
         if self.exchange is not None:
             return self.exchange(self, rows, selection)
         most = getattr(self.routing.router, "most_taken", None)
-        taken = None if most is None else most(len(rows), training=self.training)
+        taken = None if most is None else most(rows.shape[0], training=self.training)
         groups = Groups.of(selection.indices, self.n_experts, max_taken=taken)
         weights = selection.weights.to(rows.dtype)
         y = experts_of(rows, groups, weights, self.up_weight, self.down_weight, self._activated, self.up_bias)
@@ -230,12 +234,16 @@ class MixtureOfExperts(RoutedLayer):
         router, seen = self.routing.router, self.routing.in_features
         shared = 0 if self.shared_down is None else len(self.shared_down) // self.n_units
         expert = 2 * self.n_units * (self.in_features * (1 + self.is_gated) + self.out_features)
-        active, dense = router.max_active(seen) + shared, self.n_experts + shared
-        return Flops(batch * router.flops(seen), batch * active * expert, batch * dense * expert)
+        active, dense = getattr(router, "mean_active", router.max_active)(seen) + shared, self.n_experts + shared
+        return Flops(batch * router.flops(seen), round(batch * active * expert), batch * dense * expert)
 
     def extra_repr(self) -> str:
-        """Sizes, as the constructor takes them."""
-        return f"{self.in_features}, {self.n_units}, n_experts={self.n_experts}, activation={self.activation!r}"
+        """Sizes and choices, as the constructor takes them."""
+        shared = 0 if self.shared_down is None else len(self.shared_down) // self.n_units
+        return (
+            f"{self.in_features}, {self.n_units}, n_experts={self.n_experts}, activation={self.activation!r}, "
+            f"n_shared={shared}, d_out={self.out_features}, bias={self.up_bias is not None}, jitter={self.jitter}"
+        )
 
 
 @torch.no_grad()
@@ -276,12 +284,12 @@ def update_biases(model: nn.Module, *, group: Any = None) -> None:
 
 def _flattened(route_by: Tensor, x: Tensor, columns: int) -> Tensor:
     """``route_by`` as rows for the router, whole numbers exactly."""
-    if route_by.shape == x.shape[:-1]:
-        route_by = route_by[..., None]
-    if route_by.shape != (*x.shape[:-1], columns):
+    shapes = [(*x.shape[:-1], columns)] + ([tuple(x.shape[:-1])] if columns == 1 else [])
+    if not isinstance(route_by, Tensor) or tuple(route_by.shape) not in shapes:
+        got = tuple(route_by.shape) if isinstance(route_by, Tensor) else type(route_by).__name__
+        wanted = " or ".join(map(str, shapes))
         raise ValueError(
-            f"`route_by` must have shape {(*x.shape[:-1], columns)}, as `x` has tokens and the router columns; got "
-            f"{tuple(route_by.shape)}."
+            f"`route_by` must be a tensor of shape {wanted}, as `x` has tokens and the router columns; got {got}."
         )
     rows = route_by.reshape(-1, columns)
     return rows if rows.is_floating_point() else rows.double()

@@ -60,6 +60,8 @@ def replace_experts(model: nn.Module) -> int:
         ...
     ValueError: Linear has no experts that can be replaced; pass a mixture-of-experts model of transformers>=5.
     """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"`model` must be a torch.nn.Module; got {type(model).__name__}.")
     replaced = 0
     for module in model.modules():
         forward = _forward(module)

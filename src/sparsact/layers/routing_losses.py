@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import inf, log2
+from math import log2
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from sparsact.routing.gate import GatedRouter
 from sparsact.routing.selection import Selection
 from sparsact.routing.statistics import RoutingStatistics
+from sparsact.validation.parameters import checked_number
 
 WEIGHT = 0.01
 
@@ -132,7 +133,9 @@ def routing_losses(model: nn.Module, *, weight: float = WEIGHT, group: Any = Non
 
     Notes
     -----
-    With gradient accumulation, add the total to the loss of each part, and divide that loss as a whole. With a
+    With gradient accumulation, add the total to the loss of each part, and divide that loss as a whole: each part
+    balances the load of its own tokens, so that the gradient is the mean over parts, and not that of the whole batch in
+    one piece. A selection that ``forward_with_selection`` returns belongs to the caller, and is not collected. With a
     ``group``, ``total`` sums the counts of all layers at once, so all of its processes must ask for it, and run the
     layers equally often; losses that are no learned gate's, and ``statistics``, stay those of one process.
 
@@ -147,12 +150,12 @@ def routing_losses(model: nn.Module, *, weight: float = WEIGHT, group: Any = Non
     >>> losses.statistics["1"].counts.sum()
     np.int64(40)
     """
-    if not 0 <= weight < inf:
-        raise ValueError(f"`weight` must be finite and not negative; got {weight!r}.")
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"`model` must be a torch.nn.Module; got {type(model).__name__}.")
     layers: dict[str, Any] = {name: layer for name, layer in model.named_modules() if hasattr(layer, "selections")}
     if not layers:
         raise ValueError(f"{type(model).__name__} has no routed layer; build it with a layer of sparsact.layers.")
-    losses = RoutingLosses(weight, layers, {name: [] for name in layers}, group)
+    losses = RoutingLosses(checked_number(weight, "`weight`"), layers, {name: [] for name in layers}, group)
     before = {name: layer.selections for name, layer in layers.items()}
     for name, layer in layers.items():
         layer.selections = losses.selections[name]

@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.layers.gather import register_gradients
+from sparsact.routing.backend import is_transformed
 
 SLOTS = 64  # a segment's length is a multiple of it: products then have few shapes, which oneDNN compiles once each
 ONEDNN = torch.backends.cpu.get_cpu_capability().startswith("AVX512")  # where it is the faster one
@@ -65,9 +66,18 @@ class Groups:
         return experts.where(experts < self.starts.shape[0] - 1, -1)
 
 
-@torch.library.custom_op("sparsact::segment_matmul", mutates_args=())
 def segment_matmul(x: Tensor, weight: Tensor, starts: Tensor) -> Tensor:
     """Rows of x (p, n) of segment e times weight[e], of weight (E, n, o): (p, o)."""
+    if not is_transformed():
+        products: Tensor = _segment_matmul(x, weight, starts)
+        return products
+    rows = torch.arange(x.shape[0], device=x.device)[:, None]
+    segments = zip(weight, starts[:-1], starts[1:], strict=True)
+    return torch.stack([(x @ of).where((begin <= rows) & (rows < end), 0) for of, begin, end in segments]).sum(0)
+
+
+@torch.library.custom_op("sparsact::segment_matmul", mutates_args=())
+def _segment_matmul(x: Tensor, weight: Tensor, starts: Tensor) -> Tensor:
     if _is_grouped(x, weight):
         products = _grouped_mm(x, weight, starts[1:])
         return products.masked_fill_((torch.arange(len(x), device=x.device) >= starts[-1])[:, None], 0)
@@ -90,7 +100,7 @@ def segment_outer(x: Tensor, y: Tensor, starts: Tensor) -> Tensor:
     return products
 
 
-@segment_matmul.register_fake
+@_segment_matmul.register_fake
 def _(x: Tensor, weight: Tensor, starts: Tensor) -> Tensor:
     return x.new_empty(x.shape[0], weight.shape[2])
 
@@ -101,7 +111,7 @@ def _(x: Tensor, y: Tensor, starts: Tensor) -> Tensor:
 
 
 register_gradients(
-    segment_matmul,
+    _segment_matmul,
     lambda gradient, x, weight, starts: segment_matmul(gradient, weight.transpose(1, 2), starts),
     lambda gradient, x, weight, starts: segment_outer(x, gradient, starts),
 )

@@ -52,6 +52,32 @@ def ascending(values: Any, axis: int = -1) -> Any:
     return values.argsort(dim=axis, stable=True)
 
 
+def taken(values: Any, places: Any) -> Any:
+    """Entries of ``values`` (..., t) at ``places`` (..., k) of the last axis."""
+    if isinstance(values, np.ndarray):
+        return np.take_along_axis(values, places, axis=-1)
+    return values.gather(-1, places)  # torch.take_along_dim broadcasts: torch.compile would fix the number of rows
+
+
+def is_transformed() -> bool:
+    """Whether ``torch.func`` transforms this call: it knows the derivatives of torch's own operators alone."""
+    import torch
+
+    return not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()
+
+
+def is_readable(array: Any) -> bool:
+    """Whether the numbers can be looked at, now and without waiting for a device."""
+    if isinstance(array, np.ndarray):
+        return True
+    import torch
+    from torch.utils._python_dispatch import _get_current_dispatch_mode
+
+    if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None or is_transformed():
+        return False
+    return array.device.type == "cpu" and _get_current_dispatch_mode() is None
+
+
 def constant(array: Any) -> Any:
     """The same numbers, through which no gradient flows."""
     return array if isinstance(array, np.ndarray) else array.detach()

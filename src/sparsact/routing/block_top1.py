@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.routing.backend import constant, integers, namespace, ones, scores
+from sparsact.routing.backend import constant, integers, namespace, ones, scores, taken
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
 from sparsact.validation.former_names import renamed
@@ -88,7 +88,7 @@ class BlockTop1(Router):
             top = constant(xp.max(blocks, axis=2, keepdims=True))
             exponentials = xp.exp(blocks - top)
             probabilities = exponentials / xp.sum(exponentials, axis=2, keepdims=True)
-            chosen = xp.take_along_axis(probabilities, places[:, :, None], axis=2)[:, :, 0]
+            chosen = taken(probabilities, places[:, :, None])[:, :, 0]
             weights = weights + xp.astype(chosen - constant(chosen), x.dtype)
         units = places + integers(self.n_blocks, x) * self.block_size
         return Selection.of(units, weights, self.width(x.shape[1]), logits=logits)

@@ -65,6 +65,10 @@ class ExpertChoice(GatedRouter):
         """``n_experts``: all of them may take one input."""
         return self.n_experts
 
+    def mean_active(self, in_features: int) -> float:
+        """Experts of an input, in the mean."""
+        return min(self.capacity_factor, self.n_experts)
+
     def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
         """The experts that take each row, with its probabilities; place i of a row is that of expert i."""
         xp = namespace(x)
@@ -82,7 +86,8 @@ class ExpertChoice(GatedRouter):
         units = xp.where(taken, integers(self.n_experts, x), EMPTY)
         weights = xp.where(taken, xp.astype(probabilities, x.dtype), 0)
         dropped = ~xp.any(taken, axis=1)
-        return Selection.of(units, weights, self.n_experts, logits=logits, dropped=dropped)
+        others = {"dropped": dropped if real is None else dropped & real, "real": real, "is_partial": True}
+        return Selection.of(units, weights, self.n_experts, logits=logits, **others)
 
     def capacity(self, n_inputs: Any, *, training: bool) -> Any:
         """Inputs of a batch that each expert takes."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.routing.backend import ascending, constant, namespace, scores, sigmoid
+from sparsact.routing.backend import ascending, constant, namespace, ones, scores, sigmoid, taken
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import EMPTY, Selection, counts_of
 from sparsact.routing.top_k import largest
@@ -17,6 +17,7 @@ from sparsact.validation.parameters import check_numbers, check_random_state, ch
 
 NORMALISERS = ("chosen", "all")
 PRIORITIES = ("weight", "arrival")
+ROUNDING = 1e-9  # of a room: 1.1 * 100 / 10 is 11
 
 
 class GatedRouter(Router):
@@ -74,7 +75,7 @@ class GatedRouter(Router):
         logits = scores(x, state["gate"])
         probabilities = self._probabilities(logits)
         units = largest(constant(self._keys(logits, state)), self.max_active(x.shape[1]))
-        weights = self._weighted(xp.take_along_axis(probabilities, units, axis=1))
+        weights = self._weighted(taken(probabilities, units))
         real = state["mask"] if "mask" in state else xp.ones((x.shape[0],), dtype=xp.bool, device=x.device)
         units = xp.where(real[:, None], units, EMPTY)
         counts = counts_of(units, self.n_experts)
@@ -87,6 +88,7 @@ class GatedRouter(Router):
             self._loss(logits, probabilities, counts, xp.astype(real, logits.dtype)),
             counts,
             xp.any(late, axis=1),
+            real=state.get("mask"),
         )
 
     def _late(self, units: Any, weights: Any, real: Any, training: bool) -> Any:
@@ -122,8 +124,8 @@ class GatedRouter(Router):
         The mean over parts, as data parallel training takes it, is the loss of the whole batch, and so is its gradient.
         """
         xp, logits = namespace(selection.logits), selection.logits
-        real = xp.any(selection.indices != EMPTY, axis=1) | selection.dropped
-        return self._loss(logits, self._probabilities(logits), counts, xp.astype(real, logits.dtype), n_parts)
+        real = ones(logits.shape[:1], logits) if selection.real is None else xp.astype(selection.real, logits.dtype)
+        return self._loss(logits, self._probabilities(logits), counts, real, n_parts)
 
     def _loss(self, logits: Any, probabilities: Any, counts: Any, real: Any, n_parts: int = 1) -> Any:
         xp, k = namespace(logits), self.max_active(1)
@@ -157,8 +159,10 @@ class GatedRouter(Router):
 
 
 def rounded_up(share: Any) -> Any:
-    """The least whole number that is not below a number, or each of an array."""
-    return ceil(share) if isinstance(share, float) else namespace(share).ceil(share)
+    """The least whole number that is not below a number, or each of an array, but for its rounding."""
+    if isinstance(share, float) or not hasattr(share, "shape"):  # torch.export has floats of a kind of its own
+        return ceil(share - ROUNDING)
+    return namespace(share).ceil(share - ROUNDING)
 
 
 def softmax(logits: Any) -> Any:
@@ -282,6 +286,7 @@ class SigmoidTopK(GatedRouter):
 
     name: ClassVar[str] = "sigmoid_top_k"
     state_names: ClassVar[tuple[str, ...]] = ("gate", "bias")
+    kept_wide: ClassVar[tuple[str, ...]] = ("bias",)
     n_experts: int
     n_active: int = 2
     bias_rate: float = 0.001
@@ -311,8 +316,8 @@ class SigmoidTopK(GatedRouter):
     def moved_bias(self, bias: Any, counts: Any) -> Any:
         """The bias (experts,) after a step in which ``counts`` (experts,) inputs chose each expert."""
         xp = namespace(bias)
-        load = xp.astype(counts, bias.dtype)
-        return bias + self.bias_rate * xp.sign(xp.mean(load) - load)
+        beyond = xp.sum(counts) - self.n_experts * counts  # whole numbers: exact
+        return bias + self.bias_rate * xp.astype(xp.sign(beyond), bias.dtype)
 
     def _probabilities(self, logits: Any) -> Any:
         values = sigmoid(logits)

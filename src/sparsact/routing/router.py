@@ -36,6 +36,8 @@ class Router(ABC):
         In the registry, :data:`sparsact.routing.ROUTERS`.
     state_names, trainable : tuple of str
         Entries of the state, and the trainable ones among them.
+    kept_wide : tuple of str
+        Entries that stay in float32 in layers of a narrower dtype, in which small steps would be lost.
     free_length : bool
         Whether a state may have any number of units, as a set of points has.
     routes_on : str
@@ -47,6 +49,7 @@ class Router(ABC):
     name: ClassVar[str]
     state_names: ClassVar[tuple[str, ...]] = ()
     trainable: ClassVar[tuple[str, ...]] = ()
+    kept_wide: ClassVar[tuple[str, ...]] = ()
     free_length: ClassVar[bool] = False
     routes_on: ClassVar[str] = "inputs"
     reads_mask: ClassVar[bool] = False

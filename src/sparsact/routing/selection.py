@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsact.routing.backend import integers, namespace
+from sparsact.routing.backend import integers, is_readable, namespace
 from sparsact.validation.former_names import renamed, renamed_attributes
 
 EMPTY = -1
@@ -34,6 +34,10 @@ class Selection:
         Inputs that each unit was chosen for, before any were dropped.
     dropped : (m,) bool
         Inputs that lost a unit because its capacity was full.
+    real : (m,) bool or None
+        False for padding; None where there is none.
+    is_partial : bool
+        Whether a place is left empty by choice, as where experts choose their inputs, and not for want of a unit.
 
     Examples
     --------
@@ -49,6 +53,8 @@ class Selection:
     auxiliary_loss: Any
     counts: Any
     dropped: Any
+    real: Any = None
+    is_partial: bool = False
 
     @classmethod
     @renamed(width="n_units")
@@ -92,6 +98,7 @@ class Selection:
             weights=xp.where(taken, self.weights, 0),
             counts=counts_of(chosen, self.n_units),
             dropped=self.dropped & real,
+            real=real,
         )
 
     def expand(self, size: int) -> Selection:
@@ -112,8 +119,12 @@ class Selection:
 
 
 def counts_of(indices: Any, n_units: int) -> Any:
-    """Inputs (n_units,) for which each unit was chosen."""
+    """Inputs (n_units,) for which each unit was chosen; IndexError where there is no such unit, if that can be seen."""
     flat = namespace(indices).reshape(indices, (-1,))
+    if is_readable(flat) and len(flat) and not (flat.min() >= EMPTY and flat.max() < n_units):
+        raise IndexError(
+            f"a selection must name units in range({n_units}), or {EMPTY}; got {int(flat.min())} to {int(flat.max())}."
+        )
     if isinstance(flat, np.ndarray):
         return np.bincount(flat[flat != EMPTY], minlength=n_units)
     counts = flat.new_zeros(n_units + 1)

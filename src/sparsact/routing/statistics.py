@@ -29,9 +29,10 @@ class RoutingStatistics:
     counts : ndarray of shape (n_units,), int64
         Inputs that each unit was chosen for, before drops.
     n_inputs, n_places : int
-        Inputs, and places for units that they have in all.
+        Inputs without padding, and places for units that they have in all.
     n_dropped, n_missed : int
-        Inputs that lost a unit to its capacity; places that are empty for another reason, as in an unseen bucket.
+        Inputs that lost a unit to its capacity; places that are empty for another reason, as in an unseen bucket;
+        none where experts choose their inputs.
     """
 
     counts: NDArray[np.int64]
@@ -49,9 +50,10 @@ class RoutingStatistics:
         3 inputs over 2 units: busiest 1.33 times its share, dead 0 %, Jain index 0.90, dropped 0 %, missed 0 %
         """
         counts, empty, dropped = (_plain(a) for a in (selection.counts, selection.indices == EMPTY, selection.dropped))
-        n_dropped = int(dropped.sum())
-        missed = int(empty[~dropped].sum()) if empty.size else 0
-        return cls(counts.astype(np.int64), len(dropped), int(empty.size), n_dropped, missed)
+        real = np.ones_like(dropped) if selection.real is None else _plain(selection.real)
+        missed = 0 if selection.is_partial else int(empty[real & ~dropped].sum())
+        n_places = int(real.sum()) * empty.shape[1]
+        return cls(counts.astype(np.int64), int(real.sum()), n_places, int(dropped.sum()), missed)
 
     def __add__(self, other: RoutingStatistics) -> RoutingStatistics:
         if len(self.counts) != len(other.counts):

@@ -47,6 +47,13 @@ def checked_size(value: Any, what: str, minimum: int = 1, maximum: int | None = 
     return number
 
 
+def checked_number(value: Any, what: str, below: float = inf) -> float:
+    """A number from 0 to below a limit, as a float."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < below:
+        raise ValueError(f"{what} must be a number in [0, {below:g}); got {value!r}.")
+    return float(value)
+
+
 def checked_positive(value: Any, what: str) -> float:
     """A finite number above 0 as a float."""
     number = float(value)

@@ -7,7 +7,7 @@ from typing import Any
 from torch import nn
 
 from sparsact.layers import BlockSparseFeedForward, Flops, MixtureOfExperts, SparselyActivatedLayer
-from sparsact.routing import ExpertChoice, TopK
+from sparsact.routing import TopK
 from sparsact_papers.training.transformer import FeedForward
 
 TIMES = 4  # units for each active one
@@ -58,7 +58,7 @@ def feed_forward(kind: str, width: int, active: int, *, n_ids: int) -> nn.Module
     if active % k:
         raise ValueError(f"{kind} has {k} experts on, which must divide `active` = {active}.")
     if kind == "hash":
-        options |= {"n_tokens": n_ids, "route_features": 1}
+        options["n_tokens"] = n_ids
     return MixtureOfExperts(width, active // k, n_experts=k * TIMES, activation="relu", bias=True, **options)
 
 
@@ -81,7 +81,4 @@ def feed_forward_flops(layer: nn.Module, width: int) -> Flops:
         return Flops(0, units, units)
     routed: Any = layer
     cost: Flops = routed.flops()
-    router = getattr(getattr(routed, "routing", None), "router", None)
-    if isinstance(router, ExpertChoice):
-        return Flops(cost.routing, round(cost.active * router.capacity_factor / router.n_experts), cost.dense)
     return cost

@@ -1,0 +1,151 @@
+"""What torch.func, narrow dtypes, padding of any numbers and batches of any size do to routed layers."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from expert_layers import NAMES, hidden, inputs, layer, n
+from torch.func import functional_call, grad, jacfwd, jacrev, jvp, vmap
+
+from sparsact import routing
+from sparsact.layers import (
+    LSHLayer,
+    MixtureOfExperts,
+    SparselyActivatedLayer,
+    routing_losses,
+    update_biases,
+)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning"),  # of torch's forward mode
+    pytest.mark.filterwarnings("ignore:torch.searchsorted"),  # of columns that vmap has moved
+]
+made = {"dtype": torch.float64, "generator": torch.Generator().manual_seed(3)}
+LAYERS = {
+    **{name: lambda name=name: layer(name, bias=True, n_shared=1) for name in NAMES},
+    "top-k units": lambda: SparselyActivatedLayer(n, 12, 5, router=routing.TopK(3), method="sparse", **made),
+    "units of hashes": lambda: SparselyActivatedLayer(
+        n, 16, 5, router=routing.RandomHash(3, 4), method="sparse", **made
+    ),
+    "buckets": lambda: LSHLayer(n, 5, router=routing.HyperplaneLSH(3, n_tables=2), degree=1, **made),
+}
+
+
+@pytest.mark.parametrize("name", list(LAYERS))
+def test_transforms_of_torch_func_are_derivatives(name):
+    """Forward and reverse mode, by inputs and by parameters, are what the backward pass computes."""
+    moe, x, direction = LAYERS[name]().eval(), inputs(5), inputs(5, seed=7)
+    wanted = torch.autograd.functional.jacobian(moe, x)
+    assert wanted.abs().max() > 0.01 or name == "buckets"  # whose values are zeros at first
+    torch.testing.assert_close(jacrev(moe)(x), wanted)
+    torch.testing.assert_close(jacfwd(moe)(x), wanted)
+    value, along = jvp(moe, (x,), (direction,))
+    torch.testing.assert_close(value, moe(x))
+    torch.testing.assert_close(along, torch.einsum("mojd,jd->mo", wanted, direction))
+
+    parameters = {key: value.detach() for key, value in moe.named_parameters()}
+    found = grad(lambda own: functional_call(moe, own, (x,)).square().sum())(parameters)
+    moe(x).square().sum().backward()
+    for key, parameter in moe.named_parameters():
+        backward = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+        torch.testing.assert_close(found[key], backward)
+
+
+@pytest.mark.parametrize("name", ["top_k", "hyperplane_lsh", "tree"])
+def test_models_side_by_side(name):
+    moes, x = [layer(name, generator=torch.Generator().manual_seed(seed)).eval() for seed in (1, 2)], inputs(5)
+    stacked = {key: torch.stack([moe.state_dict()[key] for moe in moes]) for key in moes[0].state_dict()}
+    found = vmap(lambda own: functional_call(moes[0], own, (x,)))(stacked)
+    torch.testing.assert_close(found, torch.stack([moe(x) for moe in moes]))
+
+
+@pytest.mark.parametrize("name", ["top_k", "switch", "sigmoid", "block_top1"])
+def test_one_graph_serves_batches_of_any_size(name):
+    torch._dynamo.reset()
+    plain = {"load_balance": 0, "z_loss": 0} if name == "top_k" else {"load_balance": 0} if name == "switch" else {}
+    moe, graphs = layer(name, **plain), []
+
+    def backend(graph, example):
+        graphs.append(graph)
+        return graph
+
+    compiled = torch.compile(moe, fullgraph=True, dynamic=True, backend=backend)
+    for m in (5, 7, 9, 11, 64, 100, 255, 257, 300):
+        torch.testing.assert_close(compiled(inputs(m)), moe(inputs(m)))
+    assert len(graphs) <= 2
+
+
+@pytest.mark.parametrize("name", ["top_k", "expert_choice", "hyperplane_lsh", "tree"])
+def test_exported_programs_take_batches_of_any_size(name):
+    moe = layer(name).eval()
+    exported = torch.export.export(moe, (inputs(6),), dynamic_shapes=({0: torch.export.Dim("m", min=2)},)).module()
+    for m in (2, 6, 33):
+        torch.testing.assert_close(exported(inputs(m)), moe(inputs(m)))
+
+
+@pytest.mark.parametrize("padding", [torch.nan, torch.inf, 1e300])
+@pytest.mark.parametrize("name", ["top_k", "switch", "sigmoid", "expert_choice", "hyperplane_lsh"])
+def test_padding_may_hold_anything(name, padding):
+    moe, x, mask = layer(name), inputs(6), torch.tensor([True, True, True, True, False, False])
+    outcomes = []
+    for filled in (0.0, padding):
+        tokens = x.masked_fill(~mask[:, None], filled)
+        moe.zero_grad()
+        with routing_losses(moe) as losses:
+            y = moe(tokens, mask=mask)
+        (y.square().sum() + losses.total).backward()
+        outcomes.append(
+            [y.detach(), losses.total.detach(), *(p.grad.clone() for p in moe.parameters() if p.requires_grad)]
+        )
+    for plain, found in zip(*outcomes, strict=True):
+        assert torch.equal(plain, found)
+
+
+@pytest.mark.parametrize("name", ["top_k", "expert_choice", "random_hash"])
+def test_padding_counts_in_no_statistic(name):
+    moe, x = layer(name), inputs(4, 10)
+    mask = torch.arange(10).expand(4, 10) < 2
+    with routing_losses(moe) as losses:
+        moe(x, mask=mask)
+    (its,) = losses.statistics.values()
+    assert its.n_inputs == 8
+    assert its.n_missed == 0 or its.n_dropped
+    assert its.n_dropped <= 8
+    assert its.n_places == 8 * losses.selections[""][0].indices.shape[1]
+
+
+def test_experts_that_choose_their_inputs_miss_none():
+    statistics = routing.RoutingStatistics.of(layer("expert_choice").route(inputs(30)))
+    assert (statistics.n_missed, statistics.miss_rate) == (0, 0.0)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_biases_balance_in_models_of_narrow_dtype(dtype):
+    moe = MixtureOfExperts(n, hidden, n_experts=2, n_active=1, router="sigmoid", bias_rate=0.001).to(dtype)
+    moe.routing.bias.copy_(torch.tensor([0.6, 0.5]))
+    moe.load = torch.tensor([70_001, 70_000])
+    update_biases(moe)
+    torch.testing.assert_close(moe.routing.bias, torch.tensor([0.599, 0.501]))
+    again = MixtureOfExperts(n, hidden, n_experts=2, n_active=1, router="sigmoid", dtype=dtype)
+    again.load_state_dict(moe.state_dict())
+    assert torch.equal(again.routing.bias, moe.routing.bias)
+    assert again.routing.gate.dtype == dtype
+    assert again.double().routing.bias.dtype == torch.float64
+
+
+def test_a_table_that_names_no_expert_is_refused():
+    moe = MixtureOfExperts(n, hidden, n_experts=4, router="hash_table", n_tokens=3)
+    moe.routing.table.copy_(torch.tensor([[1], [4], [2]]))
+    with pytest.raises(IndexError, match=r"must name units in range\(4\), or -1; got 1 to 4"):
+        moe(inputs(3, dtype=torch.float32), route_by=torch.arange(3))
+
+
+def test_rooms_are_not_rounded_past_a_whole_number():
+    assert routing.SoftmaxTopK(10, 1, capacity_factor=1.1).capacity(100, training=True) == 11
+    assert routing.SoftmaxTopK(8, 2, capacity_factor=1.1).capacity(400, training=True) == 110
+    assert routing.SoftmaxTopK(8, 2, capacity_factor=1.1).capacity(401, training=True) == 111
+
+
+def test_operations_of_experts_that_choose_are_those_of_their_mean_number():
+    moe = MixtureOfExperts(n, hidden, n_experts=4, n_active=2, router="expert_choice")
+    assert 2 * moe.flops(10).active == moe.flops(10).dense
