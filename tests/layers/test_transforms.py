@@ -9,6 +9,7 @@ from torch.func import functional_call, grad, jacfwd, jacrev, jvp, vmap
 
 from sparsact import routing
 from sparsact.layers import (
+    BlockSparseFeedForward,
     LSHLayer,
     MixtureOfExperts,
     SparselyActivatedLayer,
@@ -75,9 +76,15 @@ def test_one_graph_serves_batches_of_any_size(name):
     assert len(graphs) <= 2
 
 
-@pytest.mark.parametrize("name", ["top_k", "expert_choice", "hyperplane_lsh", "tree"])
+BLOCKS = {
+    "units": lambda: SparselyActivatedLayer(n, 12, 5, router=routing.TopK(3), dtype=torch.float64),
+    "blocks": lambda: BlockSparseFeedForward(n, 12, 3, dtype=torch.float64),
+}
+
+
+@pytest.mark.parametrize("name", ["top_k", "expert_choice", "hyperplane_lsh", "tree", "buckets", *BLOCKS])
 def test_exported_programs_take_batches_of_any_size(name):
-    moe = layer(name).eval()
+    moe = (LAYERS | BLOCKS)[name]().eval()
     exported = torch.export.export(moe, (inputs(6),), dynamic_shapes=({0: torch.export.Dim("m", min=2)},)).module()
     for m in (2, 6, 33):
         torch.testing.assert_close(exported(inputs(m)), moe(inputs(m)))

@@ -99,7 +99,7 @@ class LSHLayer(RoutedLayer):
         y = gather_sum(weights, self.values.to(rows.dtype), selection.indices)
         if self.slopes is not None:
             maps = gather_sum(weights, self.slopes.to(rows.dtype), selection.indices)
-            y = y + torch.einsum("mn,mno->mo", rows, maps.reshape(len(rows), self.in_features, self.out_features))
+            y = y + torch.einsum("mn,mno->mo", rows, maps.reshape(rows.shape[0], self.in_features, self.out_features))
         return y.reshape(*x.shape[:-1], self.out_features), selection
 
     def flops(self, batch: int = 1) -> Flops:
