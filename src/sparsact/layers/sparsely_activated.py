@@ -23,6 +23,7 @@ METHODS = ("auto", "sparse", "dense")
 # of its own; what the kernels do not serve copies the rows it selects, and pays for few inputs only.
 SPARSE_READS = {torch.float32: (2.0, 1 / 16), torch.float64: (2.0, 1 / 16), torch.bfloat16: (1.0, 1 / 50)}
 COPIED_READS = (0.25, 0.0)
+is_exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", lambda: False)  # since torch 2.7
 
 
 @renamed_attributes(n_active="max_active")
@@ -156,7 +157,7 @@ class SparselyActivatedLayer(RoutedLayer):
         on_cpu = self.up_weight.device.type == "cpu"
         any_batch, each_input = SPARSE_READS.get(self.up_weight.dtype, COPIED_READS) if on_cpu else COPIED_READS
         m, k = selection.indices.shape
-        if torch.compiler.is_exporting():  # one way for batches of any size
+        if is_exporting():  # one way for batches of any size
             return bool(2 * k > self.n_units)
         return bool(2 * k > self.n_units or m * k > max(any_batch, m * each_input) * self.n_units)
 
