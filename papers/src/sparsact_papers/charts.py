@@ -148,7 +148,7 @@ def draw_curves(
         x, y, low, high, *_ = (np.asarray(column, dtype=float) for column in zip(*curve, strict=True))
         bars = np.clip([y - low, high - y], 0, None)
         bars[~np.isfinite(bars)] = 0  # one repetition: its interval has no end
-        colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
+        colour, marker = COLOURS[i % len(COLOURS)], MARKERS[(i + i // len(COLOURS)) % len(MARKERS)]
         axes.errorbar(x, y, bars, color=colour, marker=marker, ms=5, lw=1.5, capsize=2.5, label=name)
     dashes = ((0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
     for i, (name, curve) in enumerate((name, points[name]) for name in points if is_line(name)):

@@ -105,9 +105,9 @@ def test_gains_are_paired_by_seed():
     assert verdicts["experts-images"].outcome is Outcome.UNDECIDED
 
 
-@pytest.mark.parametrize(("x", "at"), [("step", [0, 4]), ("work", [0, 4 * 10_016 / 1e6])])
+@pytest.mark.parametrize(("x", "at"), [("step", [2, 4]), ("work", [2 * 10_016 / 1e6, 4 * 10_016 / 1e6])])
 def test_a_curve_is_drawn_by_steps_and_by_operations(x, at):
-    values = {"at": [0, 4], "accuracies": [10.0, 30.0], "active_flops": 9216, "routing_flops": 800}
+    values = {"at": [0, 2, 4], "accuracies": [9.0, 10.0, 30.0], "active_flops": 9216, "routing_flops": 800}
     rows = Rows([made_up(EXPERIMENT, {"data": IMAGES, "model": TOP_2, "seed": 0}, values)])
     frame = next(chart for chart in EXPERIMENT.charts if chart.name == f"accuracy-{x}").frame(rows)
     assert (frame[x], frame["value"]) == (pytest.approx(at), [10, 30])

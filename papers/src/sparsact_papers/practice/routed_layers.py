@@ -228,8 +228,8 @@ ABSCISSAS = (
 
 
 def progress_frame(found: Rows, *, data: str, x: str, histories: str) -> Frame:
-    """A model's curve while it is trained: by steps, or by the operations of its feed-forward layers so far."""
-    points = found.where(data=data).unfolded(step="at", value=histories)
+    """A model's curve from its first steps on: by steps, or by the operations of its feed-forward layers so far."""
+    points = Rows(row for row in found.where(data=data).unfolded(step="at", value=histories) if row["step"])
     work = (row["step"] * (row["active_flops"] + row["routing_flops"]) / 1e6 for row in points)
     both = Rows(row.with_values(work=millions) for row, millions in zip(points, work, strict=True))
     return curves(both, "{model}", x, "value", interval=range_of)
