@@ -84,7 +84,10 @@ MODELS = {
 N_BLOCKS = {"mixtral": 10, "qwen3": 8, "olmoe": 8, "nemotron_h": 5}
 
 
-@pytest.fixture(params=MODELS)
+SLOW = ("qwen3", "olmoe")  # stacked as Mixtral's are
+
+
+@pytest.fixture(params=[pytest.param(each, marks=pytest.mark.slow) if each in SLOW else each for each in MODELS])
 def model(request):
     torch.manual_seed(3)
     made = MODELS[request.param]().eval()
