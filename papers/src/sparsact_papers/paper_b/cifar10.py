@@ -74,7 +74,7 @@ def judge_quality(rows: Rows) -> Verdict:
         if len(cells) == len(TABLE):
             beyond.append(sum(cells) / len(cells))
     return within(
-        mean_of(needed(beyond, "a seed with all of Table 2")),
+        mean_of(needed(beyond, "all of Table 2", 2)),
         least=-NEAR,
         most=NEAR,
         what="ours minus printed, points:",
@@ -88,7 +88,7 @@ SIZES: dict[Scale, dict[str, Parameter]] = {
     Scale.FULL: {"n_train": 50_000, "n_validation": 5000, "n_test": 10_000, "epochs": 50},
 }
 CHOSEN: dict[str, Parameter] = {"activation": "relu", "batch": 64, "learning_rate": 1e-3, "patience": 5}
-SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 1, Scale.FULL: 10}
+SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 2, Scale.FULL: 10}
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, Parameter]]:
