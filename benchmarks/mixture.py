@@ -128,12 +128,12 @@ def products(moe: MixtureOfExperts, x: Tensor) -> Tensor:
 def experts(m: int, d: int, h: int, repeats: int, quick: bool) -> list[Figure]:
     """The mixture against the loop and transformers."""
     moe = MixtureOfExperts(d, h, router=SoftmaxTopK(E, K, load_balance=0, z_loss=0))
-    sides = {"ours": moe, "loop": Loop(moe), "transformers": Transformers(moe)}
+    sides: dict[str, Any] = {"ours": moe, "loop": Loop(moe), "transformers": Transformers(moe)}
     x = torch.randn(m, d)
     y, *others = (step(side, x) for side in sides.values())
     error = max(float((other - y).abs().max() / y.abs().max()) for other in others)
-    sides["products alone"] = partial(products, moe)  # type: ignore[assignment]
-    times = timed(sides, [torch.randn(m, d) for _ in range(repeats + WARM)])  # type: ignore[arg-type] # modules
+    sides["products alone"] = partial(products, moe)
+    times = timed(sides, [torch.randn(m, d) for _ in range(repeats + WARM)])
     work = f"{E} experts of {h}, {K} active, d={d}, {m:,} tokens"
     return [
         *(Figure.of(work, f"{name}, CPU seconds", its, "s") for name, its in times.items()),

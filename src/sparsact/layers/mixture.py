@@ -51,8 +51,8 @@ class MixtureOfExperts(RoutedLayer):
     bias : bool, default=False
         Whether experts have biases.
     jitter : float, default=0.0
-        In training, what the router sees is multiplied by numbers uniform in [1 - jitter, 1 + jitter], from torch's own
-        generator, as in Switch transformers.
+        In training, what a router that learns sees is multiplied by numbers uniform in [1 - jitter, 1 + jitter], from
+        torch's own generator, as in Switch transformers.
     route_features : int, default=None
         Columns of ``route_by``, where the router looks at another tensor; 1 for token ids, of ``"hash_table"``.
     generator : torch.Generator, default=None
@@ -136,7 +136,7 @@ class MixtureOfExperts(RoutedLayer):
         self.up_bias = nn.Parameter(torch.empty(experts, w, **made)) if bias else None
         self.down_weight = nn.Parameter(torch.empty(experts, d_hidden, self.out_features, **made))
         self.down_bias = nn.Parameter(torch.empty(experts, self.out_features, **made)) if bias else None
-        shared = checked_size(n_shared, "`n_shared`", 0)
+        shared = self.n_shared = checked_size(n_shared, "`n_shared`", 0)
         self.shared_up = nn.Parameter(torch.empty(d_model, shared * w, **made)) if shared else None
         self.shared_down = nn.Parameter(torch.empty(shared * d_hidden, self.out_features, **made)) if shared else None
         self.load = torch.zeros(experts, dtype=torch.int64, device=self.up_weight.device)
@@ -232,17 +232,17 @@ class MixtureOfExperts(RoutedLayer):
     def flops(self, batch: int = 1) -> Flops:
         """Operations of a forward pass over ``batch`` tokens, none of them dropped (see :class:`Flops`)."""
         router, seen = self.routing.router, self.routing.in_features
-        shared = 0 if self.shared_down is None else len(self.shared_down) // self.n_units
         expert = 2 * self.n_units * (self.in_features * (1 + self.is_gated) + self.out_features)
-        active, dense = getattr(router, "mean_active", router.max_active)(seen) + shared, self.n_experts + shared
+        active = getattr(router, "mean_active", router.max_active)(seen) + self.n_shared
+        dense = self.n_experts + self.n_shared
         return Flops(batch * router.flops(seen), round(batch * active * expert), batch * dense * expert)
 
     def extra_repr(self) -> str:
         """Sizes and choices, as the constructor takes them."""
-        shared = 0 if self.shared_down is None else len(self.shared_down) // self.n_units
         return (
             f"{self.in_features}, {self.n_units}, n_experts={self.n_experts}, activation={self.activation!r}, "
-            f"n_shared={shared}, d_out={self.out_features}, bias={self.up_bias is not None}, jitter={self.jitter}"
+            f"n_shared={self.n_shared}, d_out={self.out_features}, bias={self.up_bias is not None}, "
+            f"jitter={self.jitter}"
         )
 
 
