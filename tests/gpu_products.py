@@ -58,6 +58,17 @@ def product(options, name, dtype, *arrays):
     return result.to("cpu", torch.float32).numpy()
 
 
+def segments(dtype, x, weight, y, starts):
+    """Products of segments, with matrices (E, o, n) transposed, and those of x, transposed, with y."""
+    from sparsact.layers import triton_segments
+
+    place = "cuda" if torch.cuda.is_available() else "cpu"
+    x, weight, y = (torch.from_numpy(one).to(place, getattr(torch, dtype)) for one in (x, weight, y))
+    starts = torch.tensor(starts, device=place)
+    found = triton_segments.matmul(x, weight.transpose(1, 2), starts), triton_segments.outer(x, y, starts)
+    return [one.double().cpu().numpy() for one in found]
+
+
 def rounded(array, dtype):
     """A float32 array with the numbers that the precision ``dtype`` has."""
     return torch.from_numpy(array.astype(np.float32)).to(getattr(torch, dtype)).float().numpy()

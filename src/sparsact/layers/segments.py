@@ -1,7 +1,8 @@
 """Products of matrices, one for each segment of rows: tokens in the order of their experts.
 
 ``starts`` (E + 1,) holds 0 and where each segment ends; rows beyond the last give 0. Only segments that hold rows are
-computed. The two operators are each other's derivatives.
+computed. The two operators are each other's derivatives. On a GPU no product waits for it, so that a CUDA graph may
+hold them: torch multiplies segments of bfloat16 in one call, Triton those of the other dtypes.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
@@ -81,6 +83,9 @@ def _segment_matmul(x: Tensor, weight: Tensor, starts: Tensor) -> Tensor:
     if _is_grouped(x, weight):
         products = _grouped_mm(x, weight, starts[1:])
         return products.masked_fill_((torch.arange(len(x), device=x.device) >= starts[-1])[:, None], 0)
+    if x.is_cuda and (kernels := _kernels(x.dtype)):
+        of_all: Tensor = kernels.matmul(x, weight, starts)
+        return of_all
     products = x.new_empty(x.shape[0], weight.shape[2])
     end = 0
     for e, begin, end in _segments(starts):
@@ -94,6 +99,9 @@ def segment_outer(x: Tensor, y: Tensor, starts: Tensor) -> Tensor:
     """Products (E, n, o) of the rows of x (p, n), transposed, with those of y (p, o), for each segment."""
     if _is_grouped(x, y):
         return _grouped_mm(x.T, y, starts[1:])
+    if x.is_cuda and (kernels := _kernels(x.dtype)):
+        of_all: Tensor = kernels.outer(x, y, starts)
+        return of_all
     products = x.new_zeros(starts.shape[0] - 1, x.shape[1], y.shape[1])
     for e, begin, end in _segments(starts):
         _product(x[begin:end].T, y[begin:end], products[e])
@@ -159,7 +167,18 @@ def _is_grouped(left: Tensor, right: Tensor) -> bool:
     """Whether one call of torch multiplies all segments, which no device has to be waited for."""
     lines = 16 // left.element_size()  # what is read at a time: rows must begin at a multiple
     aligned = all(size % lines == 0 for size in (left.shape[-1], right.shape[-1]))
-    return left.device.type != "cpu" and aligned and _grouped_mm_is_right(left.device, left.dtype)
+    wanted = left.device.type != "cpu" and left.dtype == torch.bfloat16  # others torch multiplies one by one
+    return wanted and aligned and _grouped_mm_is_right(left.device, left.dtype)
+
+
+@cache
+def _kernels(dtype: torch.dtype) -> Any:
+    """Triton's products, where there is Triton and they take the dtype."""
+    if find_spec("triton") is None:
+        return None
+    from sparsact.layers import triton_segments
+
+    return triton_segments if dtype in triton_segments.DTYPES else None
 
 
 def _grouped_mm(left: Tensor, right: Tensor, ends: Tensor) -> Tensor:

@@ -91,21 +91,31 @@ def trained(
     import torch
     from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
+    from sparsact_papers.training.graphs import CapturedStep, float32_convolutions
+
     model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload] # a keyword that its stub lacks
-    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, fused=True)
+    on_cuda = device == "cuda"
+    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, fused=True, capturable=on_cuda)
     images, labels = _tensors(*train, device)
-    orders = np.random.default_rng([seed, ORDER])
-    for _ in range(epochs):
-        start, total = time.perf_counter(), torch.zeros((), device=device)
-        for chosen in _batches(torch.from_numpy(orders.permutation(len(images))).to(device), batch):
-            loss = F.cross_entropy(model(_scaled(images[chosen])), labels[chosen])
-            optimizer.zero_grad()
-            torch.autograd.backward(loss)
-            optimizer.step()
-            total += loss.detach() * len(chosen)
-        mean = total.item() / len(images)
-        seconds = time.perf_counter() - start
-        yield Epoch(mean, accuracy(model, *validation, device=device), seconds)
+    orders, total = np.random.default_rng([seed, ORDER]), torch.zeros((), device=device)
+
+    def update(chosen: torch.Tensor) -> torch.Tensor:
+        loss = F.cross_entropy(model(_scaled(images[chosen])), labels[chosen])
+        optimizer.zero_grad()
+        torch.autograd.backward(loss)
+        optimizer.step()
+        return total.add_(loss.detach() * len(chosen))
+
+    step = CapturedStep(update) if on_cuda else update
+    with float32_convolutions():
+        for _ in range(epochs):
+            start = time.perf_counter()
+            total.zero_()
+            for chosen in _batches(torch.from_numpy(orders.permutation(len(images))).to(device), batch):
+                step(chosen)
+            mean = total.item() / len(images)
+            seconds = time.perf_counter() - start
+            yield Epoch(mean, accuracy(model, *validation, device=device), seconds)
 
 
 def _batches(rows: torch.Tensor, size: int) -> Iterator[torch.Tensor]:

@@ -137,7 +137,7 @@ def measure(
         "accuracy": tested,
         "epoch": best + 1,
         "seconds_per_epoch": sum(epoch.seconds for epoch in history) / len(history),
-        "device": device,
+        "device": torch.cuda.get_device_name() if device == "cuda" else device,
     }
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from sparsact.inference.training import SparsityRegularizer, unit_counts
 from sparsact.layers import MixtureOfExperts, routing_losses, update_biases
 from sparsact_papers.training import checkpoint as checkpoints
 from sparsact_papers.training.examples import TrainingExamples
+from sparsact_papers.training.graphs import CapturedStep, float32_convolutions
 
 LAST_RATE = 0.1  # the cosine ends at this share of the learning rate
 
@@ -188,6 +190,7 @@ def train(
     progress : callable, default=None
         Told of steps that were done (see :func:`training_progress`).
     device : torch.device or str
+        On a CUDA device a step is captured as a graph, unless there is a penalty, and convolutions are exact (no TF32).
 
     Returns
     -------
@@ -201,7 +204,7 @@ def train(
     )
     settings = {**asdict(recipe), "penalty": repr(penalty), "blocks": [block.name for block in blocks]}
     settings["text"] = checkpoints.fingerprint(*text.tensors)
-    with checkpoints.seeded(recipe.seed, device), penalty or nullcontext():
+    with checkpoints.seeded(recipe.seed, device), float32_convolutions(), penalty or nullcontext():
         rows: list[Evaluation] = []
         if checkpoint is not None and resume:
             rows = [Evaluation(**row) for row in checkpoints.read(checkpoint, settings, training)]
@@ -226,35 +229,39 @@ def _evaluated(
     if not rows:
         yield 0
     training.model.train()
+    on_cuda = training.device.type == "cuda"
+    update: Callable[[Tensor, Tensor], Tensor] = partial(_update, training, recipe, penalty)
+    if on_cuda and penalty is None:
+        update = CapturedStep(update)
     for step in range(rows[-1].step, recipe.steps):
-        _update(training, text, recipe, penalty, step)
+        for group in training.optimizer.param_groups:
+            rate = recipe.rate(step)
+            group["lr"] = group["lr"].fill_(rate) if on_cuda else rate
+        x, y = text.batch(recipe.batch, recipe.context, generator=training.batches)
+        loss = update(x.to(training.device), y.to(training.device))
         if progress:
             progress(1)
-        if (step + 1) % recipe.evaluate_every == 0 or step + 1 == recipe.steps:
+        stops = (step + 1) % recipe.evaluate_every == 0 or step + 1 == recipe.steps
+        if (stops or not on_cuda) and not loss.isfinite():  # a device is not waited for at every step
+            raise ValueError(f"the loss is {loss.item()} at step {step}; lower `learning_rate` or `clip`.")
+        if stops:
             yield step + 1
 
 
 def _update(
-    training: checkpoints.TrainingState,
-    text: TrainingExamples,
-    recipe: Recipe,
-    penalty: SparsityRegularizer | None,
-    step: int,
-) -> None:
-    x, y = text.batch(recipe.batch, recipe.context, generator=training.batches)
-    loss = training_loss(training.model, x.to(training.device), y.to(training.device))
+    training: checkpoints.TrainingState, recipe: Recipe, penalty: SparsityRegularizer | None, x: Tensor, y: Tensor
+) -> Tensor:
+    """One step of the optimiser; the loss before it."""
+    loss = training_loss(training.model, x, y)
     if penalty:
         loss = loss + penalty.loss()
-    if not loss.isfinite():
-        raise ValueError(f"the loss is {loss.item()} at step {step}; lower `learning_rate` or `clip`.")
     training.optimizer.zero_grad()
     torch.autograd.backward(loss)
     nn.utils.clip_grad_norm_(training.model.parameters(), recipe.clip)
-    for group in training.optimizer.param_groups:
-        group["lr"] = recipe.rate(step)
     training.optimizer.step()
     if any(name.endswith("routing.bias") for name, _ in training.model.named_buffers()):
         update_biases(training.model)
+    return loss.detach()
 
 
 def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
@@ -264,4 +271,7 @@ def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
         {"params": [p for p in moved if p.ndim > 1], "weight_decay": recipe.weight_decay},
         {"params": [p for p in moved if p.ndim <= 1], "weight_decay": 0.0},
     ]
+    if moved and moved[0].is_cuda:  # a rate that a CUDA graph reads anew at each step
+        rate = torch.tensor(recipe.learning_rate, device=moved[0].device)
+        return torch.optim.AdamW(groups, lr=rate, fused=True, capturable=True)
     return torch.optim.AdamW(groups, lr=recipe.learning_rate, fused=True)
