@@ -52,21 +52,23 @@ def product(options, name, dtype, *arrays):
     before = [None if x is None else x.clone() for x in tensors]
     result = getattr(triton, name)(*tensors, **options)
     for x, was in zip(tensors, before, strict=True):
-        assert x is None or torch.equal(*(y.contiguous().view(torch.uint8) for y in (x, was)))
+        assert x is None or not x.numel() or torch.equal(*(y.contiguous().view(torch.uint8) for y in (x, was)))
     assert result.dtype == tensors[0].dtype
     assert result.device == tensors[0].device
     return result.to("cpu", torch.float32).numpy()
 
 
-def segments(dtype, x, weight, y, starts):
-    """Products of segments, with matrices (E, o, n) transposed, and those of x, transposed, with y."""
-    from sparsact.layers import triton_segments
+def layer_kernel(name, dtype, *arguments):
+    """What a kernel of routed layers returns: arrays of float32 in the precision ``dtype``, in float64."""
+    from sparsact.kernels import gpu
 
     place = "cuda" if torch.cuda.is_available() else "cpu"
-    x, weight, y = (torch.from_numpy(one).to(place, getattr(torch, dtype)) for one in (x, weight, y))
-    starts = torch.tensor(starts, device=place)
-    found = triton_segments.matmul(x, weight.transpose(1, 2), starts), triton_segments.outer(x, y, starts)
-    return [one.double().cpu().numpy() for one in found]
+    given = [torch.from_numpy(one).to(place) if isinstance(one, np.ndarray) else one for one in arguments]
+    given = [one.to(getattr(torch, dtype)) if getattr(one, "dtype", None) == torch.float32 else one for one in given]
+    if name == "segment_matmul":  # matrices (E, o, n) transposed
+        given[1] = given[1].transpose(1, 2)
+    found = getattr(gpu, name)(*given)
+    return None if found is None else found.double().cpu().numpy()
 
 
 def rounded(array, dtype):
@@ -143,8 +145,9 @@ def quantized_outputs(make, weights, counts, dtype, keep_weights):
     with torch.inference_mode():
         for x in given:
             model(x.to(place))
+        on_device = [x.to(place) for x in given]
         with _no_waiting():
-            found = [model(x.to(place)) for x in given]
+            found = [model(x) for x in on_device]
         outputs = [[y.float().cpu().numpy() for y in side] for side in (found, [on_cpu(x) for x in given])]
     weight = densify(model).down.weight
     return outputs, [one.reason for one in plan.layers], plan.output_error, weight.device.type == place

@@ -6,6 +6,7 @@ from copy import deepcopy
 from itertools import pairwise
 
 import gpu_products
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
@@ -21,6 +22,7 @@ from sparsact.routing import TopK
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
 m, d, h = 150, 48, 20
+EPSILON = {name: torch.finfo(getattr(torch, name)).eps for name in ("float32", "bfloat16", "float16")}
 SIZES = [
     ([0, 3, 3, 5, 6], 8, 7, 6),
     ([0, 130, 150, 171], 171, 70, 130),
@@ -36,25 +38,91 @@ def run():
         yield run
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def close(found, exact, size, n_terms, dtype):
+    """To within the rounding of sums of float32 in any order, and once to the precision of the result."""
+    limit = (n_terms + 2) * 2.0**-24 * size + np.finfo(np.float64).eps + EPSILON[dtype] * abs(exact)
+    return found.shape == exact.shape and bool(np.all(abs(found - exact) <= limit))
+
+
+@pytest.mark.parametrize("dtype", EPSILON)
 @pytest.mark.parametrize(("starts", "p", "n", "o"), SIZES)
-def test_products_of_segments_in_triton(run, dtype, starts, p, n, o):
+def test_products_of_segments(run, dtype, starts, p, n, o):
     """Segments that are empty, share a tile or fill several, and rows after the last that hold NaN; in float64."""
-    draw = torch.Generator().manual_seed(n)
-    x, weight, y = (torch.randn(shape, generator=draw) for shape in ((p, n), (len(starts) - 1, o, n), (p, o)))
-    x[starts[-1] :] = float("nan")
-    found = run(gpu_products.segments, dtype, x.numpy(), weight.numpy(), y.numpy(), starts)
-    x, weight, y = (one.to(getattr(torch, dtype)).double() for one in (x, weight, y))
-    rows = [slice(begin, end) for begin, end in pairwise(starts)]
-    products, sizes = torch.zeros(p, o, dtype=torch.float64), torch.ones(p, o, dtype=torch.float64)
-    for part, matrix in zip(rows, weight, strict=True):
-        products[part], sizes[part] = x[part] @ matrix.T, x[part].abs() @ matrix.T.abs()
-    outers = torch.stack([x[part].T @ y[part] for part in rows])
-    spreads = torch.stack([x[part].T.abs() @ y[part].abs() for part in rows])
-    for one, exact, size in zip(map(torch.from_numpy, found), (products, outers), (sizes, spreads), strict=True):
-        limit = (n + p) * 2.0**-24 * size + torch.finfo(getattr(torch, dtype)).eps * exact.abs()
-        assert one.shape == exact.shape
-        assert ((one - exact).abs() <= limit).all()
+    rng = np.random.default_rng(n)
+    draws = [rng.standard_normal(shape) for shape in ((p, n), (len(starts) - 1, o, n), (p, o))]
+    x, weight, y = (gpu_products.rounded(array, dtype) for array in draws)
+    x[starts[-1] :] = np.nan
+    products, outers = (
+        run(gpu_products.layer_kernel, name, dtype, x, other, np.array(starts))
+        for name, other in (("segment_matmul", weight), ("segment_outer", y))
+    )
+    x, weight, y = (one.astype(np.float64) for one in (x, weight, y))
+    exact, size = np.zeros((p, o)), np.zeros((p, o))
+    for e, (begin, end) in enumerate(pairwise(starts)):
+        part = slice(begin, end)
+        exact[part], size[part] = x[part] @ weight[e].T, abs(x[part]) @ abs(weight[e].T)
+        assert close(outers[e], x[part].T @ y[part], abs(x[part]).T @ abs(y[part]), p, dtype)
+    assert close(products, exact, size, n, dtype)
+    assert not run(gpu_products.layer_kernel, "clear_from", dtype, y.astype(np.float32), np.array([1]))[1:].any()
+
+
+@pytest.mark.parametrize("dtype", EPSILON)
+@pytest.mark.parametrize(("rows", "k", "t", "n"), [(3, 5, 11, 7), (2, 1, 4, 1030), (17, 2, 70, 40), (40, 3, 5, 3)])
+def test_products_with_selected_rows(run, dtype, rows, k, t, n):
+    """Some places are empty, some rows named often, some by nobody; their numbers are NaN."""
+    rng = np.random.default_rng([rows, t])
+    indices = rng.integers(-1, t - 1, (rows, k))
+    a, x, values = (gpu_products.rounded(rng.standard_normal(shape), dtype) for shape in ((rows, k), (rows, n), (t, n)))
+    values[t - 1] = np.nan
+    hot = (indices[..., None] == np.arange(t)).astype(float)  # (m, k, t)
+    whole = np.nan_to_num(values.astype(np.float64))
+    exact = {
+        "gather_sum": ((a, values, indices), "mk,tn,mkt->mn", (a, whole), k),
+        "gather_dot": ((x, values, indices), "mn,tn,mkt->mk", (x, whole), n),
+        "scatter_outer": ((a, x, indices, t), "mk,mn,mkt->tn", (a, x), rows * k),
+    }
+    for name, (given, formula, (left, right), n_terms) in exact.items():
+        left, right = left.astype(np.float64), right.astype(np.float64)
+        found = run(gpu_products.layer_kernel, name, dtype, *given)
+        wanted, size = np.einsum(formula, left, right, hot), np.einsum(formula, abs(left), abs(right), hot)
+        assert close(found, wanted, size, n_terms, dtype), name
+    lost = np.where(np.arange(rows)[:, None] == 1, t, indices)
+    for name in ("gather_sum", "gather_dot"):
+        found = run(gpu_products.layer_kernel, name, dtype, *exact[name][0][:2], lost)
+        assert np.isnan(found[1]).all(), name
+        assert np.isfinite(found[2:]).all(), name
+
+
+@pytest.mark.parametrize("dtype", EPSILON)
+@pytest.mark.parametrize("name", ["silu", "gelu"])
+def test_gates_and_their_gradients(run, dtype, name):
+    """Against torch's own functions and their derivatives, in float64."""
+    rng = np.random.default_rng(5)
+    z, gradient = (gpu_products.rounded(3 * rng.standard_normal(shape), dtype) for shape in ((7, 2 * 1030), (7, 1030)))
+    found = [run(gpu_products.layer_kernel, "gated", dtype, z, name, *given) for given in ((), (gradient,))]
+    wide = torch.from_numpy(z).double().requires_grad_()
+    u, v = wide.chunk(2, -1)
+    y = getattr(F, name)(u) * v
+    y.backward(torch.from_numpy(gradient).double())
+    for one, exact in zip(found, (y, wide.grad), strict=True):
+        limit = 2 * EPSILON[dtype] * exact.detach().abs().numpy() + 1e-5
+        assert np.all(abs(one - exact.detach().numpy()) <= limit)
+
+
+@pytest.mark.parametrize("dtype", EPSILON)
+@pytest.mark.parametrize(("rows", "t", "k"), [(9, 7, 3), (5, 1, 1), (6, 600, 32), (4, 33, 33)])
+def test_the_largest_of_rows(run, dtype, rows, t, k):
+    """Equal numbers, zeros of both signs, infinities, NaN: places in order, of equal ones the first."""
+    rng = np.random.default_rng([rows, t])
+    values = gpu_products.rounded(rng.standard_normal((rows, t)), dtype)
+    values[1] = np.where(np.arange(t) % 2, 0.0, -0.0)
+    values[2] = np.round(values[2])
+    values[3, :: max(1, t // 3)] = np.nan
+    values[0, -1], values[0, 0] = np.inf, -np.inf
+    found = run(gpu_products.layer_kernel, "top_k", dtype, values, k)
+    for row, chosen in zip(values, found, strict=True):
+        ranked = sorted(range(t), key=lambda j, row=row: (not np.isnan(row[j]), -np.nan_to_num(row[j], nan=0.0)))
+        assert chosen.tolist() == sorted(ranked[:k])
 
 
 LAYERS = {

@@ -15,7 +15,7 @@ from sparsact import routing
 from sparsact.layers.common import ACTIVATIONS, Activation, activation_of
 from sparsact.layers.gather import gather_sum, scatter_outer
 from sparsact.layers.segments import Groups, segment_matmul
-from sparsact.routing.backend import is_transformed
+from sparsact.routing.backend import gpu_kernels, is_transformed
 from sparsact.routing.router import Router
 from sparsact.validation.parameters import checked_size
 
@@ -26,7 +26,7 @@ FUNCTIONS = {name: function for function, name in NAMES.items()}
 
 def gated(function: Activation, z: Tensor) -> Tensor:
     """``f(u) * v`` (m, h) of pre-activations z (m, 2 h), those of u first."""
-    if function in NAMES and z.is_cpu and not (torch.compiler.is_compiling() or is_transformed()):
+    if function in NAMES and (z.is_cpu or gpu_kernels(z)) and not (torch.compiler.is_compiling() or is_transformed()):
         y: Tensor = gated_rows(z, NAMES[function])
         return y
     u, v = z.chunk(2, -1)
@@ -36,6 +36,9 @@ def gated(function: Activation, z: Tensor) -> Tensor:
 @torch.library.custom_op("sparsact::gated_rows", mutates_args=())
 def gated_rows(z: Tensor, name: str) -> Tensor:
     """:func:`gated` for a function by its name."""
+    if gpu := gpu_kernels(z):
+        of_gpu: Tensor = gpu.gated(z, name)
+        return of_gpu
     y = z.new_empty(z.shape[0], z.shape[1] // 2)
     for some, (u, v) in _blocks(z):
         torch.mul(FUNCTIONS[name](u), v, out=y[some])
@@ -45,6 +48,9 @@ def gated_rows(z: Tensor, name: str) -> Tensor:
 @torch.library.custom_op("sparsact::gated_gradient", mutates_args=())
 def gated_gradient(gradient: Tensor, z: Tensor, name: str) -> Tensor:
     """The gradient (m, 2 h) at z, of that at the output (m, h)."""
+    if gpu := gpu_kernels(z):
+        of_gpu: Tensor = gpu.gated(z, name, gradient)
+        return of_gpu
     found = torch.empty_like(z)
     of_u, of_v = found.chunk(2, -1)
     for some, (u, v) in _blocks(z):

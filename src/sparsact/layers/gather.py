@@ -1,7 +1,7 @@
 """Products with the rows that each input selects, as operators that torch differentiates and compiles.
 
 The three are each other's derivatives, so that derivatives of every order exist. On CPU they are the kernels of
-:mod:`sparsact.kernels`, on the memory of the tensors themselves; elsewhere, in float16, and where ``torch.func``
+:mod:`sparsact.kernels`, on the memory of the tensors themselves; on a GPU Triton's; elsewhere, and where ``torch.func``
 transforms the call, products of torch.
 """
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sparsact import kernels
-from sparsact.routing.backend import is_transformed
+from sparsact.routing.backend import gpu_kernels, is_transformed
 
 KERNEL_DTYPES = (torch.float32, torch.float64, torch.bfloat16)
 NUMBERS_AT_ONCE = 2**24  # of selected rows, where they are copied side by side
@@ -48,6 +48,9 @@ def _gather_dot(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:
         return _tensor(
             kernels.gather_dot(_array(x), _array(weight), _rows(indices, len(weight)), n_threads=_threads()), x
         )
+    if gpu := gpu_kernels(x):
+        of_gpu: Tensor = gpu.gather_dot(x, weight, indices)
+        return of_gpu
     dots = x.new_zeros(indices.shape)
     for rows in _blocks(indices, x.shape[1]):
         dots[rows] = _dots(x[rows], weight, indices[rows])
@@ -60,6 +63,9 @@ def _gather_sum(a: Tensor, values: Tensor, indices: Tensor) -> Tensor:
         return _tensor(
             kernels.gather_sum(_array(a), _array(values), _rows(indices, len(values)), n_threads=_threads()), a
         )
+    if gpu := gpu_kernels(a):
+        of_gpu: Tensor = gpu.gather_sum(a, values, indices)
+        return of_gpu
     sums = a.new_zeros(a.shape[0], values.shape[1])
     for rows in _blocks(indices, values.shape[1]):
         sums[rows] = _sums(a[rows], values, indices[rows])
@@ -71,6 +77,10 @@ def _scatter_outer(a: Tensor, x: Tensor, indices: Tensor, rows: int) -> Tensor:
     if _has_kernel(a):
         sums = kernels.scatter_outer(_array(a), _array(x), _rows(indices, rows), rows, n_threads=_threads())
         return _tensor(sums, a)
+    if gpu := gpu_kernels(a):
+        of_gpu: Tensor | None = gpu.scatter_outer(a, x, indices, rows)
+        if of_gpu is not None:
+            return of_gpu
     # Narrow numbers are added in float32, as the kernels do.
     total = x.new_zeros(rows, x.shape[1], dtype=torch.promote_types(x.dtype, torch.float32))
     for block in _blocks(indices, x.shape[1]):

@@ -189,7 +189,9 @@ class MixtureOfExperts(RoutedLayer):
         tokens = self._checked(x)
         selection = self._select(x, tokens, route_by, mask)
         if self.training and hasattr(self.routing.router, "moved_bias") and not is_recomputing():
-            self.load = selection.counts if self.load.is_meta else self.load + selection.counts
+            if self.load.is_meta:
+                self.load = torch.zeros_like(selection.counts)
+            self.load.add_(selection.counts)  # in place: a CUDA graph reads it where it was
         rows = as_computed(tokens)
         y = self._routed(rows, selection)
         if self.shared_up is not None and self.shared_down is not None:
@@ -279,7 +281,7 @@ def update_biases(model: nn.Module, *, group: Any = None) -> None:
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             torch.distributed.all_reduce(layer.load, group=group)
         bias.copy_(router.moved_bias(bias, layer.load))  # type: ignore[attr-defined] # its state has a bias
-        layer.load = torch.zeros_like(layer.load)
+        layer.load.zero_()
 
 
 def _flattened(route_by: Tensor, x: Tensor, columns: int) -> Tensor:

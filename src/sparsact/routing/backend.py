@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,15 @@ def is_readable(array: Any) -> bool:
     if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None or is_transformed():
         return False
     return array.device.type == "cpu" and _get_current_dispatch_mode() is None
+
+
+def gpu_kernels(tensor: Any) -> Any:
+    """The module of Triton's kernels, where they take the tensor: on a GPU, with Triton, not in float64; else None."""
+    if not tensor.is_cuda or is_transformed() or find_spec("triton") is None:
+        return None
+    from sparsact.kernels import gpu
+
+    return gpu if tensor.dtype in gpu.DTYPES else None
 
 
 def constant(array: Any) -> Any:

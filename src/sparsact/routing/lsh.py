@@ -156,7 +156,10 @@ class LearnedLSH(HyperplaneLSH):
         if not training:
             return chosen
         xp = namespace(x)
-        probabilities = xp.prod(sigmoid(xp.abs(chosen.logits)), axis=2)
+        each = sigmoid(xp.abs(chosen.logits))
+        probabilities = each[:, :, 0]
+        for i in range(1, self.n_hashes):  # torch.prod asks the device for zeros when it is differentiated
+            probabilities = probabilities * each[:, :, i]
         straight = xp.astype(probabilities - constant(probabilities), x.dtype)
         return replace(chosen, weights=chosen.weights + straight)
 

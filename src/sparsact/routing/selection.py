@@ -78,14 +78,14 @@ class Selection:
         """Weights as an (m, n_units) array, 0 for units that are off: the mask of Section 2.1 of the paper."""
         xp = namespace(self.weights)
         m = self.indices.shape[0]
-        # Places not taken go to a column past the last, which is then cut off; no unit is chosen twice for an input.
-        column = xp.where(self.indices == EMPTY, self.n_units, self.indices)
-        whole = xp.zeros((m, self.n_units + 1), dtype=self.weights.dtype, device=self.weights.device)
+        # Places not taken add 0 to the first column; no unit is chosen twice for an input.
+        empty = self.indices == EMPTY
+        column, weights = xp.where(empty, 0, self.indices), xp.where(empty, 0, self.weights)
+        whole = xp.zeros((m, self.n_units), dtype=self.weights.dtype, device=self.weights.device)
         if isinstance(whole, np.ndarray):
-            np.put_along_axis(whole, column, self.weights, axis=1)
-        else:
-            whole = whole.scatter(1, column, self.weights)
-        return whole[:, : self.n_units]
+            np.add.at(whole, (np.arange(m)[:, None], column), weights)
+            return whole
+        return whole.scatter_add(1, column, weights)
 
     def masked(self, real: Any) -> Selection:
         """The same choice without the inputs where ``real`` (m,) is False: they switch nothing on and count nowhere."""

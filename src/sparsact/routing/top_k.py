@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparsact import kernels
-from sparsact.routing.backend import integers, is_transformed, namespace, ones
+from sparsact.routing.backend import integers, namespace, ones
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
 from sparsact.validation.former_names import renamed
@@ -24,9 +24,9 @@ def largest(values: Any, k: int) -> Any:
         return kernels.top_k(np.ascontiguousarray(values, dtype=np.result_type(values.dtype, np.float32)), k)
     if k == t:
         return integers(t, values).expand(m, t)
-    if values.device.type == "cpu" and not is_transformed():
-        from sparsact.routing.operators import top_k  # late: a tensor implies torch
+    from sparsact.routing.operators import has_top_k, top_k  # late: a tensor implies torch
 
+    if has_top_k(values):
         return top_k(values, k)
     least = values.topk(k, dim=1).values[:, -1:]
     above, equal = values > least, values == least
