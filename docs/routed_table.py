@@ -11,7 +11,7 @@ from verdict_table import findings, plain
 
 from sparsact_papers.experiments import Rows
 from sparsact_papers.intervals import mean_of
-from sparsact_papers.practice.routed_layers import DENSE, IMAGES, MODELS, TEXT, gains, operations
+from sparsact_papers.practice.routed_layers import DENSE, IMAGES, LONG, LONGER, MODELS, TEXT, gains, operations
 
 HEAD = (
     "layer",
@@ -19,6 +19,7 @@ HEAD = (
     "with their choice (times dense)",
     "images: points over dense",
     "text: nats below dense",
+    f"text, {LONGER} times the steps",
 )
 TIMES = Path(__file__).parents[1] / "results" / "routed_steps.jsonl"
 AT_EQUAL_TIME = (
@@ -44,7 +45,7 @@ def routed_times(path: Path) -> None:
 
 
 def _write(path: Path, cells: list[tuple[str, ...]]) -> None:
-    lines = [".. list-table::", "   :header-rows: 1", "   :widths: 20 20 20 20 20", ""]
+    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {' '.join(['20'] * len(cells[0]))}", ""]
     for first, *rest in cells:
         lines += [f"   * - {plain(first)}", *(f"     - {cell}" for cell in rest)]
     path.parent.mkdir(exist_ok=True)
@@ -89,7 +90,7 @@ def _line(rows: Rows, model: str) -> tuple[str, ...]:
         model,
         f"{one['active_flops']:,}",
         f"{total:,} ({total / operations(rows, IMAGES, DENSE):.2f})",
-        *(_gain(rows, data, model) for data in (IMAGES, TEXT)),
+        *(_gain(rows, data, model) for data in (IMAGES, TEXT, LONG)),
     )
 
 

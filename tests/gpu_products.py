@@ -68,7 +68,7 @@ def layer_kernel(name, dtype, *arguments):
     if name == "segment_matmul":  # matrices (E, o, n) transposed
         given[1] = given[1].transpose(1, 2)
     found = getattr(gpu, name)(*given)
-    return None if found is None else found.double().cpu().numpy()
+    return (given[0] if name == "clear_from" else found).double().cpu().numpy()  # the one that works in place
 
 
 def rounded(array, dtype):

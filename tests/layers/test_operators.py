@@ -188,4 +188,4 @@ def test_gated_activations(function, monkeypatch):
     torch.testing.assert_close(made, expected, rtol=0, atol=1e-13)
     assert torch.autograd.gradcheck(experts.gated_rows, (z, experts.NAMES[function]), fast_mode=True)
     assert torch.autograd.gradgradcheck(experts.gated_rows, (z, experts.NAMES[function]), fast_mode=True)
-    torch.library.opcheck(experts.gated_rows, (z.detach().float().requires_grad_(), experts.NAMES[function]))
+    torch.library.opcheck(experts.gated_rows.operator, (z.detach().float().requires_grad_(), experts.NAMES[function]))

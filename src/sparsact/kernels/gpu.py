@@ -164,7 +164,7 @@ def outers(
 
 @triton.jit
 def clear(out, end, m, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    """Zeros in the rows from ``end`` on."""
+    """Zeros in the rows from the number at ``end`` on."""
     rows, columns = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     wanted = ((rows >= tl.load(end)) & (rows < m))[:, None] & (columns < n)[None, :]
     into = out + rows[:, None].to(tl.int64) * n + columns[None, :]
@@ -197,7 +197,7 @@ def scatter_outer(a: Tensor, x: Tensor, indices: Tensor, rows: int) -> Tensor | 
     out, at_once = x.new_empty(rows, n), 1 if n_places <= rows else 8
     columns = min(_columns(n), MOST_COLUMNS // at_once)
     grid = rows, triton.cdiv(n, columns)
-    settings = {"AT_ONCE": at_once, "COLUMNS": columns}
+    settings: dict[str, Any] = {"AT_ONCE": at_once, "COLUMNS": columns}
     _launch(sums_of_places, grid, a, x, places, bounds, out, n, indices.shape[1], **settings)
     return out
 
@@ -207,7 +207,7 @@ def top_k(values: Tensor, k: int) -> Tensor:
     m, t = values.shape
     places = torch.empty((m, k), dtype=torch.int64, device=values.device)
     units = triton.next_power_of_2(t)
-    settings = {"UNITS": units, "BITS": 16 if values.dtype == torch.bfloat16 else 32}
+    settings: dict[str, Any] = {"UNITS": units, "BITS": 16 if values.dtype == torch.bfloat16 else 32}
     _launch(largest, (m,), values, places, t, k, **settings, num_warps=min(16, max(1, units // 512)))
     return places
 
@@ -240,12 +240,11 @@ def segment_outer(x: Tensor, y: Tensor, starts: Tensor) -> Tensor:
     return out
 
 
-def clear_from(out: Tensor, end: Tensor) -> Tensor:
-    """``out`` (m, n), contiguous, with zeros in the rows from the number ``end`` on."""
+def clear_from(out: Tensor, end: Tensor) -> None:
+    """Put zeros into the rows of ``out`` (m, n), contiguous, from the number ``end`` (1,) on."""
     m, n = out.shape
     grid = triton.cdiv(m, TILE["ROWS"]), triton.cdiv(n, TILE["COLUMNS"])
-    _launch(clear, grid, out, end, m, n, ROWS=TILE["ROWS"], COLUMNS=TILE["COLUMNS"])
-    return out
+    _launch(clear, grid, out, end, m, n, ROWS=TILE["ROWS"], COLUMNS=TILE["COLUMNS"], contiguous=False)
 
 
 def _launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, contiguous: bool = True, **settings: Any) -> None:

@@ -16,6 +16,7 @@ from sparsact.layers.common import ACTIVATIONS, Activation, activation_of
 from sparsact.layers.gather import gather_sum, scatter_outer
 from sparsact.layers.segments import Groups, segment_matmul
 from sparsact.routing.backend import gpu_kernels, is_transformed
+from sparsact.routing.operators import Operator
 from sparsact.routing.router import Router
 from sparsact.validation.parameters import checked_size
 
@@ -27,14 +28,12 @@ FUNCTIONS = {name: function for function, name in NAMES.items()}
 def gated(function: Activation, z: Tensor) -> Tensor:
     """``f(u) * v`` (m, h) of pre-activations z (m, 2 h), those of u first."""
     if function in NAMES and (z.is_cpu or gpu_kernels(z)) and not (torch.compiler.is_compiling() or is_transformed()):
-        y: Tensor = gated_rows(z, NAMES[function])
-        return y
+        return gated_rows(z, NAMES[function])
     u, v = z.chunk(2, -1)
     return function(u) * v
 
 
-@torch.library.custom_op("sparsact::gated_rows", mutates_args=())
-def gated_rows(z: Tensor, name: str) -> Tensor:
+def _gated_rows(z: Tensor, name: str) -> Tensor:
     """:func:`gated` for a function by its name."""
     if gpu := gpu_kernels(z):
         of_gpu: Tensor = gpu.gated(z, name)
@@ -45,8 +44,7 @@ def gated_rows(z: Tensor, name: str) -> Tensor:
     return y
 
 
-@torch.library.custom_op("sparsact::gated_gradient", mutates_args=())
-def gated_gradient(gradient: Tensor, z: Tensor, name: str) -> Tensor:
+def _gated_gradient(gradient: Tensor, z: Tensor, name: str) -> Tensor:
     """The gradient (m, 2 h) at z, of that at the output (m, h)."""
     if gpu := gpu_kernels(z):
         of_gpu: Tensor = gpu.gated(z, name, gradient)
@@ -60,22 +58,12 @@ def gated_gradient(gradient: Tensor, z: Tensor, name: str) -> Tensor:
     return found
 
 
-@gated_rows.register_fake
-def _(z: Tensor, name: str) -> Tensor:
-    return z.new_empty(z.shape[0], z.shape[1] // 2)
-
-
-@gated_gradient.register_fake
-def _(gradient: Tensor, z: Tensor, name: str) -> Tensor:
-    return torch.empty_like(z)
-
-
 def _save(ctx: Any, inputs: tuple[Tensor, str], output: Tensor) -> None:
     ctx.save_for_backward(inputs[0])
     ctx.name = inputs[1]
 
 
-def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+def _backward(ctx: Any, needs: Any, gradient: Tensor) -> tuple[Tensor, None]:
     (z,) = ctx.saved_tensors
     if not torch.is_grad_enabled():
         return gated_gradient(gradient, z, ctx.name), None
@@ -83,7 +71,8 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
     return of(gradient)[0], None  # derivatives of every order exist
 
 
-gated_rows.register_autograd(_backward, setup_context=_save)
+gated_rows = Operator(_gated_rows, lambda z, name: z.new_empty(z.shape[0], z.shape[1] // 2), _save, _backward)
+gated_gradient = Operator(_gated_gradient, lambda gradient, z, name: torch.empty_like(z))
 
 
 def _blocks(z: Tensor) -> Iterator[tuple[slice, tuple[Tensor, ...]]]:
@@ -124,8 +113,7 @@ def experts_of(
         experts = groups.experts[:, None]
         hidden = hidden + gather_sum(torch.ones_like(experts, dtype=rows.dtype), up_bias.to(rows.dtype), experts)
     outputs = segment_matmul(activation(hidden), down.to(rows.dtype), groups.starts)
-    y: Tensor = gather_sum(weights, outputs, groups.slots)
-    return y
+    return gather_sum(weights, outputs, groups.slots)
 
 
 def _power(n_experts: int, n_active: int) -> int:

@@ -7,7 +7,7 @@ transforms the call, products of torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from torch import Tensor
 
 from sparsact import kernels
 from sparsact.routing.backend import gpu_kernels, is_transformed
+from sparsact.routing.operators import of_two_matrices
 
 KERNEL_DTYPES = (torch.float32, torch.float64, torch.bfloat16)
 NUMBERS_AT_ONCE = 2**24  # of selected rows, where they are copied side by side
@@ -24,25 +25,21 @@ NUMBERS_AT_ONCE = 2**24  # of selected rows, where they are copied side by side
 
 def gather_dot(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:
     """Products (m, k) of inputs x (m, n) with the rows of weight (t, n) that indices (m, k) name; 0 where -1."""
-    dots: Tensor = (_dots if is_transformed() else _gather_dot)(x, weight, indices)
-    return dots
+    return _dots(x, weight, indices) if is_transformed() else _dot_operator(x, weight, indices)
 
 
 def gather_sum(a: Tensor, values: Tensor, indices: Tensor) -> Tensor:
     """Sums (m, n) of the rows of values (t, n) that indices (m, k) name, each times its number in a (m, k)."""
-    sums: Tensor = (_sums if is_transformed() else _gather_sum)(a, values, indices)
-    return sums
+    return _sums(a, values, indices) if is_transformed() else _sum_operator(a, values, indices)
 
 
 def scatter_outer(a: Tensor, x: Tensor, indices: Tensor, rows: int) -> Tensor:
     """Sums (rows, n) of a[i, j] * x[i] (of a (m, k), x (m, n)) over the places of indices (m, k) that name each row."""
     if is_transformed():
         return x.new_zeros(rows, x.shape[1]).index_add(0, indices.clamp(min=0).flatten(), _outer(a, x, indices))
-    sums: Tensor = _scatter_outer(a, x, indices, rows)
-    return sums
+    return _outer_operator(a, x, indices, rows)
 
 
-@torch.library.custom_op("sparsact::gather_dot", mutates_args=())
 def _gather_dot(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:
     if _has_kernel(x):
         return _tensor(
@@ -57,7 +54,6 @@ def _gather_dot(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:
     return dots
 
 
-@torch.library.custom_op("sparsact::gather_sum", mutates_args=())
 def _gather_sum(a: Tensor, values: Tensor, indices: Tensor) -> Tensor:
     if _has_kernel(a):
         return _tensor(
@@ -72,7 +68,6 @@ def _gather_sum(a: Tensor, values: Tensor, indices: Tensor) -> Tensor:
     return sums
 
 
-@torch.library.custom_op("sparsact::scatter_outer", mutates_args=())
 def _scatter_outer(a: Tensor, x: Tensor, indices: Tensor, rows: int) -> Tensor:
     if _has_kernel(a):
         sums = kernels.scatter_outer(_array(a), _array(x), _rows(indices, rows), rows, n_threads=_threads())
@@ -104,51 +99,21 @@ def _outer(a: Tensor, x: Tensor, indices: Tensor) -> Tensor:
     return (a[..., None] * x[:, None]).masked_fill((indices < 0)[..., None], 0).flatten(0, 1)
 
 
-@_gather_dot.register_fake
-def _(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:
-    return x.new_empty(indices.shape)
-
-
-@_gather_sum.register_fake
-def _(a: Tensor, values: Tensor, indices: Tensor) -> Tensor:
-    return a.new_empty(a.shape[0], values.shape[1])
-
-
-@_scatter_outer.register_fake
-def _(a: Tensor, x: Tensor, indices: Tensor, rows: int) -> Tensor:
-    return x.new_empty(rows, x.shape[1])
-
-
-def register_gradients(operator: Any, first: Callable[..., Tensor], second: Callable[..., Tensor]) -> None:
-    """Let torch differentiate an operator of two matrices and of indices, by an operator for each matrix's gradient."""
-
-    def save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        ctx.save_for_backward(*inputs[:3])
-        ctx.n_inputs = len(inputs)
-
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        left, right, indices = ctx.saved_tensors
-        return (
-            first(gradient, left, right, indices) if ctx.needs_input_grad[0] else None,
-            second(gradient, left, right, indices) if ctx.needs_input_grad[1] else None,
-            *(None,) * (ctx.n_inputs - 2),
-        )
-
-    operator.register_autograd(backward, setup_context=save)
-
-
-register_gradients(
+_dot_operator = of_two_matrices(
     _gather_dot,
+    lambda x, weight, indices: x.new_empty(indices.shape),
     lambda gradient, x, weight, indices: gather_sum(gradient, weight, indices),
     lambda gradient, x, weight, indices: scatter_outer(gradient, x, indices, weight.shape[0]),
 )
-register_gradients(
+_sum_operator = of_two_matrices(
     _gather_sum,
+    lambda a, values, indices: a.new_empty(a.shape[0], values.shape[1]),
     lambda gradient, a, values, indices: gather_dot(gradient, values, indices),
     lambda gradient, a, values, indices: scatter_outer(a, gradient, indices, values.shape[0]),
 )
-register_gradients(
+_outer_operator = of_two_matrices(
     _scatter_outer,
+    lambda a, x, indices, rows: x.new_empty(rows, x.shape[1]),
     lambda gradient, a, x, indices: gather_dot(x, gradient, indices),
     lambda gradient, a, x, indices: gather_sum(a, gradient, indices),
 )

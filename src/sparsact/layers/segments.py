@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from sparsact.layers.gather import register_gradients
 from sparsact.routing.backend import gpu_kernels, is_transformed
+from sparsact.routing.operators import of_two_matrices
 
 SLOTS = 64  # a segment's length is a multiple of it: products then have few shapes, which oneDNN compiles once each
 ONEDNN = torch.backends.cpu.get_cpu_capability().startswith("AVX512")  # where it is the faster one
@@ -71,22 +71,20 @@ class Groups:
 def segment_matmul(x: Tensor, weight: Tensor, starts: Tensor) -> Tensor:
     """Rows of x (p, n) of segment e times weight[e], of weight (E, n, o): (p, o)."""
     if not is_transformed():
-        products: Tensor = _segment_matmul(x, weight, starts)
-        return products
+        return _matmul_operator(x, weight, starts)
     rows = torch.arange(x.shape[0], device=x.device)[:, None]
     segments = zip(weight, starts[:-1], starts[1:], strict=True)
     return torch.stack([(x @ of).where((begin <= rows) & (rows < end), 0) for of, begin, end in segments]).sum(0)
 
 
-@torch.library.custom_op("sparsact::segment_matmul", mutates_args=())
 def _segment_matmul(x: Tensor, weight: Tensor, starts: Tensor) -> Tensor:
     kernels = gpu_kernels(x)
     if _is_grouped(x, weight):
         products = _grouped_mm(x, weight, starts[1:])
-        if kernels and products.is_contiguous():
-            of_gpu: Tensor = kernels.clear_from(products, starts[-1:])
-            return of_gpu
-        return products.masked_fill_((torch.arange(len(x), device=x.device) >= starts[-1])[:, None], 0)
+        if kernels is None:
+            return products.masked_fill_((torch.arange(len(x), device=x.device) >= starts[-1])[:, None], 0)
+        kernels.clear_from(products, starts[-1:])
+        return products
     if kernels and _is_launched(x, weight):
         of_gpu: Tensor = kernels.segment_matmul(x, weight, starts)
         return of_gpu
@@ -98,9 +96,12 @@ def _segment_matmul(x: Tensor, weight: Tensor, starts: Tensor) -> Tensor:
     return products
 
 
-@torch.library.custom_op("sparsact::segment_outer", mutates_args=())
 def segment_outer(x: Tensor, y: Tensor, starts: Tensor) -> Tensor:
     """Products (E, n, o) of the rows of x (p, n), transposed, with those of y (p, o), for each segment."""
+    return _outer_operator(x, y, starts)
+
+
+def _segment_outer(x: Tensor, y: Tensor, starts: Tensor) -> Tensor:
     if _is_grouped(x, y):
         return _grouped_mm(x.T, y, starts[1:])
     kernels = gpu_kernels(x)
@@ -113,23 +114,15 @@ def segment_outer(x: Tensor, y: Tensor, starts: Tensor) -> Tensor:
     return products
 
 
-@_segment_matmul.register_fake
-def _(x: Tensor, weight: Tensor, starts: Tensor) -> Tensor:
-    return x.new_empty(x.shape[0], weight.shape[2])
-
-
-@segment_outer.register_fake
-def _(x: Tensor, y: Tensor, starts: Tensor) -> Tensor:
-    return x.new_empty(starts.shape[0] - 1, x.shape[1], y.shape[1])
-
-
-register_gradients(
+_matmul_operator = of_two_matrices(
     _segment_matmul,
+    lambda x, weight, starts: x.new_empty(x.shape[0], weight.shape[2]),
     lambda gradient, x, weight, starts: segment_matmul(gradient, weight.transpose(1, 2), starts),
     lambda gradient, x, weight, starts: segment_outer(x, gradient, starts),
 )
-register_gradients(
-    segment_outer,
+_outer_operator = of_two_matrices(
+    _segment_outer,
+    lambda x, y, starts: x.new_empty(starts.shape[0] - 1, x.shape[1], y.shape[1]),
     lambda gradient, x, y, starts: segment_matmul(y, gradient.transpose(1, 2), starts),
     lambda gradient, x, y, starts: segment_matmul(x, gradient, starts),
 )

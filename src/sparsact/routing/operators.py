@@ -1,12 +1,111 @@
-"""Operators of torch over the kernels that routers call: torch.compile takes each as one node of its graph."""
+"""Operators of torch, called directly where nothing looks on: its dispatcher takes longer than small products."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from sparsact import kernels
 from sparsact.routing.backend import gpu_kernels, is_transformed
+
+Backward = Callable[[Any, Any, Tensor], tuple[Tensor | None, ...]]
+
+
+class Operator:
+    """A function of tensors that torch compiles as one node, exports and differentiates.
+
+    Parameters
+    ----------
+    function : callable
+        Computes a new tensor; without ``torch.func`` transforms, which need operators of torch's own.
+    fake : callable
+        Of the same arguments, an empty tensor of its shape.
+    save, backward : callable, default=None
+        ``save(ctx, inputs, output)``, and ``backward(ctx, needs, gradient)`` with a gradient for each input, where
+        ``needs`` tells which are asked for. None for a function that is not differentiated.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Tensor],
+        fake: Callable[..., Tensor],
+        save: Callable[[Any, Any, Any], None] | None = None,
+        backward: Backward | None = None,
+    ) -> None:
+        self.function, self.save, self.backward = function, save, backward
+        name = f"sparsact::{function.__name__.lstrip('_')}"
+        self.operator: Any = torch.library.custom_op(name, function, mutates_args=())
+        self.operator.register_fake(fake)
+        if backward is not None:
+            self.operator.register_autograd(
+                lambda ctx, gradient: backward(ctx, ctx.needs_input_grad, gradient), setup_context=save
+            )
+
+    def __call__(self, *inputs: Any) -> Tensor:
+        """The function of the inputs, the first of which is a tensor."""
+        if is_watched(*inputs):
+            of_operator: Tensor = self.operator(*inputs)
+            return of_operator
+        if self.backward is None or not (torch.is_grad_enabled() and any(map(_has_gradient, inputs))):
+            return self.function(*inputs)
+        of_function: Tensor = _Direct.apply(self, *inputs)  # type: ignore[no-untyped-call] # torch's
+        return of_function
+
+
+class _Direct(torch.autograd.Function):
+    """An operator's function, and its gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, operator: Any, *inputs: Any) -> Tensor:
+        output: Tensor = operator.function(*inputs)
+        ctx.operator = operator
+        operator.save(ctx, inputs, output)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        return None, *ctx.operator.backward(ctx, ctx.needs_input_grad[1:], gradient)
+
+
+def is_watched(*inputs: Any) -> bool:
+    """Whether a compiler, a tracer or a kind of tensor of its own wants to see operators."""
+    if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:
+        return True
+    if _get_current_dispatch_mode() is not None:
+        return True
+    return any(isinstance(one, Tensor) and (type(one) not in (Tensor, nn.Parameter) or one.is_meta) for one in inputs)
+
+
+def _has_gradient(one: Any) -> bool:
+    return isinstance(one, Tensor) and one.requires_grad
+
+
+def of_two_matrices(
+    function: Callable[..., Tensor],
+    fake: Callable[..., Tensor],
+    first: Callable[..., Tensor],
+    second: Callable[..., Tensor],
+) -> Operator:
+    """An operator of two matrices, of indices and more, with functions for the gradient at each matrix."""
+
+    def save(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs[:3])
+        ctx.n_inputs = len(inputs)
+
+    def backward(ctx: Any, needs: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        left, right, indices = ctx.saved_tensors
+        return (
+            first(gradient, left, right, indices) if needs[0] else None,
+            second(gradient, left, right, indices) if needs[1] else None,
+            *(None,) * (ctx.n_inputs - 2),
+        )
+
+    return Operator(function, fake, save, backward)
+
 
 MOST_UNITS = 32_768  # of a row that a GPU holds at once
 
@@ -18,8 +117,7 @@ def has_top_k(values: Tensor) -> bool:
     return values.shape[1] <= MOST_UNITS and gpu_kernels(values) is not None
 
 
-@torch.library.custom_op("sparsact::top_k", mutates_args=())
-def top_k(values: Tensor, k: int) -> Tensor:
+def _top_k(values: Tensor, k: int) -> Tensor:
     """Places (m, k), in increasing order, of the k largest of each row of ``values`` (m, t), where it has a kernel."""
     values = values.detach()
     if gpu := gpu_kernels(values):
@@ -32,6 +130,4 @@ def top_k(values: Tensor, k: int) -> Tensor:
     return torch.from_numpy(kernels.top_k(values.contiguous().numpy(), k, n_threads=torch.get_num_threads()))
 
 
-@top_k.register_fake
-def _(values: Tensor, k: int) -> Tensor:
-    return values.new_empty((values.shape[0], k), dtype=torch.int64)
+top_k = Operator(_top_k, lambda values, k: values.new_empty((values.shape[0], k), dtype=torch.int64))

@@ -30,7 +30,7 @@ class CapturedStep:
         self.output: Tensor | None = None
         self.graph: torch.cuda.CUDAGraph | None = None
         self.n_eager = 0
-        self.stream = torch.cuda.Stream()
+        self.stream = torch.cuda.Stream()  # type: ignore[no-untyped-call] # torch's
 
     def __call__(self, *inputs: Tensor) -> Tensor:
         """What the function returns."""
