@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from expert_layers import NAMES, hidden, inputs, layer, n
+from torch.autograd import forward_ad
 from torch.func import functional_call, grad, jacfwd, jacrev, jvp, vmap
 
 from sparsact import routing
@@ -43,6 +44,11 @@ def test_transforms_of_torch_func_are_derivatives(name):
     value, along = jvp(moe, (x,), (direction,))
     torch.testing.assert_close(value, moe(x))
     torch.testing.assert_close(along, torch.einsum("mojd,jd->mo", wanted, direction))
+    for trained in (True, False):  # without torch.func, where nothing asks for gradients too
+        with forward_ad.dual_level():
+            tangent = forward_ad.unpack_dual(moe.requires_grad_(trained)(forward_ad.make_dual(x, direction))).tangent
+            torch.testing.assert_close(tangent, along)
+    moe.requires_grad_(True)
 
     parameters = {key: value.detach() for key, value in moe.named_parameters()}
     found = grad(lambda own: functional_call(moe, own, (x,)).square().sum())(parameters)

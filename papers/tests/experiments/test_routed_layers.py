@@ -5,7 +5,18 @@ from reproduced import made_up
 
 from sparsact_papers.experiments import Outcome, Rows, Scale
 from sparsact_papers.practice import routed_layers
-from sparsact_papers.practice.routed_layers import DENSE, EXPERIMENT, IMAGES, LEARNED, LSH, MODELS, TEXT, TOP_2, WIDE
+from sparsact_papers.practice.routed_layers import (
+    DENSE,
+    EXPERIMENT,
+    IMAGES,
+    LEARNED,
+    LONG,
+    LSH,
+    MODELS,
+    TEXT,
+    TOP_2,
+    WIDE,
+)
 
 torch = pytest.importorskip("torch")
 
@@ -41,13 +52,13 @@ def test_every_layer_has_as_many_units_on_and_all_but_dense_as_many_in_all():
         feed_forward("top-3", 10, 12, n_ids=5)
 
 
-@pytest.mark.parametrize("data", [IMAGES, TEXT])
-def test_a_measurement_is_repeated_exactly_and_learns(short_text, few_images, data):
+@pytest.mark.parametrize(("data", "at"), [(IMAGES, [0, 2, 4]), (TEXT, [0, 2, 4]), (LONG, [0, 10, 20])])
+def test_a_measurement_is_repeated_exactly_and_learns(short_text, few_images, data, at):
     for model in MODELS[data]:
         task = next(p for p in EXPERIMENT.parameters(Scale.SMOKE) if (p["data"], p["model"]) == (data, model))
         first, again = (EXPERIMENT.measure(**task) for _ in range(2))
         assert first == again, model
-        assert first["at"] == [0, 2, 4]
+        assert first["at"] == at
         assert first["losses"][-1] < first["losses"][0]
         assert first["active_flops"] == 4 * 16 * (32 if model == WIDE else 8)
 
@@ -103,6 +114,20 @@ def test_gains_are_paired_by_seed():
     assert verdicts["lsh-images"].outcome is Outcome.DOES_NOT_HOLD
     assert verdicts["directions-images"].outcome is Outcome.DOES_NOT_HOLD
     assert verdicts["experts-images"].outcome is Outcome.UNDECIDED
+
+
+@pytest.mark.parametrize(("last", "outcome"), [(1.99, Outcome.HOLDS), (1.9, Outcome.DOES_NOT_HOLD)])
+def test_a_curve_has_settled_that_falls_by_less_than_a_percent(last, outcome):
+    """From 2 at four fifths of the steps, between two evaluations."""
+    rows = Rows(
+        made_up(EXPERIMENT, {"data": LONG, "model": model, "seed": seed}, {"at": [0, 3, 5], "losses": [3.5, 2.5, last]})
+        for seed in range(3)
+        for model in MODELS[LONG]
+    )
+    halfway = Rows(row.with_values(losses=[3.5, 4 - last, last]) for row in rows)
+    (claim,) = (one for one in EXPERIMENT.claims if one.name == "settled")
+    assert claim.verdict(halfway).outcome is outcome
+    assert claim.verdict(rows).outcome is Outcome.DOES_NOT_HOLD
 
 
 @pytest.mark.parametrize(("x", "at"), [("step", [2, 4]), ("work", [2 * 10_016 / 1e6, 4 * 10_016 / 1e6])])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import pytest
 import torch
@@ -61,6 +62,20 @@ def test_a_resumed_training_gives_the_same_bits(tmp_path, kind, steps_before):
     for name, value in whole.state_dict().items():
         assert torch.equal(value, resumed.state_dict()[name]), name
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.safetensors"]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+def test_steps_that_are_captured_train_as_others_do(tmp_path, monkeypatch):
+    """On a GPU, resumed or not; batches of text are drawn on the CPU, so that they are those of any device."""
+    recipe = Recipe(steps=12, batch=3, context=11, warmup=2, evaluate_every=6, windows=4)
+    captured = train(model(), TEXT, recipe, device="cuda")
+    with pytest.raises(StopError):
+        train(model(), TEXT, recipe, device="cuda", checkpoint=tmp_path, progress=stop_after(8))
+    resumed = train(model(), TEXT, recipe, device="cuda", checkpoint=tmp_path)
+    monkeypatch.setattr(sys.modules[train.__module__], "CapturedStep", lambda function: function)
+    eager, on_cpu = train(model(), TEXT, recipe, device="cuda"), train(model(), TEXT, recipe)
+    for rows in (captured, resumed, eager):
+        assert [row.loss for row in rows] == pytest.approx([row.loss for row in on_cpu], rel=1e-3)
 
 
 def test_training_lowers_the_loss_and_leaves_torchs_generator_alone():

@@ -61,10 +61,12 @@ def taken(values: Any, places: Any) -> Any:
 
 
 def is_transformed() -> bool:
-    """Whether ``torch.func`` transforms this call: it knows the derivatives of torch's own operators alone."""
+    """Whether ``torch.func`` transforms this call, or has tangents: both know torch's own operators alone."""
     import torch
 
-    return not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()
+    if torch.compiler.is_compiling():
+        return False
+    return torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0
 
 
 def is_readable(array: Any) -> bool:

@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sparsact.extras import missing
 from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.charts import curve_plot, curves
@@ -219,12 +221,9 @@ def judge_settled(rows: Rows) -> Verdict:
     """Whether the loss of each model that is trained for long hardly falls in its last steps."""
     verdicts = []
     for model in MODELS[LONG]:
-        falls = []
-        for row in rows.where(data=LONG, model=model):
-            before = [
-                loss for at, loss in zip(row["at"], row["losses"], strict=True) if at <= (1 - LAST) * row["at"][-1]
-            ]
-            falls.append(100 * (before[-1] / row["losses"][-1] - 1))
+        rows_of = rows.where(data=LONG, model=model)
+        before = [np.interp((1 - LAST) * row["at"][-1], row["at"], row["losses"]) for row in rows_of]
+        falls = [100 * (loss / row["losses"][-1] - 1) for loss, row in zip(before, rows_of, strict=True)]
         fall = mean_of(needed(falls, f"training of {model} for {LONGER} times the steps", 2))
         verdicts.append(within(fall, most=SETTLED, what=f"{model}, percent:"))
     return every(*verdicts)
