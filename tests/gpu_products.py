@@ -71,6 +71,23 @@ def layer_kernel(name, dtype, *arguments):
     return (given[0] if name == "clear_from" else found).double().cpu().numpy()  # the one that works in place
 
 
+def precisions():
+    """In which precision segments of float32 are multiplied, as each setting of torch asks for it."""
+    from sparsact.kernels import gpu
+
+    found, backends = [gpu._tiles()["PRECISION"]], torch.backends
+    if hasattr(backends.cuda.matmul, "fp32_precision"):  # since torch 2.9
+        for place in (backends, backends.cuda.matmul):
+            before, place.fp32_precision = place.fp32_precision, "tf32"
+            found.append(gpu._tiles()["PRECISION"])
+            place.fp32_precision = before
+    else:
+        backends.cuda.matmul.allow_tf32 = True
+        found.append(gpu._tiles()["PRECISION"])
+        backends.cuda.matmul.allow_tf32 = False
+    return found
+
+
 def rounded(array, dtype):
     """A float32 array with the numbers that the precision ``dtype`` has."""
     return torch.from_numpy(array.astype(np.float32)).to(getattr(torch, dtype)).float().numpy()

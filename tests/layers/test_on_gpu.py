@@ -94,6 +94,17 @@ def test_products_with_selected_rows(run, dtype, rows, k, t, n):
         assert np.isfinite(found[2:]).all(), name
 
 
+def test_tf32_is_taken_where_torch_is_told_to(run):
+    assert set(run(gpu_products.precisions)[1:]) == {"tf32"}
+    assert run(gpu_products.precisions)[0] == "ieee"
+
+
+def test_where_triton_does_not_work_torch_multiplies():
+    """On the CPU it has nothing to compile for."""
+    gpu = pytest.importorskip("sparsact.kernels.gpu", reason="Triton has wheels for Linux alone", exc_type=ImportError)
+    assert not gpu.works(torch.device("cpu"))
+
+
 @pytest.mark.parametrize("dtype", EPSILON)
 @pytest.mark.parametrize("name", ["silu", "gelu"])
 def test_gates_and_their_gradients(run, dtype, name):

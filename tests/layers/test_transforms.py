@@ -58,6 +58,34 @@ def test_transforms_of_torch_func_are_derivatives(name):
         torch.testing.assert_close(found[key], backward)
 
 
+@pytest.mark.parametrize("name", list(LAYERS))
+def test_many_gradients_at_once(name):
+    """By torch.autograd's batches, by torch.func and one after the other."""
+    moe, x = LAYERS[name]().train(), inputs(5).requires_grad_()
+    y = moe(x)
+    weights = torch.randn(3, *y.shape, dtype=y.dtype, generator=torch.Generator().manual_seed(5))
+    wanted = torch.stack([torch.autograd.grad(y, x, one, retain_graph=True)[0] for one in weights])
+    batched = torch.autograd.grad(y, x, weights, is_grads_batched=True, retain_graph=True)[0]
+    torch.testing.assert_close(batched, wanted)
+    mapped = vmap(lambda one: torch.autograd.grad(y, x, one, retain_graph=True)[0])(weights)
+    torch.testing.assert_close(mapped, wanted)
+
+
+@pytest.mark.filterwarnings("ignore:`isinstance.treespec, LeafSpec.` is deprecated:FutureWarning")  # of torch.export
+def test_transforms_and_exports_count_no_load():
+    moe, x = layer("sigmoid").train(), inputs(5)
+    parameters = {key: value.detach() for key, value in moe.named_parameters()}
+    grad(lambda own: functional_call(moe, own, (x,)).square().sum())(parameters)
+    vmap(grad(lambda own, row: functional_call(moe, own, (row[None],)).sum()), (None, 0))(parameters, x)
+    program = torch.export.export(moe, (x,)).run_decompositions().module()
+    program(x)
+    assert not moe.load.any()
+    with torch.inference_mode():
+        moe.load = torch.zeros_like(moe.load)
+    moe(x)
+    assert moe.load.sum() == moe.route(x).counts.sum()
+
+
 @pytest.mark.parametrize("name", ["top_k", "hyperplane_lsh", "tree"])
 def test_models_side_by_side(name):
     moes, x = [layer(name, generator=torch.Generator().manual_seed(seed)).eval() for seed in (1, 2)], inputs(5)

@@ -72,7 +72,7 @@ def test_steps_that_are_captured_train_as_others_do(tmp_path, monkeypatch):
     with pytest.raises(StopError):
         train(model(), TEXT, recipe, device="cuda", checkpoint=tmp_path, progress=stop_after(8))
     resumed = train(model(), TEXT, recipe, device="cuda", checkpoint=tmp_path)
-    monkeypatch.setattr(sys.modules[train.__module__], "CapturedStep", lambda function: function)
+    monkeypatch.setattr(sys.modules[train.__module__], "CapturedStep", lambda function, device: function)
     eager, on_cpu = train(model(), TEXT, recipe, device="cuda"), train(model(), TEXT, recipe)
     for rows in (captured, resumed, eager):
         assert [row.loss for row in rows] == pytest.approx([row.loss for row in on_cpu], rel=1e-3)
@@ -85,6 +85,14 @@ def test_training_lowers_the_loss_and_leaves_torchs_generator_alone():
     assert rows[0].loss == pytest.approx(math.log(len(TEXT.characters)), abs=0.5)
     assert rows[-1].loss < 0.7 * rows[0].loss
     assert torch.equal(before, torch.get_rng_state())
+
+
+def test_a_step_whose_loss_is_not_finite_is_not_taken():
+    told, made = [], model()
+    with pytest.raises(ValueError, match="the loss is nan at step 1; lower"):
+        train(made, TEXT, Recipe(steps=5, batch=3, context=11, learning_rate=1e30, warmup=0), progress=told.append)
+    assert told == [1]
+    assert all(parameter.isfinite().all() for parameter in made.parameters())
 
 
 def test_a_checkpoint_of_other_settings_is_refused(tmp_path):

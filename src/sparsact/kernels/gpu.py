@@ -9,6 +9,7 @@ order that the shapes and the selection fix: no atomic additions. A row that doe
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import Any
 
 import torch
@@ -39,7 +40,7 @@ def sums_of_rows(a, values, indices, out, t, n, k, COLUMNS: tl.constexpr):
 @triton.jit
 def dots_of_rows(x, weight, indices, out, t, n, k, COLUMNS: tl.constexpr):
     """out[i, j]: <x[i], weight[indices[i, j]]>."""
-    i, j = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    i, j = tl.program_id(0).to(tl.int64) // k, tl.program_id(0) % k
     row, total = tl.load(indices + i * k + j), tl.zeros((COLUMNS,), dtype=tl.float32)
     for first in range(0, n, COLUMNS):
         columns = tl.where((row >= 0) & (row < t), first + tl.arange(0, COLUMNS), n)
@@ -183,7 +184,7 @@ def gather_dot(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:
     """Products (m, k) of inputs x (m, n) with the rows of weight (t, n) that indices (m, k) name; 0 where -1."""
     (m, k), (t, n) = indices.shape, weight.shape
     out = x.new_empty(m, k)
-    _launch(dots_of_rows, (m, k), x, weight, indices, out, t, n, k, COLUMNS=_columns(n))
+    _launch(dots_of_rows, (m * k,), x, weight, indices, out, t, n, k, COLUMNS=_columns(n))
     return out
 
 
@@ -247,6 +248,17 @@ def clear_from(out: Tensor, end: Tensor) -> None:
     _launch(clear, grid, out, end, m, n, ROWS=TILE["ROWS"], COLUMNS=TILE["COLUMNS"], contiguous=False)
 
 
+@cache
+def works(device: torch.device) -> bool:
+    """Whether Triton compiles for a device and its kernels run there: it needs a C compiler, and not too old a GPU."""
+    try:
+        one = torch.ones(1, 1, device=device)
+        gather_sum(one, one, torch.zeros(1, 1, dtype=torch.int64, device=device))
+    except Exception:  # whatever it is, there are products of torch
+        return False
+    return True
+
+
 def _launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, contiguous: bool = True, **settings: Any) -> None:
     """Run a kernel, on the device of its first tensor, unless there is nothing to do."""
     given = [one.contiguous() if contiguous and isinstance(one, Tensor) else one for one in arguments]
@@ -261,6 +273,11 @@ def _columns(n: int) -> int:
 
 def _tiles() -> dict[str, Any]:
     """Tiles; and float32 multiplied as torch does it: exactly, unless it was told that TF32 will do."""
-    precision = "ieee" if torch.get_float32_matmul_precision() == "highest" else "tf32"
+    matmul: Any = torch.backends.cuda.matmul
+    asked = getattr(matmul, "fp32_precision", None)  # since torch 2.9; the getters of before then raise
+    if asked == "none":
+        asked = torch.backends.fp32_precision  # type: ignore[attr-defined] # of all backends
+    is_tf32 = matmul.allow_tf32 if asked is None else asked == "tf32"
+    precision = "tf32" if is_tf32 else "ieee"
     widen = os.environ.get("TRITON_INTERPRET") == "1"  # the interpreter multiplies no bfloat16
     return {**TILE, "PRECISION": precision, "WIDEN": widen}

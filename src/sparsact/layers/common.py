@@ -199,6 +199,9 @@ class RoutedLayer(nn.Module):
                 )
 
 
+is_exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", lambda: False)  # since torch 2.7
+
+
 def is_recomputing() -> bool:
     """Whether this forward pass runs within a backward one, as ``torch.utils.checkpoint`` runs it a second time."""
     return not torch.compiler.is_compiling() and torch._C._current_graph_task_id() != -1

@@ -65,7 +65,7 @@ def _save(ctx: Any, inputs: tuple[Tensor, str], output: Tensor) -> None:
 
 def _backward(ctx: Any, needs: Any, gradient: Tensor) -> tuple[Tensor, None]:
     (z,) = ctx.saved_tensors
-    if not torch.is_grad_enabled():
+    if not (torch.is_grad_enabled() or is_transformed()):
         return gated_gradient(gradient, z, ctx.name), None
     of: Any = torch.func.vjp(lambda x: FUNCTIONS[ctx.name](x.chunk(2, -1)[0]) * x.chunk(2, -1)[1], z)[1]
     return of(gradient)[0], None  # derivatives of every order exist

@@ -14,11 +14,13 @@ from sparsact.layers.common import (
     Routing,
     as_computed,
     fill_uniform,
+    is_exporting,
     is_recomputing,
 )
 from sparsact.layers.experts import GATED, check_sizes, expert_activation, expert_router, experts_of
 from sparsact.layers.gather import gather_sum
 from sparsact.layers.segments import Groups
+from sparsact.routing.backend import is_transformed
 from sparsact.routing.hash_table import HashTable
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
@@ -189,14 +191,20 @@ class MixtureOfExperts(RoutedLayer):
         tokens = self._checked(x)
         selection = self._select(x, tokens, route_by, mask)
         if self.training and hasattr(self.routing.router, "moved_bias") and not is_recomputing():
-            if self.load.is_meta:
-                self.load = torch.zeros_like(selection.counts)
-            self.load.add_(selection.counts)  # in place: a CUDA graph reads it where it was
+            self._count(selection)
         rows = as_computed(tokens)
         y = self._routed(rows, selection)
         if self.shared_up is not None and self.shared_down is not None:
             y = y + self._activated(rows @ self.shared_up.to(rows.dtype)) @ self.shared_down.to(rows.dtype)
         return y.reshape(*x.shape[:-1], self.out_features), selection
+
+    def _count(self, selection: Selection) -> None:
+        """Add to the load, in place: a CUDA graph reads it where it was. Transforms and exports count nothing."""
+        if is_transformed() or is_exporting():
+            return
+        if self.load.is_meta or (not torch.compiler.is_compiling() and self.load.is_inference()):
+            self.load = torch.zeros_like(selection.counts) if self.load.is_meta else self.load.clone()
+        self.load.add_(selection.counts)
 
     def _select(self, x: Tensor, tokens: Tensor, route_by: Tensor | None, mask: Tensor | None) -> Selection:
         columns = self.routing.in_features

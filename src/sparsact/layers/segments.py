@@ -1,8 +1,8 @@
 """Products of matrices, one for each segment of rows: tokens in the order of their experts.
 
 ``starts`` (E + 1,) holds 0 and where each segment ends; rows beyond the last give 0. Only segments that hold rows are
-computed. The two operators are each other's derivatives. On a GPU no product waits for it, so that a CUDA graph may
-hold them: torch multiplies segments of bfloat16 in one call, Triton those of the other dtypes.
+computed. The two operators are each other's derivatives. On a GPU torch multiplies segments of bfloat16 in one call
+and Triton those of float32 and float16, which a CUDA graph may hold; float64 and large ones wait for the sizes.
 """
 
 from __future__ import annotations
@@ -98,7 +98,10 @@ def _segment_matmul(x: Tensor, weight: Tensor, starts: Tensor) -> Tensor:
 
 def segment_outer(x: Tensor, y: Tensor, starts: Tensor) -> Tensor:
     """Products (E, n, o) of the rows of x (p, n), transposed, with those of y (p, o), for each segment."""
-    return _outer_operator(x, y, starts)
+    if not is_transformed():
+        return _outer_operator(x, y, starts)
+    rows = torch.arange(x.shape[0], device=x.device)[:, None]
+    return torch.stack([x.where((begin <= rows) & (rows < end), 0).T @ y for begin, end in pairwise(starts)])
 
 
 def _segment_outer(x: Tensor, y: Tensor, starts: Tensor) -> Tensor:

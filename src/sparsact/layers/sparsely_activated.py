@@ -9,7 +9,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from sparsact.layers.common import Flops, RoutedLayer, Routing, activation_of, as_computed, fill_uniform
+from sparsact.layers.common import (
+    Flops,
+    RoutedLayer,
+    Routing,
+    activation_of,
+    as_computed,
+    fill_uniform,
+    is_exporting,
+)
 from sparsact.layers.gather import gather_dot, gather_sum
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
@@ -23,7 +31,6 @@ METHODS = ("auto", "sparse", "dense")
 # of its own; what the kernels do not serve copies the rows it selects, and pays for few inputs only.
 SPARSE_READS = {torch.float32: (2.0, 1 / 16), torch.float64: (2.0, 1 / 16), torch.bfloat16: (1.0, 1 / 50)}
 COPIED_READS = (0.25, 0.0)
-is_exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", lambda: False)  # since torch 2.7
 
 
 @renamed_attributes(n_active="max_active")

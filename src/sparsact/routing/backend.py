@@ -82,12 +82,12 @@ def is_readable(array: Any) -> bool:
 
 
 def gpu_kernels(tensor: Any) -> Any:
-    """The module of Triton's kernels, where they take the tensor: on a GPU, with Triton, not in float64; else None."""
+    """The module of Triton's kernels, where they take the tensor: on a GPU, not in float64; None without them."""
     if not tensor.is_cuda or is_transformed() or find_spec("triton") is None:
         return None
     from sparsact.kernels import gpu
 
-    return gpu if tensor.dtype in gpu.DTYPES else None
+    return gpu if tensor.dtype in gpu.DTYPES and gpu.works(tensor.device) else None
 
 
 def constant(array: Any) -> Any:

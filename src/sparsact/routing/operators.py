@@ -38,6 +38,7 @@ class Operator:
     ) -> None:
         self.function, self.save, self.backward = function, save, backward
         name = f"sparsact::{function.__name__.lstrip('_')}"
+        self.direct: Any = type(name.replace("::", "_"), (_Direct,), {})  # a profiler shows the name
         self.operator: Any = torch.library.custom_op(name, function, mutates_args=())
         self.operator.register_fake(fake)
         if backward is not None:
@@ -52,7 +53,7 @@ class Operator:
             return of_operator
         if self.backward is None or not (torch.is_grad_enabled() and any(map(_has_gradient, inputs))):
             return self.function(*inputs)
-        of_function: Tensor = _Direct.apply(self, *inputs)  # type: ignore[no-untyped-call] # torch's
+        of_function: Tensor = self.direct.apply(self, *inputs)
         return of_function
 
 
@@ -75,9 +76,14 @@ def is_watched(*inputs: Any) -> bool:
     """Whether a compiler, a tracer or a kind of tensor of its own wants to see operators."""
     if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:
         return True
-    if _get_current_dispatch_mode() is not None:
+    if _get_current_dispatch_mode() is not None or torch._C._are_functorch_transforms_active():
         return True
-    return any(isinstance(one, Tensor) and (type(one) not in (Tensor, nn.Parameter) or one.is_meta) for one in inputs)
+    return any(isinstance(one, Tensor) and _is_special(one) for one in inputs)
+
+
+def _is_special(one: Tensor) -> bool:
+    """Whether a tensor has no numbers, or is a kind of its own, such as the batched ones of ``is_grads_batched``."""
+    return type(one) not in (Tensor, nn.Parameter) or one.is_meta or torch._C._functorch.is_legacy_batchedtensor(one)
 
 
 def _has_gradient(one: Any) -> bool:

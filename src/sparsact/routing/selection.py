@@ -80,7 +80,7 @@ class Selection:
         m = self.indices.shape[0]
         # Places not taken add 0 to the first column; no unit is chosen twice for an input.
         empty = self.indices == EMPTY
-        column, weights = xp.where(empty, 0, self.indices), xp.where(empty, 0, self.weights)
+        column, weights = xp.where(empty, 0, self.indices), xp.where(empty, xp.zeros_like(self.weights), self.weights)
         whole = xp.zeros((m, self.n_units), dtype=self.weights.dtype, device=self.weights.device)
         if isinstance(whole, np.ndarray):
             np.add.at(whole, (np.arange(m)[:, None], column), weights)

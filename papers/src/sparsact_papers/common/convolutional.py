@@ -106,8 +106,8 @@ def trained(
         optimizer.step()
         return total.add_(loss.detach() * len(chosen))
 
-    step = CapturedStep(update) if on_cuda else update
-    with float32_convolutions():
+    step = CapturedStep(update, torch.device(device)) if on_cuda else update
+    with float32_convolutions(torch.device(device)):
         for _ in range(epochs):
             start = time.perf_counter()
             total.zero_()

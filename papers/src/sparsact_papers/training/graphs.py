@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -22,18 +22,23 @@ class CapturedStep:
     ----------
     function : callable
         From tensors to one tensor, which the next call overwrites.
+    device : torch.device
     """
 
-    def __init__(self, function: Callable[..., Tensor]) -> None:
-        self.function = function
+    def __init__(self, function: Callable[..., Tensor], device: torch.device) -> None:
+        self.function, self.device = function, device
         self.inputs: tuple[Tensor, ...] = ()
         self.output: Tensor | None = None
         self.graph: torch.cuda.CUDAGraph | None = None
         self.n_eager = 0
-        self.stream = torch.cuda.Stream()  # type: ignore[no-untyped-call] # torch's
+        self.stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call] # torch's
 
     def __call__(self, *inputs: Tensor) -> Tensor:
         """What the function returns."""
+        with torch.cuda.device(self.device):
+            return self._called(inputs)
+
+    def _called(self, inputs: tuple[Tensor, ...]) -> Tensor:
         if not self.inputs:
             self.inputs = tuple(torch.empty_like(x) for x in inputs)
         if any(x.shape != own.shape for x, own in zip(inputs, self.inputs, strict=True)):
@@ -60,8 +65,17 @@ class CapturedStep:
         return output
 
 
-def float32_convolutions() -> AbstractContextManager[None]:
-    """Convolutions of float32 are computed in it, not in TF32, which torch lets cuDNN do by default."""
-    flags: Any = torch.backends.cudnn.flags
-    within: AbstractContextManager[None] = flags(enabled=True, allow_tf32=False)
-    return within
+@contextmanager
+def float32_convolutions(device: torch.device) -> Iterator[None]:
+    """Convolutions of float32 on a CUDA device are computed in it, not in TF32, as cuDNN does unless it is told."""
+    cudnn: Any = torch.backends.cudnn
+    settings, name = (cudnn.conv, "fp32_precision") if hasattr(cudnn, "conv") else (cudnn, "allow_tf32")  # torch 2.9
+    if device.type != "cuda":
+        yield
+        return
+    before = getattr(settings, name)
+    setattr(settings, name, "ieee" if name == "fp32_precision" else False)
+    try:
+        yield
+    finally:
+        setattr(settings, name, before)

@@ -204,7 +204,7 @@ def train(
     )
     settings = {**asdict(recipe), "penalty": repr(penalty), "blocks": [block.name for block in blocks]}
     settings["text"] = checkpoints.fingerprint(*text.tensors)
-    with checkpoints.seeded(recipe.seed, device), float32_convolutions(), penalty or nullcontext():
+    with checkpoints.seeded(recipe.seed, device), float32_convolutions(device), penalty or nullcontext():
         rows: list[Evaluation] = []
         if checkpoint is not None and resume:
             rows = [Evaluation(**row) for row in checkpoints.read(checkpoint, settings, training)]
@@ -232,18 +232,18 @@ def _evaluated(
     on_cuda = training.device.type == "cuda"
     update: Callable[[Tensor, Tensor], Tensor] = partial(_update, training, recipe, penalty)
     if on_cuda and penalty is None:
-        update = CapturedStep(update)
+        update = CapturedStep(update, training.device)
     for step in range(rows[-1].step, recipe.steps):
         for group in training.optimizer.param_groups:
             rate = recipe.rate(step)
             group["lr"] = group["lr"].fill_(rate) if on_cuda else rate
         x, y = text.batch(recipe.batch, recipe.context, generator=training.batches)
         loss = update(x.to(training.device), y.to(training.device))
-        if progress:
-            progress(1)
         stops = (step + 1) % recipe.evaluate_every == 0 or step + 1 == recipe.steps
         if (stops or not on_cuda) and not loss.isfinite():  # a device is not waited for at every step
             raise ValueError(f"the loss is {loss.item()} at step {step}; lower `learning_rate` or `clip`.")
+        if progress:
+            progress(1)
         if stops:
             yield step + 1
 
@@ -251,10 +251,12 @@ def _evaluated(
 def _update(
     training: checkpoints.TrainingState, recipe: Recipe, penalty: SparsityRegularizer | None, x: Tensor, y: Tensor
 ) -> Tensor:
-    """One step of the optimiser; the loss before it."""
+    """One step of the optimiser; the loss before it. On the CPU nothing is done for one that is not finite."""
     loss = training_loss(training.model, x, y)
     if penalty:
         loss = loss + penalty.loss()
+    if not (loss.is_cuda or loss.isfinite()):
+        return loss.detach()
     training.optimizer.zero_grad()
     torch.autograd.backward(loss)
     nn.utils.clip_grad_norm_(training.model.parameters(), recipe.clip)
