@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "sparsact"
 OPTIONAL = {  # packages that not every machine can install, by who needs them
     "sparsact.inference.triton": "triton",
+    "sparsact.kernels.gpu": "triton",
     "benchmarks.walsh_hadamard": "fht_cpu",
 }
 HEAVY = ("torch", "matplotlib", "dask", "sklearn", "pandas", "pyarrow", "numpy")
