@@ -94,7 +94,7 @@ def test_products_with_selected_rows(run, dtype, rows, k, t, n):
         assert np.isfinite(found[2:]).all(), name
 
 
-def test_tf32_is_taken_where_torch_is_told_to(run):
+def test_tf32_is_taken_where_torch_allows_it(run):
     assert set(run(gpu_products.precisions)[1:]) == {"tf32"}
     assert run(gpu_products.precisions)[0] == "ieee"
 

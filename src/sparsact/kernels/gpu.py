@@ -78,9 +78,8 @@ def largest(values, places, t, k, UNITS: tl.constexpr, BITS: tl.constexpr):
     for step in range(BITS):
         higher = least + (tl.full((), 2147483648, tl.int64) >> step)
         least = tl.where(tl.sum((keys >= higher).to(tl.int32), axis=0) >= k, higher, least)
+    keys, least = keys >> (32 - BITS), least >> (32 - BITS)  # the rest is 0, but 1 in keys of negative numbers
     above, equal = keys > least, keys == least
-    if BITS < 32:  # the bits that numbers of that width leave 0 are 1 in keys of negative ones
-        above, equal = (keys >> (32 - BITS)) > (least >> (32 - BITS)), (keys >> (32 - BITS)) == (least >> (32 - BITS))
     room = k - tl.sum(above.to(tl.int32), axis=0)
     taken = above | (equal & (tl.cumsum(equal.to(tl.int32), axis=0) <= room))
     place = tl.cumsum(taken.to(tl.int32), axis=0) - 1
@@ -254,7 +253,7 @@ def works(device: torch.device) -> bool:
     try:
         one = torch.ones(1, 1, device=device)
         gather_sum(one, one, torch.zeros(1, 1, dtype=torch.int64, device=device))
-    except Exception:  # whatever it is, there are products of torch
+    except Exception:  # of the compiler, the system or the driver, in each version others
         return False
     return True
 
@@ -272,12 +271,12 @@ def _columns(n: int) -> int:
 
 
 def _tiles() -> dict[str, Any]:
-    """Tiles; and float32 multiplied as torch does it: exactly, unless it was told that TF32 will do."""
-    matmul: Any = torch.backends.cuda.matmul
-    asked = getattr(matmul, "fp32_precision", None)  # since torch 2.9; the getters of before then raise
-    if asked == "none":
-        asked = torch.backends.fp32_precision  # type: ignore[attr-defined] # of all backends
-    is_tf32 = matmul.allow_tf32 if asked is None else asked == "tf32"
+    """Tiles; and float32 multiplied as torch does it: exactly, unless TF32 is allowed."""
+    backends: Any = torch.backends
+    asked = getattr(backends.cuda.matmul, "fp32_precision", None)  # since torch 2.9; the getters of before then raise
+    if asked == "none":  # as for all backends
+        asked = backends.fp32_precision
+    is_tf32 = backends.cuda.matmul.allow_tf32 if asked is None else asked == "tf32"
     precision = "tf32" if is_tf32 else "ieee"
     widen = os.environ.get("TRITON_INTERPRET") == "1"  # the interpreter multiplies no bfloat16
     return {**TILE, "PRECISION": precision, "WIDEN": widen}

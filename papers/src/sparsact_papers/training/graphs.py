@@ -31,7 +31,8 @@ class CapturedStep:
         self.output: Tensor | None = None
         self.graph: torch.cuda.CUDAGraph | None = None
         self.n_eager = 0
-        self.stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call] # torch's
+        stream: Any = torch.cuda.Stream
+        self.stream = stream(device)
 
     def __call__(self, *inputs: Tensor) -> Tensor:
         """What the function returns."""
@@ -67,7 +68,7 @@ class CapturedStep:
 
 @contextmanager
 def float32_convolutions(device: torch.device) -> Iterator[None]:
-    """Convolutions of float32 on a CUDA device are computed in it, not in TF32, as cuDNN does unless it is told."""
+    """Convolutions of float32 on a CUDA device are computed in it, not in TF32, which cuDNN takes by default."""
     cudnn: Any = torch.backends.cudnn
     settings, name = (cudnn.conv, "fp32_precision") if hasattr(cudnn, "conv") else (cudnn, "allow_tf32")  # torch 2.9
     if device.type != "cuda":
