@@ -14,12 +14,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from benchmarks.figures import Figure, judged, options, report
 
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-ROWS = """
+ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+ROWS: Final = """
 import time, numpy as np, sparsact as sa
 rng = np.random.default_rng(0)
 bits = rng.integers(0, 2, (3000, 40))
@@ -33,7 +33,7 @@ start = time.perf_counter()
 fit()
 print(time.perf_counter() - start)
 """
-FITS = {
+FITS: Final = {
     "LowDegreeRegressor(2), 3,000 x 40 bits": "sa.LowDegreeRegressor(2).fit(bits, z)",
     "LowDegreeRegressorCV(), 3,000 x 40 bits": "sa.LowDegreeRegressorCV().fit(bits, z)",
     "LSHRegressor(), 5,000 x 30 numbers": "sa.LSHRegressor(random_state=0).fit(X, y)",

@@ -11,6 +11,7 @@ Enumeration has a benchmark of its own (``enumeration.py``).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from threadpoolctl import threadpool_limits
 
@@ -19,7 +20,7 @@ from sparsact import SparselyActivatedNetwork
 from sparsact.constructions import indexing, parity
 from sparsact.lift import Lift
 
-MOST_SECONDS = 60
+MOST_SECONDS: Final = 60
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ Scores and choice are then compared over that part, which holds our choice.
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from sparsact import LowDegreeRegressorCV
 
 SIZE, QUICK = (20, 3, 100_000), (10, 3, 3_000)
 DEGREES, N_FOLDS = (1, 2, 3), 5
-ALPHAS = tuple(np.logspace(-2, 4, 20).tolist())
+ALPHAS: Final = tuple(np.logspace(-2, 4, 20).tolist())
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 

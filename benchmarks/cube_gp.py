@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +38,9 @@ from sparsact.memory import peak_memory
 
 Array = NDArray[np.float64]
 
-SECONDS = {15: 30.0, 16: 60.0}  # bars by columns
-SHARE = 0.8  # of the cube
-KERNELS = ("product", "auto")
+SECONDS: Final = {15: 30.0, 16: 60.0}  # bars by columns
+SHARE: Final = 0.8  # of the cube
+KERNELS: Final = ("product", "auto")
 
 
 def drawn(n: int, rng: np.random.Generator) -> tuple[Array, Array]:

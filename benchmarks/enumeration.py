@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from statistics import median
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ from sparsact import kernels
 from sparsact.kernels import dispatch
 from sparsact.kernels.enumeration import ROUNDING_STEPS
 
-LANES = {"portable": 8, "avx2": 16, "avx512": 32}
+LANES: Final = {"portable": 8, "avx2": 16, "avx512": 32}
 Units = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 
 

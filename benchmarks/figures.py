@@ -6,13 +6,14 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
+from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.harness import append_row, machine
 
-TIMES = "x"  # the unit of a ratio
+TIMES: Final = "x"  # the unit of a ratio
 
 
 @dataclass(frozen=True)

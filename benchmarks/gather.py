@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from itertools import cycle
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -32,7 +32,7 @@ from sparsact import kernels
 from sparsact.layers import SparselyActivatedLayer
 from sparsact.routing import HyperplaneLSH, RandomHash, TopK
 
-COPIES = 7  # of each matrix; no number of calls in a round, so that each call meets each of them
+COPIES: Final = 7  # of each matrix; no number of calls in a round, so that each call meets each of them
 
 
 def array(tensor: Tensor) -> Any:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise, product
 from statistics import median
+from typing import Final
 
 import torch
 from torch import Tensor
@@ -29,8 +30,8 @@ from sparsact.inference.integer_weights import quantized_weight
 
 QUICK, SIZES = (2048, 8192), (4096, 16384)
 DENSITIES, BATCHES = (0.01, 0.03, 0.1, 0.3), (1, 2, 4, 8, 16)
-INT8_LIMIT = 5e-2
-LIMITS = {torch.float16: 1e-2, torch.bfloat16: 4e-2, torch.float32: 1e-5}  # of the largest number of the result
+INT8_LIMIT: Final = 5e-2
+LIMITS: Final = {torch.float16: 1e-2, torch.bfloat16: 4e-2, torch.float32: 1e-5}  # of the largest number of the result
 
 
 @dataclass(frozen=True)

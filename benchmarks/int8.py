@@ -30,7 +30,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from importlib.util import find_spec
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -48,9 +48,9 @@ from sparsact.inference import find_blocks, sparsify
 from sparsact.inference.integer_weights import MAX_ROWS
 from sparsact.inference.quantized import QuantizedLinear, QuantizedState
 
-TORCH_GOALS = {"avx2": {0.03: 3.0, 0.1: 2.6, 0.27: 2.0}, "avx512": {0.03: 1.5, 0.1: 1.4, 0.27: 1.2}}
-DENSE_GOALS = {0.03: 1.6, 0.1: 1.4, 0.27: 1.2}
-BYTES_A_WEIGHT = {8: 1, 4: (4 + 8 / 32) / 8}  # with its share of a group's multiplier
+TORCH_GOALS: Final = {"avx2": {0.03: 3.0, 0.1: 2.6, 0.27: 2.0}, "avx512": {0.03: 1.5, 0.1: 1.4, 0.27: 1.2}}
+DENSE_GOALS: Final = {0.03: 1.6, 0.1: 1.4, 0.27: 1.2}
+BYTES_A_WEIGHT: Final = {8: 1, 4: (4 + 8 / 32) / 8}  # with its share of a group's multiplier
 
 
 def quantized_by_torch(model: nn.Module) -> nn.Module:

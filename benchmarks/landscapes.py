@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -43,15 +43,15 @@ from sparsact.datasets import landscapes
 Array = NDArray[Any]
 Predict = Callable[[Array], Array]
 
-OURS = "sparsact"
-SHARES = {0.01: 1.0, 0.05: 0.97, 0.2: 0.97, 0.8: 0.93}  # bars of the geometric mean of ours over the best peer
-WORST = 1.12
-DEEPPERF = {  # rows: mean relative error in per cent (Ha and Zhang, ICSE 2019, Table III)
+OURS: Final = "sparsact"
+SHARES: Final = {0.01: 1.0, 0.05: 0.97, 0.2: 0.97, 0.8: 0.93}  # bars of the geometric mean of ours over the best peer
+WORST: Final = 1.12
+DEEPPERF: Final = {  # rows: mean relative error in per cent (Ha and Zhang, ICSE 2019, Table III)
     "LLVM": {11: 5.09, 22: 3.87, 33: 2.54, 44: 2.27, 55: 1.99},
     "x264": {16: 10.4, 32: 3.61, 48: 2.13, 64: 1.49, 80: 0.87},
     "BDBC": {18: 138.0, 36: 16.8, 54: 13.1, 72: 6.95, 90: 5.82},
 }
-POELWIJK = "landscapes/poelwijk2019_eqfp611_2e13.csv.gz"
+POELWIJK: Final = "landscapes/poelwijk2019_eqfp611_2e13.csv.gz"
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,17 @@ def table(name: str) -> tuple[Array, Array]:
     return landscape.X, landscape.y
 
 
-TABLES = ("S309", "eqFP611 red", "eqFP611 blue", "eqFP611 combined", "CR6261 h1", "CR6261 h9", "LLVM", "x264", "BDBC")
+TABLES: Final = (
+    "S309",
+    "eqFP611 red",
+    "eqFP611 blue",
+    "eqFP611 combined",
+    "CR6261 h1",
+    "CR6261 h9",
+    "LLVM",
+    "x264",
+    "BDBC",
+)
 
 
 def ours(X: Array, y: Array) -> Predict:
@@ -200,8 +210,8 @@ def network(X: Array, y: Array) -> Predict:
     return lambda new: centre + scale * model.predict(new)
 
 
-MSE = "neg_mean_squared_error"
-PEERS = {
+MSE: Final = "neg_mean_squared_error"
+PEERS: Final = {
     "LightGBM": lightgbm,
     "XGBoost": xgboost,
     "random forest": forest,
@@ -209,7 +219,7 @@ PEERS = {
     "Gaussian process, ARD": gaussian_process,
     "network": network,
 }
-SIDES = {OURS: ours, **PEERS}
+SIDES: Final = {OURS: ours, **PEERS}
 
 
 def tasks(quick: bool, repeats: int) -> list[LandscapeTask]:

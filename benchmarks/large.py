@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -33,8 +33,8 @@ from sparsact.memory import peak_memory
 
 IN_MEMORY, STREAMED = (20, 10, 1_000_000), (100, 2, 1_000_000)
 QUICK_IN_MEMORY, QUICK_STREAMED = (13, 6, 40_000), (70, 1, 100_000)
-BATCH = 1 << 16
-_CHECKED = 100
+BATCH: Final = 1 << 16
+_CHECKED: Final = 100
 Rows = tuple[NDArray[Any], NDArray[np.float64]]
 
 

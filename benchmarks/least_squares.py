@@ -12,7 +12,7 @@ the rows in memory. Difference of predictions: the largest, by the root mean squ
 from __future__ import annotations
 
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,9 @@ from benchmarks.harness import alone, interleaved, memory_above
 from benchmarks.opponents import pipeline, read, task, write
 from sparsact import LowDegreeRegressor
 
-SIZES = ((20, 3, 100_000), (50, 2, 100_000))
-QUICK = ((12, 2, 3_000), (40, 1, 70_000))
-ALPHA = 1.0
+SIZES: Final = ((20, 3, 100_000), (50, 2, 100_000))
+QUICK: Final = ((12, 2, 3_000), (40, 1, 70_000))
+ALPHA: Final = 1.0
 
 
 def side(name: str, degree: int) -> Any:

@@ -28,7 +28,7 @@ from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,22 +48,22 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Side = Callable[[Any, Any, Any, int], Any]
 
-AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
-MEASURED = {"PhoQ": "podgornaia2015_phoq_20e4.csv.gz", "ParD3": "lite2020_pard3_20e3.csv.gz"}
-PLANTED = {
+AMINO_ACIDS: Final = "ACDEFGHIKLMNPQRSTVWY"
+MEASURED: Final = {"PhoQ": "podgornaia2015_phoq_20e4.csv.gz", "ParD3": "lite2020_pard3_20e3.csv.gz"}
+PLANTED: Final = {
     "nucleotides": ["ACGT"] * 6,
     "categories": ["AB", "ABC", "ABCDE", "ABCDEFG", "ABCDEFGHIJK"],
     "letters": [AMINO_ACIDS] * 3,
     "energies": [AMINO_ACIDS] * 4,
     "neighbours": ["ACGT"] * 7,
 }
-SHARES = (0.01, 0.05, 0.2)
-ASKED = {  # figures of the issue
+SHARES: Final = (0.01, 0.05, 0.2)
+ASKED: Final = {  # figures of the issue
     "PhoQ": (0.695, 0.574, 0.510),
     "ParD3": (0.290, 0.071, 0.058),
 }
-SECONDS = 60.0
-OURS = "LettersRegressor"
+SECONDS: Final = 60.0
+OURS: Final = "LettersRegressor"
 
 
 @cache
@@ -193,7 +193,7 @@ def lightgbm(X: Any, y: Array, new: Any, seed: int) -> Array:
     return np.asarray(min(found, key=lambda pair: pair[0])[1].predict(other), dtype=np.float64)
 
 
-PEERS: dict[str, Side] = {
+PEERS: Final[dict[str, Side]] = {
     "LightGBM": lightgbm,
     "MLP 128-128": perceptron(128, 128),
     "MLP 256-256": perceptron(256, 256),

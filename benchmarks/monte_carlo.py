@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,7 +38,7 @@ from sparsact.hypercube import bits_to_signs
 
 SIZE, QUICK = (10_000, 1_000), (400, 40)
 RELATIVE_ERROR, BAR_SECONDS = 0.01, 30.0
-READS = 9  # inputs of a unit in the sparse network
+READS: Final = 9  # inputs of a unit in the sparse network
 RHO, NOISE_SAMPLES, POINTS = 0.9, 4_000, 400
 
 

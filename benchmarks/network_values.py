@@ -14,7 +14,7 @@ each weight and row, two vectors a cycle at the clock of ``--ghz``.
 from __future__ import annotations
 
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,8 +27,8 @@ from sparsact import SparselyActivatedNetwork
 from sparsact.hypercube import bits_to_signs
 from sparsact.kernels import dispatch
 
-ROWS = 1024
-VECTOR_BYTES = {"portable": 16, "avx2": 32, "avx512": 64}
+ROWS: Final = 1024
+VECTOR_BYTES: Final = {"portable": 16, "avx2": 32, "avx512": 64}
 
 
 def index_network(address: int) -> SparselyActivatedNetwork:

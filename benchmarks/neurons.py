@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil
 from statistics import median
+from typing import Final
 
 import numpy as np
 import torch
@@ -36,16 +37,16 @@ from benchmarks.harness import interleaved
 from sparsact import kernels
 
 SIZES, QUICK = ((2048, 8192), (4096, 16384)), ((64, 256),)
-DENSITIES = (0.03, 0.1, 0.3)
-COLD_BYTES = 1.5e9  # of blocks
-BLOCKS = 3, 12  # at the least and the most
-GATHER_GOALS = {  # shares of the bound
+DENSITIES: Final = (0.03, 0.1, 0.3)
+COLD_BYTES: Final = 1.5e9  # of blocks
+BLOCKS: Final = 3, 12  # at the least and the most
+GATHER_GOALS: Final = {  # shares of the bound
     (torch.float32, 0.03): 0.75,
     (torch.float32, 0.1): 0.75,
     (torch.float32, 0.3): 0.80,
     (torch.bfloat16, 0.03): 0.6,
 }
-EXACT_GOALS = {"exact ReLU": 1.7, "exact ReGLU": 2.4}  # float32, 3 %
+EXACT_GOALS: Final = {"exact ReLU": 1.7, "exact ReGLU": 2.4}  # float32, 3 %
 
 
 class NeuronLayer:

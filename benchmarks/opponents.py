@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 Rows = tuple[NDArray[np.float64], NDArray[np.float64]]
-_TERMS = 40
+_TERMS: Final = 40
 
 
 def pipeline(degree: int, alpha: float = 1.0) -> Pipeline:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from sparsact.hypercube import points
 
 Array = NDArray[np.float64]
 N, NOISE = 10, 0.2  # columns; half the width of the noise
-CUBE = points(N)
+CUBE: Final = points(N)
 
 
 def planted(rng: np.random.Generator) -> Array:
@@ -46,7 +46,7 @@ def majority(rng: np.random.Generator) -> Array:
     return np.asarray(np.sign(CUBE[:, rng.choice(N, 5, replace=False)].sum(axis=1)), dtype=np.float64)
 
 
-TASKS: list[tuple[str, Callable[[np.random.Generator], Array], float, int, dict[str, Any]]] = [
+TASKS: Final[list[tuple[str, Callable[[np.random.Generator], Array], float, int, dict[str, Any]]]] = [
     # name, target, largest bias, rows, options
     ("monomials", planted, 0.0, 1_500, {}),
     ("gated network", gated, 0.0, 3_000, {}),

@@ -26,7 +26,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
 import torch
 from threadpoolctl import threadpool_limits
@@ -40,7 +40,7 @@ from sparsact.inference.batches import working_seconds
 
 Batches = list[tuple[Tensor, ...]]
 
-MOLECULES = (
+MOLECULES: Final = (
     "CC(=O)Oc1ccccc1C(=O)O",  # acetylsalicylic acid
     "Cn1cnc2c1c(=O)n(C)c(=O)n2C",  # caffeine
     "CC(C)Cc1ccc(cc1)C(C)C(=O)O",  # ibuprofen
@@ -163,7 +163,7 @@ def run(model: nn.Module, batches: Batches) -> None:
         model(*batch)
 
 
-MODELS = {"criscross": criscross, "annalog": annalog}
+MODELS: Final = {"criscross": criscross, "annalog": annalog}
 
 
 def main() -> int:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from sparsact import kernels
 from sparsact.hypercube import subset_masks
 from sparsact.kernels import dispatch
 
-ISAS = ("portable", "avx2", "avx512")
+ISAS: Final = ("portable", "avx2", "avx512")
 M = 100_000
 
 

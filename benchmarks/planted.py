@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from operator import attrgetter
 from pathlib import Path
 from statistics import median
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +41,9 @@ from sparsact_papers.common.planted import halfspaces, on_sphere, sum_of_gated
 Generator = np.random.Generator
 Array = NDArray[np.float64]
 N_TEST, N_STARTS = 5000, 10
-MOST_CROWDED = 3  # times k: units that a row switches on in the mean, before rows are chosen
+MOST_CROWDED: Final = 3  # times k: units that a row switches on in the mean, before rows are chosen
 OURS, STARTS, TRUE = "ours", "ten starts of L-BFGS", "true active sets"
-PEERS = ("dense, best of 4", "boosted trees", "low degree, best of 7")
+PEERS: Final = ("dense, best of 4", "boosted trees", "low degree, best of 7")
 
 
 @dataclass(frozen=True)
@@ -192,8 +192,8 @@ def figures_of(task: PlantedTask, errors: dict[str, list[float]], seconds: list[
     return [*figures, Figure.of(task.work, "fit of ours", seconds, "s", most=60.0)]
 
 
-SIZES = ((12, 4, 1), (20, 8, 2), (30, 16, 1), (60, 32, 1), (24, 12, 3))
-TASKS = {
+SIZES: Final = ((12, 4, 1), (20, 8, 2), (30, 16, 1), (60, 32, 1), (24, 12, 3))
+TASKS: Final = {
     each.work: each
     for each in (
         *(

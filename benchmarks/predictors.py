@@ -16,7 +16,7 @@ Goal: for each recall the mean recall is reached within four standard errors; fo
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import torch
 from rich.console import Console
@@ -30,8 +30,8 @@ from sparsact.inference.block import Activation
 from sparsact.inference.block_weights import BlockWeights
 from sparsact.inference.predictors import Predictor, calibrate
 
-DIMENSION = 24
-SETTINGS: dict[str, list[dict[str, Any]]] = {
+DIMENSION: Final = 24
+SETTINGS: Final[dict[str, list[dict[str, Any]]]] = {
     "sketch": [{}],
     "low_rank": [{"rank": 32}, {"rank": 64}],
     "lsh": [{}],

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 from benchmarks.table.cells import Rows
 
@@ -44,7 +45,7 @@ class Benchmark:
         return tuple(module for module in self.needs if find_spec(module) is None)
 
 
-BENCHMARKS = {
+BENCHMARKS: Final = {
     name: Benchmark(name, needs)
     for name, needs in (
         ("walsh_hadamard", ("fht_cpu",)),

@@ -24,7 +24,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -37,17 +37,17 @@ from benchmarks.regressors import BOOSTING, OURS, OURS_TREES, RADIAL, SIDES, Arr
 Row = dict[str, Any]
 ERROR, SPEED = "error", "speed"
 BATCH, N_BATCHES, N_QUERIES = 1_000, 200, 2_000
-QUICK_SIDES = (OURS, "k-NN", RADIAL)
-UNITS = {"one_p50": "us", "one_p99": "us", "one_worst": "us", "row_p50": "us", "row_p99": "us"}
-WORDS = {
+QUICK_SIDES: Final = (OURS, "k-NN", RADIAL)
+UNITS: Final = {"one_p50": "us", "one_p99": "us", "one_worst": "us", "row_p50": "us", "row_p99": "us"}
+WORDS: Final = {
     "one_p50": "one query",
     "one_p99": "one query, 99th percentile",
     "one_worst": "one query, worst",
     "row_p50": "a row of a batch",
     "row_p99": "a row of a batch, 99th percentile",
 }
-BARS = {"one_p50": 3.0, "one_worst": 500.0, "row_p50": 0.5, "row_p99": 1.0}  # microseconds, of ours
-WITHIN = 1.05
+BARS: Final = {"one_p50": 3.0, "one_worst": 500.0, "row_p50": 0.5, "row_p99": 1.0}  # microseconds, of ours
+WITHIN: Final = 1.05
 
 
 def fitted(task: RegressionTask, side: str, settings: dict[str, Any]) -> tuple[FittedRegressor, float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,8 @@ from sklearn.decomposition import PCA
 from sparsact_papers.data import LowerEnvelope, load_tabular, random_subspace
 
 Array = NDArray[np.float64]
-SEED = 2_901  # of the generated tables
-TEST_ROWS = 5_000
+SEED: Final = 2_901  # of the generated tables
+TEST_ROWS: Final = 5_000
 
 
 def robot_arm(m: int, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -106,7 +106,7 @@ class RegressionTable:
     components: int | None = None
 
 
-TABLES = {
+TABLES: Final = {
     "airfoil": RegressionTable("tabular"),
     "parkinsons": RegressionTable("tabular"),
     "terrain, 2-d": RegressionTable("smooth", terrain, 20_000),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from inspect import signature
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,9 @@ from sparsact import LSHRegressor
 Array = NDArray[Any]
 Settings = dict[str, Any]
 Choices = Mapping[str, Sequence[Any]]  # the first of each is where the search begins
-UPDATES = 15_000  # of a network
+UPDATES: Final = 15_000  # of a network
 TREES, RATE, ROUNDS, PATIENCE = 150, 0.1, 1_000, 50
-MOST_TUNED = 10_000  # rows that a search learns from
+MOST_TUNED: Final = 10_000  # rows that a search learns from
 
 
 @dataclass(frozen=True)
@@ -205,11 +205,11 @@ def neighbours(**settings: Any) -> Any:
 
 OURS, OURS_TREES = "LSHRegressor", "LSHRegressor, base trees"
 RADIAL, NETWORK = "RBFInterpolator", "MLP"
-BOOSTING = ("LightGBM", "LightGBM, linear leaves", "XGBoost", "CatBoost")
-LEAVES: Choices = {"num_leaves": [31, 15, 63, 127], "min_child_samples": [20, 5], "colsample_bytree": [1.0, 0.7]}
-SAMPLED: Choices = {"subsample": [1.0, 0.8]}
-LINEAR: Choices = {"linear_tree": [True], "num_leaves": [15, 7, 31, 63], "linear_lambda": [0.1, 1e-3, 10.0]}
-RIVALS = {
+BOOSTING: Final = ("LightGBM", "LightGBM, linear leaves", "XGBoost", "CatBoost")
+LEAVES: Final[Choices] = {"num_leaves": [31, 15, 63, 127], "min_child_samples": [20, 5], "colsample_bytree": [1.0, 0.7]}
+SAMPLED: Final[Choices] = {"subsample": [1.0, 0.8]}
+LINEAR: Final[Choices] = {"linear_tree": [True], "num_leaves": [15, 7, 31, 63], "linear_lambda": [0.1, 1e-3, 10.0]}
+RIVALS: Final = {
     "k-NN": Rival(by_estimator(neighbours), {"n_neighbors": [8, 4, 16], "weights": ["distance"], "p": [2, 1]}),
     RADIAL: Rival(
         radial,
@@ -237,7 +237,7 @@ RIVALS = {
         shortened={"updates": 4_000},
     ),
 }
-SIDES = {OURS: Rival(ours, {}), **RIVALS}
+KNOWN: Final = {OURS: Rival(ours, {}), **RIVALS}
 if "base" in signature(LSHRegressor).parameters:
-    SIDES[OURS_TREES] = Rival(ours, {"base": ["trees"]})
-SIDES = {name: rival for name, rival in SIDES.items() if find_spec(rival.module)}
+    KNOWN[OURS_TREES] = Rival(ours, {"base": ["trees"]})
+SIDES: Final = {name: rival for name, rival in KNOWN.items() if find_spec(rival.module)}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import dask.array as da
 import numpy as np
@@ -26,15 +26,15 @@ from sparsact.distributed.additive import LearnerSum
 from sparsact.distributed.engine import PassTask, joined, restored, summed
 from sparsact.distributed.partitions import ArrayReader
 
-CUBE = ((12, 2), (20, 2), (20, 3), (40, 2), (60, 2))  # columns, degree
-N_REAL = 6
-REAL: dict[str, Any] = {
+CUBE: Final = ((12, 2), (20, 2), (20, 3), (40, 2), (60, 2))  # columns, degree
+N_REAL: Final = 6
+REAL: Final[dict[str, Any]] = {
     "LSH": LSHRegressor(n_tables=8, n_hashes=2, bucket_width=0.5, alpha=0.1, directions="principal", random_state=0),
     "DSM": DSMRegressor(n_units=256, n_active=32, random_state=0),
 }
-FIRST = 2048  # rows that fix the layout of a learner of real columns
-PARTS = 16  # of the fit by workers
-WORKERS_N = 20
+FIRST: Final = 2048  # rows that fix the layout of a learner of real columns
+PARTS: Final = 16  # of the fit by workers
+WORKERS_N: Final = 20
 
 
 def bits(m: int, n: int) -> tuple[NDArray[np.int8], NDArray[np.float64]]:

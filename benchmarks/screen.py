@@ -26,6 +26,7 @@ from collections.abc import Callable
 from itertools import cycle
 from math import ceil
 from statistics import median
+from typing import Final
 
 import numpy as np
 import torch
@@ -39,9 +40,9 @@ from benchmarks.harness import interleaved
 from sparsact import kernels
 from sparsact.inference.certified_screen import Screen
 
-COLD_BYTES = 1.5e9  # of copies of the weights, at least
-ACTIVE = 0.03
-GROUP = 32  # weights of a scale at 4 bits
+COLD_BYTES: Final = 1.5e9  # of copies of the weights, at least
+ACTIVE: Final = 0.03
+GROUP: Final = 32  # weights of a scale at 4 bits
 
 
 def layer(d: int, s: int, spread: bool, n: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:

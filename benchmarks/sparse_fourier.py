@@ -23,7 +23,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from itertools import product
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,17 +44,17 @@ from sparsact.memory import peak_memory
 Array = NDArray[np.float64]
 Rows = NDArray[np.int8]
 
-BARS = {(2, 10_000): 0.15, (2, 20_000): 0.3, (3, 10_000): 12.0, (3, 20_000): 25.0}  # seconds by degree and rows
-CORRELATED = ("biased", "chain", "blocks", "equal", "chain, biased", "blocks, biased")
-FAMILIES: list[Any] = [  # law of the columns, n, degree, m, terms, least size in limits, seconds
+BARS: Final = {(2, 10_000): 0.15, (2, 20_000): 0.3, (3, 10_000): 12.0, (3, 20_000): 25.0}  # seconds by degree and rows
+CORRELATED: Final = ("biased", "chain", "blocks", "equal", "chain, biased", "blocks, biased")
+FAMILIES: Final[list[Any]] = [  # law of the columns, n, degree, m, terms, least size in limits, seconds
     ("uniform", 60, 3, 5_000, 12, 1.2, 0.1),
     ("uniform", 200, 3, 20_000, 50, 1.2, 6.0),
     ("uniform", 1_000, 2, 20_000, 40, 1.2, 5.0),
     *((law, 60, 3, 5_000, 12, 1.0, None) for law in CORRELATED),
     *((law, 150, 2, 3_000, 20, 1.0, None) for law in CORRELATED),
 ]
-LARGE = ("uniform", 1_000, 3, 20_000, 20, 3.0, 60.0)
-COMPARED = ("uniform", "chain", "biased", "junta", "many small terms", "trees")
+LARGE: Final = ("uniform", 1_000, 3, 20_000, 20, 3.0, 60.0)
+COMPARED: Final = ("uniform", "chain", "biased", "junta", "many small terms", "trees")
 
 
 def seconds(call: Callable[[], Any]) -> tuple[Any, float]:
@@ -115,7 +115,7 @@ def family(law: str, n: int, degree: int, m: int, s: int, least: float, bar: Any
     ]
 
 
-JUNTAS: dict[str, Callable[[Rows, np.random.Generator], NDArray[Any]]] = {  # of signs (m, 5)
+JUNTAS: Final[dict[str, Callable[[Rows, np.random.Generator], NDArray[Any]]]] = {  # of signs (m, 5)
     "random": lambda Z, rng: rng.choice([-1, 1], 32)[(Z < 0) @ (1 << np.arange(5))],
     "majority": lambda Z, rng: np.sign(Z.sum(axis=1)),
     "parity of 4, or the fifth": lambda Z, rng: np.minimum(Z[:, :4].prod(axis=1), Z[:, 4]),

@@ -30,7 +30,7 @@ from copy import deepcopy
 from functools import partial
 from itertools import product
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
 import torch
 from scipy.stats import norm
@@ -42,11 +42,11 @@ from benchmarks.harness import interleaved
 from sparsact.inference import plan_of, sparsify
 from sparsact.inference.batches import working_seconds
 
-DENSITIES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
-ROW_DENSITIES = (0.01, 0.05, 0.1, 0.27)
-SIZES = ((64, 256, 64), (256, 1024, 24), (512, 2048, 16), (2048, 8192, 4))  # inputs, units, blocks
-QUICK = ((16, 64, 3), (24, 80, 2))
-SAMPLE = 64  # inputs that the model is shown, one a batch as it is called
+DENSITIES: Final = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
+ROW_DENSITIES: Final = (0.01, 0.05, 0.1, 0.27)
+SIZES: Final = ((64, 256, 64), (256, 1024, 24), (512, 2048, 16), (2048, 8192, 4))  # inputs, units, blocks
+QUICK: Final = ((16, 64, 3), (24, 80, 2))
+SAMPLE: Final = 64  # inputs that the model is shown, one a batch as it is called
 
 
 class TimedModel(nn.Module):
@@ -186,7 +186,7 @@ def several_rows(d: int, s: int, blocks: int, repeats: int, quick: bool) -> list
     return figures
 
 
-CALLS = 16  # of the model in a measurement, each with another input
+CALLS: Final = 16  # of the model in a measurement, each with another input
 
 
 def _run(model: nn.Module, inputs: Tensor) -> None:
@@ -215,7 +215,7 @@ def figures_of(part: str, repeats: int, quick: bool) -> list[Figure]:
     return [one for shape in shapes for one in encoder(*shape, repeats, quick)]
 
 
-PARTS = ("overhead", "compiled", "rows", "density", "encoder")
+PARTS: Final = ("overhead", "compiled", "rows", "density", "encoder")
 
 
 def main() -> int:

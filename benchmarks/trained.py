@@ -21,7 +21,7 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 from threadpoolctl import threadpool_limits
@@ -36,8 +36,8 @@ from sparsact.inference.training import ActivationPenalty
 from sparsact_papers.data import load_tinyshakespeare
 from sparsact_papers.training import CharacterText, Recipe, Transformer, train, training_progress
 
-HEAD = 64  # width of a head of attention
-PASSAGES = 4  # decoded in a round, each of a whole context
+HEAD: Final = 64  # width of a head of attention
+PASSAGES: Final = 4  # decoded in a round, each of a whole context
 
 
 class Decoder(nn.Module):

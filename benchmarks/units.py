@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import time
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,7 +31,7 @@ from sparsact.fourier.halfspaces import Unit
 from sparsact.hypercube import points
 
 SIZE, QUICK = (2_000, 10), (200, 6)
-LARGEST_WEIGHT = 10
+LARGEST_WEIGHT: Final = 10
 
 
 def figures_of(kind: type[Unit], n: int, arguments: Any) -> list[Figure]:

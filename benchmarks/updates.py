@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from typing import Final
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -28,8 +29,8 @@ from benchmarks.regressors import SIDES
 from sparsact import LSHRegressor
 
 STEP, N_PREDICTED = 2_000, 10_000
-WAY = 60_000  # rows in which a stream moves
-RIVAL = "LightGBM"
+WAY: Final = 60_000  # rows in which a stream moves
+RIVAL: Final = "LightGBM"
 
 
 def soiling(m: int, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -45,7 +46,7 @@ def loading(m: int, rng: np.random.Generator) -> tuple[Array, Array]:
     return X, torque + 9.81 * np.arange(m) / WAY * reach
 
 
-STREAMS = {"photovoltaics, soiling": soiling, "robot arm, loading": loading}
+STREAMS: Final = {"photovoltaics, soiling": soiling, "robot arm, loading": loading}
 
 
 def slide(

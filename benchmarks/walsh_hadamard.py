@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
 import fht_cpu
 import numpy as np
@@ -28,8 +28,8 @@ from benchmarks.figures import Figure, judged, options, report
 from benchmarks.harness import interleaved
 from sparsact import kernels
 
-SIZE_NAME = "SC_LEVEL2_CACHE_SIZE"
-SECOND_CACHE = (SIZE_NAME in getattr(os, "sysconf_names", {}) and os.sysconf(SIZE_NAME)) or 2**20  # bytes
+SIZE_NAME: Final = "SC_LEVEL2_CACHE_SIZE"
+SECOND_CACHE: Final = (SIZE_NAME in getattr(os, "sysconf_names", {}) and os.sysconf(SIZE_NAME)) or 2**20  # bytes
 
 
 def measure(n: int, dtype: type[Any], repeats: int, quick: bool) -> list[Figure]:

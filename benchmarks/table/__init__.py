@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from benchmarks.table import inference, networks, polynomials, routed
 from benchmarks.table.cells import Line, Rows
 
-HEAD = ("work", "against", "bar", "measured")
-SECTIONS = (*polynomials.SECTIONS, *networks.SECTIONS, *routed.SECTIONS, *inference.SECTIONS)
+HEAD: Final = ("work", "against", "bar", "measured")
+SECTIONS: Final = (*polynomials.SECTIONS, *networks.SECTIONS, *routed.SECTIONS, *inference.SECTIONS)
 
 
 def newest(path: str | Path) -> Rows:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from benchmarks.table.cells import Line, Rows, starting, times, verdict
 
-SIZES = ((2048, 8192), (4096, 16384))
-GATHER = (("float32", 3, "0.75"), ("float32", 10, "0.75"), ("float32", 30, "0.80"), ("bfloat16", 3, "0.6"))
+SIZES: Final = ((2048, 8192), (4096, 16384))
+GATHER: Final = (("float32", 3, "0.75"), ("float32", 10, "0.75"), ("float32", 30, "0.80"), ("bfloat16", 3, "0.6"))
 
 
 def blocks(rows: Rows) -> Iterator[Line]:
@@ -70,4 +71,4 @@ def trained(rows: Rows) -> Iterator[Line]:
     yield (name, "the dense model", "0.7 of the Amdahl bound", shown)
 
 
-SECTIONS = (blocks, screen, auto, trained)
+SECTIONS: Final = (blocks, screen, auto, trained)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from benchmarks.table.cells import Line, Rows, spread, times, verdict
 
@@ -44,4 +45,4 @@ def spectra(rows: Rows) -> Iterator[Line]:
     yield ("all influences of a halfspace with 2,000 weights, as fractions", "-", "30 s", spread(row) + verdict(row))
 
 
-SECTIONS = (enumeration, values, sensitivity, certificates, spectra)
+SECTIONS: Final = (enumeration, values, sensitivity, certificates, spectra)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from benchmarks.table.cells import Line, Row, Rows, spread, times, verdict
 
-PIPELINE = "PolynomialFeatures + Ridge(cholesky)"
-SIZES = range(14, 25)
+PIPELINE: Final = "PolynomialFeatures + Ridge(cholesky)"
+SIZES: Final = range(14, 25)
 
 
 def transform(rows: Rows) -> Iterator[Line]:
@@ -67,4 +68,4 @@ def _whole(row: Row) -> str:
     return f"{row['value']:.0f}x{verdict(row)}"
 
 
-SECTIONS = (transform, least_squares, large, cross_validation)
+SECTIONS: Final = (transform, least_squares, large, cross_validation)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from benchmarks.table.cells import Line, Rows, spread, times, verdict
 
-TOP_K = "top-k d=8 t=4,096 k=1,024 m=1,024"
+TOP_K: Final = "top-k d=8 t=4,096 k=1,024 m=1,024"
 OURS, OVER = "LSHRegressor: RMSE", "LSHRegressor: RMSE over the best rival's"
 
 
@@ -44,4 +45,4 @@ def top_k(rows: Rows) -> Iterator[Line]:
         yield (what, "torch.topk + gather", "2x", f"{times(ratio)} ({ours} against {theirs})")
 
 
-SECTIONS = (regression, slopes, top_k)
+SECTIONS: Final = (regression, slopes, top_k)

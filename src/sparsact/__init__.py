@@ -4,7 +4,7 @@ Names are loaded when they are first used, so that ``import sparsact`` is quick.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sparsact._version import __version__
 
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from sparsact.saving.modelfile import load
     from sparsact.stack import Stack, StackLayer
 
-_SUBMODULES = (
+_SUBMODULES: Final = (
     "bounds",
     "certificate",
     "constructions",
@@ -74,7 +74,7 @@ _SUBMODULES = (
     "rademacher",
     "routing",
 )
-_NAMES = {
+_NAMES: Final = {
     "Certificate": "sparsact.certificate",
     "CubeEnsemble": "sparsact.learners",
     "CubeGPRegressor": "sparsact.learners",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-EXTRAS = {
+from typing import Final
+
+EXTRAS: Final = {
     "array_api_compat": "torch",
     "dask": "dask",
     "distributed": "dask",

@@ -10,11 +10,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
-FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
-SUFFIX = ".unfinished"
-ABANDONED = 86_400.0  # seconds without a write, after which an unfinished file belongs to a process that was killed
+FULL: Final = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+SUFFIX: Final = ".unfinished"
+ABANDONED: Final = (
+    86_400.0  # seconds without a write, after which an unfinished file belongs to a process that was killed
+)
 
 
 def write(path: str | Path, content: bytes | str) -> None:

@@ -16,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import comb
 from operator import index
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-WORD = 64
+WORD: Final = 64
 Masks = NDArray[np.uint64]
 Subset = tuple[int, ...]
 

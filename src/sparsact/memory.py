@@ -12,11 +12,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
-PROC = Path("/proc")
-CGROUP = Path("/sys/fs/cgroup")
-SMALL = 1 << 28  # bytes that are taken without asking how many are free
-SHARE = 0.8  # of the free memory
+PROC: Final = Path("/proc")
+CGROUP: Final = Path("/sys/fs/cgroup")
+SMALL: Final = 1 << 28  # bytes that are taken without asking how many are free
+SHARE: Final = 0.8  # of the free memory
 
 
 def has_room(nbytes: float, limit: float | None = None) -> bool:

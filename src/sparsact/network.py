@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,8 +38,10 @@ if TYPE_CHECKING:
     from sparsact.certificate import Certificate
     from sparsact.fourier import Spectrum
 
-PREACTIVATIONS_AT_ONCE = 2**20
-MOST_EMPTY_COLUMNS = 2**24  # of a sparse W in a file, beyond one a weight: so that a small file stays small in memory
+PREACTIVATIONS_AT_ONCE: Final = 2**20
+MOST_EMPTY_COLUMNS: Final = (
+    2**24
+)  # of a sparse W in a file, beyond one a weight: so that a small file stays small in memory
 
 
 class WeightScale(NamedTuple):

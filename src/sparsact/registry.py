@@ -7,19 +7,19 @@ hold stand above; they are looked up here, when they are asked for.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
-CERTIFY = "sparsact.certificate:certify"
-CERTIFY_STACK = "sparsact.certificate:certify_stack"
-NETWORK_SPECTRUM = "sparsact.fourier.networks:spectrum_of_network"
-STACK_SPECTRUM = "sparsact.fourier.networks:spectrum_of_stack"
-DISPLAYS = {  # pictures, each made by ``from_<kind>``
+CERTIFY: Final = "sparsact.certificate:certify"
+CERTIFY_STACK: Final = "sparsact.certificate:certify_stack"
+NETWORK_SPECTRUM: Final = "sparsact.fourier.networks:spectrum_of_network"
+STACK_SPECTRUM: Final = "sparsact.fourier.networks:spectrum_of_stack"
+DISPLAYS: Final = {  # pictures, each made by ``from_<kind>``
     "anova": "sparsact.reports.letters_display:LettersDisplay",
     "frontier": "sparsact.reports.frontier_display:FrontierDisplay",
     "interactions": "sparsact.reports.displays:InteractionsDisplay",
     "spectrum": "sparsact.reports.displays:SpectrumDisplay",
 }
-MODELS = {  # what a model file may hold: a class, whose `_from_file` makes one of what was read
+MODELS: Final = {  # what a model file may hold: a class, whose `_from_file` makes one of what was read
     "CompactPredictor": "sparsact.learners.lsh.compact_predictor:CompactPredictor",
     "CubeEnsemble": "sparsact.learners:CubeEnsemble",
     "CubeGPRegressor": "sparsact.learners:CubeGPRegressor",

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from sparsact.fourier import Spectrum
 
 Array = NDArray[np.float64]
-NUMBERS_AT_ONCE = 2**20
-ROUNDING = 1e-12  # by which bounds are wider than they were computed
+NUMBERS_AT_ONCE: Final = 2**20
+ROUNDING: Final = 1e-12  # by which bounds are wider than they were computed
 EPS, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).smallest_normal)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MARKERS", "Chart", "Frame", "by_width", "curve_frame", "curve_plot", "curves", "draw_curves", "joined"]
 __all__ += ["legend", "level", "panel_plot", "panelled", "panels_of", "plot_curves", "plot_panels"]
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 def curves(

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import ceil
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from sparsact_papers.intervals import Interval
 from sparsact_papers.results import MissingRowsError, Rows
 
 R = TypeVar("R", bound=Sequence[Any])
-ROUNDING = 1e-9  # of a bound
-ATTAINED = 0.9  # of a bound: only what comes so near to it shows that a smaller one would be wrong
+ROUNDING: Final = 1e-9  # of a bound
+ATTAINED: Final = 0.9  # of a bound: only what comes so near to it shows that a smaller one would be wrong
 
 
 class Outcome(StrEnum):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from multiprocessing import get_context, parent_process
 from threading import Thread
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from rich.console import Console
@@ -27,7 +27,7 @@ from sparsact_papers import provenance
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.results import Row, Store, Task
 
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ def _one_thread_each() -> Iterator[None]:
                 os.environ[name] = value
 
 
-GUESS = 1.0  # seconds of a task of which nothing is known yet
+GUESS: Final = 1.0  # seconds of a task of which nothing is known yet
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sparsact_papers.experiment import Experiment, Findings
     from sparsact_papers.results import Scale, Store, Task
 
-STORE = Path("results/reproduction")
+STORE: Final = Path("results/reproduction")
 Work = list[tuple["Experiment", "Task"]]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +12,7 @@ from scipy import special  # scipy.stats takes a second to import, in each worke
 
 from sparsact_papers.results import MissingRowsError
 
-CONFIDENCE = 0.95
+CONFIDENCE: Final = 0.95
 
 
 @dataclass(frozen=True)

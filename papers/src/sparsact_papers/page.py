@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 from sparsact import files
 from sparsact.reports.figure import Display, n_rows
@@ -15,7 +16,7 @@ from sparsact_papers.claims import Outcome
 from sparsact_papers.experiment import Findings
 from sparsact_papers.results import MissingRowsError
 
-PAPERS = {  # and what goes beyond both
+PAPERS: Final = {  # and what goes beyond both
     "A": "Learning Neural Networks with Sparse Activations",
     "B": "A Theoretical View on Sparsely Activated Networks",
     "practice": "models in practice",

@@ -8,13 +8,13 @@ import subprocess
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sparsact._version import __version__
 from sparsact.kernels import description
 from sparsact.memory import total_memory
 
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch")
+LIBRARIES: Final = ("numpy", "scipy", "scikit-learn", "torch")
 
 
 @cache

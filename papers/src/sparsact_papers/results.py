@@ -9,14 +9,14 @@ from enum import StrEnum
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Self, overload
+from typing import Any, Final, Self, overload
 
 import numpy as np
 
 from sparsact_papers.lines import append_line, locked
 
 Parameter = bool | int | float | str | None
-HASH_BYTES = 8
+HASH_BYTES: Final = 8
 
 
 class Scale(StrEnum):
@@ -172,7 +172,7 @@ class Rows(Sequence[Row]):
         return [(row, beside[key]) for row in self if (key := tuple(row[name] for name in names)) in beside]
 
 
-MOST_SECONDS = 1e10  # three centuries: no task took longer
+MOST_SECONDS: Final = 1e10  # three centuries: no task took longer
 
 
 class Store:

@@ -5,6 +5,8 @@ Each docstring says which it is: *proved*, *sharper* (proved in the documentatio
 Where a paper's text needs mending, the function follows the mended statement and says so. :data:`BOUNDS` lists all.
 """
 
+from typing import Final
+
 from sparsact.bounds.degree import SufficientDegree, degree_for
 from sparsact.bounds.hardness import (
     NetworkSize,
@@ -83,7 +85,7 @@ from sparsact.bounds.sensitivity import (
 from sparsact.bounds.stacks import StackSensitivity, stack_sensitivity
 from sparsact.bounds.unexplained import UnexplainedVariance, unexplained_variance
 
-BOUNDS = all_bounds()
+BOUNDS: Final = all_bounds()
 
 __all__ = [
     "BOUNDS",

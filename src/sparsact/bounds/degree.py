@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,10 +25,10 @@ from sparsact.network import SparselyActivatedNetwork
 from sparsact.stack import Stack
 from sparsact.validation.parameters import check_named, checked_generator, checked_option
 
-LARGEST_CERTIFICATE = 16  # inputs of a network whose activity is summed over all points
-LARGEST_TABLE = 24
-_PREACTIVATIONS = 2**29  # s * 2**n that a table may take: some seconds
-_LISTED = 2**18  # coefficients of units that may be listed
+LARGEST_CERTIFICATE: Final = 16  # inputs of a network whose activity is summed over all points
+LARGEST_TABLE: Final = 24
+_PREACTIVATIONS: Final = 2**29  # s * 2**n that a table may take: some seconds
+_LISTED: Final = 2**18  # coefficients of units that may be listed
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ References
 from __future__ import annotations
 
 from math import ceil, inf, log, log1p
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +18,9 @@ from scipy.special import logsumexp
 from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import check_named, checked_positive
 
-_BETS = 0.5 ** np.arange(11)  # shares of the capital
-_WEIGHTS = 1 / np.arange(1, 12) / (1 / np.arange(1, 12)).sum()  # a third for the first
-_POWERS = np.geomspace(0.01, 100, 60)
+_BETS: Final = 0.5 ** np.arange(11)  # shares of the capital
+_WEIGHTS: Final = 1 / np.arange(1, 12) / (1 / np.arange(1, 12)).sum()  # a third for the first
+_POWERS: Final = np.geomspace(0.01, 100, 60)
 
 
 def held_out_bound(losses: ArrayLike, largest: float, delta: float) -> float:

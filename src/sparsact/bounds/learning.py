@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import expm1, inf, log, log1p, log2, sqrt
+from typing import Final
 
 from sparsact.bounds.arithmetic import log2_of, log2_quotient
 from sparsact.bounds.held_out import held_out_rows
@@ -23,7 +24,7 @@ from sparsact.bounds.registry import bound, log_bound
 from sparsact.bounds.sensitivity import sufficient_degree
 from sparsact.hypercube import n_subsets
 
-_MOST_ROWS = 2**60
+_MOST_ROWS: Final = 2**60
 
 
 @bound("Claim 2.1", "A", "proved", "weight above the degree, at most")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,7 @@ def upper_confidence_bound(estimate: Estimate, spread: float, confidence: float 
 
 
 Interval = Literal["bernstein", "normal"]
-_PILOT_SHARE = 10
+_PILOT_SHARE: Final = 10
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ References
 from __future__ import annotations
 
 from math import ceil, log, sqrt
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,8 @@ from scipy.special import erfc, logsumexp
 from sparsact.bounds.learning import samples_from_rademacher
 from sparsact.bounds.registry import bound
 
-_MOST_TERMS = 10**6
-_WIDTHS = np.geomspace(0.05, 40, 400)  # tau of the cover; each of them gives a bound
+_MOST_TERMS: Final = 10**6
+_WIDTHS: Final = np.geomspace(0.05, 40, 400)  # tau of the cover; each of them gives a bound
 
 
 @bound("dense class", "A", "proved", "Rademacher complexity, dense class, at most")

@@ -11,7 +11,7 @@ from functools import wraps
 from inspect import Parameter, getdoc, signature
 from math import inf
 from re import MULTILINE, search
-from typing import Any, Literal, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, Final, Literal, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -24,13 +24,13 @@ R = TypeVar("R")
 Status = Literal["proved", "sharper", "conjectured", "up to constants"]
 Paper = Literal["A", "B"] | None
 
-MEANING: dict[str, str] = {
+MEANING: Final[dict[str, str]] = {
     "proved": "a theorem with its constants",
     "sharper": "a theorem of this library, proved in its documentation",
     "conjectured": "a conjecture, or a consequence of one",
     "up to constants": "a theorem whose constants are unspecified: they are arguments, 1 unless given",
 }
-PARAMETERS: dict[str, str] = {
+PARAMETERS: Final[dict[str, str]] = {
     "n": "Coordinates of an input.",
     "s": "Units of the network.",
     "k": "Most units active at any input, from 1 to s.",
@@ -67,10 +67,10 @@ PARAMETERS: dict[str, str] = {
     "radius": "Of the ball.",
     "confidence": "Probability with which the bound holds.",
 }
-AFTER = r"^(?:(?:Raises|Notes|References|Examples)\n-+$|>>> )"  # what stands below parameters and value
+AFTER: Final = r"^(?:(?:Raises|Notes|References|Examples)\n-+$|>>> )"  # what stands below parameters and value
 
 
-_ORDER = ("sensitivity", "learning", "hardness", "rademacher", "lipschitz")  # of the papers
+_ORDER: Final = ("sensitivity", "learning", "hardness", "rademacher", "lipschitz")  # of the papers
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import log, sqrt
+from typing import Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -166,7 +167,7 @@ def degree_from_sensitivity(average_sensitivity: float, epsilon: float) -> int:
     return least_degree(average_sensitivity, epsilon)
 
 
-_NUMBERS_AT_ONCE = 2**22
+_NUMBERS_AT_ONCE: Final = 2**22
 
 
 def sensitivity_certificate(network: SparselyActivatedNetwork, X: ArrayLike) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from sparsact.stack import Array, Stack, largest, most_outputs
 from sparsact.validation.parameters import checked_size
 
-RATES = np.exp(np.linspace(log(1e-2), log(1e2), 80))  # of Chernoff's bound, over the norm of the weights
+RATES: Final = np.exp(np.linspace(log(1e-2), log(1e2), 80))  # of Chernoff's bound, over the norm of the weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import comb, sqrt
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,9 +29,9 @@ from sparsact.hypercube import n_subsets
 from sparsact.validation.arrays import checked_reals, checked_signs
 from sparsact.validation.parameters import checked_generator
 
-MOST_PAIRED_ROWS = 8192
-MOST_TABLE_N = 20
-_PAIRS_AT_ONCE = 2**22
+MOST_PAIRED_ROWS: Final = 8192
+MOST_TABLE_N: Final = 20
+_PAIRS_AT_ONCE: Final = 2**22
 
 
 @dataclass(frozen=True, eq=False)

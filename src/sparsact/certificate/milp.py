@@ -30,7 +30,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Thread, current_thread, main_thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 Clique = NDArray[np.intp]
-ADDITIONS = 2**32
+ADDITIONS: Final = 2**32
 
 
 def conflicts(
@@ -95,7 +95,7 @@ def clique_cover(conflict: NDArray[np.bool_]) -> list[Clique]:
     return cliques
 
 
-OBJECTIVE_ERROR = 1e-4
+OBJECTIVE_ERROR: Final = 1e-4
 INFEASIBLE, FAILED = 2, 4  # of the statuses of scipy.optimize.milp
 
 

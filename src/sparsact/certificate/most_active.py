@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from operator import index
+from typing import Final
 
 import numpy as np
 
@@ -20,9 +21,9 @@ from sparsact.network import SparselyActivatedNetwork
 from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_generator, checked_option, checked_probability, checked_size
 
-MOST_STATES = 2**26
-COMPARISONS = {"native": 2**34, "reference": 2**31}  # of the enumeration kernel, a few seconds
-MULTIPLICATIONS = 2**33  # of a sweep, some ten seconds
+MOST_STATES: Final = 2**26
+COMPARISONS: Final = {"native": 2**34, "reference": 2**31}  # of the enumeration kernel, a few seconds
+MULTIPLICATIONS: Final = 2**33  # of a sweep, some ten seconds
 
 
 def proved(
@@ -76,7 +77,7 @@ def _cheapest(network: SparselyActivatedNetwork, inputs: Inputs, reduction: Redu
     return "milp"
 
 
-METHODS = ("auto", "enumeration", "orbits", "milp", "sampled")
+METHODS: Final = ("auto", "enumeration", "orbits", "milp", "sampled")
 
 
 @renamed(n_jobs="n_threads")

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from sparsact.network import SparselyActivatedNetwork
 
 
-MOST_VALUES = 2**14
-MOST_DIGITS = 1000  # of the sums, in binary, and of their size: beyond, a listed value may be no float64
+MOST_VALUES: Final = 2**14
+MOST_DIGITS: Final = 1000  # of the sums, in binary, and of their size: beyond, a listed value may be no float64
 
 
 def separated(network: SparselyActivatedNetwork) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -88,9 +88,9 @@ def _in_steps(x: float, step: int) -> int:
     return (numerator << -step) // denominator if step < 0 else numerator >> step
 
 
-WHOLE_AT_MOST = 18  # log2 of the steps in a whole row: times 1e-6 it must stay below 1
-FINE = 10  # log2 of the sum of magnitudes in a fine row
-DROPPED = 1e-8
+WHOLE_AT_MOST: Final = 18  # log2 of the steps in a whole row: times 1e-6 it must stay below 1
+FINE: Final = 10  # log2 of the sum of magnitudes in a fine row
+DROPPED: Final = 1e-8
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 Distribution: TypeAlias = Callable[[int, np.random.Generator], ArrayLike] | ArrayLike | None
-TRIES_PER_SAMPLE = 256
+TRIES_PER_SAMPLE: Final = 256
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,12 +37,12 @@ from sparsact.network import SparselyActivatedNetwork
 from sparsact.stack import Array, Stack, most_outputs, reach_from_below
 from sparsact.validation.parameters import checked_generator, checked_option, checked_probability, checked_size
 
-METHODS_OF_STACKS = ("auto", "enumeration", "milp", "sampled")
-MOST_INPUTS = 24
-MULTIPLICATIONS = 2**35  # of an enumeration that "auto" takes, some seconds
-POINTS_AT_ONCE = 2**16
-WITNESSES = 2**13  # random points
-SLACK = 1e-6
+METHODS_OF_STACKS: Final = ("auto", "enumeration", "milp", "sampled")
+MOST_INPUTS: Final = 24
+MULTIPLICATIONS: Final = 2**35  # of an enumeration that "auto" takes, some seconds
+POINTS_AT_ONCE: Final = 2**16
+WITNESSES: Final = 2**13  # random points
+SLACK: Final = 1e-6
 
 
 @dataclass(frozen=True, eq=False)

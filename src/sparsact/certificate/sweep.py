@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from sparsact.network import SparselyActivatedNetwork
 
 
-NUMBERS_AT_ONCE = 2**20
-SETTLED_AT_MOST = 2**19  # points, and as many again of those that matter most
+NUMBERS_AT_ONCE: Final = 2**20
+SETTLED_AT_MOST: Final = 2**19  # points, and as many again of those that matter most
 
 
 @dataclass(eq=False)
@@ -131,10 +131,10 @@ def _settle(
     tally.unsettled += len(doubtful) - len(chosen)
 
 
-MOST_INPUTS = 26
-MOST_UNITS = 2**15 - 1  # of the kernel
-SWEEP_AT_MOST = 2**33  # multiplications, to settle the verdict
-SWEEP_GLADLY = 2**28  # to know the distribution as well
+MOST_INPUTS: Final = 26
+MOST_UNITS: Final = 2**15 - 1  # of the kernel
+SWEEP_AT_MOST: Final = 2**33  # multiplications, to settle the verdict
+SWEEP_GLADLY: Final = 2**28  # to know the distribution as well
 
 
 def enumerated(network: SparselyActivatedNetwork, inputs: Inputs, *, n_threads: int) -> SweepCount:

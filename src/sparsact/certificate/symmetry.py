@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import comb, prod
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -71,7 +71,7 @@ class Reduction(ABC):
         """The input (n,) behind values of the variables."""
 
 
-BIG_COUNTS_AT_MOST = 2**16  # states whose multiplicities are counted in Python integers
+BIG_COUNTS_AT_MOST: Final = 2**16  # states whose multiplicities are counted in Python integers
 
 
 class Orbits(Reduction):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,9 +14,9 @@ from sparsact.hypercube import bits_to_signs
 if TYPE_CHECKING:
     from sparsact.network import SparselyActivatedNetwork
 
-WALKERS = 64
-MULTIPLICATIONS = 2**31
-MOST_STEPS = 512
+WALKERS: Final = 64
+MULTIPLICATIONS: Final = 2**31
+MOST_STEPS: Final = 512
 
 
 def searched_witness(

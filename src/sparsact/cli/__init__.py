@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sparsact.extras import EXTRAS, missing
 from sparsact.files import FULL
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "run"]
 
-INTERRUPTED = 130
-PLAIN = {"²": "2", "×": "x", "−": "-", "–": "-", "≤": "<=", "≥": ">=", "…": "...", "·": ".", "±": "+-", "µ": "u"}
+INTERRUPTED: Final = 130
+PLAIN: Final = {"²": "2", "×": "x", "−": "-", "–": "-", "≤": "<=", "≥": ">=", "…": "...", "·": ".", "±": "+-", "µ": "u"}
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.metadata import entry_points
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -19,7 +19,7 @@ from sparsact.cli.predict import predict
 from sparsact.cli.sparsify import sparsify
 from sparsact.validation.former_names import FORMER_OPTIONS, GONE_IN
 
-ELSEWHERE = {"reproduce": ("sparsact-papers", "papers")}  # commands of other packages: (package, folder)
+ELSEWHERE: Final = {"reproduce": ("sparsact-papers", "papers")}  # commands of other packages: (package, folder)
 
 
 class PlainCommand(TyperCommand):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from math import isfinite, log, log2, sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from sparsact.bounds import BoundInfo
     from sparsact.network import SparselyActivatedNetwork
 
-_SAMPLES = 10_000
-FORMER_NAMES = {"width": "bucket_width"}  # of parameters that --given takes
-_OPTIONS = ("n", "s", "k", "W", "B", "epsilon", "delta", "rho")
+_SAMPLES: Final = 10_000
+FORMER_NAMES: Final = {"width": "bucket_width"}  # of parameters that --given takes
+_OPTIONS: Final = ("n", "s", "k", "W", "B", "epsilon", "delta", "rho")
 
 
 def bounds(

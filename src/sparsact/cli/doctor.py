@@ -6,15 +6,15 @@ import json
 import os
 import re
 from importlib.metadata import PackageNotFoundError, requires, version
-from typing import Any
+from typing import Any, Final
 
 import typer
 
 from sparsact.cli.options import AsJson
 from sparsact.extras import install
 
-EXTRAS = ("cli", "table", "report", "torch", "hf", "dask", "ann", "gpu")
-VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "SPARSACT_DATA", "SPARSACT_ISA", "SPARSACT_KERNELS")
+EXTRAS: Final = ("cli", "table", "report", "torch", "hf", "dask", "ann", "gpu")
+VARIABLES: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "SPARSACT_DATA", "SPARSACT_ISA", "SPARSACT_KERNELS")
 
 
 def doctor(as_json: AsJson = False) -> None:

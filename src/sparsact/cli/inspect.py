@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -250,8 +250,8 @@ def _print_model(content: dict[str, Any]) -> None:
         console.print(shown("influence, likewise  " + ", ".join(f"{name}: {value:.4g}" for name, value in ranked)))
 
 
-SAMPLED_POINTS = 20_000
-FOLDINGS = 40
+SAMPLED_POINTS: Final = 20_000
+FOLDINGS: Final = 40
 
 
 def summarised(

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sparsact.extras import EXTRAS, missing
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from sparsact.datasets import Encoding
     from sparsact.network import SparselyActivatedNetwork
 
-REPORT_SUFFIXES = (".html", ".htm")
+REPORT_SUFFIXES: Final = (".html", ".htm")
 
 
-PIPE = "-"
+PIPE: Final = "-"
 
 
 @contextmanager

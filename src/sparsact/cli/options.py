@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -40,7 +40,7 @@ TorchModel = Annotated[
         show_default=False,
     ),
 ]
-INPUTS_HELP = (
+INPUTS_HELP: Final = (
     "An array in .npy (integers are tokens), or .safetensors whose tensors are keyword arguments. The first axis "
     "counts inputs."
 )

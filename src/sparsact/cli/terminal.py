@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # Control characters but line feeds, which move and colour and erase; separators of lines; turns of the direction of
 # writing; halves of characters, which no encoding holds.
-_OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_OBEYED: Final = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def shown(text: object) -> str:

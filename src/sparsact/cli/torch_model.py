@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sparsact.extras import missing
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sparsact.inference.batches import Batch
 
-TEXT_LENGTH = 512
+TEXT_LENGTH: Final = 512
 
 
 def load_model(name: str, arguments: str | None = None, weights: Path | None = None) -> nn.Module:

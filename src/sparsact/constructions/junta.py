@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import index
+from typing import Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -127,7 +128,7 @@ def parity(subset: Iterable[int], m: int, *, signs: bool = False) -> SparselyAct
     return bump_network(1 - 2 * (negative % 2), v, len(members) - 2 * negative)
 
 
-LARGEST_ADDRESS = 20
+LARGEST_ADDRESS: Final = 20
 """A million units with a million inputs, in some gigabytes while they are made; the next few would end the process."""
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
@@ -26,8 +26,8 @@ from sparsact.datasets.values import (
     too_long,
 )
 
-NAMES_SHOWN = 12
-MISSING = "(missing)"  # the category of rows that lack one, where a model takes them
+NAMES_SHOWN: Final = 12
+MISSING: Final = "(missing)"  # the category of rows that lack one, where a model takes them
 Points = NDArray[Any]  # bits (m, n) as uint8, or float64 where some column is a real number
 
 
@@ -192,7 +192,7 @@ class Classes(_OneFeature):
 
 
 Column = Bit | BitString | OneHot | LetterString | Mutations | Real | Classes
-KINDS: dict[str, Any] = {
+KINDS: Final[dict[str, Any]] = {
     kind.kind: kind for kind in (Bit, MissingBit, BitString, OneHot, LetterString, Mutations, Real, LogReal, Classes)
 }
 
@@ -211,10 +211,10 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
-LONGEST_BIT_STRING = 2**20
+LONGEST_BIT_STRING: Final = 2**20
 
 # What the fields of a column hold, in a description that may come from anyone.
-_FIELDS: dict[str, Callable[[Any], bool]] = {
+_FIELDS: Final[dict[str, Callable[[Any], bool]]] = {
     "name": _is_text,
     "letters": lambda value: isinstance(value, tuple) and len(value) > 0 and all(_is_text(v) and v for v in value),
     "values": lambda value: isinstance(value, tuple) and len(value) > 0 and all(map(_is_text, value)),

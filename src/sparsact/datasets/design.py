@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from math import ceil
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.statistics.conformal import kept_errors, reach
 
-MOST_BITS = 512  # whose pairs are kept
-MOST_ERRORS = 400  # of a target
+MOST_BITS: Final = 512  # whose pairs are kept
+MOST_ERRORS: Final = 400  # of a target
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sparsact.datasets.columns import Bit, BitString, Encoding, OneHot, Points, Real
 from sparsact.datasets.design import MOST_BITS, TableDesign
 
-NAMED = 4  # pairs in a note
-LARGEST_CUBE = 24  # columns of which most combinations can be in a table
+NAMED: Final = 4  # pairs in a note
+LARGEST_CUBE: Final = 24  # columns of which most combinations can be in a table
 FEWEST_POINTS, LEAST_COVERAGE = 30, 0.002  # of which a normal distribution holds; below it rows are but a sample
-CHANCE = 0.001  # of a note on a table that misses combinations at random
+CHANCE: Final = 0.001  # of a note on a table that misses combinations at random
 
 
 def bits_of(encoding: Encoding, X: Points) -> NDArray[np.bool_]:

@@ -10,7 +10,7 @@ import gzip
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sparsact.datasets.tables import open_table
 
-SOFTWARE = ("Apache", "BDBC", "BDBJ", "LLVM", "x264")
+SOFTWARE: Final = ("Apache", "BDBC", "BDBJ", "LLVM", "x264")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from sparsact.datasets.values import refuse_missing, spelling
 
-WILD_TYPES = {"", "WT", "_WT", "WILDTYPE", "WILD TYPE", "WILD-TYPE"}
-_MUTATION = re.compile(r"([A-Z*])([1-9][0-9]*)([A-Z*-])")
-_BETWEEN = re.compile(r"[:;,/+ ]+")
+WILD_TYPES: Final = {"", "WT", "_WT", "WILDTYPE", "WILD TYPE", "WILD-TYPE"}
+_MUTATION: Final = re.compile(r"([A-Z*])([1-9][0-9]*)([A-Z*-])")
+_BETWEEN: Final = re.compile(r"[:;,/+ ]+")
 
 
 def mutations(text: str) -> list[tuple[int, str, str]] | None:

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from glob import glob, has_magic
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -233,8 +233,8 @@ def _check_unchanged(path: Path, stamp: Stamp | None) -> None:
         raise ValueError(f"{path.name} changed while it was read ({what}); start again when nothing writes to it.")
 
 
-LEAST_ROWS = 1 << 18  # of a piece: below it, merging costs more than the rows
-MOST_PIECES = 1024  # of all files together, where none is one already
+LEAST_ROWS: Final = 1 << 18  # of a piece: below it, merging costs more than the rows
+MOST_PIECES: Final = 1024  # of all files together, where none is one already
 
 
 def pieces(sources: Sequence[Source], least_rows: int = LEAST_ROWS) -> list[list[Source]]:

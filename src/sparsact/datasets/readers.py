@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import IO, Any, ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 
 from sparsact.datasets.values import as_number
 
-ARROW = (".feather", ".arrow")  # Arrow's IPC format, as a file or as a stream
-SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", *ARROW, ".npz")
-CSV_BLOCK_BYTES = 4 << 20
-PARQUET_BUFFER_BYTES = 1 << 16  # of a column; without it Arrow holds whole row groups, and a file may be one
-MAX_DEFLATION = 1032  # a deflated file is at most this many times shorter than its content
+ARROW: Final = (".feather", ".arrow")  # Arrow's IPC format, as a file or as a stream
+SUFFIXES: Final = (".csv", ".tsv", ".txt", ".parquet", *ARROW, ".npz")
+CSV_BLOCK_BYTES: Final = 4 << 20
+PARQUET_BUFFER_BYTES: Final = 1 << 16  # of a column; without it Arrow holds whole row groups, and a file may be one
+MAX_DEFLATION: Final = 1032  # a deflated file is at most this many times shorter than its content
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def open_source(path: str | Path) -> Source:
 
 
 # Raised by readers of damaged files; PyArrow's decompression raises OSError.
-DAMAGE = (
+DAMAGE: Final = (
     *(ValueError, TypeError, LookupError, ArithmeticError, EOFError, MemoryError, NotImplementedError, RuntimeError),
     *(OSError, SyntaxError, pa.ArrowException, zipfile.BadZipFile, zlib.error),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,10 +86,10 @@ def _sites(column: Column, survey: ColumnSurvey, total: int) -> list[Key]:
     return list(dict.fromkeys(keys))
 
 
-CLOSE = 0.999  # correlation, in size, of values or of their ranks
-LEAST_ROWS = 10
-MOST_ROWS = 4096
-MOST_NUMBERS = 1 << 22
+CLOSE: Final = 0.999  # correlation, in size, of values or of their ranks
+LEAST_ROWS: Final = 10
+MOST_ROWS: Final = 4096
+MOST_NUMBERS: Final = 1 << 22
 
 
 class FirstRows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, ldexp, sqrt
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,11 +85,11 @@ def _exact_sum(a: NDArray[np.float64], b: NDArray[np.float64] | None = None) -> 
     return total.to_fractions()[0]
 
 
-MODULUS = 1 << 64
-MOST_ROWS = 1 << 21  # of a batch: sums of halves of that many numbers are exact in float64
-_ENTRIES = 1 << 20  # of a block of bits
-_HALF = np.uint64(32)
-_LOW = np.uint64((1 << 32) - 1)
+MODULUS: Final = 1 << 64
+MOST_ROWS: Final = 1 << 21  # of a batch: sums of halves of that many numbers are exact in float64
+_ENTRIES: Final = 1 << 20  # of a block of bits
+_HALF: Final = np.uint64(32)
+_LOW: Final = np.uint64((1 << 32) - 1)
 
 
 @dataclass(frozen=True)

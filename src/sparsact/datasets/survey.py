@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from shlex import quote
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -39,12 +39,12 @@ from sparsact.datasets.values import (
 )
 from sparsact.datasets.words import WordSurvey
 
-MAX_CATEGORIES = 64
-NEARLY_ALL = 0.9  # of the rows have a text of their own where texts are identifiers
-FEW_TEXTS = 10  # are categories even if every row has its own
-MOST_LETTERS = 26  # of the alphabet of a sequence
-BIT_SPELLINGS = ("0", "1", "-1")
-ROW_NUMBER_NAMES = (
+MAX_CATEGORIES: Final = 64
+NEARLY_ALL: Final = 0.9  # of the rows have a text of their own where texts are identifiers
+FEW_TEXTS: Final = 10  # are categories even if every row has its own
+MOST_LETTERS: Final = 26  # of the alphabet of a sequence
+BIT_SPELLINGS: Final = ("0", "1", "-1")
+ROW_NUMBER_NAMES: Final = (
     *("", "#", "id", "idx", "index", "no", "nr", "number", "row", "row id", "row number", "rowname", "rownames"),
     *("row_id", "row_number", "rowid", "rownumber", "unnamed: 0"),
 )
@@ -72,7 +72,7 @@ class Seen:
     digest: int
 
 
-_PLAIN = (
+_PLAIN: Final = (
     "numeric",
     "rows_until_full",
     "width",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +19,9 @@ from sparsact.datasets.survey import MAX_CATEGORIES, ColumnSurvey, IdentifierErr
 from sparsact.datasets.words import slip
 from sparsact.validation.former_names import renamed
 
-MOST_TEXTS = 4096  # of a column, by which it is judged whether texts are identifiers
-MOST_TEXTS_OF_ALL = 1 << 22  # of all columns
-MOST_VALUES = 1 << 24  # of a batch: an eighth of a gigabyte as float64
+MOST_TEXTS: Final = 4096  # of a column, by which it is judged whether texts are identifiers
+MOST_TEXTS_OF_ALL: Final = 1 << 22  # of all columns
+MOST_VALUES: Final = 1 << 24  # of a batch: an eighth of a gigabyte as float64
 
 
 @dataclass
@@ -206,7 +206,7 @@ class TableSurvey:
         return f"{fact}; if its texts are sequences, give each of their {survey.letters} letters a column of its own."
 
 
-BATCH_ROWS = 65536
+BATCH_ROWS: Final = 65536
 OnRows = Callable[[int], object]
 
 

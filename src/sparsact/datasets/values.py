@@ -7,17 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from math import isfinite
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-EXACT = 2**53  # from here on a float64 does not hold every integer
-_NUMBER = re.compile(r"([+-]?)(0|[1-9][0-9]*|[0-9]+(?=\.)|(?=\.[0-9]))(?:\.([0-9]*))?([eE][+-]?[0-9]+)?")
-_BOOLEANS = {"true": "1", "false": "0"}
-_INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
-_AMOUNT = re.compile(r"[+-]?[$€£]?[0-9][0-9., ]*[%€]?")
+EXACT: Final = 2**53  # from here on a float64 does not hold every integer
+_NUMBER: Final = re.compile(r"([+-]?)(0|[1-9][0-9]*|[0-9]+(?=\.)|(?=\.[0-9]))(?:\.([0-9]*))?([eE][+-]?[0-9]+)?")
+_BOOLEANS: Final = {"true": "1", "false": "0"}
+_INFINITE: Final = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+_AMOUNT: Final = re.compile(r"[+-]?[$€£]?[0-9][0-9., ]*[%€]?")
 
 
 def as_number(text: str) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from sparsact.datasets.letters import LetterString, Mutations, mutations
 from sparsact.datasets.values import spelling
 
-LEAST_TEXTS = 8  # different, of few that are taken for sequences
+LEAST_TEXTS: Final = 8  # different, of few that are taken for sequences
 
 
 class WordSurvey:

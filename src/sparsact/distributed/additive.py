@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,14 @@ from sparsact.learners import (
 )
 from sparsact.saving.schema import Arrays, State
 
-_ADDITIVE = (LowDegreeRegressor, LowDegreeClassifier, LowDegreeRegressorCV, LSHRegressor, LSHClassifier, DSMRegressor)
+_ADDITIVE: Final = (
+    LowDegreeRegressor,
+    LowDegreeClassifier,
+    LowDegreeRegressorCV,
+    LSHRegressor,
+    LSHClassifier,
+    DSMRegressor,
+)
 
 
 def check_additive(estimator: Any) -> None:

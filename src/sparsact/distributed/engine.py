@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 from uuid import uuid4
 
 import dask
@@ -117,7 +117,7 @@ def concatenated(shared: None, parts: Sequence[tuple[int, ...]]) -> tuple[int, .
     return tuple(n_rows for part in parts for n_rows in part)
 
 
-ARITY = 8  # parts of one merge
+ARITY: Final = 8  # parts of one merge
 
 
 class Running(Protocol):

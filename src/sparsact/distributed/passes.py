@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, islice
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from dask.delayed import delayed
@@ -20,7 +20,7 @@ from sparsact.distributed.progress import OnProgress, ProgressCounter, listening
 from sparsact.learners.lsh.tuning import ROWS_FOR_WIDTH, distinct
 from sparsact.saving.schema import Arrays, State
 
-MOST_NUMBERS = 1 << 25  # of a sample: a quarter of a gigabyte
+MOST_NUMBERS: Final = 1 << 25  # of a sample: a quarter of a gigabyte
 
 
 @dataclass
@@ -125,9 +125,9 @@ def laid_out(estimator: Any, sample: DistinctSample, part: PartialSum) -> Any:
     return empty(estimator.partial_fit(X, y, sample_weight=weights, **options))
 
 
-BLOCK = 32  # batches of an iterable that are summed in one graph
-AT_ONCE = 2  # such graphs under way
-_EMPTY = "the data hold no row; pass partitions with some."
+BLOCK: Final = 32  # batches of an iterable that are summed in one graph
+AT_ONCE: Final = 2  # such graphs under way
+_EMPTY: Final = "the data hold no row; pass partitions with some."
 
 
 class Passes:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
 
@@ -52,7 +52,7 @@ class ProgressCounter:
             self.on_progress(Progress(self.stage, len(self.rows), self.n_partitions, sum(self.rows.values())))
 
 
-_LISTENERS: dict[str, ProgressCounter] = {}  # of this process
+_LISTENERS: Final[dict[str, ProgressCounter]] = {}  # of this process
 
 
 def report(topic: str | None, number: int, n_rows: int) -> None:

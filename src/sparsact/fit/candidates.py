@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from sparsact.fit.scores import CandidateModel, Choices, CVCandidate
 from sparsact.fit.sparse_candidate import LassoCandidate, SparseCandidate
 from sparsact.fit.tree_candidate import TreesCandidate
 
-CLASSES: tuple[type[CandidateKind], ...] = (  # in the order in which they are fitted
+CLASSES: Final[tuple[type[CandidateKind], ...]] = (  # in the order in which they are fitted
     LSHCandidate,
     SparseCandidate,
     LassoCandidate,
@@ -31,10 +32,10 @@ CLASSES: tuple[type[CandidateKind], ...] = (  # in the order in which they are f
     NetworkCandidate,
     EnsembleCandidate,
 )
-KINDS = {each.kind: each() for each in CLASSES}
+KINDS: Final = {each.kind: each() for each in CLASSES}
 
 DOUBTED, FEW_ROWS = 20, 100
-NEAR_ZERO = 1e-12  # of the largest error, that of large penalties included: models this exact are equals
+NEAR_ZERO: Final = 1e-12  # of the largest error, that of large penalties included: models this exact are equals
 
 
 def kinds_to_try(facts: Facts) -> tuple[tuple[str, ...], str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from time import perf_counter
 from types import FrameType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from sparsact.datasets.parts import Parts
 from sparsact.environment import Interrupted
@@ -21,8 +21,8 @@ from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 from sparsact.statistics.statistic import PassStatistic
 from sparsact.validation.former_names import FORMER_OPTIONS
 
-BYTES_OF_ENDS = 1 << 16
-SUMS_OF = "0.1.0"  # the version from which passes sum up the same; raise it when they change
+BYTES_OF_ENDS: Final = 1 << 16
+SUMS_OF: Final = "0.1.0"  # the version from which passes sum up the same; raise it when they change
 
 
 def fingerprint(parts: Parts, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def _ends(path: Path) -> str:
     return digest.hexdigest()
 
 
-SHARE_OF_TIME = 20  # writing takes at most one part in so many
+SHARE_OF_TIME: Final = 20  # writing takes at most one part in so many
 
 
 class RowSource(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,7 @@ from sparsact.learners import LowDegreeRegressorCV
 from sparsact.learners.low_degree import choose
 from sparsact.learners.low_degree.choose import affordable
 
-if TYPE_CHECKING:
-    pass
-
-MAX_LISTED = 5_000_000
+MAX_LISTED: Final = 5_000_000
 
 
 def domain_of(table: Table, options: FitOptions) -> str:

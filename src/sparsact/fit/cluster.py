@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from logging import ERROR
-from typing import Any
+from typing import Any, Final
 
 from sparsact.datasets import Table
 from sparsact.datasets.parts import Parts, piece_name, pieces
@@ -16,7 +16,7 @@ from sparsact.distributed.partitions import Partition
 from sparsact.distributed.progress import Progress, ProgressCounter, listening
 from sparsact.fit.progress import OnRows
 
-WAIT_FOR_WORKERS = 60  # seconds
+WAIT_FOR_WORKERS: Final = 60  # seconds
 
 
 @contextmanager

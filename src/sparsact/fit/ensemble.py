@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,10 @@ from sparsact.learners.latent.targets import pinned
 
 Array = NDArray[np.float64]
 
-PRIOR = {"low-degree": 0.3, "sparse": 0.3, "lasso": 0.3}  # of all others 1
-PRIOR_OF_FEW = {"latent": 2.0, "product of logarithms": 0.5, "trees of 8 leaves": 0.5}
-MARGIN = 0.5  # of the range of the targets
-FEW_ROWS = 100  # below, polynomials are left out: their held-out errors come in jumps
+PRIOR: Final = {"low-degree": 0.3, "sparse": 0.3, "lasso": 0.3}  # of all others 1
+PRIOR_OF_FEW: Final = {"latent": 2.0, "product of logarithms": 0.5, "trees of 8 leaves": 0.5}
+MARGIN: Final = 0.5  # of the range of the targets
+FEW_ROWS: Final = 100  # below, polynomials are left out: their held-out errors come in jumps
 
 
 @dataclass(frozen=True)

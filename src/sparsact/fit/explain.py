@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,12 @@ from sparsact.fit.term import CONFIDENCE, Term
 from sparsact.fourier.hoeffding import Anova
 from sparsact.hypercube import Subset
 
-TERMS_KEPT = 200
-TERMS_EXPLAINED = 20  # whose aliases are looked for
-LARGEST_CUBE = 24
+TERMS_KEPT: Final = 200
+TERMS_EXPLAINED: Final = 20  # whose aliases are looked for
+LARGEST_CUBE: Final = 24
 DRAWS, ROWS_DRAWN = 200, 5_000  # of functions from a posterior, and the most rows for which they are quick
-LEAST_SHARE = 0.001  # of a degree that is listed
-ROWS_FLIPPED = 200_000  # predictions for the influences
+LEAST_SHARE: Final = 0.001  # of a degree that is listed
+ROWS_FLIPPED: Final = 200_000  # predictions for the influences
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,19 +36,19 @@ from sparsact.kernels.threads import in_threads
 from sparsact.learners import CubeGPRegressor
 from sparsact.learners.cube_ensemble import LARGEST_CUBE
 
-MOST_COLUMNS = 64
-MOST_NUMBERS = 1 << 31  # rows times points of the cube, where all of these have numbers
-MOST_WIDE_ROWS = 12_000  # of more columns, where a step of conjugate gradients takes time by their square
-MOST_DENSE_ROWS = 2_000  # up to which folds have processes of their own, by matrices of their rows
-KERNELS_OF_FEW = ("product", "sparse_product", "degree_site")  # with more parameters, few rows mislead
-KERNELS = ("product", "product + product", "degree_site + product", "degree_site_pair")
-KERNELS_OF_MANY = ("degree_site + product", "degree_site_pair")  # which hold the others as special cases
-KERNELS_OF_WIDE = ("product", "degree")  # that need no table of all subsets
+MOST_COLUMNS: Final = 64
+MOST_NUMBERS: Final = 1 << 31  # rows times points of the cube, where all of these have numbers
+MOST_WIDE_ROWS: Final = 12_000  # of more columns, where a step of conjugate gradients takes time by their square
+MOST_DENSE_ROWS: Final = 2_000  # up to which folds have processes of their own, by matrices of their rows
+KERNELS_OF_FEW: Final = ("product", "sparse_product", "degree_site")  # with more parameters, few rows mislead
+KERNELS: Final = ("product", "product + product", "degree_site + product", "degree_site_pair")
+KERNELS_OF_MANY: Final = ("degree_site + product", "degree_site_pair")  # which hold the others as special cases
+KERNELS_OF_WIDE: Final = ("product", "degree")  # that need no table of all subsets
 FEW_ROWS, MANY_ROWS = 100, 10_000
-LEAST_ROWS_TO_WARP = 80
-LEAST_RATIO = 1.5  # of the largest to the smallest target: logarithms of closer ones are nearly linear
-HYPERPARAMETER_ROWS = 800
-TERMS = 40  # whose variances are computed
+LEAST_ROWS_TO_WARP: Final = 80
+LEAST_RATIO: Final = 1.5  # of the largest to the smallest target: logarithms of closer ones are nearly linear
+HYPERPARAMETER_ROWS: Final = 800
+TERMS: Final = 40  # whose variances are computed
 
 Array = NDArray[np.float64]
 
@@ -156,7 +156,7 @@ def inverse_sines(y: Array) -> Array:
     return np.arcsinh((y - np.median(y)) / (0.3 * y.std() or 1.0))
 
 
-WARPS = {"normal scores": normal_scores, "inverse sines": inverse_sines}
+WARPS: Final = {"normal scores": normal_scores, "inverse sines": inverse_sines}
 
 
 def _strongest(model: Any, n_terms: int) -> list[tuple[Subset, float]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Encoding, Real
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sparsact.fit.layout import LayoutInfo
     from sparsact.fit.network_candidate import NetworkInfo
 
-MOST_ROWS = 30_000  # whose held-out predictions are compared and weighted
+MOST_ROWS: Final = 30_000  # whose held-out predictions are compared and weighted
 Fitted = tuple[Any, HeldOutScores]
 Targets = tuple[TargetResult, ...]
 

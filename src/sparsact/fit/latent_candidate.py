@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +31,10 @@ from sparsact.fit.sums import RowSample
 from sparsact.learners import LatentRegressor
 from sparsact.learners.latent.targets import pinned
 
-SAME = 1.02  # errors this close are the same, and the polynomial is taken
+SAME: Final = 1.02  # errors this close are the same, and the polynomial is taken
 PROCESS_ROWS, MOST_COLUMNS = 5_000, 16  # up to which a latent Gaussian process is tried too
 ROWS_SHOWN, CURVE_POINTS = 2_000, 200
-TERMS = 200
+TERMS: Final = 200
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,9 @@ from sparsact.fourier.hoeffding import Anova, anova
 from sparsact.learners import LettersRegressor
 
 TERMS, TERMS_READ = 200, 20
-LARGEST_GRID = 1 << 20  # combinations at which a function is evaluated
-ROUNDING = 1e-12  # of the largest effect
-AT_ONCE = 1 << 15
+LARGEST_GRID: Final = 1 << 20  # combinations at which a function is evaluated
+ROUNDING: Final = 1e-12  # of the largest effect
+AT_ONCE: Final = 1 << 15
 
 Sites = tuple[tuple[str, tuple[str, ...]], ...]  # names and letters
 

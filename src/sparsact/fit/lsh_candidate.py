@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,11 @@ from sparsact.memory import has_room
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 from sparsact.statistics.folds import assign_folds
 
-LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)  # probabilities at which prediction intervals are checked
-MAX_COLUMNS_FOR_GRADIENTS = 128  # beyond it, slopes at many places cost more than all the rest
-MAX_SAMPLE = ROWS_FOR_WIDTH  # an LSH model looks at no more rows to lay itself out
-MAX_NUMBERS = 1 << 25  # of the sample: a quarter of a gigabyte
-BYTES_OF_KEY_AND_COUNT = 16
+LEVELS: Final = (0.5, 0.8, 0.9, 0.95, 0.99)  # probabilities at which prediction intervals are checked
+MAX_COLUMNS_FOR_GRADIENTS: Final = 128  # beyond it, slopes at many places cost more than all the rest
+MAX_SAMPLE: Final = ROWS_FOR_WIDTH  # an LSH model looks at no more rows to lay itself out
+MAX_NUMBERS: Final = 1 << 25  # of the sample: a quarter of a gigabyte
+BYTES_OF_KEY_AND_COUNT: Final = 16
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,16 @@ from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample
 from sparsact.learners import SparselyActivatedClassifier, SparselyActivatedRegressor
 
-MOST_ROWS = 20_000  # that a network is fitted to
+MOST_ROWS: Final = 20_000  # that a network is fitted to
 ROWS_OF_LOOK, UNITS_OF_LOOK = 4_000, 32
-ROWS_FOR_NETWORKS = range(1_000, 100_001)  # unless they are asked for
-ACTIVE = (4, 1)  # the first holds the networks of fewer active units
-PROMISING = 4 / 3  # a quick network's error over the best other model's, at which a larger one of all rows may win
-SAME = 1.05  # errors this close are the same, and fewer active units win
-RESTARTS = 2  # where descents find better networks than trees do
-COLUMNS_NAMED = 3
+ROWS_FOR_NETWORKS: Final = range(1_000, 100_001)  # unless they are asked for
+ACTIVE: Final = (4, 1)  # the first holds the networks of fewer active units
+PROMISING: Final = (
+    4 / 3
+)  # a quick network's error over the best other model's, at which a larger one of all rows may win
+SAME: Final = 1.05  # errors this close are the same, and fewer active units win
+RESTARTS: Final = 2  # where descents find better networks than trees do
+COLUMNS_NAMED: Final = 3
 
 
 @dataclass(frozen=True)

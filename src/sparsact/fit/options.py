@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from math import inf
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from sparsact.validation.parameters import checked_size
 
-OPTIONS = {
+OPTIONS: Final = {
     "model": ("auto", "low-degree", "sparse", "gp", "letters", "latent", "lsh", "network", "ensemble"),
     "domain": ("auto", "cube", "real"),
     "task": ("auto", "regression", "classification"),

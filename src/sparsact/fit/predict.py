@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from sparsact.datasets.tables import BATCH_ROWS, Table
 from sparsact.fit.sums import answers, brought_back, inputs, values
 from sparsact.validation.parameters import checked_probability
 
-OUTSIDE = "outside"
+OUTSIDE: Final = "outside"
 
 
 def predict_table(model: Any, data: Data, *, id_column: str | None = None, confidence: float = 0.95) -> pa.Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,12 @@ from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import OnRows
 
 LEAST_RATIO, LEAST_SKEW = 10, 1.0
-MOST_AT_END = 0.03  # of rows at the lowest target: more are pinned there
-LONG_TAIL = (
+MOST_AT_END: Final = 0.03  # of rows at the lowest target: more are pinned there
+LONG_TAIL: Final = (
     "{name!r} is positive, spans a factor of {ratio:.3g} and has a long upper tail: where relative errors count, learn "
     "its logarithm (log_target, --log-target)."
 )
-LOGARITHMS = (
+LOGARITHMS: Final = (
     "the natural logarithm of the target is learned: R², effects and their intervals are of it (an effect of 0.1 "
     "multiplies the target by 1.105); predictions are brought back."
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from sparsact.fit.network_candidate import NetworkInfo
     from sparsact.fit.scored_table import ScoredTable
 
-TERMS_SHOWN = 8
-FEW_ROWS = 200
+TERMS_SHOWN: Final = 8
+FEW_ROWS: Final = 200
 
 
 @dataclass(frozen=True)

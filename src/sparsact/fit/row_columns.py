@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from sparsact.datasets.values import numbers, refuse_missing, texts_of
 from sparsact.fit.options import FitOptions
 from sparsact.statistics.folds import mixed
 
-BATCH_ROWS = 1 << 16
+BATCH_ROWS: Final = 1 << 16
 FitBatch = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp] | None, NDArray[np.float64] | None]
 
 

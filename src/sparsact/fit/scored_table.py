@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from sparsact.datasets.parts import Data
 from sparsact.fit.scores import Score
 from sparsact.fit.sums import brought_back, class_numbers, inputs, values
 
-NORMAL = NormalDist().inv_cdf(0.975)
+NORMAL: Final = NormalDist().inv_cdf(0.975)
 
 
 @dataclass(frozen=True)

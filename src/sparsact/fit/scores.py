@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, sqrt
 from statistics import fmean, stdev
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-LOW_DEGREE_FACTS = ("degree", "penalty", "alpha", "monomials", "solver", "solver_reason")
+LOW_DEGREE_FACTS: Final = ("degree", "penalty", "alpha", "monomials", "solver", "solver_reason")
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def gains(candidates: Sequence[CVCandidate], degree: int) -> tuple[Gain, ...]:
     return tuple(found)
 
 
-FEWEST_REPLICATES = 10
+FEWEST_REPLICATES: Final = 10
 
 
 @dataclass(frozen=True)
@@ -226,11 +226,11 @@ class Scores:
     confusion: Confusion | None
 
 
-TERMS_OF_LETTERS = (
+TERMS_OF_LETTERS: Final = (
     "The effects are those of letters, and of pairs of letters beyond these, in the fitted function, averaged over the "
     "other sites by the frequencies of their letters in the table. They have no intervals."
 )
-LEAST_WEIGHT = 0.005  # that is shown
+LEAST_WEIGHT: Final = 0.005  # that is shown
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,8 @@ from sparsact.hypercube import n_subsets
 from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, SparseFourierRegressor
 from sparsact.learners.sparse_fourier.regressor import LARGEST_DEGREE
 
-DEGREES = (2, 3, LARGEST_DEGREE)  # that are compared, as far as they are within reach
-PRODUCTS = 2e10  # rows times monomials of a scan: a tenth of a second
+DEGREES: Final = (2, 3, LARGEST_DEGREE)  # that are compared, as far as they are within reach
+PRODUCTS: Final = 2e10  # rows times monomials of a scan: a tenth of a second
 
 
 def degrees_to_scan(n: int, n_rows: int) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,8 @@ from sparsact.learners.low_degree.accumulator import Accumulator
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 from sparsact.statistics.folds import assign_folds, mixed
 
-MAX_HELD_OUT = 5000  # rows whose held-out predictions are kept for the figures
-_OTHER_SEED = 1 << 62  # folds are drawn from the numbers of rows too
+MAX_HELD_OUT: Final = 5000  # rows whose held-out predictions are kept for the figures
+_OTHER_SEED: Final = 1 << 62  # folds are drawn from the numbers of rows too
 
 
 class RowSample:
@@ -115,7 +115,7 @@ class RowSample:
         self._parts = [tuple(arrays[f"sample.{name}"] for name in _NAMES)] if "sample.X" in arrays else []
 
 
-_NAMES = ("X", "y", "folds", "numbers", "weights", "hashes")
+_NAMES: Final = ("X", "y", "folds", "numbers", "weights", "hashes")
 
 
 @dataclass

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
-CONFIDENCE = 0.95
+CONFIDENCE: Final = 0.95
 
 
 @dataclass(frozen=True)

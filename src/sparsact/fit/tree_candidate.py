@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +20,15 @@ from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample, as_numbers
 from sparsact.kernels.threads import in_threads
 
-MOST_NUMBERS = 1 << 22  # rows times columns times functions
+MOST_NUMBERS: Final = 1 << 22  # rows times columns times functions
 LEARNING_RATE, LEAST_ROWS = 0.1, 2
-SIZES = {
+SIZES: Final = {
     0: {8: 150},
     100: {8: 150, 16: 150},
     1_000: {16: 300, 63: 150},
     10_000: {31: 300},
 }  # by the least number of rows
-MANY_ROWS = 1_000  # from there on, as many of the trees are taken as held-out rows ask for
+MANY_ROWS: Final = 1_000  # from there on, as many of the trees are taken as held-out rows ask for
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from sparsact.kernels import evaluate
 
 Array = NDArray[np.float64]
 Blocks = Callable[[], Iterable[tuple[NDArray[np.intp], Array]]]  # sizes of subsets, and their coefficients
-LARGE = 2.0**400  # coefficients up to it, and from 1 / it on, have squares whose sums are floats
+LARGE: Final = 2.0**400  # coefficients up to it, and from 1 / it on, have squares whose sums are floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ def _ldexp(values: ArrayLike, exponents: ArrayLike) -> Array:
     return scaled
 
 
-BLOCK = 2**16  # coefficients looked at together: they and their sizes stay in the cache
+BLOCK: Final = 2**16  # coefficients looked at together: they and their sizes stay in the cache
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 from operator import index
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from sparsact.hypercube import bits_to_signs, points
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.validation.parameters import check_named, checked_generator, checked_size
 
-MAX_GROUPS = 20
+MAX_GROUPS: Final = 20
 
 
 def fold(f: Function, groups: NDArray[np.intp], signs: NDArray[Any], n_groups: int) -> NDArray[np.float64]:

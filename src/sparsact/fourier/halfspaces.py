@@ -25,7 +25,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from math import gcd, lcm, prod
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,11 +44,11 @@ from sparsact.hypercube import masks_of, points
 from sparsact.validation.arrays import checked_rationals, checked_signs, checked_subset
 from sparsact.validation.parameters import checked_correlation, checked_size
 
-LARGEST_SUM = 2**22  # of |w_i|, in steps of the weights' common grid: the length of a law
-MOST_ADDITIONS = 2**36  # twice those of one law: about a minute
-LARGEST_JOINT_SUM = 2**11  # the same for the joint law of two sums, a table
-MOST_CHOICES = 2**12  # of how many coordinates of each weight a subset holds
-LARGEST_VALUE = 1e150
+LARGEST_SUM: Final = 2**22  # of |w_i|, in steps of the weights' common grid: the length of a law
+MOST_ADDITIONS: Final = 2**36  # twice those of one law: about a minute
+LARGEST_JOINT_SUM: Final = 2**11  # the same for the joint law of two sums, a table
+MOST_CHOICES: Final = 2**12  # of how many coordinates of each weight a subset holds
+LARGEST_VALUE: Final = 1e150
 
 
 @dataclass(frozen=True, repr=False)

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,8 +40,8 @@ from sparsact.validation.parameters import checked_option, checked_size
 
 Coefficients = DenseCoefficients | SparseCoefficients
 Weight = Callable[[int, int], float]
-INDICES = ("Moebius", "BII", "SII", "STII", "FSII", "FBII")
-UNIFORM = "uniform"
+INDICES: Final = ("Moebius", "BII", "SII", "STII", "FSII", "FBII")
+UNIFORM: Final = "uniform"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,7 +13,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,8 +32,8 @@ from sparsact.validation.parameters import check_named, checked_correlation, che
 Function = Callable[[NDArray[np.float64]], Any]
 Changes = Callable[[NDArray[np.float64], NDArray[np.bool_]], NDArray[np.float64]]
 
-SIGNS_AT_ONCE = 2**22
-FEW_FLIPS = 1 / 32  # share of flipped coordinates below which updating a pre-activation beats computing it again
+SIGNS_AT_ONCE: Final = 2**22
+FEW_FLIPS: Final = 1 / 32  # share of flipped coordinates below which updating a pre-activation beats computing it again
 
 
 def values_of(f: Function, X: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ inputs: a unit that reads t of them has at most :math:`2^t` coefficients, and th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,11 +18,11 @@ from sparsact.fourier.transform import walsh_hadamard
 from sparsact.hypercube import Masks, masks_of, n_words, points
 from sparsact.network import SparselyActivatedNetwork
 
-PREACTIVATIONS_AT_ONCE = 2**17  # they stay in the cache
-LOW_COORDINATES = 12  # at most
-LARGEST_STACK = 24  # inputs
-LARGEST_LIST = 2**26  # words of masks; half a gigabyte, and a few times that while they are put in order
-ORDERING = 512  # listing a coefficient costs as much as this many pre-activations in a table
+PREACTIVATIONS_AT_ONCE: Final = 2**17  # they stay in the cache
+LOW_COORDINATES: Final = 12  # at most
+LARGEST_STACK: Final = 24  # inputs
+LARGEST_LIST: Final = 2**26  # words of masks; half a gigabyte, and a few times that while they are put in order
+ORDERING: Final = 512  # listing a coefficient costs as much as this many pre-activations in a table
 
 
 def spectrum_of_network(net: SparselyActivatedNetwork) -> Spectrum:

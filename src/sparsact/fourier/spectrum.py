@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import index
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,7 +35,7 @@ from sparsact.validation.arrays import (
 )
 from sparsact.validation.parameters import checked_correlation
 
-LARGEST_TABLE = 26  # coordinates; 2**26 float64 are half a gigabyte
+LARGEST_TABLE: Final = 26  # coordinates; 2**26 float64 are half a gigabyte
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from sparsact import registry
 from sparsact.hypercube import Masks, Subset, sizes
 from sparsact.notebook import to_pandas
 
-_REVERSED_BYTES = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1), bitorder="little")
+_REVERSED_BYTES: Final = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1), bitorder="little")
 
 
 def subset_order(masks: Masks) -> NDArray[np.intp]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from math import ceil, log
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,8 @@ from sparsact.hardness.distribution import Examples, LabelledDistribution, weigh
 from sparsact.hypercube import WORD, Masks, n_words
 
 Query = Callable[[NDArray[Any], NDArray[Any]], Any]
-SIGNS_AT_ONCE = 2**22
-MAX_SAMPLES = 10**9  # of one answer
+SIGNS_AT_ONCE: Final = 2**22
+MAX_SAMPLES: Final = 10**9  # of one answer
 
 
 class Answers(ABC):

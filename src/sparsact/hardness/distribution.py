@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from sparsact.lift import Lift
 from sparsact.validation.arrays import checked_per_row
 from sparsact.validation.parameters import checked_generator, checked_size
 
-LARGEST_ENUMERATION = 16  # bits: 65536 points, of n coordinates each
+LARGEST_ENUMERATION: Final = 16  # bits: 65536 points, of n coordinates each
 
 
 class Examples(NamedTuple):

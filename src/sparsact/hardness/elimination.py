@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isqrt
 from operator import index
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from sparsact.hypercube import WORD
 from sparsact.learners.low_degree.identification import eliminate
 from sparsact.validation.arrays import checked_reals
 
-LARGEST_MODULUS = 2**31  # products of residues fit int64
+LARGEST_MODULUS: Final = 2**31  # products of residues fit int64
 
 
 class InconsistentLabelsError(ValueError):

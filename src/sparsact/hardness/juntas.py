@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil, log, log1p
 from operator import index
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +29,7 @@ from sparsact.validation.arrays import checked_sign_examples, checked_signs
 from sparsact.validation.parameters import checked_option, checked_probability
 
 Method = Literal["restrictions", "brute force"]
-MAX_VARIABLES = 30
+MAX_VARIABLES: Final = 30
 
 
 @dataclass

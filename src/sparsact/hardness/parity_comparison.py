@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import index
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from sparsact.validation.arrays import checked_subset
 from sparsact.validation.parameters import checked_generator, checked_share
 
 Access = Literal["statistical queries", "examples", "membership queries"]
-SPARE_EXAMPLES = 20  # beyond the rank: elimination fails to determine the parity with probability 2**-20
-TEST_EXAMPLES = 4000
-LARGEST_COUNT = 1023  # bits: 2**m is a float
+SPARE_EXAMPLES: Final = 20  # beyond the rank: elimination fails to determine the parity with probability 2**-20
+TEST_EXAMPLES: Final = 4000
+LARGEST_COUNT: Final = 1023  # bits: 2**m is a float
 
 
 @dataclass(frozen=True)

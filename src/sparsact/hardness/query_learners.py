@@ -21,6 +21,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +34,8 @@ from sparsact.learners.points import Points, pack, unpack
 from sparsact.validation.arrays import checked_masks
 from sparsact.validation.parameters import checked_generator, checked_probability, checked_size
 
-ROWS_AT_ONCE = 2**16
-MIN_THRESHOLD = 1e-3  # at which a round takes more than 1e15 queries
+ROWS_AT_ONCE: Final = 2**16
+MIN_THRESHOLD: Final = 1e-3  # at which a round takes more than 1e15 queries
 
 
 def low_degree_by_queries(

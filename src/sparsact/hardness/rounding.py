@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from operator import index
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,7 @@ from sparsact.network import SparselyActivatedNetwork
 from sparsact.validation.arrays import checked_per_row, checked_reals
 from sparsact.validation.parameters import checked_generator
 
-MAX_SECRETS = 2**22
+MAX_SECRETS: Final = 2**22
 Predictor = Callable[[ArrayLike], NDArray[np.int64]]
 
 

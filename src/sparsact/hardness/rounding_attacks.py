@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import combinations_with_replacement
 from math import ceil, comb, factorial, log, prod
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,10 +23,12 @@ from sparsact.hardness.elimination import InconsistentLabelsError, checked_prime
 from sparsact.hardness.rounding import SecretSearch, checked_samples
 
 Integers = NDArray[np.int64]
-SPARE = 1.1  # times the samples that give as many equations as unknowns in the mean
-DELTA = 0.99  # of Lovasz's condition
-MORE_THAN_NEEDED = 1.2  # times the samples that determine the secret: fewer have other solutions, more cost dimensions
-LARGEST_ENTRY = 2**20  # float64 Gram-Schmidt vectors of small dimensions are then precise enough to decide swaps
+SPARE: Final = 1.1  # times the samples that give as many equations as unknowns in the mean
+DELTA: Final = 0.99  # of Lovasz's condition
+MORE_THAN_NEEDED: Final = (
+    1.2  # times the samples that determine the secret: fewer have other solutions, more cost dimensions
+)
+LARGEST_ENTRY: Final = 2**20  # float64 Gram-Schmidt vectors of small dimensions are then precise enough to decide swaps
 
 
 def linearisation_unknowns(m: int, p: int, q: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import torch
 from torch import Tensor, nn
@@ -236,7 +237,7 @@ def _edge(f: Function, units: int, like: Tensor) -> Tensor:
     return torch.where(sure, edge, -torch.inf)
 
 
-WORDS = {8: torch.int64, 4: torch.int32, 2: torch.int16}
+WORDS: Final = {8: torch.int64, 4: torch.int32, 2: torch.int16}
 
 
 def _rank(numbers: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -37,7 +37,7 @@ from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, 
 from sparsact.inference.weight_cache import WeightCache, WeightVersion
 from sparsact.kernels.screen import MAX_INPUTS
 
-SAMPLE = 256  # inputs that a screen is fitted to
+SAMPLE: Final = 256  # inputs that a screen is fitted to
 
 
 @dataclass
@@ -187,7 +187,7 @@ def _screen(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sampl
 PlannedBlock = tuple[Replacement | None, BlockPlan]
 
 # Of the norm, by dtype.
-TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 0.03, torch.float16: 4e-3}
+TOLERANCE: Final = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 0.03, torch.float16: 4e-3}
 
 
 @contextmanager
@@ -303,11 +303,11 @@ def _is_close(one: Tensor, other: Tensor) -> bool:
 
 # In evaluation mode and without gradients ``nn.TransformerEncoderLayer`` passes its weights to one fused operation, and
 # ``nn.TransformerEncoder`` packs padded inputs into nested tensors for it. Each tests an attribute of its own first.
-_FAST_PATH_ATTRIBUTES = {
+_FAST_PATH_ATTRIBUTES: Final = {
     nn.TransformerEncoderLayer: "activation_relu_or_gelu",
     nn.TransformerEncoder: "use_nested_tensor",
 }
-_SAVED = "_sparsact_fast_path"
+_SAVED: Final = "_sparsact_fast_path"
 
 
 def bar_fast_paths(model: nn.Module) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import takewhile
 from math import nan
 from statistics import median_low
-from typing import Any
+from typing import Any, Final
 
 from torch import Tensor, nn
 
@@ -34,13 +34,13 @@ from sparsact.inference.predictors.collect import Reservoir
 from sparsact.inference.products import DEVICES, device_obstacle, device_type
 from sparsact.inference.roofline import ratio, roofline
 
-MAX_TIME_RATIO = 0.95  # to the dense time, of a method that may be chosen
-SCATTERED = 1.5  # seconds for a byte of scattered rows, to those for one of a matrix read in order
-SCATTERED_BATCH = 3.0  # the same for several rows, which a dense product computes together
-DRIFT = 1.25  # times the density of the sample, up to which calls are computed by the method chosen in any case
-BATCHES = (1, 4, 16, 64)  # rows of a call for which methods are timed besides those of the calls shown
+MAX_TIME_RATIO: Final = 0.95  # to the dense time, of a method that may be chosen
+SCATTERED: Final = 1.5  # seconds for a byte of scattered rows, to those for one of a matrix read in order
+SCATTERED_BATCH: Final = 3.0  # the same for several rows, which a dense product computes together
+DRIFT: Final = 1.25  # times the density of the sample, up to which calls are computed by the method chosen in any case
+BATCHES: Final = (1, 4, 16, 64)  # rows of a call for which methods are timed besides those of the calls shown
 
-UNCERTIFIABLE = (
+UNCERTIFIABLE: Final = (
     "its pre-activations are read elsewhere, 0 does not switch its units off, or its thresholds are computed as the "
     "model runs"
 )

@@ -53,7 +53,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -61,7 +61,7 @@ from torch import Tensor
 from sparsact.inference.int8_weights import Int8Copy, int8_copy, scales_and_directions
 from sparsact.kernels.screen import MAX_INPUTS, screen
 
-NARROW = (torch.float32, torch.bfloat16, torch.float16)
+NARROW: Final = (torch.float32, torch.bfloat16, torch.float16)
 
 
 @dataclass(frozen=True, eq=False)

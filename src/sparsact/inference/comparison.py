@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from math import exp, inf, isfinite
 from statistics import fmean, median
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -150,7 +150,7 @@ def _exp(value: float) -> float:
     return exp(value) if value < 709 else inf
 
 
-ROUNDS = 7
+ROUNDS: Final = 7
 
 
 @dataclass(frozen=True)

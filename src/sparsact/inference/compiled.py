@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from inspect import signature
 from itertools import count
-from typing import Any
+from typing import Any, Final
 from weakref import WeakValueDictionary, ref
 
 import torch
@@ -22,8 +22,8 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.inference.products import DTYPES
 
-_LAYERS: WeakValueDictionary[int, nn.Linear] = WeakValueDictionary()
-_NUMBERS = count()
+_LAYERS: Final[WeakValueDictionary[int, nn.Linear]] = WeakValueDictionary()
+_NUMBERS: Final = count()
 
 
 def handle_of(layer: nn.Linear) -> Tensor:
@@ -99,13 +99,13 @@ def _write_call(node: Any, writeline: Callable[[Any], None]) -> None:
     writeline(f"{node.get_name()} = sparsact_linear({', '.join(node.codegen_args())})")
 
 
-_LIBRARY: Any = torch.library.Library("sparsact", "DEF")  # type: ignore[no-untyped-call]
+_LIBRARY: Final[Any] = torch.library.Library("sparsact", "DEF")  # type: ignore[no-untyped-call]
 _LIBRARY.define("linear(Tensor x, Tensor? weight, Tensor? bias, Tensor handle, int outputs) -> Tensor")
 _LIBRARY.impl("linear", linear, "CPU")
 _LIBRARY.impl("linear", _shape, "Meta")
-_OPERATOR = torch.ops.sparsact.linear.default
-_NAME = "torch.ops.sparsact.linear.default"  # in inductor's code
-_CAN_TELL_EXPORT = hasattr(torch.compiler, "is_exporting")  # torch 2.7
+_OPERATOR: Final = torch.ops.sparsact.linear.default
+_NAME: Final = "torch.ops.sparsact.linear.default"  # in inductor's code
+_CAN_TELL_EXPORT: Final = hasattr(torch.compiler, "is_exporting")  # torch 2.7
 
 
 def compiled_forward(layer: Any, x: Tensor, weight: Tensor | None) -> Tensor:

@@ -6,7 +6,7 @@ such layers, so that transformers is loaded.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
@@ -58,7 +58,7 @@ class Conv1DGatedUp(SparseConv1D, GatedUp, Conv1D):  # type: ignore[misc]
     """The up-projection of a gated block."""
 
 
-CLASSES: dict[type[SparseLinear], type[SparseLinear]] = {
+CLASSES: Final[dict[type[SparseLinear], type[SparseLinear]]] = {
     SparseDown: Conv1DDown,
     SparseUp: Conv1DUp,
     GatedUp: Conv1DGatedUp,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -19,18 +19,29 @@ from sparsact.inference.expression import Expression, Leaf, Operation, RowScale,
 aten = torch.ops.aten
 
 # These return the numbers that they are given, in another shape, order of axes or memory.
-SAME_NUMBERS = {
+SAME_NUMBERS: Final = {
     *(aten.view, aten._unsafe_view, aten._reshape_alias, aten.unsqueeze, aten.squeeze, aten.expand, aten.slice),
     *(aten.permute, aten.transpose, aten.t, aten.clone, aten.detach, aten.alias, aten._reshape_copy),
 }
 # These return parts of what they are given.
-PARTS = {aten.split, aten.split_with_sizes, aten.slice}
+PARTS: Final = {aten.split, aten.split_with_sizes, aten.slice}
 # These keep zeros if their second argument is a factor of each row.
-SCALING = {aten.mul, aten.div}
+SCALING: Final = {aten.mul, aten.div}
 # These are elementwise, and some of their overloads are not tagged as such.
-POINTWISE = {"_prelu_kernel", "add", "hardswish", "hardtanh", "masked_fill", "mul", "rsub", "sub", "threshold", "where"}
+POINTWISE: Final = {
+    "_prelu_kernel",
+    "add",
+    "hardswish",
+    "hardtanh",
+    "masked_fill",
+    "mul",
+    "rsub",
+    "sub",
+    "threshold",
+    "where",
+}
 # These read only the shape of their argument.
-SHAPE_ALONE = {
+SHAPE_ALONE: Final = {
     *(aten.zeros_like, aten.ones_like, aten.full_like, aten.empty_like, aten.new_zeros, aten.new_ones),
     *(aten.new_full, aten.new_empty),
 }
@@ -57,7 +68,7 @@ class Provenance:
     per_row: bool = False
 
 
-UNTRACEABLE = Provenance(None, {})
+UNTRACEABLE: Final = Provenance(None, {})
 
 
 class DataflowTracer(TorchDispatchMode):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import median_low
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -25,9 +25,9 @@ from sparsact.inference.quality import QualityEstimate
 from sparsact.inference.sparse_linear import SparseDown
 from sparsact.validation.parameters import checked_share
 
-METHOD = "inputs"
-SAMPLE = 2048  # inputs of a layer that a threshold is calibrated and measured on
-MAX_TIME_RATIO = 0.95  # to the dense time
+METHOD: Final = "inputs"
+SAMPLE: Final = 2048  # inputs of a layer that a threshold is calibrated and measured on
+MAX_TIME_RATIO: Final = 0.95  # to the dense time
 MAX_ROWS, MAX_SHARE = 16, 1.0
 
 

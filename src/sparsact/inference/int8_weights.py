@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import torch
 from torch import Tensor
 
 from sparsact.kernels.screen import SCREEN_BLOCK
 
-ROUND_UP = 1 + 2.0**-30  # covers the rounding of a sum of 2^16 terms, and of its root
-N_DIRECTIONS = 16
-CLIPS = (1.0, 0.85, 0.7, 0.55, 0.4)  # of the largest weight of a row: what 127 stands for
-SPREAD_POWERS = (0.0, 0.5)  # powers of the inputs' spread that are tried as column scales
-CHUNK = 2**17  # weights at a time, which stay in the cache
-SAMPLE_ROWS = 128  # of weights, on which column scales are chosen, and of inputs, which give the directions
-LARGEST_FLOAT = torch.finfo(torch.float32).max  # a coefficient is clipped to it, and the excess stays in the rest
-LARGEST_EXPONENT = 60  # of a column scale: a product with it then neither over- nor underflows in float64
+ROUND_UP: Final = 1 + 2.0**-30  # covers the rounding of a sum of 2^16 terms, and of its root
+N_DIRECTIONS: Final = 16
+CLIPS: Final = (1.0, 0.85, 0.7, 0.55, 0.4)  # of the largest weight of a row: what 127 stands for
+SPREAD_POWERS: Final = (0.0, 0.5)  # powers of the inputs' spread that are tried as column scales
+CHUNK: Final = 2**17  # weights at a time, which stay in the cache
+SAMPLE_ROWS: Final = 128  # of weights, on which column scales are chosen, and of inputs, which give the directions
+LARGEST_FLOAT: Final = torch.finfo(
+    torch.float32
+).max  # a coefficient is clipped to it, and the excess stays in the rest
+LARGEST_EXPONENT: Final = 60  # of a column scale: a product with it then neither over- nor underflows in float64
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -23,8 +23,8 @@ from sparsact.kernels.int4_linear import (
 from sparsact.kernels.int8_linear import Int8Linear, quantize_inputs
 
 Arrays = dict[str, NDArray[Any]]
-MAX_ROWS = 16  # of a call whose up-projections are computed only where their gates are on
-SMALLEST_SCALE = float(np.finfo(np.float32).eps)  # of weights, in torch's observers
+MAX_ROWS: Final = 16  # of a call whose up-projections are computed only where their gates are on
+SMALLEST_SCALE: Final = float(np.finfo(np.float32).eps)  # of weights, in torch's observers
 
 
 class IntegerWeights(ABC):
@@ -149,7 +149,7 @@ class Int4Weights(IntegerWeights):
         return (rows.t() if self._by_input else rows) * torch.tensor(self.arrays["scale"])[:, None]
 
 
-KINDS: dict[str, type[IntegerWeights]] = {"int8": Int8Weights, "int4": Int4Weights}
+KINDS: Final[dict[str, type[IntegerWeights]]] = {"int8": Int8Weights, "int4": Int4Weights}
 
 
 def _arrays(scale: Tensor, bias: Tensor | None, columns: int, **integers: NDArray[Any]) -> Arrays:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from torch import Tensor, nn
 from torch.nn.modules import module as global_hooks
@@ -18,7 +18,7 @@ from sparsact.inference.products import ActiveProduct, RowProduct
 from sparsact.inference.weight_cache import WeightCache, WeightVersion
 from sparsact.kernels import dispatch
 
-_LOCK = Lock()
+_LOCK: Final = Lock()
 LayerCall: Any = getattr(dispatch.native, "LayerCall", None) if hasattr(Tensor, "__dlpack_c_exchange_api__") else None
 
 

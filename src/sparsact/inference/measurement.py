@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sparsact.inference.roofline import METHODS, Roofline, amdahl, roofline
 from sparsact.notebook import html_table
 
-WINDOWS = (4, 16, 64)  # consecutive rows
-LEVELS = (0.0, *(10 ** (k / 10) for k in range(-40, 11)))  # of a row's root mean square
-SMALL = LEVELS[21]  # 1 % of a row's root mean square
+WINDOWS: Final = (4, 16, 64)  # consecutive rows
+LEVELS: Final = (0.0, *(10 ** (k / 10) for k in range(-40, 11)))  # of a row's root mean square
+SMALL: Final = LEVELS[21]  # 1 % of a row's root mean square
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +164,7 @@ class BlockMeasurement:
         }
 
 
-SCALARS = (
+SCALARS: Final = (
     *("name", "up", "down", "gate", "activation", "exact", "n_inputs", "n_units", "n_outputs", "dtype", "itemsize"),
     *("calls", "rows", "share_few", "n_rows", "density", "n_dead", "n_always", "n_zero_rows"),
 )
@@ -182,7 +182,7 @@ def finite(value: float | None) -> float | None:
     return None if value is None or math.isinf(value) else value
 
 
-HEADINGS = ("block", "units", "density", "5-95 %", "dead", "union of 16", "|h| <= 1 %", *METHODS)
+HEADINGS: Final = ("block", "units", "density", "5-95 %", "dead", "union of 16", "|h| <= 1 %", *METHODS)
 
 
 def table(measurement: Measurement) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,7 @@ from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.measurement import LEVELS, WINDOWS, BlockMeasurement, Measurement
 from sparsact.inference.roofline import bytes_read
 
-CHUNK = 1 << 22  # activations whose magnitudes are counted in one step
+CHUNK: Final = 1 << 22  # activations whose magnitudes are counted in one step
 
 
 def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = None) -> Measurement:

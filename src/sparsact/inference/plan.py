@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from math import isfinite, nan
-from typing import Any
+from typing import Any, Final
 
 from sparsact.inference.quality import QualityEstimate
 
-METHODS = ("dense", "exact", "certified", "predictor", "threshold", "top_k", "inputs")
+METHODS: Final = ("dense", "exact", "certified", "predictor", "threshold", "top_k", "inputs")
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def _formatted(value: float, form: str) -> str:
     return "" if value != value else format(value, form)
 
 
-EXACT = ("auto", "exact", "certified")
+EXACT: Final = ("auto", "exact", "certified")
 
 
 def check_options(method: str, options: Iterable[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import torch
@@ -42,7 +42,7 @@ from sparsact.saving import ModelFileError, modelfile
 
 Model = TypeVar("Model", bound=nn.Module)
 Arrays = dict[str, NDArray[Any]]
-KIND = "plan"
+KIND: Final = "plan"
 
 
 def save_plan(model: nn.Module, path: str | Path) -> None:
@@ -194,7 +194,7 @@ def sparse_layers(model: nn.Module) -> list[tuple[str, SparseLinear]]:
     return [(name, layer) for name, layer in model.named_modules() if isinstance(layer, SparseLinear)]
 
 
-SCREEN_PARTS = [field.name for field in fields(Screen) if field.name != "leak"]
+SCREEN_PARTS: Final = [field.name for field in fields(Screen) if field.name != "leak"]
 
 
 def _tensors(screen: Screen) -> dict[str, Tensor]:

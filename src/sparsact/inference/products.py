@@ -13,7 +13,7 @@ from functools import partial
 from importlib.util import find_spec
 from math import isfinite
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -24,8 +24,8 @@ from sparsact.extras import install
 from sparsact.inference.certified_screen import Screen
 from sparsact.kernels.neurons import ActiveDot, SparseProduct
 
-DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
-MAX_ROWS_ON_GPU = 16
+DTYPES: Final = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+MAX_ROWS_ON_GPU: Final = 16
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Device:
     integers: tuple[str, ...]
 
 
-_CUDA = "is_cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "is_cuda"  # where Triton's kernels run
-DEVICES = {
+_CUDA: Final = "is_cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "is_cuda"  # where Triton's kernels run
+DEVICES: Final = {
     "cpu": Device(
         attrgetter("is_cpu"), DTYPES, ("exact", "certified", "predictor", "threshold", "top_k"), ("int8", "int4")
     ),

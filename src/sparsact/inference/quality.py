@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from math import nan, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch import Tensor
@@ -60,7 +60,7 @@ class QualityEstimate:
         return f"{self.value:.4g} ± {self.standard_error:.2g}"
 
 
-CHUNK = 256  # rows at a time: 16 MB of activations at 16,384 units
+CHUNK: Final = 256  # rows at a time: 16 MB of activations at 16,384 units
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -28,8 +28,8 @@ from sparsact.inference.weight_cache import CountedVersion, WeightCache
 from sparsact.kernels.int8_linear import MAX_ADDED
 from sparsact.validation.parameters import checked_option
 
-DTYPES = (torch.float32, torch.bfloat16, torch.float16)
-WEIGHTS = ("keep", *KINDS)
+DTYPES: Final = (torch.float32, torch.bfloat16, torch.float16)
+WEIGHTS: Final = ("keep", *KINDS)
 
 
 @dataclass

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict
 from math import inf, nan
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import nn
@@ -20,8 +20,8 @@ from sparsact.inference.plan import BlockPlan, WholeModel, finite
 from sparsact.inference.quantized import QuantizedGate, QuantizedGatedUp, QuantizedLinear, drop_weights
 from sparsact.inference.quantizing import LayerQuantization, QuantizedPlan, alone_on, candidates
 
-QUANTIZED = "quantized plan"
-CLASSES = {kind.__name__: kind for kind in (QuantizedLinear, QuantizedGate, QuantizedGatedUp)}
+QUANTIZED: Final = "quantized plan"
+CLASSES: Final = {kind.__name__: kind for kind in (QuantizedLinear, QuantizedGate, QuantizedGatedUp)}
 
 
 def quantized_state(model: nn.Module, plan: QuantizedPlan) -> tuple[dict[str, Any], Arrays]:

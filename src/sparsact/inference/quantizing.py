@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from math import nan
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -37,8 +37,8 @@ from sparsact.inference.quantized import (
 from sparsact.inference.roofline import ratio, roofline
 from sparsact.inference.whole_model import measured
 
-MAX_DENSITY = 0.5  # share of codes that are not that of 0, up to which reading their weights alone is tried
-ROWS_COMPARED = 32
+MAX_DENSITY: Final = 0.5  # share of codes that are not that of 0, up to which reading their weights alone is tried
+ROWS_COMPARED: Final = 32
 
 
 @dataclass(frozen=True)

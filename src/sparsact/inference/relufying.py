@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import cos, exp, inf, pi
+from typing import Final
 
 import torch
 from torch import Tensor, nn
@@ -18,11 +19,11 @@ from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.training import ActivationPenalty, unit_counts, with_relu
 from sparsact.validation.parameters import checked_option, checked_positive, checked_size
 
-HELD_OUT = 10  # one batch in ten measures the result
-STEPS = 1000  # if neither steps nor seconds are given
-WARM_UP = 0.05  # share of the training in which the learning rate rises
-FIRST_PENALTY = 0.01  # of the first step, whose relative errors are below 1
-RATE = 0.05  # largest change of the penalty's logarithm in a step
+HELD_OUT: Final = 10  # one batch in ten measures the result
+STEPS: Final = 1000  # if neither steps nor seconds are given
+WARM_UP: Final = 0.05  # share of the training in which the learning rate rises
+FIRST_PENALTY: Final = 0.01  # of the first step, whose relative errors are below 1
+RATE: Final = 0.05  # largest change of the penalty's logarithm in a step
 
 
 class ShiftedReLU(nn.Module):
@@ -41,7 +42,7 @@ class ShiftedReLU(nn.Module):
         return f"{self.shift}"
 
 
-ACTIVATIONS: dict[str, Callable[[float], nn.Module]] = {
+ACTIVATIONS: Final[dict[str, Callable[[float], nn.Module]]] = {
     "relu": lambda threshold: nn.ReLU(),
     "shifted_relu": ShiftedReLU,
     "fatrelu": lambda threshold: nn.Threshold(threshold, 0.0),

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 from torch import nn
 
-METHODS = ("oracle", "exact", "certified")
+METHODS: Final = ("oracle", "exact", "certified")
 
 
 @dataclass(frozen=True)

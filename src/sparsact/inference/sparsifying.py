@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -210,8 +210,8 @@ def _n_numbers(batch: Batch) -> int:
     return sum(leaf.numel() for leaf in leaves if isinstance(leaf, Tensor))
 
 
-BATCHES = 64  # most batches of the inputs that are used
-PLAN = "_sparsact_plan"
+BATCHES: Final = 64  # most batches of the inputs that are used
+PLAN: Final = "_sparsact_plan"
 
 
 def densify(model: Model) -> Model:

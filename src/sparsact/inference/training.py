@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import torch
 from torch import Tensor, nn
@@ -27,7 +27,7 @@ from sparsact.inference.block import Block
 from sparsact.validation.former_names import renamed, renamed_members
 from sparsact.validation.parameters import checked_positive, checked_size
 
-GRID = (-9.0, -3.0, -1.5, -1.0, -0.5, -0.1, 0.0, 0.1, 0.5, 1.0, 1.5, 3.0, 9.0)  # where activations are compared
+GRID: Final = (-9.0, -3.0, -1.5, -1.0, -0.5, -0.1, 0.0, 0.1, 0.5, 1.0, 1.5, 3.0, 9.0)  # where activations are compared
 
 
 def with_relu(model: nn.Module, blocks: Sequence[Block], activation: nn.Module | None = None) -> nn.Module:
@@ -96,7 +96,7 @@ def _has_the_values(module: nn.Module, block: Block) -> bool:
     return isinstance(values, torch.Tensor) and values.shape == wanted.shape and torch.equal(values, wanted)
 
 
-RARE = 1e-3  # share of inputs below which a unit is rarely active
+RARE: Final = 1e-3  # share of inputs below which a unit is rarely active
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import fmean, median
+from typing import Final
 
 from torch import nn
 
@@ -12,9 +13,9 @@ from sparsact.inference.batches import Batch, call, clock_of, evaluating
 from sparsact.inference.comparison import paired_seconds
 from sparsact.inference.plan import WholeModel, refused
 
-MIN_SPEED_UP = 1.02  # of the whole model: less is not worth the copies of weights, and may be noise
-MAX_SLOWDOWN = 0.99  # where no call shown is computed sparsely, so that nothing can be gained on them
-ROUNDS = 15
+MIN_SPEED_UP: Final = 1.02  # of the whole model: less is not worth the copies of weights, and may be noise
+MAX_SLOWDOWN: Final = 0.99  # where no call shown is computed sparsely, so that nothing can be gained on them
+ROUNDS: Final = 15
 
 
 def is_worthwhile(whole: WholeModel, any_sparse: bool) -> bool:

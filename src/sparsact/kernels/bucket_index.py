@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,9 +12,9 @@ from sparsact.kernels import dispatch
 Keys = NDArray[np.uint64]
 Ids = NDArray[np.int32]
 
-NOWHERE = np.uint64(2**64 - 1)
-LARGEST = np.uint64(2**31)
-MOST_KEYS = 1 << 31  # numbers of buckets are int32
+NOWHERE: Final = np.uint64(2**64 - 1)
+LARGEST: Final = np.uint64(2**31)
+MOST_KEYS: Final = 1 << 31  # numbers of buckets are int32
 
 
 class BucketIndex:

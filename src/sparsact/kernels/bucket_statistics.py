@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations_with_replacement
 from math import comb
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from sparsact.kernels.hashing import BucketPlaces
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 Counts = NDArray[np.int64]
-ROUNDING = 1e-9  # far above epsilon: a pivot that is kept has digits to spare
+ROUNDING: Final = 1e-9  # far above epsilon: a pivot that is kept has digits to spare
 
 
 def n_features(p: int, degree: int) -> int:

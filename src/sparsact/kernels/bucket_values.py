@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +34,10 @@ class Unsolved(NamedTuple):
     alpha: float
 
 
-NOTHING = np.zeros(0)
-SOLVED = Unsolved(np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros(0), np.zeros((0, 0)), 1, 0.0)
+NOTHING: Final = np.zeros(0)
+SOLVED: Final = Unsolved(
+    np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros(0), np.zeros((0, 0)), 1, 0.0
+)
 
 
 def packed(coefficients: Array, weights: Array) -> Array:

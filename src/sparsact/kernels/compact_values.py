@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from sparsact.kernels.bucket_statistics import average_over_weights, features
 from sparsact.kernels.hashing import Hashes, unfilled_places
 
 Array = NDArray[np.float64]
-COMBINE = ("average", "sum", "first")
+COMBINE: Final = ("average", "sum", "first")
 
 
 def predictor(

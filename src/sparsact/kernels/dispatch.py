@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from operator import index
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 Definition = TypeVar("Definition", bound=Callable[..., Any])
 
@@ -22,9 +22,9 @@ except ImportError:  # built without a C++ compiler
 reference: Any = SimpleNamespace()  # the NumPy definition of each kernel, under the name of its native twin
 chosen: Any = reference  # the kernels in use: `dispatch.chosen.NAME(...)` calls one of them
 
-AS_ALLOWED = 0
-WORTH_BLAS_THREADS = 2e9  # multiplications: about a tenth of a second on one core
-MAX_THREADS = max(16, os.cpu_count() or 1)  # more gain nothing, and too many can end the process
+AS_ALLOWED: Final = 0
+WORTH_BLAS_THREADS: Final = 2e9  # multiplications: about a tenth of a second on one core
+MAX_THREADS: Final = max(16, os.cpu_count() or 1)  # more gain nothing, and too many can end the process
 
 
 def kernel(definition: Definition) -> Definition:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 # Rounding of a pre-activation in `count_active`: n additions at half an eps each, n <= 26, and some room.
-ROUNDING_STEPS = 16
+ROUNDING_STEPS: Final = 16
 
 
 class ActiveCounts(NamedTuple):

@@ -7,7 +7,7 @@ that every kernel, instruction set and number of threads gives the same bits. Th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from sparsact.kernels import dispatch
 Array = NDArray[Any]
 Integers = NDArray[np.int64]
 
-PARTIAL_BYTES = 128
+PARTIAL_BYTES: Final = 128
 
 
 def gather_dot(X: Array, W: Array, indices: Integers, *, n_threads: int = 1) -> Array:

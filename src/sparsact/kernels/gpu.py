@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-DTYPES = (torch.float32, torch.bfloat16, torch.float16)
-TILE: dict[str, Any] = {"ROWS": 64, "COLUMNS": 64, "DEPTH": 32}
-MOST_COLUMNS = 1024  # of a row at once
-CROWDED = 64  # contributions to a row, on average, beyond which one program would add too many
-FUSED: dict[str, Any] = {"enable_fp_fusion": True}
+DTYPES: Final = (torch.float32, torch.bfloat16, torch.float16)
+TILE: Final[dict[str, Any]] = {"ROWS": 64, "COLUMNS": 64, "DEPTH": 32}
+MOST_COLUMNS: Final = 1024  # of a row at once
+CROWDED: Final = 64  # contributions to a row, on average, beyond which one program would add too many
+FUSED: Final[dict[str, Any]] = {"enable_fp_fusion": True}
 
 
 @triton.jit

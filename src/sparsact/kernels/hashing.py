@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 
 STEP, FIRST, SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-FARTHEST = 2.0**62
+FARTHEST: Final = 2.0**62
 
 
 class Hashes(NamedTuple):

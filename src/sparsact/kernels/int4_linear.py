@@ -14,7 +14,7 @@ an input whose code is 0 adds nothing. If a number of a row is not finite, all o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from sparsact.kernels import dispatch
 from sparsact.kernels.int8_linear import IntegerLinear, Singles, fused, in_large_pages
 
-INT4_GROUP = 32  # weights that share a multiplier
-INT4_BLOCK = 128  # columns that rows are filled up to
-LARGEST_MULTIPLIER = 127
-SMALLEST_INPUT = np.float32(2.0**-100)  # a row of smaller numbers has codes of 0
+INT4_GROUP: Final = 32  # weights that share a multiplier
+INT4_BLOCK: Final = 128  # columns that rows are filled up to
+LARGEST_MULTIPLIER: Final = 127
+SMALLEST_INPUT: Final = np.float32(2.0**-100)  # a row of smaller numbers has codes of 0
 
 
 class Int4Linear:

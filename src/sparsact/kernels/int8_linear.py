@@ -15,6 +15,7 @@ are NaN.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +24,11 @@ from sparsact.kernels import dispatch
 from sparsact.kernels.neurons import array_at
 
 Singles = NDArray[np.float32]
-INT8_BLOCK = 64  # bytes that rows of weights are filled up to
-LARGE_PAGE = 1 << 21
-MAX_ADDED = 65_535  # products of 7 and 8 bits, less those of the zero point, that fit in 32 bits
-SMALLEST_SCALE = np.float32(6.1e-5)  # of inputs, in torch
-ROUNDING = np.float32(12_582_912)
+INT8_BLOCK: Final = 64  # bytes that rows of weights are filled up to
+LARGE_PAGE: Final = 1 << 21
+MAX_ADDED: Final = 65_535  # products of 7 and 8 bits, less those of the zero point, that fit in 32 bits
+SMALLEST_SCALE: Final = np.float32(6.1e-5)  # of inputs, in torch
+ROUNDING: Final = np.float32(12_582_912)
 
 
 class Int8Linear:

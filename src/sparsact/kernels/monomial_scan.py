@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +22,13 @@ Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
 
 GROUP, GROUPS, TILE = 4, 32, 64  # rows of a lookup, lookups of a sum in 8 bits, columns side by side
-LARGEST = 11  # of the integers: sums of four fit into 8 bits
-STEPS = 2.5  # integers of one standard deviation
-MOST_ROWS = 1 << 20  # of a scan: beyond, sums of 16 bits would saturate below 13 standard deviations
-PAIRED = 100  # coordinates up to which columns are pairs, where the degree leaves prefixes beside them
-_AT_A_TIME = 4e10  # products of a call, a fraction of a second: between calls, Python sees an interrupt
-_LEAST_PREFIXES = 64  # of a call
-_KEYS_OF_REFERENCE = 1 << 18
+LARGEST: Final = 11  # of the integers: sums of four fit into 8 bits
+STEPS: Final = 2.5  # integers of one standard deviation
+MOST_ROWS: Final = 1 << 20  # of a scan: beyond, sums of 16 bits would saturate below 13 standard deviations
+PAIRED: Final = 100  # coordinates up to which columns are pairs, where the degree leaves prefixes beside them
+_AT_A_TIME: Final = 4e10  # products of a call, a fraction of a second: between calls, Python sees an interrupt
+_LEAST_PREFIXES: Final = 64  # of a call
+_KEYS_OF_REFERENCE: Final = 1 << 18
 
 
 @dataclass(frozen=True)

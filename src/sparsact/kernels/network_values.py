@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,8 +14,8 @@ from sparsact.kernels import dispatch
 Array = NDArray[np.float64]
 Integers = NDArray[np.signedinteger[Any]]
 
-PREACTIVATIONS_AT_ONCE = 2**20
-DIFFERENCES_AT_ONCE = 2**21
+PREACTIVATIONS_AT_ONCE: Final = 2**20
+DIFFERENCES_AT_ONCE: Final = 2**21
 
 
 def network_values(X: NDArray[Any], W: Any, u: Array, b: Array, *, n_threads: int = 1) -> Array:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -27,8 +27,8 @@ from sparsact.kernels import dispatch
 from sparsact.kernels.gather import narrowed, row_dots, widened
 
 Array = NDArray[Any]
-INPUTS = np.float32, np.uint16, np.float16  # of a screen, by kind
-_NUMBERS = tuple(map(np.dtype, (np.float64, np.float32, np.float16, np.uint16)))
+INPUTS: Final = np.float32, np.uint16, np.float16  # of a screen, by kind
+_NUMBERS: Final = tuple(map(np.dtype, (np.float64, np.float32, np.float16, np.uint16)))
 
 
 class SparseProduct:

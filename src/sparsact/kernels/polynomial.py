@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,7 +13,7 @@ from sparsact.kernels.packed_bits import unpacked_rows
 
 Array = NDArray[np.float64]
 
-BLOCK = 4096  # rows whose columns stay in a processor's cache
+BLOCK: Final = 4096  # rows whose columns stay in a processor's cache
 
 
 def evaluate(X: Array, masks: Masks, coefficients: Array, *, n_threads: int = 1) -> Array:

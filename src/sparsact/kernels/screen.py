@@ -5,7 +5,7 @@ The mathematics, and the proof, are in :mod:`sparsact.inference.certified_screen
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,12 @@ from sparsact.kernels.neurons import INPUTS, array_at
 
 Array = NDArray[np.float64]
 Singles = NDArray[np.float32]
-SCREEN_BLOCK = 64
-MAX_INPUTS = 65_536  # of 8 bits times 8 bits, added in 32
+SCREEN_BLOCK: Final = 64
+MAX_INPUTS: Final = 65_536  # of 8 bits times 8 bits, added in 32
 PARTIALS, TERMS = 32, 8  # partial sums over inputs, and over directions
-LARGEST_INTEGER = 32639
-UP = 1 + 2.0**-30
-SLACK = 2.0**-45
+LARGEST_INTEGER: Final = 32639
+UP: Final = 1 + 2.0**-30
+SLACK: Final = 2.0**-45
 
 
 def screen(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -51,7 +51,7 @@ def squared_relu(z: Tensor) -> Tensor:
     return F.relu(z).square()
 
 
-ACTIVATIONS: dict[str, Activation] = {
+ACTIVATIONS: Final[dict[str, Activation]] = {
     "gelu": F.gelu,
     "identity": identity,
     "relu": F.relu,
@@ -140,7 +140,7 @@ class Routing(nn.Module):
         return repr(self.router)
 
 
-MAX_UNCOLLECTED = 8  # steps of training without their auxiliary losses, after which a layer warns once
+MAX_UNCOLLECTED: Final = 8  # steps of training without their auxiliary losses, after which a layer warns once
 
 
 class RoutedLayer(nn.Module):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +16,7 @@ from sparsact.routing.selection import EMPTY, Selection
 if TYPE_CHECKING:
     from torch.distributed.device_mesh import DeviceMesh
 
-SHARDED = ("up_weight", "up_bias", "down_weight", "down_bias")
+SHARDED: Final = ("up_weight", "up_bias", "down_weight", "down_bias")
 
 
 def shard_experts(model: nn.Module, mesh: DeviceMesh) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from math import log2
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -20,9 +20,9 @@ from sparsact.routing.operators import Operator
 from sparsact.routing.router import Router
 from sparsact.validation.parameters import checked_size
 
-NUMBERS_AT_ONCE = 2**18  # of pre-activations: what lies between two operations then stays in the cache
-NAMES: dict[Any, str] = {F.silu: "silu", F.gelu: "gelu"}
-FUNCTIONS = {name: function for function, name in NAMES.items()}
+NUMBERS_AT_ONCE: Final = 2**18  # of pre-activations: what lies between two operations then stays in the cache
+NAMES: Final[dict[Any, str]] = {F.silu: "silu", F.gelu: "gelu"}
+FUNCTIONS: Final = {name: function for function, name in NAMES.items()}
 
 
 def gated(function: Activation, z: Tensor) -> Tensor:
@@ -83,7 +83,7 @@ def _blocks(z: Tensor) -> Iterator[tuple[slice, tuple[Tensor, ...]]]:
         yield some, z[some].chunk(2, -1)
 
 
-GATED: dict[str, Activation] = {"geglu": F.gelu, "reglu": F.relu, "swiglu": F.silu}
+GATED: Final[dict[str, Activation]] = {"geglu": F.gelu, "reglu": F.relu, "swiglu": F.silu}
 
 
 def expert_activation(activation: str | Activation) -> Activation:
@@ -126,7 +126,7 @@ def _power(n_experts: int, n_active: int) -> int:
     return int(bits)
 
 
-ROUTERS: dict[str, Callable[..., Router]] = {
+ROUTERS: Final[dict[str, Callable[..., Router]]] = {
     "block_top1": lambda e, k, **o: routing.BlockTop1(k, e // k, **o),
     "expert_choice": lambda e, k, **o: routing.ExpertChoice(e, **{"capacity_factor": float(k), **o}),
     "hash_table": lambda e, k, **o: routing.HashTable(n_experts=e, n_active=k, **o),

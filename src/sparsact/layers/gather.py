@@ -8,7 +8,7 @@ transforms the call, products of torch.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -19,8 +19,8 @@ from sparsact import kernels
 from sparsact.routing.backend import gpu_kernels, is_transformed
 from sparsact.routing.operators import of_two_matrices
 
-KERNEL_DTYPES = (torch.float32, torch.float64, torch.bfloat16)
-NUMBERS_AT_ONCE = 2**24  # of selected rows, where they are copied side by side
+KERNEL_DTYPES: Final = (torch.float32, torch.float64, torch.bfloat16)
+NUMBERS_AT_ONCE: Final = 2**24  # of selected rows, where they are copied side by side
 
 
 def gather_dot(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:

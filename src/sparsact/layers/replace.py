@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,7 @@ from sparsact.layers.segments import Groups
 from sparsact.routing.selection import EMPTY, Selection
 
 # What a class of experts says of itself, where its function is `down(act(gate) * up)` over stacked weights.
-PLAIN = {
+PLAIN: Final = {
     "has_bias": False,
     "is_transposed": False,
     "is_concatenated": True,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import log2
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +16,7 @@ from sparsact.routing.selection import Selection
 from sparsact.routing.statistics import RoutingStatistics
 from sparsact.validation.parameters import checked_number
 
-WEIGHT = 0.01
+WEIGHT: Final = 0.01
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -20,11 +20,13 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 from sparsact.routing.backend import gpu_kernels, is_transformed
 from sparsact.routing.operators import of_two_matrices
 
-SLOTS = 64  # a segment's length is a multiple of it: products then have few shapes, which oneDNN compiles once each
-ONEDNN = torch.backends.cpu.get_cpu_capability().startswith("AVX512")  # where it is the faster one
-FEW_TOKENS = 64  # an expert, on average: below, segments are as long as they are
-LAUNCHED = 2**34  # multiplications of float32 on a GPU
-SMALL_PRODUCT = 2**18  # multiplications, below which torch's own product is taken
+SLOTS: Final = (
+    64  # a segment's length is a multiple of it: products then have few shapes, which oneDNN compiles once each
+)
+ONEDNN: Final = torch.backends.cpu.get_cpu_capability().startswith("AVX512")  # where it is the faster one
+FEW_TOKENS: Final = 64  # an expert, on average: below, segments are as long as they are
+LAUNCHED: Final = 2**34  # multiplications of float32 on a GPU
+SMALL_PRODUCT: Final = 2**18  # multiplications, below which torch's own product is taken
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -24,13 +24,13 @@ from sparsact.routing.selection import Selection
 from sparsact.validation.former_names import renamed, renamed_attributes
 from sparsact.validation.parameters import checked_option, checked_size
 
-METHODS = ("auto", "sparse", "dense")
+METHODS: Final = ("auto", "sparse", "dense")
 # "auto" computes sparsely while a batch of m inputs selects at most max(a, m b) rows for each row that there is, and no
 # input more than half of them: whole matrices take the time of a such reads at any batch, and of m b at large ones.
 # Measured (python -m benchmarks gather) on one thread of a processor that multiplies whole bfloat16 matrices by units
 # of its own; what the kernels do not serve copies the rows it selects, and pays for few inputs only.
-SPARSE_READS = {torch.float32: (2.0, 1 / 16), torch.float64: (2.0, 1 / 16), torch.bfloat16: (1.0, 1 / 50)}
-COPIED_READS = (0.25, 0.0)
+SPARSE_READS: Final = {torch.float32: (2.0, 1 / 16), torch.float64: (2.0, 1 / 16), torch.bfloat16: (1.0, 1 / 50)}
+COPIED_READS: Final = (0.25, 0.0)
 
 
 @renamed_attributes(n_active="max_active")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import NormalDist
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,11 +22,11 @@ from sparsact.validation.parameters import checked_probability
 
 Array = NDArray[np.float64]
 
-LARGEST_CUBE = 20  # coordinates
-RIDGE = 60.0  # c of the weights
-NEAR_ZERO = 1e-9  # of the largest error
-_MOST_RESIDUALS = 4_096  # that are kept, as quantiles
-_ARRAYS = {
+LARGEST_CUBE: Final = 20  # coordinates
+RIDGE: Final = 60.0  # c of the weights
+NEAR_ZERO: Final = 1e-9  # of the largest error
+_MOST_RESIDUALS: Final = 4_096  # that are kept, as quantiles
+_ARRAYS: Final = {
     "values": ArrayField("N", finite=True),
     "weights": ArrayField("k", finite=True, nonnegative=True),
     "residuals": ArrayField("r", finite=True, nonnegative=True),

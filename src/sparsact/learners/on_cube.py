@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ from sparsact.validation.parameters import checked_probability
 
 Array = NDArray[np.float64]
 
-LEARNED: Checks = {
+LEARNED: Final[Checks] = {
     "n_features_in_": schema.as_count,
     "encoding_": schema.as_encoding,
     "table_encoding_": schema.as_str,  # how the command encoded the columns of a table

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, isfinite, sqrt
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +27,7 @@ from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import check_named, checked_option
 
 Inputs = Literal["uniform", "any"]
-_LARGEST_SYSTEM = 12_000  # monomials that are fitted because a theorem asks for them
+_LARGEST_SYSTEM: Final = 12_000  # monomials that are fitted because a theorem asks for them
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,10 +14,10 @@ from sparsact.validation.arrays import aligned
 from sparsact.validation.estimators import checked_rows, checked_sample_weight, weights_as_counts
 
 Encoding = Literal["signs", "bits"]
-_SYMBOLS: dict[str, tuple[int, int]] = {"signs": (1, -1), "bits": (0, 1)}
-_SPELLED: dict[str, str] = {"signs": "signs +1/-1", "bits": "bits 0/1"}
-_VALUES_AT_ONCE = 1 << 22  # of a sparse matrix, of which blocks of rows become dense
-_KERNEL_DTYPES = {np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "i1", "u1", "?")}
+_SYMBOLS: Final[dict[str, tuple[int, int]]] = {"signs": (1, -1), "bits": (0, 1)}
+_SPELLED: Final[dict[str, str]] = {"signs": "signs +1/-1", "bits": "bits 0/1"}
+_VALUES_AT_ONCE: Final = 1 << 22  # of a sparse matrix, of which blocks of rows become dense
+_KERNEL_DTYPES: Final = {np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "i1", "u1", "?")}
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from itertools import combinations
 from math import comb
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import points as cube
 
-MARGIN = 1e-9
+MARGIN: Final = 1e-9
 
 
 def dichotomies(points: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,13 +15,13 @@ from sparsact.fourier import Estimate
 from sparsact.rademacher.dichotomies import boundaries, centred, dichotomies, max_faces, max_sets, spanned
 from sparsact.rademacher.sample import check_scale, checked_draws, checked_n_active, checked_sample, mean_of_draws
 
-ROUNDING = 1e-12
-CELLS_AT_ONCE = 2**22
-CONES_AT_ONCE = 2**10
-NUMBERS_AT_ONCE = 2**24
-MAX_SETS = 2**14
-MAX_FACES = 2**24
-MAX_ENTRIES = 2**28
+ROUNDING: Final = 1e-12
+CELLS_AT_ONCE: Final = 2**22
+CONES_AT_ONCE: Final = 2**10
+NUMBERS_AT_ONCE: Final = 2**24
+MAX_SETS: Final = 2**14
+MAX_FACES: Final = 2**24
+MAX_ENTRIES: Final = 2**28
 
 
 @dataclass(frozen=True)

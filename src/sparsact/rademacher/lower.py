@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,9 +14,9 @@ from sparsact.rademacher.sample import check_scale, checked_draws, checked_n_act
 from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import checked_generator, checked_size
 
-N_STEPS = 25
-FIRST_STEP = 0.5
-EPSILON = float(np.finfo(np.float64).eps)
+N_STEPS: Final = 25
+FIRST_STEP: Final = 0.5
+EPSILON: Final = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)

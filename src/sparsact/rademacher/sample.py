@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +12,7 @@ from sparsact.hypercube import points
 from sparsact.validation.arrays import checked_reals, checked_signs
 from sparsact.validation.parameters import checked_positive, checked_size
 
-MAX_POINTS = 12  # of which all sign vectors are taken
+MAX_POINTS: Final = 12  # of which all sign vectors are taken
 
 
 def checked_sample(X: ArrayLike, support: ArrayLike | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,9 +14,9 @@ from sparsact.reports.figure import BLUE, GREY, INK, PALE, VERMILION, list_axis,
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-EDGES = 40  # of a network
-MOST_LABELS = 40  # of a heat map
-MOST_TOLD = 7  # degrees whose shares are written below the axis
+EDGES: Final = 40  # of a network
+MOST_LABELS: Final = 40  # of a heat map
+MOST_TOLD: Final = 7  # degrees whose shares are written below the axis
 
 
 class Drawn:

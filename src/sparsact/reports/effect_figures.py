@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,7 +13,7 @@ from sparsact.reports.figure import BLUE, GREY, VERMILION, Frame, chart, panel, 
 if TYPE_CHECKING:
     from sparsact.fit.explain import TargetResult
 
-TERMS_SHOWN = 20
+TERMS_SHOWN: Final = 20
 
 
 def interactions_frame(target: TargetResult) -> Frame:
@@ -66,7 +66,7 @@ def interactions_chart(frame: Frame) -> Axes:
     return axes
 
 
-MOST_CELLS = 40  # columns of a heat map
+MOST_CELLS: Final = 40  # columns of a heat map
 
 
 def pairs_frame(target: TargetResult) -> Frame:

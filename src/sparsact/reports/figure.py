@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, ParamSpec, TypeVar, cast
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -47,13 +47,15 @@ def plain(value: Any) -> Any:
 BLUE, VERMILION, GREEN, SKY = "#0072B2", "#D55E00", "#009E73", "#56B4E9"
 ORANGE, PURPLE = "#E69F00", "#CC79A7"
 INK, GREY, PALE = "#1F2328", "#6E7781", "#D0D7DE"
-COLOURS = (BLUE, VERMILION, GREEN, INK, ORANGE, PURPLE, SKY, GREY)
-PAPER_BLUES = ["#B5D3E7", BLUE, "#002B45"]  # no white: one row shows
-LONGEST_LABEL = 60
+COLOURS: Final = (BLUE, VERMILION, GREEN, INK, ORANGE, PURPLE, SKY, GREY)
+PAPER_BLUES: Final = ["#B5D3E7", BLUE, "#002B45"]  # no white: one row shows
+LONGEST_LABEL: Final = 60
 FEW, SOME = 3.0, 60.0  # logarithmic axes that span less than this are labelled at each tick; at 2 and 5
-_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # what no XML may hold, names in data may
+_NO_XML: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
+)  # what no XML may hold, names in data may
 
-STYLE: dict[Any, Any] = {
+STYLE: Final[dict[Any, Any]] = {
     "font.family": ["DejaVu Sans"],
     "font.size": 10,
     "axes.titlesize": 11,
@@ -171,10 +173,10 @@ def to_svg(drawing: Figure) -> str:
 
 
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
-INHERITED = "stroke-linejoin:round;stroke-linecap:butt;font-family:'DejaVu Sans',Verdana,sans-serif"
-_LONG = re.compile(r"-?\d+\.\d{3,}(?:e-?\d+)?")
-_NEEDLESS = re.compile(r" ?font-family: [^;]*;|(?<=[:;]) |rotate\(-0 [^)]*\)")
-_REFERENCE = re.compile(r"((?:href=\"|url\()#)([\w-]+)")
+INHERITED: Final = "stroke-linejoin:round;stroke-linecap:butt;font-family:'DejaVu Sans',Verdana,sans-serif"
+_LONG: Final = re.compile(r"-?\d+\.\d{3,}(?:e-?\d+)?")
+_NEEDLESS: Final = re.compile(r" ?font-family: [^;]*;|(?<=[:;]) |rotate\(-0 [^)]*\)")
+_REFERENCE: Final = re.compile(r"((?:href=\"|url\()#)([\w-]+)")
 
 
 def lighter(svg: str) -> str:

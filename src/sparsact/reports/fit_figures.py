@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, cycle
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -117,7 +117,7 @@ def scores_chart(frame: Frame) -> Axes:
     return axes
 
 
-FEW_ROWS = 600  # below it each row is a dot
+FEW_ROWS: Final = 600  # below it each row is a dot
 
 
 def residuals_frame(target: TargetResult | ScoredTarget) -> Frame:
@@ -164,8 +164,8 @@ def _against(axes: Axes, actual: NDArray[np.float64], predicted: NDArray[np.floa
     axes.legend(loc="upper left", fontsize=8.5)
 
 
-LONGEST_LYING = 10  # characters of a name that stands beside its neighbours
-SHOWN_COUNTS = 20  # classes beyond which the cells are too small for numbers
+LONGEST_LYING: Final = 10  # characters of a name that stands beside its neighbours
+SHOWN_COUNTS: Final = 20  # classes beyond which the cells are too small for numbers
 
 
 def confusion_frame(confusion: Confusion) -> Frame:
@@ -285,7 +285,7 @@ def gains_chart(frame: Frame) -> Axes:
     return axes
 
 
-COLUMNS_SHOWN = 30
+COLUMNS_SHOWN: Final = 30
 
 
 def influences_frame(target: TargetResult) -> Frame:

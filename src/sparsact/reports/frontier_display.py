@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from sparsact.reports.displays import Drawn
 from sparsact.reports.figure import BLUE, VERMILION, styled
@@ -11,8 +11,8 @@ from sparsact.reports.figure import BLUE, VERMILION, styled
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MARKS = {"float32": ("o", BLUE), "float64": ("s", VERMILION)}
-COSTS = {"nbytes": "bytes", "microseconds": "microseconds a row"}
+MARKS: Final = {"float32": ("o", BLUE), "float64": ("s", VERMILION)}
+COSTS: Final = {"nbytes": "bytes", "microseconds": "microseconds a row"}
 
 
 class FrontierDisplay(Drawn):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,8 +14,8 @@ from sparsact.reports.figure import INK, shortened, styled
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FILLED = 0.5  # share of the cells that have a letter, above which a column is a letter
-LONGEST_IN_CELL = 6
+FILLED: Final = 0.5  # share of the cells that have a letter, above which a column is a letter
+LONGEST_IN_CELL: Final = 6
 
 
 class LettersDisplay(Drawn):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Sites = Sequence[tuple[str, Sequence[str]]]  # names and letters
 Source = tuple[Any, Sites]  # of :func:`sparsact.fourier.anova`
-OF_WHAT = (
+OF_WHAT: Final = (
     "Shares of the variance of the fitted function, or latent, over all combinations of letters, each letter as "
     "frequent as in the table."
 )

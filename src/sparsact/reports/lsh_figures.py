@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -29,7 +29,7 @@ from sparsact.reports.figure import (
 if TYPE_CHECKING:
     from sparsact.fit.layout import LayoutInfo
 
-MOST_TICKS = 7
+MOST_TICKS: Final = 7
 
 
 def load_frame(tables: LayoutInfo) -> Frame:
@@ -90,10 +90,10 @@ def load_chart(frame: Frame) -> Axes:
     return lower
 
 
-KIND_COLOURS = {"gradients": BLUE, "standard": VERMILION, "principal": GREEN}
-NEAR_TREND = 0.7  # errors from which on the trend's own is worth a line
-WIDE = 8.0  # range of costs with fewer labels
-KIND_MARKERS = {"gradients": "o", "standard": "s", "principal": "^"}
+KIND_COLOURS: Final = {"gradients": BLUE, "standard": VERMILION, "principal": GREEN}
+NEAR_TREND: Final = 0.7  # errors from which on the trend's own is worth a line
+WIDE: Final = 8.0  # range of costs with fewer labels
+KIND_MARKERS: Final = {"gradients": "o", "standard": "s", "principal": "^"}
 
 
 def layouts_frame(tables: LayoutInfo) -> Frame:
@@ -151,8 +151,8 @@ def layouts_chart(frame: Frame) -> Axes:
     return axes
 
 
-SHOWN = 30
-LEAST_REACH = 0.1  # of the axis of slopes: smaller ones should look small
+SHOWN: Final = 30
+LEAST_REACH: Final = 0.1  # of the axis of slopes: smaller ones should look small
 
 
 def columns_frame(tables: LayoutInfo) -> Frame:
@@ -224,7 +224,7 @@ def coverage_chart(frame: Frame) -> Axes:
     return axes
 
 
-KINDS = {
+KINDS: Final = {
     "gradients": "The directions are those along which the target moves beyond the trend, so a share tells how much it "
     "depends on the column.",
     "standard": "The directions are the principal ones of the standardised columns: they tell how the rows lie, not "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from sparsact.inference import BlockMeasurement, Measurement
 
 
-LAYERS_SHOWN = 6
-MAX_POINTS = 200  # of a curve
-DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)), (0, (3, 1)))
+LAYERS_SHOWN: Final = 6
+MAX_POINTS: Final = 200  # of a curve
+DASHES: Final = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)), (0, (3, 1)))
 
 
 def layers(measurement: Measurement) -> list[BlockMeasurement]:
@@ -236,8 +236,8 @@ def small_activations_chart(frame: Frame) -> Axes:
     return axes[0]
 
 
-METHODS = {"oracle": ("s", GREY), "certified": ("D", VERMILION), "exact": ("o", BLUE)}
-WHOLE = "whole model"
+METHODS: Final = {"oracle": ("s", GREY), "certified": ("D", VERMILION), "exact": ("o", BLUE)}
+WHOLE: Final = "whole model"
 
 
 def speedup_bounds_frame(measurement: Measurement) -> Frame:
@@ -272,7 +272,7 @@ def speedup_bounds_chart(frame: Frame) -> Axes:
     return axes
 
 
-CHARTS = (
+CHARTS: Final = (
     density_by_layer_chart,
     density_over_rows_chart,
     unit_frequency_chart,
@@ -280,7 +280,7 @@ CHARTS = (
     small_activations_chart,
     speedup_bounds_chart,
 )
-WHOLE_MODEL = ("density-by-layer", "speedup-bounds")  # the others draw a curve for each of some layers
+WHOLE_MODEL: Final = ("density-by-layer", "speedup-bounds")  # the others draw a curve for each of some layers
 
 
 def measurement_figures(measurement: Measurement) -> list[Display]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sparsact.network import WeightScale
 from sparsact.reports.figure import BLUE, INK, Display, Frame, chart, panel
@@ -80,7 +80,7 @@ class NetworkSummary:
         )
 
 
-MAX_LABELS = 12
+MAX_LABELS: Final = 12
 
 
 def activity_frame(activity: Activity) -> Frame:
@@ -135,11 +135,11 @@ def weights_chart(frame: Frame) -> Axes:
     return axes
 
 
-FOLDED = (
+FOLDED: Final = (
     "Estimated: inputs with random signs were put into random groups, and every grouping has an exact spectrum. A "
     "product of d inputs keeps its degree unless two of them meet in a group. Bars: ± two standard errors."
 )
-EXACT = "Sum of the squared Fourier coefficients of all products of this many inputs, exact up to rounding."
+EXACT: Final = "Sum of the squared Fourier coefficients of all products of this many inputs, exact up to rounding."
 
 
 def network_figures(summary: NetworkSummary) -> list[Display]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
@@ -37,23 +37,23 @@ if TYPE_CHECKING:
     from sparsact.fit.scores import FoldScores
     from sparsact.inference import Measurement
 
-EFFECTS = (
+EFFECTS: Final = (
     "The effect of a set of columns is what switching all of them on (from 0 to 1) changes in the target, beyond what "
     "smaller sets of them change, averaged over all settings of the other columns."
 )
-NUMBERS = (
+NUMBERS: Final = (
     "A column of numbers goes up by one unit instead, and other columns of numbers stay at 0; where a note below says "
     "that numbers are scaled, the unit is their standard deviation and 0 is their mean."
 )
-BY_TESTS = ": among the effects in colour about 5 % at most are expected to be chance (Benjamini and Hochberg)."
-BY_POSTERIOR = " (twice the posterior probability that the sign is wrong)."
-SIGNIFICANT = (
+BY_TESTS: Final = ": among the effects in colour about 5 % at most are expected to be chance (Benjamini and Hochberg)."
+BY_POSTERIOR: Final = " (twice the posterior probability that the sign is wrong)."
+SIGNIFICANT: Final = (
     "Bars: 95 % interval of each effect by itself; thin lines: intervals that hold for all effects at once "
     "(Bonferroni). Grey: not significant, as its q-value is above 5 %"
 )
-FEWEST_PAIRS = 3  # of a heat map
-BATCHES = (1, 4, 16, 64)
-METHODS = {
+FEWEST_PAIRS: Final = 3  # of a heat map
+BATCHES: Final = (1, 4, 16, 64)
+METHODS: Final = {
     "oracle": "every matrix: rows of active units alone, known for free",
     "exact": "the switch matrix whole, of the others rows of active units",
     "certified": "an 8-bit copy of the switch matrix, then rows of active units",

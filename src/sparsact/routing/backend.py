@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from scipy.special import expit
@@ -117,7 +117,7 @@ def scores(x: Any, directions: Any) -> Any:
         return x @ directions.T
 
 
-HASHING = 0x5A5  # a branch of the seed's tree that no caller's own generator uses
+HASHING: Final = 0x5A5  # a branch of the seed's tree that no caller's own generator uses
 
 
 @renamed(seed="random_state")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,9 @@ from sparsact.routing.selection import EMPTY, Selection, counts_of
 from sparsact.routing.top_k import largest
 from sparsact.validation.parameters import check_numbers, check_random_state, check_sizes, checked_option
 
-NORMALISERS = ("chosen", "all")
-PRIORITIES = ("weight", "arrival")
-ROUNDING = 1e-9  # of a room: 1.1 * 100 / 10 is 11
+NORMALISERS: Final = ("chosen", "all")
+PRIORITIES: Final = ("weight", "arrival")
+ROUNDING: Final = 1e-9  # of a room: 1.1 * 100 / 10 is 11
 
 
 class GatedRouter(Router):
@@ -330,4 +330,4 @@ class SigmoidTopK(GatedRouter):
         return self.scale * chosen / (namespace(chosen).sum(chosen, axis=1, keepdims=True) + _TINY)
 
 
-_TINY = 1e-20  # where all scores underflow, weights are 0 and not NaN
+_TINY: Final = 1e-20  # where all scores underflow, weights are 0 and not NaN

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from sparsact.routing.selection import Selection
 from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import check_numbers, check_random_state, check_sizes
 
-MAX_HYPERPLANES = 30
+MAX_HYPERPLANES: Final = 30
 _STEP, _FIRST, _SECOND = (c - 2**64 for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -113,7 +113,7 @@ def of_two_matrices(
     return Operator(function, fake, save, backward)
 
 
-MOST_UNITS = 32_768  # of a row that a GPU holds at once
+MOST_UNITS: Final = 32_768  # of a row that a GPU holds at once
 
 
 def has_top_k(values: Tensor) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from inspect import signature
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from sparsact.validation.arrays import Shape, checked_reals, checked_router_inpu
 from sparsact.validation.former_names import former_names, present_names, warn_of
 
 State = Mapping[str, Any]
-ROUTERS: dict[str, type[Router]] = {}
+ROUTERS: Final[dict[str, type[Router]]] = {}
 """Every router of the library by its name; subclassing :class:`Router` in this package adds one."""
 
 

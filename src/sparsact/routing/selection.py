@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from sparsact.routing.backend import integers, is_readable, namespace
 from sparsact.validation.former_names import renamed, renamed_attributes
 
-EMPTY = -1
+EMPTY: Final = -1
 
 
 @renamed_attributes(width="n_units")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.routing.selection import EMPTY, Selection
 
-LEAST_INPUTS = 30  # with fewer, inputs that happen to be alike look like a collapse
-CHOICES_PER_UNIT = 10  # with fewer, chance alone leaves units without inputs: a share of exp(-10) then
+LEAST_INPUTS: Final = 30  # with fewer, inputs that happen to be alike look like a collapse
+CHOICES_PER_UNIT: Final = 10  # with fewer, chance alone leaves units without inputs: a share of exp(-10) then
 MOST_DEAD, LEAST_FAIRNESS = 0.5, 0.25
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from sparsact.routing.selection import Selection
 from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import check_random_state, check_sizes
 
-MAX_LEVELS = 24
+MAX_LEVELS: Final = 24
 
 
 @renamed(seed="random_state")

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,13 @@ from safetensors.numpy import save as to_bytes
 from sparsact import files, registry
 from sparsact._version import __version__
 
-SCHEMA = 1
-MAPPED = ("CompactPredictor", "quantized plan")  # kinds whose arrays are never written to
-_DTYPES = {"F64": "<f8", "F32": "<f4", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1"}
-_DTYPES |= {"I64": "<i8", "I32": "<i4", "I8": "|i1"}
-UNFINISHED_FIT = "FitStatistic"  # kind of the files that `sparsact fit --resume` keeps
+SCHEMA: Final = 1
+MAPPED: Final = ("CompactPredictor", "quantized plan")  # kinds whose arrays are never written to
+_DTYPES: Final = {
+    name: f"{'|' if name.endswith('8') else '<'}{name[0].lower()}{int(name[1:]) // 8}"
+    for name in ("F64", "F32", "U64", "U32", "U16", "U8", "I64", "I32", "I8")
+}
+UNFINISHED_FIT: Final = "FitStatistic"  # kind of the files that `sparsact fit --resume` keeps
 
 
 class ModelFileError(ValueError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from math import isfinite
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,8 @@ from sparsact.validation.former_names import present_names
 State = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 Checks = Mapping[str, Callable[[Any, str], Any]]
-MAX_COUNT = 2**53  # columns, units: beyond it floats no longer distinguish them
-MAX_ROWS = 2**200  # models may be merged with themselves again and again
+MAX_COUNT: Final = 2**53  # columns, units: beyond it floats no longer distinguish them
+MAX_ROWS: Final = 2**200  # models may be merged with themselves again and again
 
 
 # ---- estimators ----

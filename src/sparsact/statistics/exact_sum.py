@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import prod
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +23,12 @@ from numpy.typing import NDArray
 from sparsact import kernels
 from sparsact.transaction import uninterrupted
 
-LIMB_BITS = 32
-_RADIX = 1 << LIMB_BITS
-_DIGITS_OF_ONE_ROW = 1 << (LIMB_BITS + 3)  # the most that one product adds to any limb
-_LARGEST = 1 << 62
-MAX_DIGIT = _RADIX  # of a normalised sum, in magnitude
-MAX_LIMBS = 160  # limbs that products of doubles, and sums of them, can reach
+LIMB_BITS: Final = 32
+_RADIX: Final = 1 << LIMB_BITS
+_DIGITS_OF_ONE_ROW: Final = 1 << (LIMB_BITS + 3)  # the most that one product adds to any limb
+_LARGEST: Final = 1 << 62
+MAX_DIGIT: Final = _RADIX  # of a normalised sum, in magnitude
+MAX_LIMBS: Final = 160  # limbs that products of doubles, and sums of them, can reach
 
 
 class ExactSum:

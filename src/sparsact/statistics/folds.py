@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from itertools import count
 from math import gcd
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-_MAX_SHUFFLED = 1 << 16
+_MAX_SHUFFLED: Final = 1 << 16
 
 
 def assign_folds(first: int, n_rows: int, n_folds: int, seed: int) -> NDArray[np.intp]:

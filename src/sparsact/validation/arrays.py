@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from numbers import Rational
 from operator import index
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact.hypercube import Masks, Subset, masks_of, n_words
 
-MAX_WEIGHT = 1e100  # of a row
+MAX_WEIGHT: Final = 1e100  # of a row
 
 
 def checked_table(values: ArrayLike, what: str = "values") -> NDArray[np.float64]:

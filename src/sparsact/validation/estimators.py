@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import signature
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ def checked_rows(learner: Any, X: Any, y: Any = "no_validation", **checks: Any) 
 
 
 # scikit-learn 1.9 refuses weights that are all zero, unless it is told not to; earlier versions take them.
-_ZEROS = {"allow_all_zero_weights"} & signature(_check_sample_weight).parameters.keys()
+_ZEROS: Final = {"allow_all_zero_weights"} & signature(_check_sample_weight).parameters.keys()
 
 
 def checked_sample_weight(

@@ -6,11 +6,13 @@ import warnings
 from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import isclass, signature
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
-GONE_IN = "version 0.3"
-PROBED = {"coef_"}  # scikit-learn and SHAP read a length per feature from it wherever hasattr finds it: it must be gone
-FORMER_OPTIONS = {"--seed": "--random-state", "--threads": "--n-threads"}  # of the command
+GONE_IN: Final = "version 0.3"
+PROBED: Final = {
+    "coef_"
+}  # scikit-learn and SHAP read a length per feature from it wherever hasattr finds it: it must be gone
+FORMER_OPTIONS: Final = {"--seed": "--random-state", "--threads": "--n-threads"}  # of the command
 Renamed = TypeVar("Renamed", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type[Any])
 

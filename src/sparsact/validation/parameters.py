@@ -7,15 +7,15 @@ from fractions import Fraction
 from math import inf, isfinite
 from numbers import Real
 from operator import index
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-MAX_SEED = 2**63 - 1
+MAX_SEED: Final = 2**63 - 1
 
 # What a formula's count means, and its smallest value. The same letter means the same in every function of
 # sparsact.bounds. Paper B's dimensions d and k are `ambient` and `intrinsic` here, because k is the sparsity.
-_COUNTS = {
+_COUNTS: Final = {
     "n": (1, "coordinates"),
     "s": (1, "units"),
     "k": (1, "active units"),
@@ -32,7 +32,7 @@ _COUNTS = {
     "p_modulus": (2, "a modulus"),
     "q_modulus": (2, "a modulus"),
 }
-_NONNEGATIVE = ("W", "B", "R", "C", "noise_sensitivity", "average_sensitivity", "second_moment", "spread")
+_NONNEGATIVE: Final = ("W", "B", "R", "C", "noise_sensitivity", "average_sensitivity", "second_moment", "spread")
 
 
 def checked_size(value: Any, what: str, minimum: int = 1, maximum: int | None = None) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from sparsact.learners.dsm.training import RMSProp
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-SHRINKAGES = (0.0, *2.0 ** np.arange(-4, 11))
+SHRINKAGES: Final = (0.0, *2.0 ** np.arange(-4, 11))
 
 
 def bucket_means(bucket: Places, y: Array, n_buckets: int, *, empty: float) -> Array:

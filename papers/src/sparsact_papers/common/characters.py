@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sparsact.extras import missing
 from sparsact_papers.common.real_data import absent
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 N_HEADS, EVALUATIONS = 4, 10
-LEARNING_RATE = 2e-3
-SIZES: dict[Scale, dict[str, int]] = {
+LEARNING_RATE: Final = 2e-3
+SIZES: Final[dict[Scale, dict[str, int]]] = {
     Scale.SMOKE: {"width": 16, "n_layers": 2, "hidden": 64, "context": 16, "batch": 4, "steps": 10, "windows": 4},
     Scale.QUICK: {"width": 48, "n_layers": 2, "hidden": 192, "context": 64, "batch": 8, "steps": 150, "windows": 32},
     Scale.FULL: {"width": 128, "n_layers": 4, "hidden": 512, "context": 128, "batch": 16, "steps": 1000, "windows": 64},
 }
-SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 3, Scale.FULL: 3}
+SEEDS: Final = {Scale.SMOKE: 1, Scale.QUICK: 3, Scale.FULL: 3}
 
 
 @cache

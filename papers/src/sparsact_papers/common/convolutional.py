@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 LAYER, FILTERS, ORDER = range(1, 4)  # streams of a seed
-FEATURES = 1024  # 64 filters on the 4 x 4 places that are left of an image of 32 x 32
-CLASSES = 10
-AT_ONCE = 500  # images classified together
+FEATURES: Final = 1024  # 64 filters on the 4 x 4 places that are left of an image of 32 x 32
+CLASSES: Final = 10
+AT_ONCE: Final = 500  # images classified together
 
 
 @dataclass(frozen=True)

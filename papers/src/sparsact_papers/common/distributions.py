@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 UNIFORM, BIASED, CORRELATED, CENTRES = "uniform", "biased signs", "correlated signs", "near eight centres"
-DISTRIBUTIONS = (UNIFORM, BIASED, CORRELATED, CENTRES)
+DISTRIBUTIONS: Final = (UNIFORM, BIASED, CORRELATED, CENTRES)
 BIAS, STAY = 0.8, 0.8  # a biased sign is +1, a correlated one equals the one before it, with these probabilities
 N_CENTRES, FLIP = 8, 0.1
-IN_WORDS = (
+IN_WORDS: Final = (
     "Points are uniform; or signs biased (+1 with probability 0.8); or each sign equal to the one before with "
     "probability 0.8; or one of eight centres with each sign flipped with probability 0.1."
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import cos, pi, sqrt
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from sparsact_papers.data.analytic import FINENESS, random_analytic
 
 Array = NDArray[np.float64]
 WIDEST, RIDGE = 4096, 1e-10
-CONSTANT = 6.0  # the "large enough" C of Theorem D.1, as in `random_analytic`
+CONSTANT: Final = 6.0  # the "large enough" C of Theorem D.1, as in `random_analytic`
 
 
 def needed_width(k: int, epsilon: float, ambient: int, seed: int) -> dict[str, Any]:

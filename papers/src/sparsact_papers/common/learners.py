@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from itertools import product
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from sparsact.hypercube import n_subsets, points
 from sparsact.network import SparselyActivatedNetwork
 
 GATED, SPARSE_1, SPARSE_2 = "gated, k = 1", "random, k = 1", "random, k = 2"
-TARGETS = (GATED, SPARSE_1, SPARSE_2)
+TARGETS: Final = (GATED, SPARSE_1, SPARSE_2)
 N_ADDRESS, N_UNITS = 3, 16
 
 
@@ -41,14 +41,14 @@ def squared_error(model: Any, values: NDArray[np.float64]) -> float:
 
 
 SPARSE, DENSE, TREES, LOW_DEGREE = "sparse class", "dense network", "boosted trees", "low degree"
-RIVALS = (DENSE, TREES, LOW_DEGREE)
-LEARNERS = (SPARSE, *RIVALS)
-WIDTHS = (1, 3)  # times the true number of units, for every learner that has units
+RIVALS: Final = (DENSE, TREES, LOW_DEGREE)
+LEARNERS: Final = (SPARSE, *RIVALS)
+WIDTHS: Final = (1, 3)  # times the true number of units, for every learner that has units
 ALPHAS, N_STARTS, STEPS = (1e-3, 1.0), 2, 200  # of the dense networks: penalties, starts of L-BFGS, iterations
 LEAVES, TREE_ITERATIONS = (8, 31), 200
-DEGREES = (1, 2, 3)
-MOST_MONOMIALS = 1000  # and no more than rows
-HELD_OUT = 0.2  # of the rows
+DEGREES: Final = (1, 2, 3)
+MOST_MONOMIALS: Final = 1000  # and no more than rows
+HELD_OUT: Final = 0.2  # of the rows
 
 
 def chosen(learner: str, s: int, k: int, X: NDArray[Any], y: NDArray[np.float64], seed: int) -> Any:

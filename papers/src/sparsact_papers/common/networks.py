@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,12 +71,12 @@ def spectrum_of(network: SparselyActivatedNetwork) -> Spectrum:
     return Spectrum.from_coefficients(walsh_hadamard(table, overwrite=True))
 
 
-SEARCHED = "searched"
-SPARSITIES = (1, 2, 4)
-SEARCH_STREAM = 6
-N_SEARCHES = {Scale.SMOKE: 1, Scale.QUICK: 3, Scale.FULL: 3}
+SEARCHED: Final = "searched"
+SPARSITIES: Final = (1, 2, 4)
+SEARCH_STREAM: Final = 6
+N_SEARCHES: Final = {Scale.SMOKE: 1, Scale.QUICK: 3, Scale.FULL: 3}
 N_RANDOM, STEPS = 3, 1000  # random starts; steps from each start
-WIDTHS = (1.0, 0.3, 0.1, 0.03, 0.01)  # of the steps, in turn
+WIDTHS: Final = (1.0, 0.3, 0.1, 0.03, 0.01)  # of the steps, in turn
 Share = Callable[[SparselyActivatedNetwork], float]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,9 @@ from sparsact.hypercube import subsets_of
 
 Generator = np.random.Generator
 
-TOLERANCE = 0.124  # just below the coefficients 1/8 of a bent function of six bits
-BENT_BITS = 6
-TEST_EXAMPLES = 4000
+TOLERANCE: Final = 0.124  # just below the coefficients 1/8 of a bent function of six bits
+BENT_BITS: Final = 6
+TEST_EXAMPLES: Final = 4000
 
 
 class Cost(NamedTuple):

@@ -7,6 +7,7 @@ distribution of the points that are left.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,11 @@ Generator = np.random.Generator
 ROTATED, CAPS, CELLS = "rotated gates", "caps of a sphere", "halfspace cells"
 MEMBERS, REAL = "random members", "rows of pol"
 N_CENTRES, SPREAD = 12, 0.35  # clusters of the points of random members; their standard deviation in each direction
-CHUNK = 4096  # points drawn at once: a larger sample begins as a smaller one
-TRIES = 2000
-LEFT_OUT = 0.1  # most points at which a random member may have more than k active units: they are left out
-TEST_POINTS = 4000
-PAIR_THRESHOLD = 0.25  # of opposite pairs
+CHUNK: Final = 4096  # points drawn at once: a larger sample begins as a smaller one
+TRIES: Final = 2000
+LEFT_OUT: Final = 0.1  # most points at which a random member may have more than k active units: they are left out
+TEST_POINTS: Final = 4000
+PAIR_THRESHOLD: Final = 0.25  # of opposite pairs
 POINTS, NEW_POINTS = 2, 4  # streams of a seed
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,13 +13,15 @@ from sparsact_papers.results import Rows
 
 Array = NDArray[np.float64]
 
-SIDE = 8  # cells a side: coarser tables have buckets nearly as wide as the domain, and their errors saturate
-HALF = 0.5  # exponents are dimensions: a measured one supports k if it lies nearer to k than to a refuting whole number
-RATE_RULE = (
+SIDE: Final = 8  # cells a side: coarser tables have buckets nearly as wide as the domain, and their errors saturate
+HALF: Final = (
+    0.5  # exponents are dimensions: a measured one supports k if it lies nearer to k than to a refuting whole number
+)
+RATE_RULE: Final = (
     f"slope of log largest error in log buckets of each seed's curve, over the tables with at least {SIDE}^k buckets "
     f"(a grid with {SIDE} cells a side); holds if the 95 % interval of its mean over seeds lies below -1/(k + 1/2)"
 )
-RATE_REFUTED = "the slope is significantly above -1/(k + 1/2): the table grows as in more than k dimensions"
+RATE_REFUTED: Final = "the slope is significantly above -1/(k + 1/2): the table grows as in more than k dimensions"
 
 
 def error_curve(rows: Rows) -> tuple[Array, Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from sparsact_papers.claims import Outcome, Verdict, every, repetitions_needed, within
 from sparsact_papers.intervals import Interval, mean_of
@@ -21,8 +22,8 @@ def absent(*files: str) -> str | None:
     return None
 
 
-AMPLE = 2  # rows for each coefficient from which a prediction is held to its word
-TOLERANCE = 0.1
+AMPLE: Final = 2  # rows for each coefficient from which a prediction is held to its word
+TOLERANCE: Final = 0.1
 Cell = tuple[str, int, int]  # function, degree, rows
 
 

@@ -23,6 +23,8 @@ It counts paths of units, of which :math:`(2k)^{L-l+1}` lead from layer l to the
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,7 +33,7 @@ from sparsact.hypercube import points
 from sparsact.stack import StackLayer
 
 Array = NDArray[np.float64]
-ROOM = 1 + 1e-9  # a gate is stronger by this, so that rounding switches no second unit on
+ROOM: Final = 1 + 1e-9  # a gate is stronger by this, so that rounding switches no second unit on
 
 
 def path_bound(stack: Stack, k: int) -> float:

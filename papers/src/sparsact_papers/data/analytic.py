@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import cos, floor, pi, sqrt
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,9 @@ from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import checked_generator, checked_positive, checked_size
 from sparsact_papers.data.targets import Target, separable_sum
 
-MOST_TERMS = 1 << 22
-MOST_GRID_POINTS = 1 << 21
-FINENESS = 8  # grid points for each wave of the highest frequency
+MOST_TERMS: Final = 1 << 22
+MOST_GRID_POINTS: Final = 1 << 21
+FINENESS: Final = 8  # grid points for each wave of the highest frequency
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, prod
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from sparsact.validation.parameters import checked_generator, checked_positive
 from sparsact_papers.data.subspaces import Subspace
 from sparsact_papers.data.targets import Composed, Target, row_blocks
 
-MOST_CUBES = 10**7
+MOST_CUBES: Final = 10**7
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sparsact.validation.arrays import checked_columns
 from sparsact.validation.parameters import checked_generator, checked_size
 
-TOLERANCE = 1e-9
+TOLERANCE: Final = 1e-9
 
 
 class Domain(ABC):
@@ -81,7 +81,7 @@ class Cube(Domain):
         return in_cube(X, tolerance)
 
 
-CHAINS = 1024
+CHAINS: Final = 1024
 
 
 def hit_and_run(Q: NDArray[np.float64], m: int, *, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pyarrow.csv
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from sparsact.datasets.landscapes import data_file, data_folder
 
-TABLES = ("kin40k", "elevators", "pol", "airfoil", "parkinsons", "bike")
+TABLES: Final = ("kin40k", "elevators", "pol", "airfoil", "parkinsons", "bike")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ def _numbers(path: Path) -> NDArray[np.float64]:
     return np.column_stack([column.to_numpy() for column in table.columns]).astype(np.float64)
 
 
-TINYSHAKESPEARE = "text/tinyshakespeare.txt"
+TINYSHAKESPEARE: Final = "text/tinyshakespeare.txt"
 
 
 @dataclass(frozen=True)
@@ -95,16 +96,16 @@ def load_tinyshakespeare(folder: str | Path | None = None) -> WrittenText:
     return WrittenText(text, "Karpathy, char-rnn (2015): tinyshakespeare", "public domain")
 
 
-CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
-SHAPE = (3, 32, 32)
-PIXELS = 3 * 32 * 32
-MOST_BYTES = 11_000 * (PIXELS + 8)  # of a compressed file: 10,000 images and labels, and some room
-AT_ONCE = 1000  # images decoded together: a row of them stays in the cache
-TRAIN = tuple(f"data_batch_{i}" for i in range(1, 6))
-TEST = "test_batch"
+CLASSES: Final = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+SHAPE: Final = (3, 32, 32)
+PIXELS: Final = 3 * 32 * 32
+MOST_BYTES: Final = 11_000 * (PIXELS + 8)  # of a compressed file: 10,000 images and labels, and some room
+AT_ONCE: Final = 1000  # images decoded together: a row of them stays in the cache
+TRAIN: Final = tuple(f"data_batch_{i}" for i in range(1, 6))
+TEST: Final = "test_batch"
 
 # What readers raise at bytes that are not what they should be.
-DAMAGED = (
+DAMAGED: Final = (
     *(ValueError, TypeError, LookupError, AttributeError, OverflowError, EOFError),
     *(MemoryError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error),
 )
@@ -222,7 +223,7 @@ def _read_npz(path: Path) -> Batch:
         return decoded(archive["residual"]), archive["labels"].astype(np.uint8)
 
 
-_READERS: dict[str, Callable[[Path], Batch]] = {".bin": _read_bin, ".npz": _read_npz}
+_READERS: Final[dict[str, Callable[[Path], Batch]]] = {".bin": _read_bin, ".npz": _read_npz}
 
 
 def decoded(residual: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -222,7 +222,7 @@ class Torus(Manifold):
 
 
 FIRST, LAST, WIDTH = 1.5 * np.pi, 4.5 * np.pi, 21.0  # of scikit-learn's make_swiss_roll
-SCALE = 1 / np.hypot(LAST, WIDTH / 2)  # its farthest point has length 1
+SCALE: Final = 1 / np.hypot(LAST, WIDTH / 2)  # its farthest point has length 1
 LOW, HIGH = np.array([FIRST, -WIDTH / 2]), np.array([LAST, WIDTH / 2])
 
 

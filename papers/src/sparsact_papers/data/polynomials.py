@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement
 from math import comb
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from sparsact.validation.arrays import checked_reals, checked_table
 from sparsact.validation.parameters import checked_generator, checked_size
 from sparsact_papers.data.targets import Target, row_blocks, separable_sum
 
-MOST_COLUMNS = 26  # a table of 2**26 float64 numbers is half a gigabyte
+MOST_COLUMNS: Final = 26  # a table of 2**26 float64 numbers is half a gigabyte
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,7 +110,7 @@ def _within(coefficients: NDArray[np.float64], radius: float) -> float:
     return float(coefficients)
 
 
-MOST_MONOMIALS = 10**7
+MOST_MONOMIALS: Final = 10**7
 
 
 @dataclass(frozen=True, eq=False, repr=False)

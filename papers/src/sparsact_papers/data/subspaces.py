@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,9 +50,9 @@ def checked_dimensions(ambient: int, dimension: int) -> tuple[int, int]:
     return ambient, dimension
 
 
-LEAST_ACCEPTANCE = 0.002  # rejection is about as fast as the walk at 0.005; being exact is worth a factor
-PILOT = 1 << 14
-ROWS = 1 << 14  # proposals at a time
+LEAST_ACCEPTANCE: Final = 0.002  # rejection is about as fast as the walk at 0.005; being exact is worth a factor
+PILOT: Final = 1 << 14
+ROWS: Final = 1 << 14  # proposals at a time
 
 
 @dataclass(frozen=True, eq=False, repr=False)

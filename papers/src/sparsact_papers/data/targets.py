@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from sparsact.validation.parameters import checked_generator, checked_positive, 
 from sparsact_papers.data.domains import Domain
 from sparsact_papers.data.subspaces import checked_frame, random_frame
 
-BLOCK = 1 << 19  # float64 numbers of a temporary array: 4 MB, about a level-2 cache
+BLOCK: Final = 1 << 19  # float64 numbers of a temporary array: 4 MB, about a level-2 cache
 
 
 class Target(ABC):

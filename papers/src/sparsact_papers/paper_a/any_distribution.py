@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import product
+from typing import Final
 
 import numpy as np
 
@@ -20,14 +21,14 @@ from sparsact_papers.common.distributions import DISTRIBUTIONS, IN_WORDS, draw, 
 from sparsact_papers.experiment import Experiment, MissingRowsError, Rows, Scale
 from sparsact_papers.intervals import mean_of, slope_of
 
-ENOUGH = 0.1  # of the variance: the error of a network that was learned
-FLOOR = 1e-3  # of the variance: smaller gaps count as this
-NOISE = 0.25  # variance of the noise, in variances of the target
-INPUTS = {Scale.SMOKE: (8, 10), Scale.QUICK: (20, 24), Scale.FULL: (20, 60)}
-N_UNITS = {Scale.SMOKE: 2, Scale.QUICK: 2, Scale.FULL: 4}
-SAMPLES = {Scale.SMOKE: (30, 90), Scale.QUICK: (100, 400), Scale.FULL: (1000, 4000)}
-FRESH = {Scale.SMOKE: 500, Scale.QUICK: 4000, Scale.FULL: 20000}
-SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 10}
+ENOUGH: Final = 0.1  # of the variance: the error of a network that was learned
+FLOOR: Final = 1e-3  # of the variance: smaller gaps count as this
+NOISE: Final = 0.25  # variance of the noise, in variances of the target
+INPUTS: Final = {Scale.SMOKE: (8, 10), Scale.QUICK: (20, 24), Scale.FULL: (20, 60)}
+N_UNITS: Final = {Scale.SMOKE: 2, Scale.QUICK: 2, Scale.FULL: 4}
+SAMPLES: Final = {Scale.SMOKE: (30, 90), Scale.QUICK: (100, 400), Scale.FULL: (1000, 4000)}
+FRESH: Final = {Scale.SMOKE: 500, Scale.QUICK: 4000, Scale.FULL: 20000}
+SEEDS: Final = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 10}
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
@@ -80,7 +81,7 @@ def _frame(rows: Rows, distribution: str) -> Frame:
     return curves(found, "n = {n}", "m", "share", "error / variance")
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="any-distribution",
     paper="A",
     place="Theorem 17",

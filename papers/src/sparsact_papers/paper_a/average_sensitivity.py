@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import product
+from typing import Final
 
 from sparsact.bounds import average_sensitivity_bound, average_sensitivity_bound_paper
 from sparsact.fourier import average_sensitivity
@@ -16,17 +17,21 @@ from sparsact_papers.common.networks import N_SEARCHES, SEARCHED, judge_bound, n
 from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import Interval, range_of, slope_of
 
-CENTRE = {"n": 14, "s": 128, "k": 2}
-SWEEPS: dict[Scale, dict[str, tuple[int, ...]]] = {
+CENTRE: Final = {"n": 14, "s": 128, "k": 2}
+SWEEPS: Final[dict[Scale, dict[str, tuple[int, ...]]]] = {
     Scale.SMOKE: {"n": (8, 10), "s": (8, 16), "k": (1, 2)},
     Scale.QUICK: {"n": (10, 12, 14), "s": (16, 64, 256), "k": (1, 2, 4, 8)},
     Scale.FULL: {"n": (10, 12, 14, 16, 18, 20), "s": (16, 32, 64, 128, 256, 512, 1024), "k": (1, 2, 4, 8, 16)},
 }
-SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 10}
-SEARCHES = {Scale.SMOKE: (6, (1,)), Scale.QUICK: (8, (1, 2)), Scale.FULL: (10, (1, 2, 4))}  # inputs, active units
-ROUNDING = 1e-9
-GROWTH = {"n": 0.5, "s": 0.0, "k": 4.0}  # the powers in Lemma 9; of s a logarithm is left over
-OUR_GROWTH = {"n": 0.0, "s": 0.0, "k": 2.0}
+SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 10}
+SEARCHES: Final = {
+    Scale.SMOKE: (6, (1,)),
+    Scale.QUICK: (8, (1, 2)),
+    Scale.FULL: (10, (1, 2, 4)),
+}  # inputs, active units
+ROUNDING: Final = 1e-9
+GROWTH: Final = {"n": 0.5, "s": 0.0, "k": 4.0}  # the powers in Lemma 9; of s a logarithm is left over
+OUR_GROWTH: Final = {"n": 0.0, "s": 0.0, "k": 2.0}
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
@@ -83,7 +88,7 @@ def growth(rows: Rows, name: str) -> Interval:
 
 
 LEMMA, OURS = "Lemma 9, constant 1", "4k²W²"
-LABELS = {"n": "inputs n", "s": "units s", "k": "active units k"}
+LABELS: Final = {"n": "inputs n", "s": "units s", "k": "active units k"}
 
 
 def frame(rows: Rows, varied: str) -> Frame:
@@ -99,7 +104,7 @@ def _curve(rows: Rows, varied: str, name: str, column: str) -> Frame:
     return curves(rows, name, varied, column, "average sensitivity")
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="average-sensitivity",
     paper="A",
     place="Section 3, Lemma 9",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -25,10 +25,10 @@ from sparsact_papers.intervals import Interval, mean_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FILE = "iwls2020/iwls2020.npz"
+FILE: Final = "iwls2020/iwls2020.npz"
 # The first of each kind (the contest numbers ten of a kind in a row), parity, the first symmetric function, and the
 # widest adder and comparator. Number of the example: kind, coordinates.
-EXAMPLES = {
+EXAMPLES: Final = {
     0: ("adder", 32),
     9: ("wide adder", 512),
     10: ("divider", 32),
@@ -42,15 +42,15 @@ EXAMPLES = {
     74: ("parity", 16),
     75: ("symmetric", 16),
 }
-PARITY = 74
-MOST_DEGREE = 4
-LEAST_ROWS_EACH = 1.25  # for each coefficient
-ALL = 6400
-SIZES = {Scale.SMOKE: (800,), Scale.QUICK: (1600,), Scale.FULL: (800, 1600, 3200, ALL)}
-SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 16}
+PARITY: Final = 74
+MOST_DEGREE: Final = 4
+LEAST_ROWS_EACH: Final = 1.25  # for each coefficient
+ALL: Final = 6400
+SIZES: Final = {Scale.SMOKE: (800,), Scale.QUICK: (1600,), Scale.FULL: (800, 1600, 3200, ALL)}
+SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 16}
 LOW, HALF = 2, 0.5  # "low degree": more than half of the variance at degree 1 and 2
-ERRORS = 2  # standard errors on each side of an estimated weight
-REGRET = 1.05  # times the least error of any degree
+ERRORS: Final = 2  # standard errors on each side of an estimated weight
+REGRET: Final = 1.05  # times the least error of any degree
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int]]:
@@ -143,8 +143,8 @@ def _judge_choice(rows: Rows) -> Verdict:
     return Verdict(every(*verdicts.values()).outcome, told)
 
 
-COLUMNS = 4  # panels side by side
-WIDEST = 0.25  # standard error of a weight that is not worth drawing
+COLUMNS: Final = 4  # panels side by side
+WIDEST: Final = 0.25  # standard error of a weight that is not worth drawing
 
 
 def _weight_frame(rows: Rows) -> Frame:
@@ -230,7 +230,7 @@ def plot_errors(frame: Frame) -> Figure:
     return drawing
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="circuits",
     paper="A",
     place="Theorems 3 and 8",

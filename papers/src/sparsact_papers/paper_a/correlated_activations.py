@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 from math import ceil
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +28,13 @@ from sparsact_papers.intervals import mean_of, range_of
 from sparsact_papers.paper_a.support_recovery import RECOVERED, overlaps
 
 SAME, OPPOSED = "pairs of the same sign", "pairs of opposed signs"
-SIZES = {Scale.SMOKE: (9, 60, 500), Scale.QUICK: (14, 300, 2000), Scale.FULL: (24, 1200, 4000)}  # n, m, new points
-CORRELATIONS = {Scale.SMOKE: (0.0, 0.99), Scale.QUICK: (0.0, 0.99), Scale.FULL: (0.0, 0.8, 0.99)}
-SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 10}
+SIZES: Final = {
+    Scale.SMOKE: (9, 60, 500),
+    Scale.QUICK: (14, 300, 2000),
+    Scale.FULL: (24, 1200, 4000),
+}  # n, m, new points
+CORRELATIONS: Final = {Scale.SMOKE: (0.0, 0.99), Scale.QUICK: (0.0, 0.99), Scale.FULL: (0.0, 0.8, 0.99)}
+SEEDS: Final = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 10}
 DEGREE, RATIO = 2, 4  # of least squares: degree, samples a monomial
 
 
@@ -132,10 +137,10 @@ def _judge_prediction(rows: Rows) -> Verdict:
     )
 
 
-CORRELATION = "correlation rho of the normals"
-KINDS = (SAME, OPPOSED)
-LEARNERS = {f"degree {DEGREE}": "error", "ERM": "erm_error"}
-LEAST = 1e-6  # smaller errors are drawn here
+CORRELATION: Final = "correlation rho of the normals"
+KINDS: Final = (SAME, OPPOSED)
+LEARNERS: Final = {f"degree {DEGREE}": "error", "ERM": "erm_error"}
+LEAST: Final = 1e-6  # smaller errors are drawn here
 
 
 def _error_frame(rows: Rows) -> Frame:
@@ -152,7 +157,7 @@ def _error_frame(rows: Rows) -> Frame:
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="correlated-activations",
     paper="A",
     place="beyond the paper (Lemma 9, Theorem 8)",

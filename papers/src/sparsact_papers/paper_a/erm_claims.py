@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 import numpy as np
 
@@ -12,10 +13,10 @@ from sparsact_papers.common.planted import CAPS, CELLS, MEMBERS, REAL, ROTATED
 from sparsact_papers.intervals import mean_of, share_of, slope_of
 from sparsact_papers.results import Rows
 
-FAMILIES = (ROTATED, CELLS, CAPS, MEMBERS, REAL)
-FLOOR = 1e-4  # of the variance: smaller errors and gaps count as this
-AMPLE = 8  # samples for each weight
-ENOUGH = 0.1  # of the variance: the error of a network that was learned
+FAMILIES: Final = (ROTATED, CELLS, CAPS, MEMBERS, REAL)
+FLOOR: Final = 1e-4  # of the variance: smaller errors and gaps count as this
+AMPLE: Final = 8  # samples for each weight
+ENOUGH: Final = 0.1  # of the variance: the error of a network that was learned
 
 
 def log_ratios(rows: Rows, column: str, other: str, *cell: str) -> list[float]:
@@ -78,8 +79,8 @@ def _judge_rate(rows: Rows) -> Verdict:
     return within(slope_of(curves), most=-0.5, what="power of m:")
 
 
-PRINTED = "O(k s n / epsilon^2) samples against Omega(s^2 / epsilon^2)"
-RULE = (
+PRINTED: Final = "O(k s n / epsilon^2) samples against Omega(s^2 / epsilon^2)"
+RULE: Final = (
     "log2 of the ratio of errors at new points, a mean over {} of each seed: holds if the 95 % interval of its mean "
     "over seeds lies below 0 for each rival"
 )
@@ -112,7 +113,7 @@ def _of(family: str) -> tuple[Claim, ...]:
     )
 
 
-CLAIMS = (
+CLAIMS: Final = (
     *(claim for family in FAMILIES for claim in _of(family)),
     Claim(
         name="few-samples",

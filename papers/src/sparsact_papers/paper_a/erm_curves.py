@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import product
+from typing import Final
 
 import numpy as np
 
@@ -19,16 +20,16 @@ from sparsact_papers.common.planted import CAPS, CELLS, MEMBERS, REAL, ROTATED, 
 from sparsact_papers.experiment import Experiment, Row, Rows, Scale
 from sparsact_papers.paper_a.erm_claims import CLAIMS, ENOUGH
 
-FAMILIES = {  # inputs, units, active units
+FAMILIES: Final = {  # inputs, units, active units
     ROTATED: (20, 8, 1),
     CELLS: (20, 8, 2),
     CAPS: (60, 4, 1),
     MEMBERS: (40, 4, 1),
     REAL: (26, 8, 1),
 }
-NOISE = 0.3  # standard deviation, in those of the target
-SAMPLES = {Scale.SMOKE: (60, 120), Scale.QUICK: (200, 600), Scale.FULL: (500, 2000)}
-SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 10}
+NOISE: Final = 0.3  # standard deviation, in those of the target
+SAMPLES: Final = {Scale.SMOKE: (60, 120), Scale.QUICK: (200, 600), Scale.FULL: (500, 2000)}
+SEEDS: Final = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 10}
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
@@ -68,10 +69,12 @@ def _panels(rows: Rows, column: str, name: str) -> Frame:
     )
 
 
-MEDIANS = "Medians over seeds and their intervals. Values below a ten-thousandth, or above three, are drawn there."
+MEDIANS: Final = (
+    "Medians over seeds and their intervals. Values below a ten-thousandth, or above three, are drawn there."
+)
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="erm-curves",
     paper="A",
     place="Theorems 5, 17 and 19",

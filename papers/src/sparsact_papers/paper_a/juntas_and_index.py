@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import ceil, log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEAST_SQUARES, AVERAGES = "least squares", "averages"
-SOLVERS = {LEAST_SQUARES: "auto", AVERAGES: "correlation"}
+SOLVERS: Final = {LEAST_SQUARES: "auto", AVERAGES: "correlation"}
 JUNTA, INDEX = "junta", "index"
-FAILURE = 0.05
-TARGETS = {
+FAILURE: Final = 0.05
+TARGETS: Final = {
     Scale.SMOKE: ((JUNTA, 2, 6), (INDEX, 1, 3)),
     Scale.QUICK: ((JUNTA, 2, 12), (JUNTA, 3, 12), (INDEX, 2, 6)),
     Scale.FULL: ((JUNTA, 2, 12), (JUNTA, 3, 12), (JUNTA, 4, 12), (INDEX, 2, 6), (INDEX, 3, 11)),
 }
-SHARES = {  # of the samples that Hoeffding's inequality asks for
+SHARES: Final = {  # of the samples that Hoeffding's inequality asks for
     Scale.SMOKE: (0.25, 1.0),
     Scale.QUICK: (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0),
     Scale.FULL: (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0),
 }
-SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 8, Scale.FULL: 20}
+SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 8, Scale.FULL: 20}
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | float | str]]:
@@ -168,7 +168,7 @@ def plot(frame: Frame) -> Figure:
     return drawing
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="juntas-and-index",
     paper="A",
     place="Theorem 13 and Introduction",

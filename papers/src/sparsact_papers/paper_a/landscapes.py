@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,16 +28,18 @@ from sparsact_papers.intervals import mean_of, range_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FILES = {  # the package holds the third table
+FILES: Final = {  # the package holds the third table
     "antibody S309": "landscapes/moulana2023_s309_2e15.csv.gz",
     "LLVM": "config_performance/LLVM.csv.gz",
 }
-BITS = {"GFP brightness": 13, "antibody S309": 15, "LLVM": 10}
-DEGREES = (1, 2, 3, 4)
+BITS: Final = {"GFP brightness": 13, "antibody S309": 15, "LLVM": 10}
+DEGREES: Final = (1, 2, 3, 4)
 LEAST_SIZE, LEAST_ROWS_EACH = 128, 1.25  # rows; rows for each coefficient
-SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 28}
-STEP = {Scale.SMOKE: 16, Scale.QUICK: 4, Scale.FULL: 2}  # from each size to the next
-FEW = 0.05  # of the points of a table: so few coefficients cost half the tolerance for being drawn without replacement
+SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 28}
+STEP: Final = {Scale.SMOKE: 16, Scale.QUICK: 4, Scale.FULL: 2}  # from each size to the next
+FEW: Final = (
+    0.05  # of the points of a table: so few coefficients cost half the tolerance for being drawn without replacement
+)
 LOW, MOST = 3, 0.9  # "low degree": most of the variance up to this degree
 
 
@@ -139,7 +141,7 @@ def _judge_sensitivity(rows: Rows) -> Verdict:
     return bounded(range_of(looseness), f"least k W of unit variance: {told}; tail (d + 1) / AS is")
 
 
-LEAST_WEIGHT = 1e-6  # below, rounding and noise of the measurement
+LEAST_WEIGHT: Final = 1e-6  # below, rounding and noise of the measurement
 PRINTED, MENDED = "tail (1 + N / (m − N))", "the same times M / (M − N)"
 
 
@@ -183,7 +185,7 @@ def _ratio_frame(rows: Rows) -> Frame:
     return joined(ratios("predicted", PRINTED), ratios("predicted_finite", MENDED))
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="landscapes",
     paper="A",
     place="Lemma 7, Theorem 8",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count, product
 from math import isqrt
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,19 +35,19 @@ from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import mean_of, median_of, range_of
 
 P = 2
-SQUARE = (3, 9)  # moduli p, q with q = p^2
-MOST_SKILL = 0.02  # share of the trivial predictor's error that counts as none
+SQUARE: Final = (3, 9)  # moduli p, q with q = p^2
+MOST_SKILL: Final = 0.02  # share of the trivial predictor's error that counts as none
 PLANTED, ELIMINATION, CARRIES = "planted network", "elimination modulo p", "elimination on carries"
 TRIALS, LINEARISATION, LATTICE = "all secrets", "linearisation", "lattice reduction"
-ATTACKS = (TRIALS, LINEARISATION, LATTICE)
-LEARNERS = ("low degree", "sparsely activated", "sparse layer", "hash tables", "perceptron", "forest")
-SIZES = {Scale.SMOKE: (2,), Scale.QUICK: (2, 4, 8), Scale.FULL: (2, 4, 6, 8, 10)}  # entries of a vector
+ATTACKS: Final = (TRIALS, LINEARISATION, LATTICE)
+LEARNERS: Final = ("low degree", "sparsely activated", "sparse layer", "hash tables", "perceptron", "forest")
+SIZES: Final = {Scale.SMOKE: (2,), Scale.QUICK: (2, 4, 8), Scale.FULL: (2, 4, 6, 8, 10)}  # entries of a vector
 MOST_TRIALS, MOST_UNKNOWNS, LATTICE_SAMPLES = 2**20, 1000, 400  # budgets of the attacks
-OF_THE_CLASS = "sparsely activated"  # takes minutes beyond these lengths and samples
-MOST_OF_THE_CLASS = {"m": 6, "n_train": 500}
-N_TRAIN = {Scale.SMOKE: 60, Scale.QUICK: 600, Scale.FULL: 2000}
-N_TEST = {Scale.SMOKE: 200, Scale.QUICK: 2000, Scale.FULL: 4000}
-SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 3}
+OF_THE_CLASS: Final = "sparsely activated"  # takes minutes beyond these lengths and samples
+MOST_OF_THE_CLASS: Final = {"m": 6, "n_train": 500}
+N_TRAIN: Final = {Scale.SMOKE: 60, Scale.QUICK: 600, Scale.FULL: 2000}
+N_TEST: Final = {Scale.SMOKE: 200, Scale.QUICK: 2000, Scale.FULL: 4000}
+SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 3}
 
 
 def modulus(m: int) -> int:
@@ -180,7 +180,7 @@ def _reach(rows: Rows) -> str:
     return f"{rows[0]['learner']} solved {', '.join(tried)}{over}"
 
 
-_RULE = "95 % interval over seeds of 1 - error / error of the mean lies at or below 0.02"
+_RULE: Final = "95 % interval over seeds of 1 - error / error of the mean lies at or below 0.02"
 
 
 def operations(rows: Rows) -> Frame:
@@ -189,7 +189,7 @@ def operations(rows: Rows) -> Frame:
     return curves(attacks, "{learner}", "m", "operations", interval=median_of)
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="learning-with-rounding",
     paper="A",
     place="Section 4, Definition 15, Conjecture 16",

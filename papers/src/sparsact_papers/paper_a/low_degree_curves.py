@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 CLEAN, GAUSSIAN, OBLIVIOUS, ALIGNED = "clean", "Gaussian noise", "corrupted at random", "corrupted against the degree"
-REVERSED = "corrupted at random, signs reversed"
-FEW = 8  # a sample is small compared with the cube if it is at most this part of its points
+REVERSED: Final = "corrupted at random, signs reversed"
+FEW: Final = 8  # a sample is small compared with the cube if it is at most this part of its points
 
 
 def _is_small(row: Row) -> bool:
@@ -76,7 +76,7 @@ def _judge_constant(rows: Rows) -> Verdict:
     return within(range_of([row["error / tail"] for row in found]), most=2.0, what="error / tail")
 
 
-CLAIMS = (
+CLAIMS: Final = (
     Claim(
         name="constant",
         place="Lemma 7",
@@ -139,14 +139,18 @@ CLAIMS = (
 )
 
 
-NOISE = 0.25  # variance of the Gaussian noise, in variances of the target
+NOISE: Final = 0.25  # variance of the Gaussian noise, in variances of the target
 CORRUPTED, SHIFT = 0.1, 1.0  # share of labels that are moved, and by how many standard deviations of the target
-RATIOS = {Scale.SMOKE: (2.0, 4.0), Scale.QUICK: (1.25, 2.0, 4.0, 8.0), Scale.FULL: (1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0)}
-DEGREES = {Scale.SMOKE: (3,), Scale.QUICK: (1, 2, 3, 4), Scale.FULL: (1, 2, 3, 4)}
-SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 4, Scale.FULL: 10}
-CORRUPTIONS = {**SEEDS, Scale.FULL: 24}  # seeds of corrupted labels
-SIZES = {Scale.SMOKE: (8,), Scale.QUICK: (10, 14), Scale.FULL: (10, 12, 16)}
-CORRUPTED_N = {Scale.SMOKE: 8, Scale.QUICK: 12, Scale.FULL: 14}
+RATIOS: Final = {
+    Scale.SMOKE: (2.0, 4.0),
+    Scale.QUICK: (1.25, 2.0, 4.0, 8.0),
+    Scale.FULL: (1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0),
+}
+DEGREES: Final = {Scale.SMOKE: (3,), Scale.QUICK: (1, 2, 3, 4), Scale.FULL: (1, 2, 3, 4)}
+SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 4, Scale.FULL: 10}
+CORRUPTIONS: Final = {**SEEDS, Scale.FULL: 24}  # seeds of corrupted labels
+SIZES: Final = {Scale.SMOKE: (8,), Scale.QUICK: (10, 14), Scale.FULL: (10, 12, 16)}
+CORRUPTED_N: Final = {Scale.SMOKE: 8, Scale.QUICK: 12, Scale.FULL: 14}
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | float | str]]:
@@ -220,7 +224,7 @@ def corruption(spectrum: Spectrum, degree: int, labels: str, seed: int) -> NDArr
     return moved
 
 
-NOISY = "noise of a quarter of the variance"
+NOISY: Final = "noise of a quarter of the variance"
 
 
 def of_the_largest(rows: Rows) -> Rows:
@@ -284,7 +288,7 @@ def _corrupted_frame(rows: Rows) -> Frame:
     return joined(least, bound)
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="low-degree-curves",
     paper="A",
     place="Lemma 7 and Theorem 8",

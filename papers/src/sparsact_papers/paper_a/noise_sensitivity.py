@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,13 @@ from sparsact_papers.common.networks import SEARCHED, judge_bound, network_of, s
 from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import range_of, slope_of
 
-NOISES = tuple(2.0**-j for j in range(12))  # 1 - rho
-SMALL_NOISE = 2.0**-7  # below it the slope is that of the limit
-INPUTS = {Scale.SMOKE: (6,), Scale.QUICK: (10,), Scale.FULL: (12, 14, 16)}
-UNITS = {Scale.SMOKE: 8, Scale.QUICK: 32, Scale.FULL: 64}
-SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
-SEARCHED_INPUTS = {Scale.SMOKE: 5, Scale.QUICK: 8, Scale.FULL: 10}
-ROUNDING = 1e-9
+NOISES: Final = tuple(2.0**-j for j in range(12))  # 1 - rho
+SMALL_NOISE: Final = 2.0**-7  # below it the slope is that of the limit
+INPUTS: Final = {Scale.SMOKE: (6,), Scale.QUICK: (10,), Scale.FULL: (12, 14, 16)}
+UNITS: Final = {Scale.SMOKE: 8, Scale.QUICK: 32, Scale.FULL: 64}
+SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
+SEARCHED_INPUTS: Final = {Scale.SMOKE: 5, Scale.QUICK: 8, Scale.FULL: 10}
+ROUNDING: Final = 1e-9
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
@@ -104,8 +104,8 @@ def _judge_definition(rows: Rows) -> Verdict:
 
 
 LEMMA, OURS = "Lemma 10, k = 1, constant 1", "2(1−ρ)k²W², k = 1"
-NOISE = "1 - rho"
-COLUMNS = ("sensitivity", "lemma_10", "sharper")
+NOISE: Final = "1 - rho"
+COLUMNS: Final = ("sensitivity", "lemma_10", "sharper")
 
 
 def _frame(rows: Rows) -> Frame:
@@ -127,7 +127,7 @@ def _frame(rows: Rows) -> Frame:
     return joined(*parts)
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="noise-sensitivity",
     paper="A",
     place="Section 3, Lemma 10 and Claim 2.1; Appendix B",

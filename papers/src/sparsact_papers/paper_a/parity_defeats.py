@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from math import ceil
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,12 @@ from sparsact_papers.experiment import Experiment, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of, range_of
 
 DENSE, RANDOM, JUNTA, LIFTED = "dense: parity", "1-sparse: random", "1-sparse: parity of log2 s", "1-sparse on the lift"
-KINDS = (DENSE, RANDOM, JUNTA)
-RATIO = 4  # samples a monomial
-SIZES = {Scale.SMOKE: ((3, 6),), Scale.QUICK: ((5, 10),), Scale.FULL: ((3, 14), (5, 14))}  # of S, and n
-LIFTS = {Scale.SMOKE: ((3, 4),), Scale.QUICK: ((5, 7),), Scale.FULL: ((5, 8), (7, 10))}
-SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
-NONE = 1e-9  # an error of at most this share of the variance is rounding
+KINDS: Final = (DENSE, RANDOM, JUNTA)
+RATIO: Final = 4  # samples a monomial
+SIZES: Final = {Scale.SMOKE: ((3, 6),), Scale.QUICK: ((5, 10),), Scale.FULL: ((3, 14), (5, 14))}  # of S, and n
+LIFTS: Final = {Scale.SMOKE: ((3, 4),), Scale.QUICK: ((5, 7),), Scale.FULL: ((5, 8), (7, 10))}
+SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
+NONE: Final = 1e-9  # an error of at most this share of the variance is rounding
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
@@ -170,7 +170,7 @@ def _in_y(row: Row) -> Row:
     return replace(row, parameters={**row.parameters, "degree": 2 * row["degree"]})
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="parity-defeats",
     paper="A",
     place="Sections 1 and 4, Theorems 3 and 13",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +15,10 @@ from sparsact_papers.claims import Outcome, Verdict, bounded, every, needed, wit
 from sparsact_papers.intervals import CONFIDENCE, Interval, mean_of, range_of, slope_of
 from sparsact_papers.results import MissingRowsError, Rows
 
-MOST_GROWTH = float(np.sqrt(8))  # from one unit to eight, as sqrt(s)
-MOST_POWER = 0.5
-ROUNDING = 1e-9  # units that are searched for together are made of the same convex problems
-ACCURACY = 1e-9  # rounding of exact maxima
+MOST_GROWTH: Final = float(np.sqrt(8))  # from one unit to eight, as sqrt(s)
+MOST_POWER: Final = 0.5
+ROUNDING: Final = 1e-9  # units that are searched for together are made of the same convex problems
+ACCURACY: Final = 1e-9  # rounding of exact maxima
 Case = tuple[int, int, float]  # n, k, B / (W R)
 Maxima = NDArray[np.float64]  # of every draw, for every number of units
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,17 +40,17 @@ from sparsact_papers.paper_a.rademacher_claims import (
 
 CUBE, DENSE, ORTHOGONAL = "cube", "dense", "orthogonal"
 W = 1.0
-SIZES = tuple(range(1, 9))
-BIASES = {Scale.SMOKE: (0.5, 1.0), Scale.QUICK: (0.5, 1.0), Scale.FULL: (0.25, 0.5, 1.0, 2.0)}  # B / (W R)
-USUAL = 1.0  # of these, where only one is taken
-WHOLE = {Scale.SMOKE: (2,), Scale.QUICK: (2, 3), Scale.FULL: (2, 3)}  # cubes with all signs
-BLOCKS = {Scale.SMOKE: 2, Scale.QUICK: 2, Scale.FULL: 10}
-DRAWS = {Scale.SMOKE: 4, Scale.QUICK: 10, Scale.FULL: 12}
+SIZES: Final = tuple(range(1, 9))
+BIASES: Final = {Scale.SMOKE: (0.5, 1.0), Scale.QUICK: (0.5, 1.0), Scale.FULL: (0.25, 0.5, 1.0, 2.0)}  # B / (W R)
+USUAL: Final = 1.0  # of these, where only one is taken
+WHOLE: Final = {Scale.SMOKE: (2,), Scale.QUICK: (2, 3), Scale.FULL: (2, 3)}  # cubes with all signs
+BLOCKS: Final = {Scale.SMOKE: 2, Scale.QUICK: 2, Scale.FULL: 10}
+DRAWS: Final = {Scale.SMOKE: 4, Scale.QUICK: 10, Scale.FULL: 12}
 LARGE_BLOCKS, LARGE_DRAWS = {Scale.SMOKE: 0, Scale.QUICK: 0, Scale.FULL: 10}, 4  # on the 4-cube
-PAIRS = {Scale.SMOKE: (2,), Scale.QUICK: (2,), Scale.FULL: (2, 3)}  # those with two active units, too
-TOGETHER = {Scale.SMOKE: (2, 3), Scale.QUICK: (2,), Scale.FULL: (2, 3, 4)}  # units of the dense class
-SAMPLES = {Scale.SMOKE: (4, 16), Scale.QUICK: (4, 8, 16, 64), Scale.FULL: (2, 4, 8, 16, 32, 64, 128, 256)}
-MOST_EXACT = 8  # orthogonal points
+PAIRS: Final = {Scale.SMOKE: (2,), Scale.QUICK: (2,), Scale.FULL: (2, 3)}  # those with two active units, too
+TOGETHER: Final = {Scale.SMOKE: (2, 3), Scale.QUICK: (2,), Scale.FULL: (2, 3, 4)}  # units of the dense class
+SAMPLES: Final = {Scale.SMOKE: (4, 16), Scale.QUICK: (4, 8, 16, 64), Scale.FULL: (2, 4, 8, 16, 32, 64, 128, 256)}
+MOST_EXACT: Final = 8  # orthogonal points
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, str | int | float | None]]:
@@ -146,14 +146,14 @@ def _orthogonal_frame(rows: Rows) -> Frame:
     return curve_frame(points, "orthogonal points m", "complexity / Conjecture 20")
 
 
-CAPTION = (
+CAPTION: Final = (
     "Points: over all vectors of signs where n is below 4, else over drawn ones with the 95 % interval of the mean, as "
     "for the dense class, whose units are searched for together. Lines: the bounds of 1-sparse networks, and s times "
     "one unit, which the dense class equals. B = WR."
 )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="rademacher",
     paper="A",
     place="Section 5, Theorem 19, equation (15), Conjecture 20",

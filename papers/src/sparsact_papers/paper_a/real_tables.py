@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,23 +28,23 @@ from sparsact_papers.intervals import Interval, mean_of, mean_of_splits, range_o
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TABLES = ("Apache", "BDBC", "BDBJ", "LLVM", "x264")
+TABLES: Final = ("Apache", "BDBC", "BDBJ", "LLVM", "x264")
 LOW_DEGREE, DENSE, FOREST = "low degree", "dense network", "forest"
-SPARSE = {"sparse, k = 1": 1, "sparse, k = 4": 4}
-MODELS = ("degree 1", LOW_DEGREE, *SPARSE, DENSE, FOREST)
-HELD_OUT = 0.2  # of a table's rows, drawn anew for each seed
-WIDTHS = (4, 12, 32)  # most units of the sparse networks, units of the dense one
-ALPHAS = (1e-4, 1e-2, 1.0)  # penalties of the dense network
-N_UNIFORM = 4096
-SHARES = {Scale.SMOKE: (0.125,), Scale.QUICK: (0.125, 0.25), Scale.FULL: (0.125, 1.0)}
-CHOICE = {Scale.SMOKE: ("BDBJ",), Scale.QUICK: ("Apache", "BDBJ"), Scale.FULL: TABLES}
-SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 10}
-LEAST_ERROR = 1e-6  # of the variance: repeated measurements of software differ by more
-RULE = (
+SPARSE: Final = {"sparse, k = 1": 1, "sparse, k = 4": 4}
+MODELS: Final = ("degree 1", LOW_DEGREE, *SPARSE, DENSE, FOREST)
+HELD_OUT: Final = 0.2  # of a table's rows, drawn anew for each seed
+WIDTHS: Final = (4, 12, 32)  # most units of the sparse networks, units of the dense one
+ALPHAS: Final = (1e-4, 1e-2, 1.0)  # penalties of the dense network
+N_UNIFORM: Final = 4096
+SHARES: Final = {Scale.SMOKE: (0.125,), Scale.QUICK: (0.125, 0.25), Scale.FULL: (0.125, 1.0)}
+CHOICE: Final = {Scale.SMOKE: ("BDBJ",), Scale.QUICK: ("Apache", "BDBJ"), Scale.FULL: TABLES}
+SEEDS: Final = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 10}
+LEAST_ERROR: Final = 1e-6  # of the variance: repeated measurements of software differ by more
+RULE: Final = (
     "log2 of the ratio of errors (those below 1e-6 of the variance count as this) at {}, a mean over random splits: "
     "holds if its 95 % interval, corrected for rows that splits share, lies below 0"
 )
-LEAK = 0.01  # share of points at which more than k units may be on
+LEAK: Final = 0.01  # share of points at which more than k units may be on
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, str | float | int]]:
@@ -205,8 +205,8 @@ def claims_of(table: str) -> tuple[Claim, ...]:
     )
 
 
-PLACES = {"train": "rows fitted", "test": "fresh rows", "uniform": "uniform points"}
-ACROSS = 3  # panels side by side; the last is left to the legend
+PLACES: Final = {"train": "rows fitted", "test": "fresh rows", "uniform": "uniform points"}
+ACROSS: Final = 3  # panels side by side; the last is left to the legend
 
 
 @styled
@@ -273,7 +273,7 @@ def plot_firing(frame: Frame) -> Figure:
     return drawing
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="real-tables",
     paper="A",
     place="Theorems 5, 8 and 17",

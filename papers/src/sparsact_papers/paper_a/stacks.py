@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -21,15 +21,19 @@ from sparsact_papers.common.sparse_stacks import path_bound, random_stack
 from sparsact_papers.experiment import Experiment, MissingRowsError, Row, Rows, Scale
 from sparsact_papers.intervals import Interval, mean_of, range_of
 
-DEPTHS = (1, 2, 3)
-SIZES = {Scale.SMOKE: {"n": 7, "address": 2}, Scale.QUICK: {"n": 10, "address": 3}, Scale.FULL: {"n": 14, "address": 4}}
-SPARSITIES = {Scale.SMOKE: (2,), Scale.QUICK: (1, 4), Scale.FULL: (1, 2, 4)}
-SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 4, Scale.FULL: 10}
+DEPTHS: Final = (1, 2, 3)
+SIZES: Final = {
+    Scale.SMOKE: {"n": 7, "address": 2},
+    Scale.QUICK: {"n": 10, "address": 3},
+    Scale.FULL: {"n": 14, "address": 4},
+}
+SPARSITIES: Final = {Scale.SMOKE: (2,), Scale.QUICK: (1, 4), Scale.FULL: (1, 2, 4)}
+SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 4, Scale.FULL: 10}
 STACK_STREAM, POINTS_STREAM = 4, 5
-DEGREE = 2
-POINTS = {Scale.SMOKE: 2, Scale.QUICK: 4, Scale.FULL: 6}  # sizes of the training set
-LEAST_PER_MONOMIAL = 2
-ROUNDING = 1e-9
+DEGREE: Final = 2
+POINTS: Final = {Scale.SMOKE: 2, Scale.QUICK: 4, Scale.FULL: 6}  # sizes of the training set
+LEAST_PER_MONOMIAL: Final = 2
+ROUNDING: Final = 1e-9
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int]]:
@@ -91,8 +95,8 @@ def _judge_learning(rows: Rows) -> Verdict:
     )
 
 
-NAMES = {1: "one layer", 2: "two layers", 3: "three layers"}
-LEAST_SHARE = 1e-8  # below it a share is rounding
+NAMES: Final = {1: "one layer", 2: "two layers", 3: "three layers"}
+LEAST_SHARE: Final = 1e-8  # below it a share is rounding
 
 
 def _at_largest_k(rows: Rows) -> Rows:
@@ -109,7 +113,7 @@ def _above(rows: Rows) -> Iterator[Row]:
         yield from (row.with_values(degree=d, share=share) for d, share in shares if share > LEAST_SHARE)
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="stacks",
     paper="A",
     place="beyond the paper (Section 3)",

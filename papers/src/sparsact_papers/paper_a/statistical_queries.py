@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 from math import comb
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -36,14 +36,14 @@ from sparsact_papers.paper_a.statistical_queries_claims import (
     NETWORK,
 )
 
-NOISE = 0.1
-SHARED = 9  # parities that one hypothesis can be right about, within error 1/3
-SIZES = {Scale.SMOKE: (2, 3), Scale.QUICK: (3, 4), Scale.FULL: (3, 4, 5)}
-BITS = {Scale.SMOKE: (8, 10, 12), Scale.QUICK: (8, 12, 16), Scale.FULL: (8, 12, 16, 24, 32)}
-ANY_BITS = {Scale.SMOKE: (7, 8, 9), Scale.QUICK: (8, 10, 12, 14), Scale.FULL: (8, 10, 12, 14, 16)}
-LIFTS = {Scale.SMOKE: (3,), Scale.QUICK: (3, 4, 6), Scale.FULL: (3, 4, 6, 8, 10)}
-LARGEST_CUBE = 4  # bits whose m * m signs are all tried
-SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
+NOISE: Final = 0.1
+SHARED: Final = 9  # parities that one hypothesis can be right about, within error 1/3
+SIZES: Final = {Scale.SMOKE: (2, 3), Scale.QUICK: (3, 4), Scale.FULL: (3, 4, 5)}
+BITS: Final = {Scale.SMOKE: (8, 10, 12), Scale.QUICK: (8, 12, 16), Scale.FULL: (8, 12, 16, 24, 32)}
+ANY_BITS: Final = {Scale.SMOKE: (7, 8, 9), Scale.QUICK: (8, 10, 12, 14), Scale.FULL: (8, 10, 12, 14, 16)}
+LIFTS: Final = {Scale.SMOKE: (3,), Scale.QUICK: (3, 4, 6), Scale.FULL: (3, 4, 6, 8, 10)}
+LARGEST_CUBE: Final = 4  # bits whose m * m signs are all tried
+SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, Any]]:
@@ -97,8 +97,8 @@ def _cost(learner: str, subset: list[int], m: int, noise: float, rng: np.random.
     raise ValueError(f"a learner of this experiment is meant; got {learner!r}.")
 
 
-BOUND = "lower bound"
-KNOWN = (LOW, LOWER, JUNTAS, MEMBERSHIP, ELIMINATION, LIFTED)
+BOUND: Final = "lower bound"
+KNOWN: Final = (LOW, LOWER, JUNTAS, MEMBERSHIP, ELIMINATION, LIFTED)
 
 
 def _of(rows: Rows, learners: tuple[str, ...]) -> Rows:
@@ -142,7 +142,7 @@ def _largest(rows: Rows) -> Rows:
     return found.where(size=max(found.column("size"), default=0))
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="sq-ledger",
     paper="A",
     place="Section 4, Theorems 3 and 14",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,8 @@ CHARACTERS, BENT = "all characters", "bent functions"
 LOW, LOWER = "low degree, d = |S|", "low degree, d = |S| - 1"
 JUNTAS, MEMBERSHIP = "correlations of a sample", "membership queries"
 ELIMINATION, LIFTED, NETWORK = "elimination", "elimination on the lift", "network"
-ANY = (CHARACTERS, BENT)  # learners that know nothing of the size
-CHANCE = 0.5  # the error of guessing
+ANY: Final = (CHARACTERS, BENT)  # learners that know nothing of the size
+CHANCE: Final = 0.5  # the error of guessing
 
 
 def _of(rows: Rows, learners: tuple[str, ...], noise: float = 0.0) -> Rows:
@@ -103,7 +104,7 @@ def _judge_network(rows: Rows) -> Verdict:
     )
 
 
-CLAIMS = (
+CLAIMS: Final = (
     Claim(
         "bound",
         place="Theorem 14",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,12 +23,12 @@ from sparsact_papers.common.networks import (
 from sparsact_papers.experiment import Experiment, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of, range_of
 
-SHARES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01)  # epsilon as a share of the variance
-INPUTS = {Scale.SMOKE: (6, 7), Scale.QUICK: (8, 10, 12), Scale.FULL: (8, 10, 12, 14, 16, 18)}
-UNITS = {Scale.SMOKE: 8, Scale.QUICK: 32, Scale.FULL: 64}
-SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 10}
-SEARCHED_INPUTS = {Scale.SMOKE: 5, Scale.QUICK: 8, Scale.FULL: 10}
-TENTH = SHARES.index(0.1)
+SHARES: Final = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01)  # epsilon as a share of the variance
+INPUTS: Final = {Scale.SMOKE: (6, 7), Scale.QUICK: (8, 10, 12), Scale.FULL: (8, 10, 12, 14, 16, 18)}
+UNITS: Final = {Scale.SMOKE: 8, Scale.QUICK: 32, Scale.FULL: 64}
+SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 10}
+SEARCHED_INPUTS: Final = {Scale.SMOKE: 5, Scale.QUICK: 8, Scale.FULL: 10}
+TENTH: Final = SHARES.index(0.1)
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
@@ -91,7 +91,7 @@ def _judge_constant(rows: Rows) -> Verdict:
     return within(mean_of(slopes), most=0.0, what="degrees per input")
 
 
-SHARE = "epsilon / variance"
+SHARE: Final = "epsilon / variance"
 OURS, THEOREM, MOST = "4k²W²/ε, k = 1", "Theorem 8, k = 1, constant 1", "n"
 
 
@@ -115,7 +115,7 @@ def _frame_of_inputs(rows: Rows) -> Frame:
     return joined(measured, curves(sparse.where(k=1), MOST, "n", "n", "degree"))
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="sufficient-degree",
     paper="A",
     place="Section 3, Theorem 8",

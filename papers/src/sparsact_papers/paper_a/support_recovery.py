@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +27,19 @@ from sparsact_papers.intervals import mean_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FAMILIES = {ROTATED: (20, 8), CELLS: (20, 8), CAPS: (30, 8), MEMBERS: (30, 8)}  # inputs and units, one of them active
-SAMPLES = {Scale.SMOKE: (60, 200), Scale.QUICK: (200, 800), Scale.FULL: (500, 3000)}
-NOISES = (0.0, 0.25)  # in variances of the target
-SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 16}
+FAMILIES: Final = {
+    ROTATED: (20, 8),
+    CELLS: (20, 8),
+    CAPS: (30, 8),
+    MEMBERS: (30, 8),
+}  # inputs and units, one of them active
+SAMPLES: Final = {Scale.SMOKE: (60, 200), Scale.QUICK: (200, 800), Scale.FULL: (500, 3000)}
+NOISES: Final = (0.0, 0.25)  # in variances of the target
+SEEDS: Final = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 16}
 RESTARTS, MAX_ITER = 2, 100
-UNRELATED = 1000  # the unrelated network is that of another seed
-RECOVERED = 0.9  # an overlap of this much
-ACCURATE = 0.01  # an error of this share of the variance
+UNRELATED: Final = 1000  # the unrelated network is that of another seed
+RECOVERED: Final = 0.9  # an overlap of this much
+ACCURATE: Final = 0.01  # an error of this share of the variance
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | float | str]]:
@@ -108,8 +113,8 @@ def _judge_accurate(rows: Rows) -> Verdict:
     return only_if(f"the error is {limit}", under, overlap("larger error", accurate=False))
 
 
-CHANCE = "an unrelated network"
-LEAST = 1e-6  # smaller errors are drawn here
+CHANCE: Final = "an unrelated network"
+LEAST: Final = 1e-6  # smaller errors are drawn here
 
 
 def frame(rows: Rows) -> Frame:
@@ -155,7 +160,7 @@ def plot_error(frame: Frame) -> Figure:
     return drawing
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="support-recovery",
     paper="A",
     place="beyond the paper (Definition 1)",

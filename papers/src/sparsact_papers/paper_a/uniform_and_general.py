@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,23 +23,23 @@ from sparsact_papers.common.planted import opposite_pairs
 from sparsact_papers.experiment import Experiment, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of, slope_of
 
-DEGREE = 2
+DEGREE: Final = 2
 SQUARES, AVERAGES = "least squares, degree 2", "averages, degree 2"
-POLYNOMIALS = (SQUARES, AVERAGES)
-COMPARED = (SPARSE, LOW_DEGREE)
-VANISHES = -0.5  # halfway between an estimate's error, 1 / m, and a bias, which stays
-RULE = (
+POLYNOMIALS: Final = (SQUARES, AVERAGES)
+COMPARED: Final = (SPARSE, LOW_DEGREE)
+VANISHES: Final = -0.5  # halfway between an estimate's error, 1 / m, and a bias, which stays
+RULE: Final = (
     "power of m with which error - least error of degree 2 falls (m >= 2 N, N monomials): -1 for the error of an "
     "estimate, 0 for a bias; holds if the 95 % interval of its mean over seeds lies below -1/2"
 )
-NOISE = 0.3  # standard deviation, in those of the target
-TWICE = 1.0  # log2
-SIZES = {Scale.SMOKE: 6, Scale.QUICK: 14, Scale.FULL: 24}
+NOISE: Final = 0.3  # standard deviation, in those of the target
+TWICE: Final = 1.0  # log2
+SIZES: Final = {Scale.SMOKE: 6, Scale.QUICK: 14, Scale.FULL: 24}
 K = 2
-SAMPLES = {Scale.SMOKE: (60, 120), Scale.QUICK: (250, 500), Scale.FULL: (600, 1200, 2400, 4800)}
-LEARNED = {Scale.SMOKE: 60, Scale.QUICK: 250, Scale.FULL: 1200}  # by the search, and by the chosen degree
-FRESH = {Scale.SMOKE: 400, Scale.QUICK: 4000, Scale.FULL: 12000}
-SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 10}
+SAMPLES: Final = {Scale.SMOKE: (60, 120), Scale.QUICK: (250, 500), Scale.FULL: (600, 1200, 2400, 4800)}
+LEARNED: Final = {Scale.SMOKE: 60, Scale.QUICK: 250, Scale.FULL: 1200}  # by the search, and by the chosen degree
+FRESH: Final = {Scale.SMOKE: 400, Scale.QUICK: 4000, Scale.FULL: 12000}
+SEEDS: Final = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 10}
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
@@ -128,7 +128,7 @@ def _share(row: Row) -> float:
     return float(min(max(row["error / variance"], LEAST), MOST))
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="uniform-and-general",
     paper="A",
     place="Theorems 5, 8 and 17, Lemma 7",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import Final
 
 import numpy as np
 
@@ -21,18 +22,18 @@ from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import Interval, mean_of, slope_of
 from sparsact_papers.paper_a.correlated_activations import sensitivity
 
-CENTRE = {"n": 24, "s": 8, "k": 1}
-SWEEPS: dict[Scale, dict[str, tuple[int, ...]]] = {
+CENTRE: Final = {"n": 24, "s": 8, "k": 1}
+SWEEPS: Final[dict[Scale, dict[str, tuple[int, ...]]]] = {
     Scale.SMOKE: {"s": (2, 4)},
     Scale.QUICK: {"s": (2, 4, 8)},
     Scale.FULL: {"s": (4, 8, 16, 32), "k": (1, 2, 4), "n": (12, 24, 48)},
 }
-SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 12}
-SAMPLES = 6  # times k s n
-NOISE = 0.3  # standard deviation, in those of the target
-FLIPPED = 2000  # points for the sensitivity
-LEARNERS = (SPARSE, DENSE)
-HALF = 0.5  # halfway between a power of 0 and of 1
+SEEDS: Final = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 12}
+SAMPLES: Final = 6  # times k s n
+NOISE: Final = 0.3  # standard deviation, in those of the target
+FLIPPED: Final = 2000  # points for the sensitivity
+LEARNERS: Final = (SPARSE, DENSE)
+HALF: Final = 0.5  # halfway between a power of 0 and of 1
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
@@ -100,7 +101,7 @@ def _proportional(varied: str, says: str) -> Claim:
     )
 
 
-LABELS = {"s": "units s", "k": "active units k", "n": "inputs n"}
+LABELS: Final = {"s": "units s", "k": "active units k", "n": "inputs n"}
 
 
 def _frame(rows: Rows, varied: str) -> Frame:
@@ -108,7 +109,7 @@ def _frame(rows: Rows, varied: str) -> Frame:
     return curves(found, "{learner}", varied, "share", "error / variance")
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="units-and-sparsity",
     paper="A",
     place="Theorems 5 and 17, Lemma 9",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,12 +15,12 @@ from sparsact_papers.common.networks import network_of, spectrum_of
 from sparsact_papers.experiment import Experiment, MissingRowsError, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of, range_of
 
-SPARSITIES = (1, 2, 4)
-INPUTS = {Scale.SMOKE: (8,), Scale.QUICK: (12,), Scale.FULL: (12, 14, 16)}
-UNITS = {Scale.SMOKE: 16, Scale.QUICK: 64, Scale.FULL: 64}
-SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 10}
-LARGEST_SHARE = 0.1  # of the variance, above a quarter of all degrees
-COMPARED_DEGREE = 2
+SPARSITIES: Final = (1, 2, 4)
+INPUTS: Final = {Scale.SMOKE: (8,), Scale.QUICK: (12,), Scale.FULL: (12, 14, 16)}
+UNITS: Final = {Scale.SMOKE: 16, Scale.QUICK: 64, Scale.FULL: 64}
+SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 10}
+LARGEST_SHARE: Final = 0.1  # of the variance, above a quarter of all degrees
+COMPARED_DEGREE: Final = 2
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
@@ -74,7 +74,7 @@ def _more(rows: Rows, other: str) -> list[float]:
     return means
 
 
-LEAST_SHARE = 1e-8  # below it a share is rounding
+LEAST_SHARE: Final = 1e-8  # below it a share is rounding
 
 
 def frame(rows: Rows) -> Frame:
@@ -94,7 +94,7 @@ def _above(rows: Iterable[Row]) -> Iterable[Row]:
         yield from (row.with_values(degree=d, share=share) for d, share in shares if share > LEAST_SHARE)
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="weight-by-degree",
     paper="A",
     place="Section 3, Theorem 8",

@@ -7,7 +7,7 @@ from functools import cache, partial
 from importlib.util import find_spec
 from itertools import product
 from statistics import stdev
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 DENSE, HALF, QUARTER = "dense", "DSM 50%", "DSM 25%"
-TIMES = {DENSE: 1, HALF: 2, QUARTER: 4}  # units for each active one
-PRINTED = {  # Table 2: accuracy in percent by active units
+TIMES: Final = {DENSE: 1, HALF: 2, QUARTER: 4}  # units for each active one
+PRINTED: Final = {  # Table 2: accuracy in percent by active units
     DENSE: {256: 69.79, 512: 70.79},
     HALF: {256: 70.74, 512: 71.33},
     QUARTER: {256: 69.8, 512: 71.68},
 }
-TABLE = tuple((model, n_active) for n_active in (256, 512) for model in PRINTED)
-TOTAL = 1024  # the width of which the text on Figure 5 speaks
+TABLE: Final = tuple((model, n_active) for n_active in (256, 512) for model in PRINTED)
+TOTAL: Final = 1024  # the width of which the text on Figure 5 speaks
 NEAR, MATCHES = 2.0, 1.0  # points of accuracy
 
 
@@ -81,14 +81,14 @@ def judge_quality(rows: Rows) -> Verdict:
     )
 
 
-FIGURE = (*TABLE, (DENSE, 1024))
-SIZES: dict[Scale, dict[str, Parameter]] = {
+FIGURE: Final = (*TABLE, (DENSE, 1024))
+SIZES: Final[dict[Scale, dict[str, Parameter]]] = {
     Scale.SMOKE: {"n_train": 64, "n_validation": 8, "n_test": 64, "epochs": 1},
     Scale.QUICK: {"n_train": 2000, "n_validation": 200, "n_test": 1000, "epochs": 2},
     Scale.FULL: {"n_train": 50_000, "n_validation": 5000, "n_test": 10_000, "epochs": 50},
 }
-CHOSEN: dict[str, Parameter] = {"activation": "relu", "batch": 64, "learning_rate": 1e-3, "patience": 5}
-SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 2, Scale.FULL: 10}
+CHOSEN: Final[dict[str, Parameter]] = {"activation": "relu", "batch": 64, "learning_rate": 1e-3, "patience": 5}
+SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 2, Scale.FULL: 10}
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, Parameter]]:
@@ -154,8 +154,8 @@ def unmet() -> str | None:
     return cifar10_missing()
 
 
-PERCENT = "test accuracy in %"
-MEDIANS = "Median over seeds; bars: least and greatest."
+PERCENT: Final = "test accuracy in %"
+MEDIANS: Final = "Median over seeds; bars: least and greatest."
 
 
 def _accuracy_frame(found: Rows, x: str) -> Frame:
@@ -208,7 +208,7 @@ def plot_table(frame: Frame) -> Figure:
     return drawing
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="cifar10",
     paper="B",
     place="Appendix A.3, Figure 5 and Table 2",

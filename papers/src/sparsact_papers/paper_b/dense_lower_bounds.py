@@ -13,7 +13,7 @@ and as the largest value on a grid, beside the paper's inequality (10).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined, level
 from sparsact_papers.claims import Claim, Verdict, bounded, every, needed, only_if, within
@@ -22,15 +22,15 @@ from sparsact_papers.common.rates import HALF
 from sparsact_papers.experiment import Experiment, MissingRowsError, Rows, Scale
 from sparsact_papers.intervals import median_of, range_of, share_of, slope_of
 
-AMBIENT = 8
-SMALL = 3  # dimensions up to which (10) is looked for
-SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
-EPSILONS: dict[Scale, dict[int, tuple[float, ...]]] = {
+AMBIENT: Final = 8
+SMALL: Final = 3  # dimensions up to which (10) is looked for
+SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
+EPSILONS: Final[dict[Scale, dict[int, tuple[float, ...]]]] = {
     Scale.SMOKE: {1: (0.5, 0.25)},
     Scale.QUICK: {1: (0.4, 0.2, 0.1), 2: (0.6, 0.5, 0.4)},
     Scale.FULL: {1: (0.4, 0.2, 0.1, 0.05, 0.025), 2: (0.6, 0.5, 0.4, 0.3, 0.25, 0.2)},
 }
-PAIRS = {
+PAIRS: Final = {
     Scale.SMOKE: ((1, 2), (4, 1)),
     Scale.QUICK: ((1, 4), (2, 4), (3, 3), (4, 2), (6, 1)),
     Scale.FULL: ((1, 8), (1, 64), (2, 4), (2, 16), (3, 3), (3, 8), (4, 2), (4, 4), (5, 1), (5, 2), (6, 1), (7, 1)),
@@ -159,7 +159,7 @@ def _pairs_frame(rows: Rows) -> Frame:
     return joined(largest, rms)
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="dense-lower-bounds",
     paper="B",
     place="Theorems 4.2 and D.1",

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
 from sparsact_papers.claims import Claim, Verdict, every, needed, only_if, within
 from sparsact_papers.intervals import mean_of, range_of
 from sparsact_papers.paper_b.frozen_models import TARGETS
 from sparsact_papers.results import Rows
 
-LINE = "line"  # the best linear function, as an opponent
-DENSE = {"dense-linear": "linear", "dense-relu": "ReLU without biases", "dense-relu-biased": "ReLU with biases"}
+LINE: Final = "line"  # the best linear function, as an opponent
+DENSE: Final = {"dense-linear": "linear", "dense-relu": "ReLU without biases", "dense-relu-biased": "ReLU with biases"}
 
 
 def ratios(
@@ -53,13 +54,13 @@ def depending_on_dense(verdicts: dict[str, Verdict]) -> Verdict:
     return only_if(condition, every(*held.values()), every(*rest))
 
 
-SPARSE = ("dsm-50", "dsm-25")
-PRINTED = {  # Table 1: active units to the errors
+SPARSE: Final = ("dsm-50", "dsm-25")
+PRINTED: Final = {  # Table 1: active units to the errors
     "dense-linear": {1024: 0.01015, 2048: 0.01009, 4096: 0.01046},
     "dsm-50": {1024: 0.01014, 2048: 0.007438, 4096: 0.006115},
     "dsm-25": {1024: 0.009655, 2048: 0.005054, 4096: 0.001799},
 }
-TABLE = "; ".join(
+TABLE: Final = "; ".join(
     f"{18 * active} FLOPs: " + ", ".join(f"{column[active]:.4g}" for column in PRINTED.values())
     for active in PRINTED["dsm-50"]
 )
@@ -215,7 +216,7 @@ def _of_target(target: str) -> tuple[Claim, ...]:
     )
 
 
-CLAIMS = (
+CLAIMS: Final = (
     *_figure("polynomial", "Figure 1a"),
     *_figure("hypercube", "Figure 2a"),
     *_figure("projected", "Figure 3"),
@@ -234,7 +235,7 @@ CLAIMS = (
 )
 
 
-EQUIVALENT = {"least": 0.8, "most": 1.25}  # the limits that are usual in tests of equivalence
+EQUIVALENT: Final = {"least": 0.8, "most": 1.25}  # the limits that are usual in tests of equivalence
 ACTIVE, WIDTH = 1024, 2048  # active units where training is judged, total width where closed forms are
 
 
@@ -325,4 +326,4 @@ def _solved_of(target: str) -> tuple[Claim, ...]:
     )
 
 
-BARS = (*_solved_of("polynomial"), *_solved_of("hypercube"))
+BARS: Final = (*_solved_of("polynomial"), *_solved_of("hypercube"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
+from typing import Final
 
 from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined
 from sparsact_papers.experiment import Experiment, Parameter, Row, Rows, Scale
@@ -14,24 +15,24 @@ from sparsact_papers.paper_b.frozen_models import MODELS, TARGETS, measure
 
 Parameters = dict[str, Parameter]
 
-SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 3, Scale.FULL: 5}
-FIGURE_3_SEEDS = {**SEEDS, Scale.FULL: 20}  # of what is trained: five leave its claims undecided
-ACTIVE = {Scale.SMOKE: (8, 16), Scale.QUICK: (32, 128), Scale.FULL: (256, 512, 1024)}
-TABLE = {Scale.SMOKE: (), Scale.QUICK: (), Scale.FULL: (2048, 4096)}  # beside 1024
-WIDEST = {Scale.SMOKE: 64, Scale.QUICK: 256, Scale.FULL: 2048}  # that is solved in closed form
-SAMPLE: dict[Scale, Parameters] = {
+SEEDS: Final = {Scale.SMOKE: 1, Scale.QUICK: 3, Scale.FULL: 5}
+FIGURE_3_SEEDS: Final = {**SEEDS, Scale.FULL: 20}  # of what is trained: five leave its claims undecided
+ACTIVE: Final = {Scale.SMOKE: (8, 16), Scale.QUICK: (32, 128), Scale.FULL: (256, 512, 1024)}
+TABLE: Final = {Scale.SMOKE: (), Scale.QUICK: (), Scale.FULL: (2048, 4096)}  # beside 1024
+WIDEST: Final = {Scale.SMOKE: 64, Scale.QUICK: 256, Scale.FULL: 2048}  # that is solved in closed form
+SAMPLE: Final[dict[Scale, Parameters]] = {
     Scale.SMOKE: {"n_train": 512, "n_test": 256},
     Scale.QUICK: {"n_train": 1 << 13, "n_test": 1 << 12},
     Scale.FULL: {"n_train": 1 << 16, "n_test": 1 << 14},
 }
-TRAINED: dict[Scale, Parameters] = {
+TRAINED: Final[dict[Scale, Parameters]] = {
     Scale.SMOKE: {"epochs": 2, "learning_rate": 1e-3},
     Scale.QUICK: {"epochs": 40, "learning_rate": 3e-4},
     Scale.FULL: {"epochs": 50, "learning_rate": 1e-5},
 }
-RMSPROP: Parameters = {"optimiser": "rmsprop", "batch_size": 32, "rho": 0.9, "epsilon": 1e-7, "intercept": True}
-RIDGE: Parameters = {"optimiser": "ridge", "alpha": 1e-9, "intercept": True}
-IN_TABLE = ("dense-linear", "dense-relu", "dsm-50", "dsm-25")
+RMSPROP: Final[Parameters] = {"optimiser": "rmsprop", "batch_size": 32, "rho": 0.9, "epsilon": 1e-7, "intercept": True}
+RIDGE: Final[Parameters] = {"optimiser": "ridge", "alpha": 1e-9, "intercept": True}
+IN_TABLE: Final = ("dense-linear", "dense-relu", "dsm-50", "dsm-25")
 
 
 def parameters(scale: Scale) -> Iterator[Parameters]:
@@ -78,12 +79,22 @@ def _layers(scale: Scale, target: str) -> Iterator[tuple[str, int]]:
 
 
 LINE, VARIANCE = "best linear function", "variance of the target"
-FIGURES = {"polynomial": "Figure 1a", "hypercube": "Figure 2a", "projected": "Figure 3"}
-OPTIMISERS = {"rmsprop": "trained by RMSProp", "ridge": "closed form"}
-MAIN = ("dense-linear", "dense-relu", "dense-relu-biased", "dsm-50", "dsm-25")
-HASHED = ("dense-linear", "dense-relu", "random-hash-50", "random-hash-25", "random-hash-relu-50", "dsm-50", "dsm-25")
-MEDIANS = "Points: median over seeds, each with its own target, points and weights; bars: least and greatest."
-MEANS = "Points: means over seeds; bars: their 95 % intervals. Printed: the paper's Table 1, without uncertainty."
+FIGURES: Final = {"polynomial": "Figure 1a", "hypercube": "Figure 2a", "projected": "Figure 3"}
+OPTIMISERS: Final = {"rmsprop": "trained by RMSProp", "ridge": "closed form"}
+MAIN: Final = ("dense-linear", "dense-relu", "dense-relu-biased", "dsm-50", "dsm-25")
+HASHED: Final = (
+    "dense-linear",
+    "dense-relu",
+    "random-hash-50",
+    "random-hash-25",
+    "random-hash-relu-50",
+    "dsm-50",
+    "dsm-25",
+)
+MEDIANS: Final = "Points: median over seeds, each with its own target, points and weights; bars: least and greatest."
+MEANS: Final = (
+    "Points: means over seeds; bars: their 95 % intervals. Printed: the paper's Table 1, without uncertainty."
+)
 
 
 def _label(row: Row) -> str:
@@ -177,7 +188,7 @@ def _errors(name: str, title: str, caption: str, frame: Callable[[Rows], Frame],
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="frozen-layers",
     paper="B",
     place="Figures 1a, 2a, 3, 4 and Table 1",

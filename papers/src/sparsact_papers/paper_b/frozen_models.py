@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ class FrozenModel(NamedTuple):
     hashed: bool = False
 
 
-MODELS = {
+MODELS: Final = {
     "dense-linear": FrozenModel("dense, linear"),
     "dense-relu": FrozenModel("dense, ReLU", "relu"),
     "dense-relu-biased": FrozenModel("dense, ReLU with biases", "relu", biased=True),
@@ -38,7 +38,11 @@ MODELS = {
     "random-hash-25": FrozenModel("random hash 25 %", share=0.25, hashed=True),
     "random-hash-relu-50": FrozenModel("random hash 50 %, ReLU", "relu", share=0.5, hashed=True),
 }
-TARGETS = {"polynomial": "random polynomial", "hypercube": "random hypercube function", "projected": "p(Ax), n = 64"}
+TARGETS: Final = {
+    "polynomial": "random polynomial",
+    "hypercube": "random hypercube function",
+    "projected": "p(Ax), n = 64",
+}
 
 
 def measure(

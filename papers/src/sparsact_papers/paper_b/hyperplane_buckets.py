@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
 from math import comb
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,17 +28,17 @@ Array = NDArray[np.float64]
 Data = tuple[Array, Array, Array, Array]  # X and y to train on, X and y to test on
 
 DIMENSION, DEGREE = 8, 4
-OFFSETS = ("none", "uniform")
-HASHES = {Scale.SMOKE: (5, 10, 11, 14), Scale.QUICK: (5, 8, 10, 11, 14), Scale.FULL: tuple(range(5, 15))}
-DRAWS = {Scale.SMOKE: 1, Scale.QUICK: 3, Scale.FULL: 40}
-DENSE = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 10}  # draws that a dense layer is fitted to, too
-TRAINED = {Scale.SMOKE: 1, Scale.QUICK: 1, Scale.FULL: 5}  # draws that the paper's optimiser is run on, too
-N_TRAIN = {Scale.SMOKE: 1 << 11, Scale.QUICK: 1 << 16, Scale.FULL: 1 << 16}
-N_TEST = {Scale.SMOKE: 1 << 9, Scale.QUICK: 1 << 14, Scale.FULL: 1 << 14}
-EPOCHS = {Scale.SMOKE: 1, Scale.QUICK: 10, Scale.FULL: 50}
-WIDTH = {Scale.SMOKE: 32, Scale.QUICK: 256, Scale.FULL: 1024}
-PAPERS = RMSProp(learning_rate=1e-5, rho=0.9, epsilon=1e-7)  # rho and epsilon as Keras has them
-BATCH = 32  # the default of Keras; the paper gives none
+OFFSETS: Final = ("none", "uniform")
+HASHES: Final = {Scale.SMOKE: (5, 10, 11, 14), Scale.QUICK: (5, 8, 10, 11, 14), Scale.FULL: tuple(range(5, 15))}
+DRAWS: Final = {Scale.SMOKE: 1, Scale.QUICK: 3, Scale.FULL: 40}
+DENSE: Final = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 10}  # draws that a dense layer is fitted to, too
+TRAINED: Final = {Scale.SMOKE: 1, Scale.QUICK: 1, Scale.FULL: 5}  # draws that the paper's optimiser is run on, too
+N_TRAIN: Final = {Scale.SMOKE: 1 << 11, Scale.QUICK: 1 << 16, Scale.FULL: 1 << 16}
+N_TEST: Final = {Scale.SMOKE: 1 << 9, Scale.QUICK: 1 << 14, Scale.FULL: 1 << 14}
+EPOCHS: Final = {Scale.SMOKE: 1, Scale.QUICK: 10, Scale.FULL: 50}
+WIDTH: Final = {Scale.SMOKE: 32, Scale.QUICK: 256, Scale.FULL: 1024}
+PAPERS: Final = RMSProp(learning_rate=1e-5, rho=0.9, epsilon=1e-7)  # rho and epsilon as Keras has them
+BATCH: Final = 32  # the default of Keras; the paper gives none
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, Any]]:
@@ -141,10 +141,10 @@ def _mse(predicted: Array, truth: Array) -> float:
     return float(np.mean((predicted - truth) ** 2))
 
 
-LINEAR = "best linear predictor"
-LAYERS = {"none": "ReLU without biases", "uniform": "ReLU with biases"}
-THROUGH = {"none": "through the origin", "uniform": "with offsets"}
-BUCKETS = "buckets (2 to the number of hyperplanes)"
+LINEAR: Final = "best linear predictor"
+LAYERS: Final = {"none": "ReLU without biases", "uniform": "ReLU with biases"}
+THROUGH: Final = {"none": "through the origin", "uniform": "with offsets"}
+BUCKETS: Final = "buckets (2 to the number of hyperplanes)"
 
 
 def solved(rows: Rows) -> Rows:
@@ -209,9 +209,9 @@ def _choices_frame(rows: Rows) -> Frame:
     return joined(ratios("empty buckets 0", "mse_empty_zero"), ratios("shrunken means", "mse_shrunken"))
 
 
-NAMES = dict(zip(TARGETS, ("random polynomial", "hypercube function"), strict=True))
-BARS = "Points: median over draws of target, points and hyperplanes; bars: its interval."
-ERROR_PLOT = curve_plot(
+NAMES: Final = dict(zip(TARGETS, ("random polynomial", "hypercube function"), strict=True))
+BARS: Final = "Points: median over draws of target, points and hyperplanes; bars: its interval."
+ERROR_PLOT: Final = curve_plot(
     BUCKETS,
     "mean squared error / variance",
     log=(2, 0),
@@ -221,7 +221,7 @@ ERROR_PLOT = curve_plot(
 )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="hyperplane-buckets",
     paper="B",
     place="Appendix A, Figures 1b, 2b and 4",

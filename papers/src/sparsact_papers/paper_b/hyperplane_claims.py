@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
+from typing import Final
 
 from sparsact_papers.claims import Claim, Verdict, every, needed, only_if, within
 from sparsact_papers.intervals import median_of, range_of
 from sparsact_papers.results import Rows
 
-MANY = 2048  # buckets from which on the paper says that LSH wins
-TARGETS = ("polynomial", "hypercube")
+MANY: Final = 2048  # buckets from which on the paper says that LSH wins
+TARGETS: Final = ("polynomial", "hypercube")
 
 
 def hashed(rows: Rows, *, offset: str = "none", trained: bool = False, **equal: object) -> Rows:
@@ -95,13 +96,13 @@ def _judge_offsets(rows: Rows) -> Verdict:
     return every(*parts)
 
 
-MEDIANS = "all by the order-statistic interval of the median over draws of errors paired by draw"
-WINS = (
+MEDIANS: Final = "all by the order-statistic interval of the median over draws of errors paired by draw"
+WINS: Final = (
     f"holds if at every number of buckets from {MANY} on the closed form's error is at most that of the best linear "
     f"predictor and of ReLU layers of equal draws; only if, where it is so of the former alone; {MEDIANS}"
 )
-IMPROVES = f"holds if each number of buckets has no more error than the one before; {MEDIANS}"
-TRAINING = f"holds if RMSProp's error is at most the best linear one at every number from {MANY} on; {MEDIANS}"
+IMPROVES: Final = f"holds if each number of buckets has no more error than the one before; {MEDIANS}"
+TRAINING: Final = f"holds if RMSProp's error is at most the best linear one at every number from {MANY} on; {MEDIANS}"
 
 
 def claims_of(target: str, function: str, figure: str) -> tuple[Claim, ...]:
@@ -138,8 +139,8 @@ def claims_of(target: str, function: str, figure: str) -> tuple[Claim, ...]:
     )
 
 
-_POLYNOMIAL = claims_of("polynomial", "polynomial", "1b")
-CLAIMS = (
+_POLYNOMIAL: Final = claims_of("polynomial", "polynomial", "1b")
+CLAIMS: Final = (
     _POLYNOMIAL[0],
     Claim(
         name="threshold",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +23,15 @@ from sparsact_papers.intervals import median_of, slope_of
 
 Array = NDArray[np.float64]
 
-WAVES = 3  # the target is a sum of this many cosines
-N_TRAIN = {Scale.SMOKE: 1 << 12, Scale.QUICK: 1 << 16, Scale.FULL: 1 << 16}
-N_TEST = {Scale.SMOKE: 1 << 10, Scale.QUICK: 1 << 14, Scale.FULL: 1 << 14}
-BUCKETS = {Scale.SMOKE: (8, 16), Scale.QUICK: (8, 16, 32, 64), Scale.FULL: (8, 16, 32, 64, 128, 256, 512)}
-NARROW = (1, 2, 4)  # further widths of dense layers: 1 unit is what a model of buckets has active
-SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
-EPOCHS = {Scale.SMOKE: 2, Scale.QUICK: 10, Scale.FULL: 200}
-PAPERS = RMSProp(learning_rate=5e-6, rho=0.9, epsilon=1e-7)  # rho and epsilon as Keras has them
-BATCH = 32  # the default of Keras; the paper gives none
+WAVES: Final = 3  # the target is a sum of this many cosines
+N_TRAIN: Final = {Scale.SMOKE: 1 << 12, Scale.QUICK: 1 << 16, Scale.FULL: 1 << 16}
+N_TEST: Final = {Scale.SMOKE: 1 << 10, Scale.QUICK: 1 << 14, Scale.FULL: 1 << 14}
+BUCKETS: Final = {Scale.SMOKE: (8, 16), Scale.QUICK: (8, 16, 32, 64), Scale.FULL: (8, 16, 32, 64, 128, 256, 512)}
+NARROW: Final = (1, 2, 4)  # further widths of dense layers: 1 unit is what a model of buckets has active
+SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
+EPOCHS: Final = {Scale.SMOKE: 2, Scale.QUICK: 10, Scale.FULL: 200}
+PAPERS: Final = RMSProp(learning_rate=5e-6, rho=0.9, epsilon=1e-7)  # rho and epsilon as Keras has them
+BATCH: Final = 32  # the default of Keras; the paper gives none
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, Any]]:
@@ -143,8 +143,8 @@ def _over(found: Rows, others: Rows) -> list[float]:
     return [row["mse"] / other["mse"] for row, other in needed(found.paired(others, "seed"), "a pair of errors")]
 
 
-MEDIANS = "by the interval of the median over seeds of errors paired by seed"
-CLAIMS = (
+MEDIANS: Final = "by the interval of the median over seeds of errors paired by seed"
+CLAIMS: Final = (
     Claim(
         name="improves",
         place="Section 1",
@@ -199,7 +199,7 @@ CLAIMS = (
 
 
 LINE, FOURFOLD = "best linear function", "fourfold per doubling"
-NAMES = {CONSTANTS: "constants, closed form", LINES: "lines, closed form", DENSE: "dense ReLU, all units active"}
+NAMES: Final = {CONSTANTS: "constants, closed form", LINES: "lines, closed form", DENSE: "dense ReLU, all units active"}
 
 
 def _frame(rows: Rows) -> Frame:
@@ -225,7 +225,7 @@ def _fourfold(means: Frame) -> Frame:
     return means | {"series": [FOURFOLD] * len(ideal), "share": ideal, "low": ideal, "high": ideal}
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="one-dimension",
     paper="B",
     place="Section 1, the one-dimensional example",

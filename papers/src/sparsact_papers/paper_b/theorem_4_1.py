@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import product
 from math import inf, nextafter
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,26 +26,26 @@ from sparsact_papers.intervals import median_of, range_of, slope_of
 Array = NDArray[np.float64]
 
 AMBIENT, CENTRES = 16, 3
-N_TEST = {Scale.SMOKE: 500, Scale.QUICK: 2000, Scale.FULL: 16_384}
+N_TEST: Final = {Scale.SMOKE: 500, Scale.QUICK: 2000, Scale.FULL: 16_384}
 # One rule for every k, applied to other seeds than those below: from the width that leaves about a dozen buckets to the
 # one at which 2 % of fresh points meet an empty bucket, in steps of sqrt(2) (of 2 for k = 1, where no point misses).
-WIDTHS = {
+WIDTHS: Final = {
     1: tuple(2.0 ** -np.arange(0, 6)),
     2: tuple(2.0 ** -np.arange(-2, 4, 0.5)),
     3: tuple(2.0 ** -np.arange(-3, 2, 0.5)),
     4: tuple(2.0 ** -np.arange(-4.5, 0, 0.5)),
 }
-LOG2_ROWS = {
+LOG2_ROWS: Final = {
     Scale.SMOKE: {1: 10, 2: 11},
     Scale.QUICK: {1: 12, 2: 13, 3: 14, 4: 14},
     Scale.FULL: {1: 16, 2: 19, 3: 20, 4: 20},
 }
 FINER, FINER_ROWS = (1.0, 2.0**-0.5), 1 << 22  # where the curve of k = 4 continues, with more rows
-SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 2, Scale.FULL: 5}
-TRAINED = {Scale.SMOKE: (1, 4), Scale.QUICK: (1, 8), Scale.FULL: (1, 4, 16)}  # dense operations over the hash's
-RANDOM = {Scale.SMOKE: (1, 4), Scale.QUICK: (1, 8), Scale.FULL: (1, 4, 16, 64)}
-DENSE_SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 2, Scale.FULL: 3}
-LOG2_DENSE_ROWS = {Scale.SMOKE: 10, Scale.QUICK: 12, Scale.FULL: 15}
+SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 2, Scale.FULL: 5}
+TRAINED: Final = {Scale.SMOKE: (1, 4), Scale.QUICK: (1, 8), Scale.FULL: (1, 4, 16)}  # dense operations over the hash's
+RANDOM: Final = {Scale.SMOKE: (1, 4), Scale.QUICK: (1, 8), Scale.FULL: (1, 4, 16, 64)}
+DENSE_SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 2, Scale.FULL: 3}
+LOG2_DENSE_ROWS: Final = {Scale.SMOKE: 10, Scale.QUICK: 12, Scale.FULL: 15}
 RATES, EPOCHS = (1e-2, 1e-3, 1e-4), 40  # of Adam: rates one after the other, each with early stopping
 
 
@@ -147,7 +147,7 @@ def _dense_cost(ambient: int, width: int) -> dict[str, int]:
     return {"operations": (ambient + 1) * width, "parameters_read": (ambient + 2) * width + 1}
 
 
-DIMENSIONS = (1, 2, 3, 4)
+DIMENSIONS: Final = (1, 2, 3, 4)
 
 
 def tables(rows: Rows) -> Rows:
@@ -204,7 +204,7 @@ def _rate(k: int) -> Claim:
     )
 
 
-CLAIMS = (
+CLAIMS: Final = (
     *(_rate(k) for k in DIMENSIONS),
     Claim(
         name="cost",
@@ -229,7 +229,7 @@ CLAIMS = (
 )
 
 
-LISTS = ("buckets", "sup_errors", "mean_errors", "misses")
+LISTS: Final = ("buckets", "sup_errors", "mean_errors", "misses")
 DEVIATION, LINEAR = "standard deviation of the target", "best linear function, root mean square"
 
 
@@ -260,10 +260,10 @@ def _operations_frame(rows: Rows) -> Frame:
     )
 
 
-OVER = "Median over seeds with its interval; a point for each width of the hash."
+OVER: Final = "Median over seeds with its interval; a point for each width of the hash."
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="theorem-4-1",
     paper="B",
     place="Theorem 4.1",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise, product
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,19 +23,19 @@ from sparsact_papers.intervals import mean_of, slope_of
 
 Array = NDArray[np.float64]
 
-PLANE = {"k": 2, "ambient": 16, "n_directions": 8}
-WIDTHS = {Scale.SMOKE: (1.0, 0.5), Scale.QUICK: (1.0, 0.5, 0.25), Scale.FULL: (0.5, 0.25, 0.125)}
-LOG2_SAMPLES = {
+PLANE: Final = {"k": 2, "ambient": 16, "n_directions": 8}
+WIDTHS: Final = {Scale.SMOKE: (1.0, 0.5), Scale.QUICK: (1.0, 0.5, 0.25), Scale.FULL: (0.5, 0.25, 0.125)}
+LOG2_SAMPLES: Final = {
     Scale.SMOKE: (6, 11),
     Scale.QUICK: (8, 15),
     Scale.FULL: (10, 18),
 }  # the fewest and the most, at the finest width
-LARGE = 4  # the sample that tells the probabilities, and the fresh points, in multiples of the most samples
+LARGE: Final = 4  # the sample that tells the probabilities, and the fresh points, in multiples of the most samples
 INTRINSIC, CENTRES = 4, 64
-AMBIENTS = (16, 64)
-LOG2_ROWS = {Scale.SMOKE: (10,), Scale.QUICK: (11, 13), Scale.FULL: (14, 15, 16)}
-N_TEST = {Scale.SMOKE: 500, Scale.QUICK: 2000, Scale.FULL: 8192}
-SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 3, Scale.FULL: 5}
+AMBIENTS: Final = (16, 64)
+LOG2_ROWS: Final = {Scale.SMOKE: (10,), Scale.QUICK: (11, 13), Scale.FULL: (14, 15, 16)}
+N_TEST: Final = {Scale.SMOKE: 500, Scale.QUICK: 2000, Scale.FULL: 8192}
+SEEDS: Final = {Scale.SMOKE: 1, Scale.QUICK: 3, Scale.FULL: 5}
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, Any]]:
@@ -133,8 +133,8 @@ def rivals(*, k: int, ambient: int, centres: int, rows: int, n_test: int, seed: 
 
 
 MISSES, RIVALS = "misses", "rivals"
-NOTICEABLE = 0.001  # share of misses from which on a prediction is compared
-NEAR = 0.1
+NOTICEABLE: Final = 0.001  # share of misses from which on a prediction is compared
+NEAR: Final = 0.1
 
 
 def finest(rows: Rows) -> Rows:
@@ -174,7 +174,7 @@ def _judge_ratio(rows: Rows, model: str, rival: str, **limits: float) -> Verdict
     )
 
 
-CLAIMS = (
+CLAIMS: Final = (
     Claim(
         name="misses",
         statement="The share of fresh points in empty buckets is sum_b p_b (1 - p_b)^m, which another sample of four "
@@ -217,9 +217,9 @@ CLAIMS = (
 
 
 PLUG_IN, UNBIASED = "sum of p(1 - p)^m, p estimated", "the same without bias"
-COLUMNS = {"measured": "misses", PLUG_IN: "predicted", UNBIASED: "unbiased"}
+COLUMNS: Final = {"measured": "misses", PLUG_IN: "predicted", UNBIASED: "unbiased"}
 DEVIATION, LINEAR = "standard deviation of the target", "best linear function"
-NAMES = {
+NAMES: Final = {
     "literal": "one table, constants",
     "nearest": "nearest neighbour",
     "eight_nearest": "8 nearest neighbours",
@@ -237,7 +237,7 @@ def _errors_frame(rows: Rows, ambient: int) -> Frame:
     return joined(*(share(column) for column in NAMES))
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="theorem-4-1-practice",
     paper="B",
     place="Theorem 4.1",

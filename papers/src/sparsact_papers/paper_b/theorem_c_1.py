@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
 from math import ceil, log
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +23,10 @@ from sparsact_papers.common.rates import RATE_REFUTED, RATE_RULE, judge_rate, wi
 from sparsact_papers.experiment import Experiment, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of, median_of, share_of
 
-DIMENSIONS = {"circle": 1, "sphere": 2, "swiss roll": 2}
-AMBIENTS = (8, 16)
-FEW = 8  # rows: a bucket of fewer is pruned
-PROBABILITY = 0.8  # of the theorem
+DIMENSIONS: Final = {"circle": 1, "sphere": 2, "swiss roll": 2}
+AMBIENTS: Final = (8, 16)
+FEW: Final = 8  # rows: a bucket of fewer is pruned
+PROBABILITY: Final = 0.8  # of the theorem
 
 
 def _judge_columns(rows: Rows) -> Verdict:
@@ -84,7 +84,7 @@ def _rate(manifold: str, k: int) -> Claim:
     )
 
 
-CLAIMS = (
+CLAIMS: Final = (
     *(_rate(manifold, k) for manifold, k in DIMENSIONS.items()),
     Claim(
         name="columns",
@@ -117,10 +117,10 @@ Array = NDArray[np.float64]
 CENTRES, N_WIDTHS = 3, 6
 # Log2 of the coarsest width and of the finest, at d = 8 and 2^19 rows. Chosen before any error was looked at: from
 # about a dozen buckets to a few per cent of misses.
-ENDS = {"circle": (1.0, -11.0), "sphere": (3.0, -4.25), "swiss roll": (2.0, -4.25)}
-LOG2_ROWS = {Scale.SMOKE: 11, Scale.QUICK: 14, Scale.FULL: 19}
-N_TEST = {Scale.SMOKE: 500, Scale.QUICK: 4096, Scale.FULL: 16_384}
-SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
+ENDS: Final = {"circle": (1.0, -11.0), "sphere": (3.0, -4.25), "swiss roll": (2.0, -4.25)}
+LOG2_ROWS: Final = {Scale.SMOKE: 11, Scale.QUICK: 14, Scale.FULL: 19}
+N_TEST: Final = {Scale.SMOKE: 500, Scale.QUICK: 4096, Scale.FULL: 16_384}
+SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, Any]]:
@@ -203,8 +203,8 @@ def _at_width(width: float, n_tables: int, X: Array, y: Array, new: Array, truth
 
 
 TABLE, LINEAR = "buckets of a table", "best linear"
-DEVIATION = "standard deviation of the target"
-SIZES = {"printed_sizes": "statement, ", "proof_sizes": "proof, "}
+DEVIATION: Final = "standard deviation of the target"
+SIZES: Final = {"printed_sizes": "statement, ", "proof_sizes": "proof, "}
 
 
 def _with(rows: Rows, name: str, of: Callable[[Row], Any]) -> Rows:
@@ -253,11 +253,11 @@ share_plot = partial(
     size=(5.6, 4.8),
 )
 linear_plot = partial(curve_plot, TABLE, log=(10, 0), size=(5.6, 4.6))
-OVER = "Median over seeds with its interval; a point for each width. "
-LEAST = OVER + "Ambient dimension 8. "
+OVER: Final = "Median over seeds with its interval; a point for each width. "
+LEAST: Final = OVER + "Ambient dimension 8. "
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="theorem-c-1",
     paper="B",
     place="Theorem C.1",

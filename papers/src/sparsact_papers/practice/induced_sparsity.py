@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sparsact_papers.charts import Chart, Frame, curve_plot, curves, panel_plot, panelled
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
@@ -50,10 +50,10 @@ def _inducement(name: str, made: Transformer, hidden: int) -> SparsityRegularize
 
 
 PLAIN, WEAK, STRONG, TOP_K = "plain", "L1 x 0.1", "L1 x 0.3", "top-k"
-STRENGTHS = {WEAK: 0.1, STRONG: 0.3}
-MODELS = (PLAIN, WEAK, STRONG, TOP_K)
-KEPT = 16  # top-k keeps one unit in so many
-FEW = 0.03  # density of trained transformers that paper A begins with
+STRENGTHS: Final = {WEAK: 0.1, STRONG: 0.3}
+MODELS: Final = (PLAIN, WEAK, STRONG, TOP_K)
+KEPT: Final = 16  # top-k keeps one unit in so many
+FEW: Final = 0.03  # density of trained transformers that paper A begins with
 HALF, NEAR, ALIVE = 0.5, 0.05, 0.05
 
 
@@ -93,8 +93,8 @@ def _loss(rows: Rows, model: str) -> Verdict:
     return within(mean_of(losses), most=NEAR, what=f"loss, {model} minus plain, nats:")
 
 
-PAIRS = "by 95 % intervals of means over seeds, in pairs of one seed"
-CLAIMS = (
+PAIRS: Final = "by 95 % intervals of means over seeds, in pairs of one seed"
+CLAIMS: Final = (
     Claim(
         name="falls",
         place="Paper A, Section 1",
@@ -174,7 +174,7 @@ CLAIMS = (
 )
 
 
-SEEDS = "Median over seeds; bars: least and greatest."
+SEEDS: Final = "Median over seeds; bars: least and greatest."
 
 
 def histories(found: Rows) -> Rows:
@@ -213,7 +213,7 @@ def _mean_over_layers(row: Row, i: int) -> Row:
     return row.with_values(step=row["at"][i], **{name: sum(row[name][i]) / units for name in ("dead", "rare")})
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="induced-sparsity",
     paper="practice",
     place="Paper A, Section 1: sparsity of trained transformers",

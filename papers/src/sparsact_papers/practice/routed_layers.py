@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from importlib.util import find_spec
 from statistics import stdev
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -28,15 +28,15 @@ IMAGES, TEXT, LONG = "images", "text", "text-long"
 DENSE, WIDE, TOP_K, TOP_2, BIASES = "dense", "dense, wide", "top-k", "top-2", "biases"
 SWITCH, CHOICE, LSH, LEARNED, HASH = "Switch", "expert choice", "LSH", "learned LSH", "hash"
 TREE, SCALING = "tree", "Scaling"
-MODELS = {
+MODELS: Final = {
     IMAGES: (DENSE, WIDE, TOP_K, TOP_2, BIASES, SWITCH, CHOICE, LSH, LEARNED, HASH, TREE, SCALING),
     # Expert choice looks at later characters.
     TEXT: (DENSE, WIDE, TOP_K, TOP_2, BIASES, SWITCH, LSH, LEARNED, HASH, TREE, SCALING),
     LONG: (DENSE, TOP_K, TOP_2, SWITCH, LSH, HASH, SCALING),
 }
-LONGER = 5  # times the steps of the others
+LONGER: Final = 5  # times the steps of the others
 N_HEADS, PATCH, SIZE, CLASSES = 4, 4, 32, 10
-SIZES: dict[Scale, dict[str, int]] = {
+SIZES: Final[dict[Scale, dict[str, int]]] = {
     Scale.SMOKE: {"n_train": 64, "context": 16, "width": 16, "n_layers": 2, "active": 8, "batch": 4, "steps": 4},
     Scale.QUICK: {"n_train": 2000, "context": 32, "width": 32, "n_layers": 2, "active": 64, "batch": 16, "steps": 60},
     Scale.FULL: {
@@ -49,11 +49,11 @@ SIZES: dict[Scale, dict[str, int]] = {
         "steps": 1000,
     },
 }
-WINDOWS = {
+WINDOWS: Final = {
     IMAGES: {Scale.SMOKE: 8, Scale.QUICK: 200, Scale.FULL: 10_000},
     TEXT: {Scale.SMOKE: 4, Scale.QUICK: 64, Scale.FULL: 512},
 }
-SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 2, Scale.FULL: 10}
+SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 2, Scale.FULL: 10}
 EVALUATIONS, APART = 2, 500  # at least so many, and at most so many steps apart
 
 
@@ -194,16 +194,16 @@ def judge_gain(rows: Rows, data: str, models: tuple[str, ...], other: str) -> Ve
     return every(*verdicts)
 
 
-RULE = (
+RULE: Final = (
     "fixed before the runs: the gain after the last step, {what}, in pairs of one seed; holds if the 95 % interval "
     "of the mean over seeds lies above 0 for every model named, fails if one lies below; the standard deviation of the "
     "pairs and the number of seeds that would decide are stated"
 )
-LOSS = "validation loss in nats, the sign changed"
-WHAT = {IMAGES: "test accuracy in points", TEXT: LOSS, LONG: LOSS}
-NAMES = {IMAGES: IMAGES, TEXT: TEXT, LONG: f"text, trained {LONGER} times as long"}
+LOSS: Final = "validation loss in nats, the sign changed"
+WHAT: Final = {IMAGES: "test accuracy in points", TEXT: LOSS, LONG: LOSS}
+NAMES: Final = {IMAGES: IMAGES, TEXT: TEXT, LONG: f"text, trained {LONGER} times as long"}
 LAST, SETTLED = 0.2, 1.0  # share of the steps in which a settled loss falls by so few percent
-COMPARED = (
+COMPARED: Final = (
     ("experts", "Mixtures of experts with learned gates are better than dense layers.", (TOP_2, BIASES, SWITCH), DENSE),
     ("choice", "So are mixtures whose experts choose their tokens.", (CHOICE,), DENSE),
     ("dsm", "So are layers that keep the largest pre-activations (DSM).", (TOP_K,), DENSE),
@@ -229,7 +229,7 @@ def judge_settled(rows: Rows) -> Verdict:
     return every(*verdicts)
 
 
-CLAIMS = (
+CLAIMS: Final = (
     *(
         Claim(
             name=f"{name}-{data}",
@@ -252,13 +252,13 @@ CLAIMS = (
         judge=judge_settled,
     ),
 )
-SPREAD = "Median over seeds; bars: least and greatest."
-CURVES = (
+SPREAD: Final = "Median over seeds; bars: least and greatest."
+CURVES: Final = (
     (IMAGES, "accuracy", "accuracies", "Test accuracy on images", "test accuracy in %"),
     (TEXT, "loss", "losses", "Validation loss on text", "validation loss in nats"),
     (LONG, "long-loss", "losses", f"Validation loss on {NAMES[LONG]}", "validation loss in nats"),
 )
-ABSCISSAS = (
+ABSCISSAS: Final = (
     ("step", "training steps", "step", "A step has as many active units for each model but the wide dense one."),
     ("work", "operations", "million operations of a layer for a token, summed over steps", "Choosing is counted."),
 )
@@ -279,7 +279,7 @@ def unmet() -> str | None:
     return cifar10_missing() or characters.unmet()
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Final = Experiment(
     name="routed-layers",
     paper="practice",
     place="Paper B, future work: routing in MoE vision transformers",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from torch import nn
 
@@ -10,9 +10,9 @@ from sparsact.layers import BlockSparseFeedForward, Flops, MixtureOfExperts, Spa
 from sparsact.routing import TopK
 from sparsact_papers.training.transformer import FeedForward
 
-TIMES = 4  # units for each active one
+TIMES: Final = 4  # units for each active one
 DENSE, WIDE, TOP_K, SCALING = "dense", "dense, wide", "top-k", "Scaling"
-ROUTED: dict[str, dict[str, Any]] = {
+ROUTED: Final[dict[str, dict[str, Any]]] = {
     "top-2": {"router": "top_k", "n_active": 2},
     "biases": {"router": "sigmoid", "n_active": 2, "bias_rate": 0.01},
     "Switch": {"router": "switch", "n_active": 1},
@@ -22,7 +22,7 @@ ROUTED: dict[str, dict[str, Any]] = {
     "hash": {"router": "hash_table", "n_active": 2},
     "tree": {"router": "tree", "n_active": 1},
 }
-KINDS = (DENSE, WIDE, TOP_K, SCALING, *ROUTED)
+KINDS: Final = (DENSE, WIDE, TOP_K, SCALING, *ROUTED)
 
 
 def feed_forward(kind: str, width: int, active: int, *, n_ids: int) -> nn.Module:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor
 
-EAGER = 3  # calls before the step is captured, which find what kernels and libraries have to set up
+EAGER: Final = 3  # calls before the step is captured, which find what kernels and libraries have to set up
 
 
 class CapturedStep:

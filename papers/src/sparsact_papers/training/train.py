@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -23,7 +23,7 @@ from sparsact_papers.training import checkpoint as checkpoints
 from sparsact_papers.training.examples import TrainingExamples
 from sparsact_papers.training.graphs import CapturedStep, float32_convolutions
 
-LAST_RATE = 0.1  # the cosine ends at this share of the learning rate
+LAST_RATE: Final = 0.1  # the cosine ends at this share of the learning rate
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 import torch
 from torch import Tensor, nn
@@ -13,8 +14,8 @@ from sparsact.inference.block import Activation, Block
 from sparsact.layers.common import activation_of
 from sparsact.routing import HashTable
 
-ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU}
-SPREAD = 0.02  # standard deviation of embeddings at first, as GPT-2 has it
+ACTIVATIONS: Final[dict[str, type[nn.Module]]] = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU}
+SPREAD: Final = 0.02  # standard deviation of embeddings at first, as GPT-2 has it
 
 
 class FeedForward(nn.Module):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import isinf
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -26,8 +26,8 @@ from sparsact.inference.quality import Quality
 from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_option, checked_share
 
-FROM_INPUTS: dict[str, Callable[..., Graded]] = {kind.name: kind.fit for kind in (Sketch, LowRank, LSH)}
-FROM_ACTIVATIONS = {kind.name: kind for kind in (Threshold, TopKActivations)}
+FROM_INPUTS: Final[dict[str, Callable[..., Graded]]] = {kind.name: kind.fit for kind in (Sketch, LowRank, LSH)}
+FROM_ACTIVATIONS: Final = {kind.name: kind for kind in (Threshold, TopKActivations)}
 
 
 @renamed(seed="random_state")

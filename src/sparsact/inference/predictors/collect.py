@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +20,7 @@ from sparsact.validation.arrays import check_finite_tensor
 from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_size
 
-MIN_ROWS = 40
+MIN_ROWS: Final = 40
 
 
 @dataclass

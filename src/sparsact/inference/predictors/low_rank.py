@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import torch
 from torch import Tensor
@@ -15,7 +15,7 @@ from sparsact.inference.predictors.predictor import MarginPredictor, spreads, sw
 from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_size
 
-CHUNK = 1024
+CHUNK: Final = 1024
 
 
 def moments(x: Tensor) -> tuple[Tensor, Tensor]:

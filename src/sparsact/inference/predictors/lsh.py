@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil, inf, isinf
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import torch
 from torch import Tensor
@@ -17,7 +17,7 @@ from sparsact.routing import HyperplaneLSH, hash_generator
 from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_size
 
-HASHES = (2, 3, 4, 6, 8)  # hyperplanes per table that are tried if the number is not given
+HASHES: Final = (2, 3, 4, 6, 8)  # hyperplanes per table that are tried if the number is not given
 
 
 @dataclass(frozen=True, eq=False)

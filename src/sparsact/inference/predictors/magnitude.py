@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import sqrt
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import torch
 from torch import Tensor
@@ -24,7 +24,7 @@ class SecondLayer(Protocol):
     def output(self, h: Tensor) -> Tensor: ...  # noqa: D102 # see above
 
 
-STEPS = 1 << 16  # quantiles of the activations among which a threshold is chosen
+STEPS: Final = 1 << 16  # quantiles of the activations among which a threshold is chosen
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,15 @@ constants of the compiler. Numbers are added in float32, products of int8 weight
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
 
+from typing import Final
+
 import triton
 import triton.language as tl
 
-INFINITY = tl.constexpr(float("inf"))
-ROUNDING = tl.constexpr(1.5 * 2.0**23)  # added and taken away again, it rounds to the nearest integer, halves to even
+INFINITY: Final = tl.constexpr(float("inf"))
+ROUNDING: Final = tl.constexpr(
+    1.5 * 2.0**23
+)  # added and taken away again, it rounds to the nearest integer, halves to even
 
 
 @triton.jit

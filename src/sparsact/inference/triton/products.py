@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Final
 
 import torch
 import triton
@@ -10,15 +11,20 @@ from torch import Tensor
 
 from sparsact.inference.triton import kernels
 
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # on the CPU, in NumPy: to check results, not for speed
-DTYPES: tuple[torch.dtype, ...] = (torch.float32, torch.bfloat16, torch.float16)
-TOGETHER = 16  # inputs that share what is read of the weights
-SUMS = {1: {"AT_ONCE": 16, "COLUMNS": 256}, TOGETHER: {"AT_ONCE": 32, "COLUMNS": 128}}  # held in registers, by inputs
-TOTAL = SUMS[1]
-SEGMENT = 256  # units that are searched at once, so that 3 % of them are about half the rows that are read at once
-PROGRAMS = 1024  # enough for a device to have others while one waits; more would write more partial sums
-DOTS = {"SEGMENT": 16, "AT_ONCE": 4, "DEPTH": 1024}
-FUSED = {"enable_fp_fusion": True}  # else each version of Triton has a default of its own
+INTERPRETED: Final = os.environ.get("TRITON_INTERPRET") == "1"  # on the CPU, in NumPy: to check results, not for speed
+DTYPES: Final[tuple[torch.dtype, ...]] = (torch.float32, torch.bfloat16, torch.float16)
+TOGETHER: Final = 16  # inputs that share what is read of the weights
+SUMS: Final = {
+    1: {"AT_ONCE": 16, "COLUMNS": 256},
+    TOGETHER: {"AT_ONCE": 32, "COLUMNS": 128},
+}  # held in registers, by inputs
+TOTAL: Final = SUMS[1]
+SEGMENT: Final = (
+    256  # units that are searched at once, so that 3 % of them are about half the rows that are read at once
+)
+PROGRAMS: Final = 1024  # enough for a device to have others while one waits; more would write more partial sums
+DOTS: Final = {"SEGMENT": 16, "AT_ONCE": 4, "DEPTH": 1024}
+FUSED: Final = {"enable_fp_fusion": True}  # else each version of Triton has a default of its own
 
 
 def sparse_product(h: Tensor, values: Tensor, bias: Tensor | None = None, *, together: bool = False) -> Tensor:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +25,14 @@ from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood_gradien
 from sparsact.learners.cube_gp.posterior import CubePosterior, is_direct
 from sparsact.learners.cube_gp.rows import DistinctRows
 
-_PROBES = 8
-_TOLERANCE = 1e-3
+_PROBES: Final = 8
+_TOLERANCE: Final = 1e-3
 _MOST_STEPS, _LONGEST_STEP = 16, 2.0  # of a logarithm
-_SMALL_STEP = 0.5  # up to which the information of the step before serves
-WARM_STEPS = 3  # from the optimum of slightly other rows
-_SMALL_GAIN = 0.5  # of log-likelihood, half the Newton decrement
-_SUBSETS_AT_ONCE = 1 << 14
-_FOLDS = 5
+_SMALL_STEP: Final = 0.5  # up to which the information of the step before serves
+WARM_STEPS: Final = 3  # from the optimum of slightly other rows
+_SMALL_GAIN: Final = 0.5  # of log-likelihood, half the Newton decrement
+_SUBSETS_AT_ONCE: Final = 1 << 14
+_FOLDS: Final = 5
 
 
 def refined(

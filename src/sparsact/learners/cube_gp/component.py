@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,9 @@ from sparsact.hypercube import Subset
 
 Array = NDArray[np.float64]
 
-LARGEST_CUBE = 20  # coordinates of which all 2**n prior variances are made
-LARGEST_LOG = 690.0  # of a prior variance: sums of them stay floats
-NEAR_ZERO = 1e-12
+LARGEST_CUBE: Final = 20  # coordinates of which all 2**n prior variances are made
+LARGEST_LOG: Final = 690.0  # of a prior variance: sums of them stay floats
+NEAR_ZERO: Final = 1e-12
 
 
 @dataclass(frozen=True, eq=False)

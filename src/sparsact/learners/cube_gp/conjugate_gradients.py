@@ -20,7 +20,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,9 @@ from sparsact.learners.cube_gp.component import Array
 Vectors = NDArray[Any]  # of float32 or float64
 Product = Callable[[Vectors], Vectors]
 
-LARGEST_ERROR = 10.0  # square of the diagonal's relative error, up to which coefficients are solved for
-_MOST_STEPS = 20_000
-_TOLERANCE = 1e-3  # of draws, in the norm of the inverse diagonal
+LARGEST_ERROR: Final = 10.0  # square of the diagonal's relative error, up to which coefficients are solved for
+_MOST_STEPS: Final = 20_000
+_TOLERANCE: Final = 1e-3  # of draws, in the norm of the inverse diagonal
 
 
 class CubeSystem:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Final, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +29,7 @@ from sparsact.saving.schema import ArrayField, Arrays, State
 from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import checked_probability
 
-_UNITS = {"units": ArrayField("3")}
+_UNITS: Final = {"units": ArrayField("3")}
 
 
 class FittedCubeGP(OnCube):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -22,15 +22,15 @@ from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood_gradient
 from sparsact.learners.cube_gp.rows import DistinctRows
 
-KERNELS = ("product", "sparse_product", "degree", "degree_site", "degree_site_pair")  # names, which "+" joins
-NOISE_FLOOR = 1e-3  # of the variance of the targets
+KERNELS: Final = ("product", "sparse_product", "degree", "degree_site", "degree_site_pair")  # names, which "+" joins
+NOISE_FLOOR: Final = 1e-3  # of the variance of the targets
 _NOISE, _NOISE_SD = float(np.log(0.08)), 1.5
-_UNFIT = 1e10  # objective where a matrix is not positive definite
-_MOST_STEPS = 100
-_LARGEST_NOISE = 50.0  # logarithm
-_STEP = 1e-3  # of differences of gradients
+_UNFIT: Final = 1e10  # objective where a matrix is not positive definite
+_MOST_STEPS: Final = 100
+_LARGEST_NOISE: Final = 50.0  # logarithm
+_STEP: Final = 1e-3  # of differences of gradients
 _UNEQUAL, _UNEQUAL_SPARSE = 1.5, 2.5  # deviations of the sites of a product kernel from a slope that all share
-_LEAST_CURVATURE = 0.1  # of a normal approximation: no logarithm has a deviation above 3.2
+_LEAST_CURVATURE: Final = 0.1  # of a normal approximation: no logarithm has a deviation above 3.2
 
 
 @dataclass(frozen=True, eq=False)

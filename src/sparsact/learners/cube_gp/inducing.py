@@ -24,7 +24,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,14 +40,14 @@ from sparsact.learners.cube_gp.posterior import RowPosterior
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.cube_gp.tiles import TiledCovariance
 
-_JITTER = 1e-9  # of the kernel's variance, on the diagonal of the inducing points
-_ROWS_AT_ONCE = 1 << 12
-_MOST_STEPS = 200
-_TOLERANCE = 1e-3  # of residuals: predictions change by less than a hundredth of their errors
-_PROBES = 16  # rows whose exact variances scale those by inducing points: a standard error of 3 %
+_JITTER: Final = 1e-9  # of the kernel's variance, on the diagonal of the inducing points
+_ROWS_AT_ONCE: Final = 1 << 12
+_MOST_STEPS: Final = 200
+_TOLERANCE: Final = 1e-3  # of residuals: predictions change by less than a hundredth of their errors
+_PROBES: Final = 16  # rows whose exact variances scale those by inducing points: a standard error of 3 %
 _PROBE_TOLERANCE, _EFFECT_TOLERANCE = 1e-2, 1e-3  # whose squares are errors of variances
-_SUBSETS_AT_ONCE = 64
-_LEFT_OUT = 1_024
+_SUBSETS_AT_ONCE: Final = 64
+_LEFT_OUT: Final = 1_024
 
 
 class InducingCovariance:

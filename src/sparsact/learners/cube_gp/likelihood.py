@@ -13,7 +13,7 @@ where :math:`\chi_S(x_i) \chi_S(x_j)` depends on the exclusive or of the points'
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,8 @@ from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.memory import has_room
 
-ROWS_AT_ONCE = 1 << 9  # of a matrix that is gathered from a table, or whose histogram is taken
-LOG_2PI = float(np.log(2 * np.pi))
+ROWS_AT_ONCE: Final = 1 << 9  # of a matrix that is gathered from a table, or whose histogram is taken
+LOG_2PI: Final = float(np.log(2 * np.pi))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import pairwise
 from math import ceil
 from statistics import NormalDist
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -30,8 +30,8 @@ from sparsact.learners.cube_gp.likelihood import Cholesky, covariance_matrix
 from sparsact.learners.cube_gp.posterior import DIRECT_ROWS, CubePosterior, Posterior, RowPosterior
 from sparsact.validation.parameters import checked_probability
 
-PARTS = 20  # draws of kernel and noise
-VARIANCE_DRAWS = 520  # of functions: deviations have a standard error of 3 %
+PARTS: Final = 20  # draws of kernel and noise
+VARIANCE_DRAWS: Final = 520  # of functions: deviations have a standard error of 3 %
 
 
 @dataclass(frozen=True, eq=False)

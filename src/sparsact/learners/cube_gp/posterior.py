@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -33,11 +33,11 @@ from sparsact.learners.cube_gp.likelihood import Cholesky, covariance_matrix, di
 from sparsact.learners.cube_gp.rows import DistinctRows
 
 DIRECT_ROWS, MOST_DIRECT_ROWS = 1_024, 4_096  # up to which a Cholesky factor is made where there is a choice
-DIRECT_WORK = 16_000.0  # of the second: cube of the rows over n 2**n, with about a hundred steps to a solution
+DIRECT_WORK: Final = 16_000.0  # of the second: cube of the rows over n 2**n, with about a hundred steps to a solution
 TOLERANCE, DRAW_TOLERANCE = 1e-8, 1e-4  # of residuals, for means and for draws
-_NUMBERS_AT_ONCE = 1 << 19
-_POINTS_AT_ONCE = 1 << 10
-_SUBSETS_AT_ONCE = 1 << 8
+_NUMBERS_AT_ONCE: Final = 1 << 19
+_POINTS_AT_ONCE: Final = 1 << 10
+_SUBSETS_AT_ONCE: Final = 1 << 8
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +32,7 @@ from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.points import rows_of_cube
 from sparsact.transaction import transaction
 
-REFINED_ROWS = 2_000  # from which kernel and noise are learned at last where there are inducing points
+REFINED_ROWS: Final = 2_000  # from which kernel and noise are learned at last where there are inducing points
 
 
 class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from sparsact.learners.cube_gp.component import Component
@@ -13,8 +15,8 @@ from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
 
-_COMPONENT = {"by_degree": ArrayField("a"), "by_site": ArrayField("b"), "by_pair": ArrayField("c")}
-_POSTERIOR = {
+_COMPONENT: Final = {"by_degree": ArrayField("a"), "by_site": ArrayField("b"), "by_pair": ArrayField("c")}
+_POSTERIOR: Final = {
     "bits": ArrayField("m n", np.uint8),
     "y": ArrayField("m", finite=True),
     "weights": ArrayField("m", finite=True, nonnegative=True),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,8 @@ from sparsact.learners.cube_gp.kernel import CubeKernel
 
 Single = NDArray[np.float32]
 
-_TILE = 512  # rows and columns: a megabyte, which fits into the cache of a core
-_TASKS = 4  # which share the tiles; sums do not depend on the number of threads
+_TILE: Final = 512  # rows and columns: a megabyte, which fits into the cache of a core
+_TASKS: Final = 4  # which share the tiles; sums do not depend on the number of threads
 
 
 @dataclass(frozen=True, eq=False)

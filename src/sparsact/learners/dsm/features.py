@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Any, Final, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,10 @@ from sparsact.kernels.dispatch import blas_threads
 from sparsact.routing import ROUTERS, BlockTop1, HyperplaneLSH, Nearest, RandomHash, Router, TopK
 from sparsact.saving.schema import Arrays, check_array
 
-_STREAMS = ("bottom", "router", "top", "order")
+_STREAMS: Final = ("bottom", "router", "top", "order")
 Array = NDArray[np.float64]
-VALUES_AT_ONCE = 2**18  # of a block of rows: 2 MB, which stay in the cache
-NAMES = ("top_k", "random_hash", "nearest", "block_top1", "hyperplane_lsh")
+VALUES_AT_ONCE: Final = 2**18  # of a block of rows: 2 MB, which stay in the cache
+NAMES: Final = ("top_k", "random_hash", "nearest", "block_top1", "hyperplane_lsh")
 
 
 def entropy(random_state: int | np.random.RandomState | None) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Final, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,16 +19,16 @@ from sparsact.transaction import lock_of
 from sparsact.validation.estimators import checked_rows
 
 Array = NDArray[np.float64]
-LARGEST = 1e100  # of a pre-activation: sums of its squares are finite
-_LEARNED: Checks = {
+LARGEST: Final = 1e100  # of a pre-activation: sums of its squares are finite
+_LEARNED: Final[Checks] = {
     "n_features_in_": schema.as_count,
     "n_rows_": schema.as_n_rows,
     "_n_targets": partial(schema.as_count, minimum=1),
     "_single_target": schema.as_bool,
 }
-_BOTTOM = {"B": ArrayField("t n"), "c": ArrayField("t")}
-_SOLUTION = {"A": ArrayField("T t"), "intercept": ArrayField("T")}
-_TRAINED = {
+_BOTTOM: Final = {"B": ArrayField("t n"), "c": ArrayField("t")}
+_SOLUTION: Final = {"A": ArrayField("T t"), "intercept": ArrayField("T")}
+_TRAINED: Final = {
     "velocity": ArrayField("T t"),
     "intercept_velocity": ArrayField("T"),
     "losses": ArrayField("epochs"),

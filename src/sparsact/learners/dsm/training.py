@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +21,15 @@ from sparsact.learners.low_degree.normal_equations import Factor
 from sparsact.saving.schema import ArrayField, Arrays, add_prefix, as_n_rows, read_arrays
 from sparsact.statistics.centred import CentredSums
 
-_SUMS = {
+_SUMS: Final = {
     "feature_mean": ArrayField("t"),
     "target_mean": ArrayField("T"),
     "gram": ArrayField("t t"),
     "cross": ArrayField("T t"),
     "weight": ArrayField("1", finite=True, nonnegative=True),
 }
-ADDED_AT_ONCE = 2**22  # values of a block of the closed form: 32 MB; its products of matrices want tall blocks
-KEPT = 2**26  # values that training keeps from epoch to epoch: half a gigabyte
+ADDED_AT_ONCE: Final = 2**22  # values of a block of the closed form: 32 MB; its products of matrices want tall blocks
+KEPT: Final = 2**26  # values that training keeps from epoch to epoch: half a gigabyte
 
 
 class RidgeStatistic(CentredSums):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,14 +28,14 @@ def _candidates(value: Any, name: str) -> list[LatentCandidate]:
     return [LatentCandidate(schema.as_str(a, name), schema.as_count(b, name), float(c)) for a, b, c in value]
 
 
-_LEARNED: Checks = {
+_LEARNED: Final[Checks] = {
     **LEARNED,
     "n_censored_": schema.as_n_rows,
     "link_": schema.as_str,
     "degree_": schema.as_count,
     "candidates_": _candidates,
 }
-_ARRAYS = {
+_ARRAYS: Final = {
     "curve": ArrayField("k", finite=True),
     "units": ArrayField("5", finite=True),
     "bounds": ArrayField("2"),

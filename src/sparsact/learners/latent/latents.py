@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -16,13 +16,13 @@ from sparsact.learners.cube_gp.saving import posterior_arrays, read_posterior
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
 
-_ROWS_AT_ONCE = 1 << 12
-_POLYNOMIAL = {
+_ROWS_AT_ONCE: Final = 1 << 12
+_POLYNOMIAL: Final = {
     "coefficients": ArrayField("p", finite=True),
     "variances": ArrayField("p", finite=True, nonnegative=True),
     "covariance": ArrayField("p p", finite=True),
 }
-_UNITS = {"units": ArrayField("2", finite=True)}
+_UNITS: Final = {"units": ArrayField("2", finite=True)}
 
 
 class Latent(Protocol):

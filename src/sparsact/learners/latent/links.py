@@ -14,7 +14,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from scipy.interpolate import BSpline
@@ -22,11 +22,11 @@ from scipy.special import expit
 
 from sparsact.learners.cube_gp.component import Array
 
-_REACH = 3.5  # standard deviations of the latent within the knots
-_PIECES = 8
-_STEP = 2 * _REACH / _PIECES
-_ROUGHNESS = 0.5  # prior deviation of a difference of log increments
-_LOG_HEIGHT = float(np.log(4.0))  # prior mean of a sigmoid's, whose deviation is 1
+_REACH: Final = 3.5  # standard deviations of the latent within the knots
+_PIECES: Final = 8
+_STEP: Final = 2 * _REACH / _PIECES
+_ROUGHNESS: Final = 0.5  # prior deviation of a difference of log increments
+_LOG_HEIGHT: Final = float(np.log(4.0))  # prior mean of a sigmoid's, whose deviation is 1
 
 
 class Curve(NamedTuple):
@@ -131,4 +131,4 @@ class Monotone:
         return rows @ c - np.log(_STEP) * (np.arange(k) == 0), rows
 
 
-LINKS: dict[str, Callable[[], Link]] = {"identity": Identity, "sigmoid": Sigmoid, "monotone": Monotone}
+LINKS: Final[dict[str, Callable[[], Link]]] = {"identity": Identity, "sigmoid": Sigmoid, "monotone": Monotone}

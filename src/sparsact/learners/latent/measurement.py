@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from scipy.special import logsumexp
@@ -12,7 +13,7 @@ from sparsact.learners.latent.links import LINKS
 from sparsact.learners.latent.targets import Targets, expected_clipped, expected_exponential, residual_terms
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
-_LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
+_LOG_WEIGHTS: Final = np.log(_WEIGHTS / _WEIGHTS.sum())
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +30,12 @@ from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.latent.links import Link
 from sparsact.learners.latent.targets import Targets, residual_terms
 
-LEAST_NOISE = 1e-3  # standard deviation, in that of the targets
+LEAST_NOISE: Final = 1e-3  # standard deviation, in that of the targets
 _MOST_STEPS, _STEPS_A_ROUND, _MOST_ROUNDS = 50, 5, 25
 _ENOUGH, _ENOUGH_OF_A_CURVE = 1e-7, 1e-3  # expected gain of a step in log-likelihood
-_LEAST_DAMPING = 1e-3
-_SETTLED = 1e-2  # change of a penalty's logarithm
-_LEAST_PENALTY = 1e-8
+_LEAST_DAMPING: Final = 1e-3
+_SETTLED: Final = 1e-2  # change of a penalty's logarithm
+_LEAST_PENALTY: Final = 1e-8
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,14 +34,14 @@ from sparsact.learners.latent.links import Link
 from sparsact.learners.latent.polynomial import LEAST_NOISE
 from sparsact.learners.latent.targets import Targets, residual_terms
 
-_MOST_STEPS = 60
-_ENOUGH = 1e-6  # of a step's gain in log-likelihood
-_SHORTEST = 1e-6  # part of a step
-_SETTLED = 0.1  # of changes of the kernel's parameters
-_LEAST_CURVATURE = 1e-7
-_ROUNDS = 4  # of kernel and measurement in turn
-_MOST_ROWS = 600  # that kernels are learned from
-_TOLERANCE = 1e-6  # of conjugate gradients
+_MOST_STEPS: Final = 60
+_ENOUGH: Final = 1e-6  # of a step's gain in log-likelihood
+_SHORTEST: Final = 1e-6  # part of a step
+_SETTLED: Final = 0.1  # of changes of the kernel's parameters
+_LEAST_CURVATURE: Final = 1e-7
+_ROUNDS: Final = 4  # of kernel and measurement in turn
+_MOST_ROWS: Final = 600  # that kernels are learned from
+_TOLERANCE: Final = 1e-6  # of conjugate gradients
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,8 +20,8 @@ from sparsact.learners.latent.targets import Targets, checked_bounds
 from sparsact.learners.points import rows_of_cube
 from sparsact.transaction import transaction
 
-_SQUARED_MONOMIALS = 1e5  # of a typical product
-LINK_NAMES = ("identity", "log", "sigmoid", "monotone")  # from the simplest on
+_SQUARED_MONOMIALS: Final = 1e5  # of a typical product
+LINK_NAMES: Final = ("identity", "log", "sigmoid", "monotone")  # from the simplest on
 
 
 class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types

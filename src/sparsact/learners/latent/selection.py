@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,11 @@ from sparsact.hypercube import n_subsets
 from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.latent.fitting import MeasuredRows, fitted_polynomial
 
-FOLDS = 5
-_MOST_ROWS = 4_000  # that choose
-MOST_MONOMIALS = 1_000
-_HIGHEST_DEGREE = 4
-_ERRORS = 2.0  # standard errors by which a less simple candidate must be ahead
+FOLDS: Final = 5
+_MOST_ROWS: Final = 4_000  # that choose
+MOST_MONOMIALS: Final = 1_000
+_HIGHEST_DEGREE: Final = 4
+_ERRORS: Final = 2.0  # standard errors by which a less simple candidate must be ahead
 
 
 @dataclass(frozen=True)

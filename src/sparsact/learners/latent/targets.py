@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,8 @@ from scipy.special import log_ndtr, ndtr
 
 from sparsact.learners.cube_gp.component import Array
 
-LEAST_SHARE = 0.03  # of the rows, at one number, that "auto" takes for a bound
-_MORE_THAN_OTHERS = 3.0  # times as many rows as at any number in between
+LEAST_SHARE: Final = 0.03  # of the rows, at one number, that "auto" takes for a bound
+_MORE_THAN_OTHERS: Final = 3.0  # times as many rows as at any number in between
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,7 @@ def checked_bounds(censoring: Any, y: Array, weights: Array) -> tuple[float, flo
     return lower, upper
 
 
-LOG_ROOT_2PI = float(np.log(2 * np.pi) / 2)
+LOG_ROOT_2PI: Final = float(np.log(2 * np.pi) / 2)
 
 
 def residual_terms(r: Array, side: NDArray[np.int8]) -> tuple[Array, Array, Array]:

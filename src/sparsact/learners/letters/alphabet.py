@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.learners.letters.kernel import Array, Codes
 
-AMINO_ACIDS = {
+AMINO_ACIDS: Final = {
     "A": (1.8, 88.6, 0, 0, 8.1, 0.00, 0),
     "C": (2.5, 108.5, 0, 0, 5.5, 0.68, 0),
     "D": (-3.5, 111.1, -1, 0, 13.0, 0.69, 0),
@@ -47,11 +47,11 @@ AMINO_ACIDS = {
     "W": (-0.9, 227.8, 0, 1, 5.4, 0.49, 0),
     "Y": (-1.3, 193.6, 0, 1, 6.2, 0.53, 0),
 }
-OTHERS = {"*", "-"}  # a stop and a gap, next to amino acids
-KNOWN = set(AMINO_ACIDS) | OTHERS
-FEWEST = 8  # different letters that are taken for amino acids: A, C, G and T are more often nucleotides
-ALIKE = 2.65  # length of an indicator of a letter: two differ as much as two amino acids on average
-MOST_LETTERS = 64  # of a site
+OTHERS: Final = {"*", "-"}  # a stop and a gap, next to amino acids
+KNOWN: Final = set(AMINO_ACIDS) | OTHERS
+FEWEST: Final = 8  # different letters that are taken for amino acids: A, C, G and T are more often nucleotides
+ALIKE: Final = 2.65  # length of an indicator of a letter: two differ as much as two amino acids on average
+MOST_LETTERS: Final = 64  # of a site
 
 
 def characters_of(X: Any) -> Any:

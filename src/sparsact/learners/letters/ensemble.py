@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +15,12 @@ from sparsact.learners.letters.kernel import Array, Codes
 from sparsact.learners.letters.perceptrons import Perceptrons, fitted_perceptrons
 from sparsact.learners.letters.process import ProcessEnsemble, fitted_processes
 
-MARGIN = 0.05  # of the range, beyond which the logit takes the range to end
-SKEW = 0.05  # of the standard deviation, where the inverse hyperbolic sine turns from linear to logarithmic
-FEW_ROWS = 1_000
-FOLDS = 5
-DRAWS = 10  # of rows, with replacement: their mean is smoother than one isotonic regression
-FOLDS_OF_MANY = 3  # of processes: a third of many rows is no loss
+MARGIN: Final = 0.05  # of the range, beyond which the logit takes the range to end
+SKEW: Final = 0.05  # of the standard deviation, where the inverse hyperbolic sine turns from linear to logarithmic
+FEW_ROWS: Final = 1_000
+FOLDS: Final = 5
+DRAWS: Final = 10  # of rows, with replacement: their mean is smoother than one isotonic regression
+FOLDS_OF_MANY: Final = 3  # of processes: a third of many rows is no loss
 
 Warp = Callable[[Array], Array]
 
@@ -40,10 +41,10 @@ def logit(y: Array) -> Array:
     return np.asarray(np.log(share / (1 - share)))
 
 
-WARPS: dict[str, Warp] = {"process": as_given, "process of asinh": asinh, "process of logit": logit}
-NETWORKS = "networks"
-SCORES = (*WARPS, NETWORKS)
-MEMBERS = (  # what is weighted: scores in the units of y, and isotonic regressions on scores
+WARPS: Final[dict[str, Warp]] = {"process": as_given, "process of asinh": asinh, "process of logit": logit}
+NETWORKS: Final = "networks"
+SCORES: Final = (*WARPS, NETWORKS)
+MEMBERS: Final = (  # what is weighted: scores in the units of y, and isotonic regressions on scores
     ("process", False),
     ("process", True),
     ("process of asinh", True),

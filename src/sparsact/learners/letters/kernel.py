@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +25,15 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 # Normal priors of the parameters, by mean and precision; targets have variance 1.
-VARIANCE = (0.0, 0.25)  # logarithm of the variance
-NOISE = (-1.5, 0.25)  # logarithm of the noise variance
-SHARED = (0.0, 0.0)  # logit of s
-NUGGET = (-2.0, 0.5)  # logit of h
-SCALES = (np.log(0.35), 1.0)  # logarithm of lambda
-DEVIATION = 0.15  # standard deviation of e
-PLAIN_DEVIATION = 0.5  # the same where each letter is a feature of its own, and nothing else is known of it
-FIRST_NOISE = np.log(0.2)
-LEAST_NOISE = 1e-5
+VARIANCE: Final = (0.0, 0.25)  # logarithm of the variance
+NOISE: Final = (-1.5, 0.25)  # logarithm of the noise variance
+SHARED: Final = (0.0, 0.0)  # logit of s
+NUGGET: Final = (-2.0, 0.5)  # logit of h
+SCALES: Final = (np.log(0.35), 1.0)  # logarithm of lambda
+DEVIATION: Final = 0.15  # standard deviation of e
+PLAIN_DEVIATION: Final = 0.5  # the same where each letter is a feature of its own, and nothing else is known of it
+FIRST_NOISE: Final = np.log(0.2)
+LEAST_NOISE: Final = 1e-5
 
 
 class SiteKernel:

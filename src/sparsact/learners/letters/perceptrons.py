@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +13,16 @@ from sparsact.learners.letters.kernel import Array, Codes
 
 Weights = list[NDArray[np.float32]]
 
-UNITS = 128  # of each of two hidden layers
-DROPOUT = 0.1
-RATE = 2e-3
-DECAY = 1e-3  # of weights, at each step, times the rate
-MOMENTS = (0.9, 0.999)  # of Adam
-FEATURE_SCALE = 0.5  # of features next to indicators of letters
-UPDATES = 4_000  # about so many steps are made, in no fewer than 12 epochs and no more than 400
-EPOCHS = (12, 400)
-PATIENCE = 80  # epochs without a better fold before all stop
-AT_ONCE = 4_096  # rows of a prediction
+UNITS: Final = 128  # of each of two hidden layers
+DROPOUT: Final = 0.1
+RATE: Final = 2e-3
+DECAY: Final = 1e-3  # of weights, at each step, times the rate
+MOMENTS: Final = (0.9, 0.999)  # of Adam
+FEATURE_SCALE: Final = 0.5  # of features next to indicators of letters
+UPDATES: Final = 4_000  # about so many steps are made, in no fewer than 12 epochs and no more than 400
+EPOCHS: Final = (12, 400)
+PATIENCE: Final = 80  # epochs without a better fold before all stop
+AT_ONCE: Final = 4_096  # rows of a prediction
 
 
 @dataclass(frozen=True, eq=False)

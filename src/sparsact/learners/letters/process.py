@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,8 @@ from sparsact.learners.cube_gp.likelihood import LOG_2PI, Cholesky
 from sparsact.learners.letters.kernel import Array, Codes, LetterKernel, prior
 
 Table = NDArray[np.float32]
-STEPS = 400
-TOLERANCE = 1e-3  # of residuals, which noise makes irrelevant
+MAX_CG_STEPS: Final = 400
+TOLERANCE: Final = 1e-3  # of residuals, which noise makes irrelevant
 
 
 def along_sites(tables: Table, factors: Sequence[Table]) -> Table:
@@ -83,13 +84,13 @@ class Grid:
             return image
 
         right = targets * masks
-        return conjugate_gradients(product, right, TOLERANCE**2 * squares(right), STEPS)
+        return conjugate_gradients(product, right, TOLERANCE**2 * squares(right), MAX_CG_STEPS)
 
 
-STEPS = 36
-ROWS = 1_000  # of a step
-RATE = 0.08
-DECAY = (0.9, 0.95)  # of Adam's means of derivatives and of their squares
+ADAM_STEPS: Final = 36
+ROWS: Final = 1_000  # of a step
+RATE: Final = 0.08
+DECAY: Final = (0.9, 0.95)  # of Adam's means of derivatives and of their squares
 
 
 def log_likelihood_gradient(kernel: LetterKernel, codes: Codes, y: Array, weights: Array) -> tuple[float, Array]:
@@ -131,7 +132,7 @@ def most_probable(
     theta = kernel.theta.copy()
     mean, square = np.zeros_like(theta), np.zeros_like(theta)
     order = rng.permutation(m)
-    for step in range(1, STEPS + 1):
+    for step in range(1, ADAM_STEPS + 1):
         if len(order) < size:
             order = rng.permutation(m)
         chosen, order = order[:size], order[size if m > size else 0 :]
@@ -140,18 +141,18 @@ def most_probable(
         mean += (1 - DECAY[0]) * (gradient - mean)
         square += (1 - DECAY[1]) * (gradient**2 - square)
         shortened = np.sqrt(square / (1 - DECAY[1] ** step)) + 1e-8
-        rate = RATE * min(1.0, 2 * (1 - (step - 1) / STEPS) + 0.05)
+        rate = RATE * min(1.0, 2 * (1 - (step - 1) / ADAM_STEPS) + 0.05)
         theta -= rate * mean / (1 - DECAY[0] ** step) / shortened
     return kernel.with_theta(theta)
 
 
-DENSE_ROWS = 1_200  # whose matrix is factorized even where the grid is small
-MOST_DENSE_ROWS = 5_000  # that a process has where the grid is too large
-LARGEST_GRID = 1 << 23  # cells
-CELLS_A_ROW = 2_000  # beyond so many, a matrix of the rows is less work
-AT_ONCE = 1 << 24  # covariances
-ROWS_FOR_FACTORS = 2_000
-FACTORS = (0.4, 0.16)  # by which the noise is multiplied, if that predicts better
+DENSE_ROWS: Final = 1_200  # whose matrix is factorized even where the grid is small
+MOST_DENSE_ROWS: Final = 5_000  # that a process has where the grid is too large
+LARGEST_GRID: Final = 1 << 23  # cells
+CELLS_A_ROW: Final = 2_000  # beyond so many, a matrix of the rows is less work
+AT_ONCE: Final = 1 << 24  # covariances
+ROWS_FOR_FACTORS: Final = 2_000
+FACTORS: Final = (0.4, 0.16)  # by which the noise is multiplied, if that predicts better
 
 
 @dataclass(frozen=True, eq=False)

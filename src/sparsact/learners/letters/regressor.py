@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,10 +26,10 @@ from sparsact.transaction import transaction
 from sparsact.validation.estimators import checked_sample_weight
 from sparsact.validation.parameters import checked_probability
 
-MOST_ERRORS = 4_096  # of rows left out, that are kept as quantiles
-LARGEST_GRID = 1 << 22  # cells on which a fitted function is decomposed
-_ERRORS = {"errors": ArrayField("r", finite=True, nonnegative=True)}
-_LEARNED: Checks = {"n_features_in_": schema.as_count, "table_encoding_": schema.as_str}
+MOST_ERRORS: Final = 4_096  # of rows left out, that are kept as quantiles
+LARGEST_GRID: Final = 1 << 22  # cells on which a fitted function is decomposed
+_ERRORS: Final = {"errors": ArrayField("r", finite=True, nonnegative=True)}
+_LEARNED: Final[Checks] = {"n_features_in_": schema.as_count, "table_encoding_": schema.as_str}
 
 
 class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -13,17 +14,17 @@ from sparsact.learners.letters.process import LetterProcess, ProcessEnsemble
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
 
-_ENSEMBLE = {
+_ENSEMBLE: Final = {
     "codes": ArrayField("m n", np.uint8),
     "weights": ArrayField("members", finite=True, nonnegative=True),
 }
-_PROCESSES = {
+_PROCESSES: Final = {
     "theta": ArrayField("k parameters", finite=True),
     "alpha": ArrayField("k rows", finite=True),
     "units": ArrayField("2", finite=True),
 }
-_CURVE = {"knots": ArrayField("t", finite=True), "values": ArrayField("t", finite=True)}
-_LAYERS = ("first", "second", "last", "first_bias", "second_bias", "last_bias")
+_CURVE: Final = {"knots": ArrayField("t", finite=True), "values": ArrayField("t", finite=True)}
+_LAYERS: Final = ("first", "second", "last", "first_bias", "second_bias", "last_bias")
 
 
 def ensemble_arrays(ensemble: LetterEnsemble) -> Arrays:

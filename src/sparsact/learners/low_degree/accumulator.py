@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,10 @@ from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays, State
 from sparsact.statistics.statistic import Batch
 
-_ROWS_AT_ONCE = 1 << 16
-_BYTES_OF_A_FOLD = 4096  # of the sums of no rows, as objects
-_FORMS: dict[str, Any] = {form.kind: form for form in (Cells, DistinctPoints, Moments, CentredMoments)}
-_BATCH = {
+_ROWS_AT_ONCE: Final = 1 << 16
+_BYTES_OF_A_FOLD: Final = 4096  # of the sums of no rows, as objects
+_FORMS: Final[dict[str, Any]] = {form.kind: form for form in (Cells, DistinctPoints, Moments, CentredMoments)}
+_BATCH: Final = {
     "y": ArrayField("m T", finite=True),
     "weights": ArrayField("m", finite=True, nonnegative=True, optional=True),
     "folds": ArrayField("m", np.intp, optional=True),

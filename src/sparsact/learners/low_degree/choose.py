@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,19 +24,19 @@ from sparsact.learners.points import detect_encoding
 from sparsact.statistics.folds import assign_folds
 from sparsact.statistics.statistic import Batch
 
-ALPHAS = (0.0, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
+ALPHAS: Final = (0.0, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
 # Monomials that cross-validation affords, over all folds and penalties, in about a minute on one core.
-MAX_MONOMIALS = 2500
-MAX_MONOMIALS_OF_PAIRS = 6000
-MAX_MONOMIALS_OF_FEW_ROWS = 20_000
-MAX_MONOMIALS_OF_SELECTIONS = 1500  # by the lasso or heredity, from the Gram matrix however few the rows
-MAX_MONOMIALS_OF_NUMBERS = 1000  # products of numbers are summed row by row
-MAX_MONOMIALS_OF_HIGH_DEGREES = 700  # above 4, where they seldom pay: all products of nine columns
-FEW_ROWS = 2000  # with so few the work depends on the rows, not on the monomials
-MAX_MONOMIALS_OF_ONE_FIT = 12_000  # of a degree beyond, for which uniform rows speak
-LASSO_ALPHAS = tuple(np.geomspace(1e-4, 0.5, 16).tolist())  # in standard deviations of the targets
-EQUAL = 1e-9  # of the variance
-_FOLDS = 5  # of automatic choices
+MAX_MONOMIALS: Final = 2500
+MAX_MONOMIALS_OF_PAIRS: Final = 6000
+MAX_MONOMIALS_OF_FEW_ROWS: Final = 20_000
+MAX_MONOMIALS_OF_SELECTIONS: Final = 1500  # by the lasso or heredity, from the Gram matrix however few the rows
+MAX_MONOMIALS_OF_NUMBERS: Final = 1000  # products of numbers are summed row by row
+MAX_MONOMIALS_OF_HIGH_DEGREES: Final = 700  # above 4, where they seldom pay: all products of nine columns
+FEW_ROWS: Final = 2000  # with so few the work depends on the rows, not on the monomials
+MAX_MONOMIALS_OF_ONE_FIT: Final = 12_000  # of a degree beyond, for which uniform rows speak
+LASSO_ALPHAS: Final = tuple(np.geomspace(1e-4, 0.5, 16).tolist())  # in standard deviations of the targets
+EQUAL: Final = 1e-9  # of the variance
+_FOLDS: Final = 5  # of automatic choices
 
 
 def affordable(n: int, degree: int, n_rows: int, *, real: bool, min_degree: int = 1, selects: bool = False) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from copy import copy
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,10 @@ from sparsact.memory import has_room
 from sparsact.saving.schema import Arrays, State
 from sparsact.statistics.exact_sum import ExactSum
 
-MAX_N = 26
-_GRAM_ROWS_AT_ONCE = 256
+MAX_N: Final = 26
+_GRAM_ROWS_AT_ONCE: Final = 256
 _MIN_WAITING, _SHARE_WAITING = 1 << 16, 8  # rows that wait in a fork: so many, or cells over so many
-_MAX_WAITING = 1 << 16
+_MAX_WAITING: Final = 1 << 16
 
 
 class CompactSums(ExactStatistic):

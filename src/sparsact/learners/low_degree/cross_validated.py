@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -291,7 +291,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         return solution
 
 
-_EMPTY = "`degrees` and `alphas` need at least one value each, none negative."
+_EMPTY: Final = "`degrees` and `alphas` need at least one value each, none negative."
 
 
 def _test_folds(cv: Any, X: Any, y: ArrayLike) -> NDArray[np.intp]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,8 @@ from sparsact.learners.points import Points
 from sparsact.saving.schema import Arrays, State, check_array
 from sparsact.statistics.exact_sum import LIMB_BITS, ExactSum
 
-_COUNTS_AT_ONCE = 1 << 22
-_MAX_APPENDED = 4096  # batches, since each fork copies their list
+_COUNTS_AT_ONCE: Final = 1 << 22
+_MAX_APPENDED: Final = 4096  # batches, since each fork copies their list
 
 
 def correlations(points: Points, values: ExactSum, masks: Masks, *, n_threads: int = 1) -> ExactSum:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,8 +27,8 @@ from sparsact.validation.arrays import check_row_weights
 from sparsact.validation.estimators import checked_sample_weight
 from sparsact.validation.former_names import renamed_attributes
 
-MAX_TOTAL = 1e200  # weight of all rows
-_NO_STATISTIC = "a model without its statistic cannot take in more rows; save it with statistic=True."
+MAX_TOTAL: Final = 1e200  # weight of all rows
+_NO_STATISTIC: Final = "a model without its statistic cannot take in more rows; save it with statistic=True."
 
 
 @renamed_attributes(forget="remove", coef_="coefficients_")

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from copy import copy
 from fractions import Fraction
 from math import inf
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,10 @@ from sparsact.saving.schema import Arrays, State, as_n_rows, check_array
 from sparsact.statistics.exact_sum import LIMB_BITS, MAX_DIGIT, MAX_LIMBS, ExactSum
 from sparsact.statistics.statistic import Batch
 
-MAX_UNIT = 31  # of a unit that is a float; targets beyond 2**992 are below 2**32 of it
-_MAX_APART = 332  # powers of two between targets: squares of the smaller do not vanish next to those of the larger
+MAX_UNIT: Final = 31  # of a unit that is a float; targets beyond 2**992 are below 2**32 of it
+_MAX_APART: Final = (
+    332  # powers of two between targets: squares of the smaller do not vanish next to those of the larger
+)
 Reading = Callable[[ExactSum], NDArray[np.float64]]  # how exact moments become the entries of a Gram matrix
 
 

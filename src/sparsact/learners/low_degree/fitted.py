@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Final, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,7 +34,7 @@ def _automatic(value: Any, name: str) -> tuple[int, str, float]:
 
 
 # What was learned besides the solution, and what each must be.
-_LEARNED: Checks = {
+_LEARNED: Final[Checks] = {
     "n_features_in_": schema.as_count,
     "_single_target": schema.as_bool,
     "_automatic": _automatic,

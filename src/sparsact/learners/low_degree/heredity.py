@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t
@@ -10,7 +12,7 @@ from sparsact.hypercube import Subset
 from sparsact.learners.low_degree.normal_equations import NormalEquations
 from sparsact.learners.low_degree.polynomial import Family
 
-_LEVEL = 0.05  # of the tests
+_LEVEL: Final = 0.05  # of the tests
 
 
 def hierarchical(equations: NormalEquations, family: Family, rule: str) -> NDArray[np.intp]:

@@ -13,15 +13,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.learners.low_degree.polynomial import Family
 
-PRIMES = (8388593, 8388587)  # the largest below 2**23: products of residues, 64 of them summed, are exact in float64
-_PANEL = 64
+PRIMES: Final = (
+    8388593,
+    8388587,
+)  # the largest below 2**23: products of residues, 64 of them summed, are exact in float64
+_PANEL: Final = 64
 
 
 def residues(values: NDArray[np.float64], prime: int) -> NDArray[np.float64]:

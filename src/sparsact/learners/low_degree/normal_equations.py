@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import frexp
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,10 @@ from sparsact.learners.low_degree.identification import RowSpace
 from sparsact.learners.low_degree.polynomial import Design, Family
 from sparsact.statistics.exact_sum import ExactSum
 
-_ROWS_AT_ONCE = 64
-_FEW_DIGITS = 1e-6  # of the weight: features of a variance below it are centred exactly
-_SAME = 1e-8  # of a length: closer than that, a vector lies in the space that rounded sums span
-_WELL_CONDITIONED = 1e-7  # reciprocal condition from which rounding neither hides a direction nor makes one up
+_ROWS_AT_ONCE: Final = 64
+_FEW_DIGITS: Final = 1e-6  # of the weight: features of a variance below it are centred exactly
+_SAME: Final = 1e-8  # of a length: closer than that, a vector lies in the space that rounded sums span
+_WELL_CONDITIONED: Final = 1e-7  # reciprocal condition from which rounding neither hides a direction nor makes one up
 
 
 @dataclass(frozen=True, eq=False)

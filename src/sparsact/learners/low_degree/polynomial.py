@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,10 @@ from sparsact.validation.arrays import checked_subset
 if TYPE_CHECKING:
     from sparsact.learners.low_degree.solvers.kernel import Dual
 
-_MAX_TABLE_N = 20
-_MAX_TABLE = 1 << 22
-_MAX_WALK = 1 << 16  # monomials; beyond, a dual answers without its coefficients
-_ALL_ZERO = 1e60  # a lasso penalty that leaves no coefficient of targets of size one
+_MAX_TABLE_N: Final = 20
+_MAX_TABLE: Final = 1 << 22
+_MAX_WALK: Final = 1 << 16  # monomials; beyond, a dual answers without its coefficients
+_ALL_ZERO: Final = 1e60  # a lasso penalty that leaves no coefficient of targets of size one
 
 
 @dataclass(frozen=True, eq=False)

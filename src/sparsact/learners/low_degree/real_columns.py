@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +17,13 @@ from sparsact.statistics.centred import CentredSums
 from sparsact.statistics.exact_sum import LIMB_BITS, MAX_LIMBS
 from sparsact.statistics.statistic import Batch
 
-_VALUES_AT_ONCE = 1 << 22
-_SAME = 1e-12  # of the mean square: real columns are summed in floating point
-_EPS = float(np.finfo(float).eps)
-NO_TARGET = -(1 << 20)
-MAX_PRODUCT = 1e100
-_MAX_EXPONENT = LIMB_BITS * MAX_LIMBS
-_SUMS = {
+_VALUES_AT_ONCE: Final = 1 << 22
+_SAME: Final = 1e-12  # of the mean square: real columns are summed in floating point
+_EPS: Final = float(np.finfo(float).eps)
+NO_TARGET: Final = -(1 << 20)
+MAX_PRODUCT: Final = 1e100
+_MAX_EXPONENT: Final = LIMB_BITS * MAX_LIMBS
+_SUMS: Final = {
     "feature_mean": ArrayField("D"),
     "target_mean": ArrayField("T"),
     "gram": ArrayField("D D"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,11 +19,11 @@ from sparsact.statistics.statistic import Batch
 from sparsact.transaction import transaction
 from sparsact.validation.estimators import checked_sample_weight
 
-_CHOSEN_BY_FIT = (
+_CHOSEN_BY_FIT: Final = (
     'degree="auto" is chosen by fit, from all rows at once: for rows in pieces name a degree (once fitted, '
     "set_params(degree=model.degree_)), or stream into LowDegreeRegressorCV, which chooses by folds."
 )
-_ALPHA_BY_FIT = _CHOSEN_BY_FIT.replace("degree", "alpha").replace("a alpha", "an alpha")
+_ALPHA_BY_FIT: Final = _CHOSEN_BY_FIT.replace("degree", "alpha").replace("a alpha", "an alpha")
 
 
 def _can_stream(learner: LowDegreeRegressor) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from sparsact.hypercube import WORD
@@ -14,14 +16,14 @@ from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays, State
 from sparsact.validation.parameters import checked_positive
 
-_TARGETS = {"intercept": ArrayField("T"), "squared_error": ArrayField("T"), "target_squares": ArrayField("T")}
-_DUAL = {
+_TARGETS: Final = {"intercept": ArrayField("T"), "squared_error": ArrayField("T"), "target_squares": ArrayField("T")}
+_DUAL: Final = {
     "columns": ArrayField("n words", np.uint64),
     "weights": ArrayField("rows T"),
     "kernel": ArrayField("sizes"),
 }
-_COEF = {"coef": ArrayField("D T")}
-_TERMS = {
+_COEF: Final = {"coef": ArrayField("D T")}
+_TERMS: Final = {
     "variances": ArrayField("terms", optional=True),
     "identified": ArrayField("terms", np.bool_, optional=True),
 }

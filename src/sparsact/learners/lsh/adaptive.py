@@ -6,16 +6,18 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from sparsact.learners.lsh.layout import Array
 from sparsact.statistics.statistic import Batch
 
-RECENT = 2048  # newest rows, by whose errors layouts are compared
-RISE = 1.1  # of the mean squared error, while which they are compared; else when as many rows came as there were
-MOST_WAIT = 4  # times the rows held: a comparison that changed nothing doubles the rows until the next one, up to this
+RECENT: Final = 2048  # newest rows, by whose errors layouts are compared
+RISE: Final = 1.1  # of the mean squared error, while which they are compared; else when as many rows came as there were
+MOST_WAIT: Final = (
+    4  # times the rows held: a comparison that changed nothing doubles the rows until the next one, up to this
+)
 GAIN, SURE = 0.02, 2.0  # of that error, and in standard errors, for which another layout is worth its change
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from math import ceil, log2
+from typing import Final
 
 import numpy as np
 
 from sparsact.kernels.hashing import STEP, Hashes
 from sparsact.learners.lsh.layout import MAX_LOCAL, Layout
 
-REACH = 16.0  # deviations along the leading direction: a cell of this width holds nearly all rows
-MOST_LEVELS = 10
-RATIO = 2.0  # between the widths of two levels, at least
+REACH: Final = 16.0  # deviations along the leading direction: a cell of this width holds nearly all rows
+MOST_LEVELS: Final = 10
+RATIO: Final = 2.0  # between the widths of two levels, at least
 
 
 def backup_layout(layout: Layout) -> Layout:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,9 +12,9 @@ from scipy.optimize import linprog
 from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import checked_share
 
-FREQUENT = 3.0  # counts above (this many roots of the row number) are taken at their face value
-GRID = 1.1
-SLACK = 0.5  # deviations, in standard ones, that a histogram may have above the least
+FREQUENT: Final = 3.0  # counts above (this many roots of the row number) are taken at their face value
+GRID: Final = 1.1
+SLACK: Final = 0.5  # deviations, in standard ones, that a histogram may have above the least
 
 
 def unseen_mass(counts: NDArray[np.int64]) -> float:

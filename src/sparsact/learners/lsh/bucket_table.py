@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from copy import copy
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +20,18 @@ from sparsact.learners.lsh.table_limits import PendingUpdate, check_range, check
 from sparsact.saving.schema import ArrayField, Arrays, State, add_prefix, read_arrays, strip_prefix
 from sparsact.statistics.statistic import Batch
 
-ROWS_AT_ONCE = 8192
-UNSHARED = 3  # references to a predictor in a list, in a loop and in the call that counts them
-MAX_COUNT = 2**62  # of rows, over all tables
-FEW_BUCKETS = 512  # of which empty ones are dropped at once; of more, when they are half
+ROWS_AT_ONCE: Final = 8192
+UNSHARED: Final = 3  # references to a predictor in a list, in a loop and in the call that counts them
+MAX_COUNT: Final = 2**62  # of rows, over all tables
+FEW_BUCKETS: Final = 512  # of which empty ones are dropped at once; of more, when they are half
 
-_ARRAYS = {
+_ARRAYS: Final = {
     "keys": ArrayField("B", np.uint64),
     "counts": ArrayField("B", np.int64, nonnegative=True),
     "sums": ArrayField("B n_sums", finite=True),
     "totals": ArrayField("totals", finite=True),
 }
-_RANGE = {"range": ArrayField("2 targets")}
+_RANGE: Final = {"range": ArrayField("2 targets")}
 
 
 class BucketTable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 from string import Template
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,9 @@ from sparsact.kernels.compact_values import COMBINE
 from sparsact.learners.lsh.compact import CompactModel, CompactTable
 from sparsact.learners.lsh.inputs import InputRules
 
-ON_A_LINE = 8  # numbers
-AT_ONCE = 8  # tags that ``model.c`` looks at
-C_TYPES = {
+ON_A_LINE: Final = 8  # numbers
+AT_ONCE: Final = 8  # tags that ``model.c`` looks at
+C_TYPES: Final = {
     "float64": "double",
     "float32": "float",
     "uint16": "uint16_t",
@@ -68,7 +68,7 @@ def c_source(model: CompactModel, name: str, inputs: InputRules) -> str:
     )
 
 
-_TREES = """\
+_TREES: Final = """\
 for (size_t j = 0; j < TARGETS; ++j) from_trees[j] = tree_base[j];
 for (size_t t = 0; t < TREES; ++t) {
     int32_t node = tree_roots[t];

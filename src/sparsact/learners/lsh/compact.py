@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,8 @@ from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.trees import TreeEnsemble
 
 Precision = Literal["float32", "float64"]
-LOAD = 4  # buckets a group of the directory: a byte of it for each bucket
-MOST_COUNT = np.iinfo(np.uint16).max
+LOAD: Final = 4  # buckets a group of the directory: a byte of it for each bucket
+MOST_COUNT: Final = np.iinfo(np.uint16).max
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +22,7 @@ from sparsact.learners.lsh.trees import TreeEnsemble
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, State
 
-_LINEAR = {
+_LINEAR: Final = {
     "level": ArrayField("T", finite=True),
     "centre": ArrayField("c", finite=True),
     "trend": ArrayField("c T", finite=True),
@@ -30,8 +30,8 @@ _LINEAR = {
     "low": ArrayField("T", optional=True),
     "high": ArrayField("T", optional=True),
 }
-_INDEX = {"starts": ArrayField("groups", np.uint32), "tags": ArrayField("B", np.uint32)}
-_DTYPES = {("float64", "float64"), ("float32", "float32"), ("float32", "uint16")}
+_INDEX: Final = {"starts": ArrayField("groups", np.uint32), "tags": ArrayField("B", np.uint32)}
+_DTYPES: Final = {("float64", "float64"), ("float32", "float32"), ("float32", "uint16")}
 
 
 class CompactPredictor:

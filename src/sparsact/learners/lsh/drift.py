@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,9 @@ from scipy.special import fdtrc, stdtr
 
 from sparsact.learners.lsh.layout import Array
 
-MOST_GROUPS = 8
-ROWS_A_GROUP = 10
-MIN_ROWS = 2 * ROWS_A_GROUP
+MOST_GROUPS: Final = 8
+ROWS_A_GROUP: Final = 10
+MIN_ROWS: Final = 2 * ROWS_A_GROUP
 
 
 @dataclass(frozen=True)

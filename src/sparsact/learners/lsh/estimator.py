@@ -7,7 +7,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import fields
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,7 +35,7 @@ from sparsact.statistics.statistic import Batch
 from sparsact.transaction import lock_of, transaction
 from sparsact.validation.former_names import renamed, renamed_attributes
 
-ENOUGH_FOR_LAYOUT = 2048  # rows; a stream that began with fewer keeps them till then
+ENOUGH_FOR_LAYOUT: Final = 2048  # rows; a stream that began with fewer keeps them till then
 
 
 @renamed_attributes(width_="bucket_width_")

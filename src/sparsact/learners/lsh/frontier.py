@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,9 @@ from sparsact.learners.lsh.nearest import mean_positions
 from sparsact.notebook import to_pandas
 from sparsact.statistics.statistic import Batch
 
-ROWS = 2048  # that errors and times are measured on, at most
-REPEATS = 5
-DTYPES = ("float32", "float64")
+ROWS: Final = 2048  # that errors and times are measured on, at most
+REPEATS: Final = 5
+DTYPES: Final = ("float32", "float64")
 
 
 @dataclass(frozen=True)

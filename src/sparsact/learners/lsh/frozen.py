@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +19,14 @@ from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
 from sparsact.statistics.statistic import Batch
 
-OF_FIT = np.uint64(0x5D2C_9A41_73E8_B60F)  # mixed into the keys of rows that a frozen part was learned from
-_STAGE = {
+OF_FIT: Final = np.uint64(0x5D2C_9A41_73E8_B60F)  # mixed into the keys of rows that a frozen part was learned from
+_STAGE: Final = {
     "keys": ArrayField("B", np.uint64),
     "coefficients": ArrayField("B D T", finite=True),
     "weights": ArrayField("B", finite=True, nonnegative=True),
     "error": ArrayField("1"),
 }
-_LEARNED_ROWS = {"keys": ArrayField("m", np.uint64), "values": ArrayField("m T", finite=True)}
+_LEARNED_ROWS: Final = {"keys": ArrayField("m", np.uint64), "values": ArrayField("m T", finite=True)}
 
 
 @dataclass(frozen=True)

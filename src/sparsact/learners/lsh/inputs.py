@@ -6,7 +6,7 @@ import hashlib
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from sparsact.learners.lsh.layout import Array
 from sparsact.saving.schema import ArrayField, Arrays, read_arrays
 
-MOST_ONE_HOT = 8  # categories that get a column each; of more, their mean targets stand for them
-MOST_DIRECTIONS = 3  # of mean targets, where there are several targets
-TEXT = 1 << 52  # codes of texts lie from here to 2**53, all exact in float64
+MOST_ONE_HOT: Final = 8  # categories that get a column each; of more, their mean targets stand for them
+MOST_DIRECTIONS: Final = 3  # of mean targets, where there are several targets
+TEXT: Final = 1 << 52  # codes of texts lie from here to 2**53, all exact in float64
 
 
 @dataclass(frozen=True, eq=False)

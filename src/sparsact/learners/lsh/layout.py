@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,29 +14,29 @@ from sparsact.kernels.hashing import Hashes
 from sparsact.saving.schema import ArrayField, Arrays, check_array, read_arrays
 
 Array = NDArray[np.float64]
-MAX_POSITIONS = 64  # coordinates of the mean position of a bucket's rows, where its polynomial is a constant
-MAX_LOCAL = 8  # local coordinates: a cube of p sides has 2**p corners, and rows to fill them grow with it
+MAX_POSITIONS: Final = 64  # coordinates of the mean position of a bucket's rows, where its polynomial is a constant
+MAX_LOCAL: Final = 8  # local coordinates: a cube of p sides has 2**p corners, and rows to fill them grow with it
 
-_HASHES = {
+_HASHES: Final = {
     "centre": ArrayField("d", finite=True),
     "local": ArrayField("d p", finite=True),
     "directions": ArrayField("side codes", finite=True),
     "offsets": ArrayField("codes", finite=True),
     "seeds": ArrayField("tables", np.uint64),
 }
-_ARRAYS = {
+_ARRAYS: Final = {
     "trend": ArrayField("d T", finite=True),
     "level": ArrayField("T", finite=True),
     "unit": ArrayField("T", finite=True),
 }
-RANK = 1e-10  # of the largest variance: below it, a direction is rounding
-NEGLIGIBLE = 0.01  # of the variance: what principal directions may leave out
-SHRINKAGES = 10.0 ** np.arange(-3, 3)  # of the mean variance, in the linear trend
+RANK: Final = 1e-10  # of the largest variance: below it, a direction is rounding
+NEGLIGIBLE: Final = 0.01  # of the variance: what principal directions may leave out
+SHRINKAGES: Final = 10.0 ** np.arange(-3, 3)  # of the mean variance, in the linear trend
 ANCHORS, ROUNDS = 1500, 2
-MAX_COLUMNS = 100  # principal ones, in which gradients are looked for: a slope costs their number cubed
-ROUNDING = 1e-12  # of the largest entry of a column: what a constant's deviation may be
-SMALLEST = 1e-305  # spread that still counts as one: its inverse must be a float
-LEAST_GRADIENT = 1e-3  # of the largest: directions along which the target hardly moves keep this share
+MAX_COLUMNS: Final = 100  # principal ones, in which gradients are looked for: a slope costs their number cubed
+ROUNDING: Final = 1e-12  # of the largest entry of a column: what a constant's deviation may be
+SMALLEST: Final = 1e-305  # spread that still counts as one: its inverse must be a float
+LEAST_GRADIENT: Final = 1e-3  # of the largest: directions along which the target hardly moves keep this share
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from sparsact.kernels import bucket_statistics
 from sparsact.kernels.bucket_values import Unsolved, packed
 from sparsact.learners.lsh.layout import Array, Layout
 
-CACHE_LINE = 8  # numbers
+CACHE_LINE: Final = 8  # numbers
 
 
 class LiveSolution:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,8 @@ from sparsact.kernels import hashing
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.layout import Array
 
-HIGH_DIMENSION = 16  # beyond it a kd-tree looks at most of its points
-FARTHEST = 1e100  # local coordinates beyond it are as far as any: squares of distances stay floats
+HIGH_DIMENSION: Final = 16  # beyond it a kd-tree looks at most of its points
+FARTHEST: Final = 1e100  # local coordinates beyond it are as far as any: squares of distances stay floats
 NearestIndex = Callable[[Array], NDArray[np.int64]]
 
 

@@ -10,16 +10,16 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact._version import __version__
 
-IR_VERSION = 9
-LARGEST = 2**31 - 1  # bytes of a protocol buffer
-ELEMENTS = {  # TensorProto.DataType
+IR_VERSION: Final = 9
+LARGEST: Final = 2**31 - 1  # bytes of a protocol buffer
+ELEMENTS: Final = {  # TensorProto.DataType
     "float32": 1,
     "uint8": 2,
     "uint16": 4,

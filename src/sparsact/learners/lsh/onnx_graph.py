@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.onnx_file import ELEMENTS, OnnxGraph
 from sparsact.learners.lsh.trees import TreeEnsemble
 
-OPSET = 18  # the first with BitwiseXor
+OPSET: Final = 18  # the first with BitwiseXor
 TREES, TREES_OPSET = "ai.onnx.ml", 5  # the first whose trees take float64
 SUM, LESS_OR_EQUAL = 1, 0  # of a TreeEnsemble's `aggregate_function` and `nodes_modes`
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, e, exp, inf, log, sqrt
-from typing import Any
+from typing import Any, Final
 
 from sparsact import bounds
 from sparsact.kernels.bucket_statistics import n_sums
@@ -13,9 +13,9 @@ from sparsact.learners.lsh.regressor import LSHRegressor
 from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import check_named, checked_positive
 
-PARTS = 3  # of the error: two diameters of a bucket and a distance to the nearest row
+PARTS: Final = 3  # of the error: two diameters of a bucket and a distance to the nearest row
 KEY, COUNT, SLOT = 8, 8, 16  # bytes
-SLOTS = 3.0  # of an index for each key: it is between a quarter and half full
+SLOTS: Final = 3.0  # of an index for each key: it is between a quarter and half full
 
 
 @renamed(width="bucket_width")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,9 +22,9 @@ from sparsact.learners.lsh.live import LiveSolution
 from sparsact.learners.lsh.nearest import NearestBuckets
 from sparsact.statistics.statistic import Batch
 
-MIN_PENALTY = 1e-8  # two tables alone leave constants to choose
-TOLERANCE = 1e-10
-MAX_PASSES = 2000
+MIN_PENALTY: Final = 1e-8  # two tables alone leave constants to choose
+TOLERANCE: Final = 1e-10
+MAX_PASSES: Final = 2000
 
 
 @dataclass(frozen=True)

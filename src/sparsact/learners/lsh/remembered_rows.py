@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,8 @@ from sparsact.learners.lsh.layout import Array
 from sparsact.saving.schema import ArrayField, Arrays, read_arrays
 
 Keys = NDArray[np.uint64]
-_ROWS = {"keys": ArrayField("m", np.uint64), "copies": ArrayField("m", np.int64, nonnegative=True)}
-_TARGETS = {"targets": ArrayField("m T", finite=True, optional=True)}
+_ROWS: Final = {"keys": ArrayField("m", np.uint64), "copies": ArrayField("m", np.int64, nonnegative=True)}
+_TARGETS: Final = {"targets": ArrayField("m T", finite=True, optional=True)}
 
 
 class RowNames(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Final, Self, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -27,21 +27,21 @@ def _as_pairs(value: Any, name: str) -> tuple[tuple[int, int], ...]:
     return tuple((schema.as_count(i, name), schema.as_count(j, name)) for i, j in value)
 
 
-_LEARNED: Checks = {
+_LEARNED: Final[Checks] = {
     "n_features_in_": schema.as_count,
     "bucket_width_": schema.as_nonnegative,
     "alpha_": schema.as_nonnegative,
     "directions_": schema.as_str,
     "near_duplicates_": _as_pairs,
 }
-_TRIAL: Checks = {  # the others are numbers
+_TRIAL: Final[Checks] = {  # the others are numbers
     "directions": schema.as_str,
     "n_hashes": schema.as_count,
     "n_buckets": schema.as_count,
     "n_tables": schema.as_count,
     "stage": schema.as_count,
 }
-_KEPT = {
+_KEPT: Final = {
     "X": ArrayField("m n", finite=True),
     "Y": ArrayField("m T", finite=True),
     "weights": ArrayField("m", finite=True, nonnegative=True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,12 @@ from sparsact.learners.lsh.trees import learn_trees
 from sparsact.learners.lsh.tuning import LayoutSearch, LSHConfig, Rows, Trial, TunedLayout, distinct, without_outliers
 from sparsact.statistics.statistic import Batch
 
-MIN_ROWS, MIN_COLUMNS = 500, 3  # fewer do not tell
-ROWS = 1 << 13
-SHARES = (1e-4, 1e-3, 1e-2, 5e-2)  # of the largest importance, below which columns drop out
-GAIN = 0.01  # of the error, by which fewer columns must be better
-SAME = 0.999  # correlation of columns that say the same
-MOST_COMPARED = 2000  # columns: their correlations are a square matrix
+MIN_ROWS_FOR_COLUMNS, MIN_COLUMNS = 500, 3  # fewer do not tell
+ROWS: Final = 1 << 13
+SHARES: Final = (1e-4, 1e-3, 1e-2, 5e-2)  # of the largest importance, below which columns drop out
+COLUMN_GAIN: Final = 0.01  # of the error, by which fewer columns must be better
+SAME: Final = 0.999  # correlation of columns that say the same
+MOST_COMPARED: Final = 2000  # columns: their correlations are a square matrix
 
 
 def kept_columns(
@@ -34,7 +35,7 @@ def kept_columns(
     Columns are ordered by what shuffling them costs small boosted trees on held-out rows; how many of them are kept is
     decided by ``error``, that of tables of some columns X on rows left out.
     """
-    if len(X) < MIN_ROWS or X.shape[1] < MIN_COLUMNS:
+    if len(X) < MIN_ROWS_FOR_COLUMNS or X.shape[1] < MIN_COLUMNS:
         return None
     importance = _importances(X[:ROWS], Y[:ROWS], weights[:ROWS], seed)
     kept = [np.flatnonzero(importance > share * importance.max()) for share in SHARES]
@@ -43,7 +44,7 @@ def kept_columns(
         return None
     errors = {n: error(np.ascontiguousarray(X[:, columns])) for n, columns in subsets.items()}
     best = min(errors, key=lambda n: errors[n])
-    return subsets[best] if errors[best] < (1 - GAIN) * error(X) else None
+    return subsets[best] if errors[best] < (1 - COLUMN_GAIN) * error(X) else None
 
 
 def _importances(X: Array, Y: Array, weights: Array, seed: int) -> Array:
@@ -77,11 +78,11 @@ def near_duplicates(X: Array, weights: Array) -> tuple[tuple[int, int], ...]:
     return tuple((int(moving[i]), int(moving[j])) for i, j in pairs)
 
 
-ROWS_FOR_STAGES = 1 << 17  # from which frozen stages are learned; others meet them as new rows do
+ROWS_FOR_STAGES: Final = 1 << 17  # from which frozen stages are learned; others meet them as new rows do
 HELD_OUT, MOST_HELD_OUT = 8, 4096  # one row in so many stops the stages
-MIN_ROWS = 512  # fewer have one stage
-MOST_STAGES = 4
-GAIN = 0.02  # of the held-out error, for which one more stage is worth its time
+MIN_ROWS_FOR_STAGES: Final = 512  # fewer have one stage
+MOST_STAGES: Final = 4
+STAGE_GAIN: Final = 0.02  # of the held-out error, for which one more stage is worth its time
 ONE_BY_ONE, FOLDS = 4096, 8  # so many rows are left out one by one, more by folds
 
 
@@ -178,7 +179,7 @@ def _chosen_stages(rows: Rows, wish: LSHConfig, rng: np.random.Generator) -> lis
     chosen = [LayoutSearch(*rows, wish, rng).best()]
     n, most = min(len(X), ROWS_FOR_STAGES), MOST_STAGES if wish.n_stages is None else wish.n_stages
     n_learned = n - min(n // HELD_OUT, MOST_HELD_OUT)
-    if most == 1 or (n < MIN_ROWS and wish.n_stages is None):
+    if most == 1 or (n < MIN_ROWS_FOR_STAGES and wish.n_stages is None):
         return chosen
     learned, held = slice(0, n_learned), slice(n_learned, n)
     inside, outside = residual[learned], residual[held]
@@ -194,7 +195,7 @@ def _chosen_stages(rows: Rows, wish: LSHConfig, rng: np.random.Generator) -> lis
     while len(chosen) < most:
         further = LayoutSearch(X[learned], inside, weights[learned], wish, rng).best()
         left = after(further)
-        if wish.n_stages is None and not error(left[1]) < (1 - GAIN) * error(outside):
+        if wish.n_stages is None and not error(left[1]) < (1 - STAGE_GAIN) * error(outside):
             break
         chosen.append(further)
         inside, outside = left

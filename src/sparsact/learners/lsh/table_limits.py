@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sparsact.learners.lsh.layout import Array
 from sparsact.memory import has_room
 
-KEY_BYTES = 8 + 4 * 16  # of a bucket: its key, and slots of which at least a quarter is full
-MAX_CELLS = 2.0**50  # from the centre: beyond it a float does not tell places within a cell
-LARGEST = 1e100  # of a row's weight times squares of its features and targets: sums then have room
+KEY_BYTES: Final = 8 + 4 * 16  # of a bucket: its key, and slots of which at least a quarter is full
+MAX_CELLS: Final = 2.0**50  # from the centre: beyond it a float does not tell places within a cell
+LARGEST: Final = 1e100  # of a row's weight times squares of its features and targets: sums then have room
 
 
 def check_room(table: Any, n_new: int, exactly: Callable[[], int]) -> None:

@@ -9,7 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,21 +20,21 @@ from sparsact.learners.lsh.layout import Array
 from sparsact.saving.schema import ArrayField, Arrays, read_arrays
 
 RATE, MOST_ROUNDS, PATIENCE = 0.05, 3000, 60
-N_FOLDS = 5
-MIN_ROWS = 4 * N_FOLDS
-LIGHTGBM_CHOICES: tuple[dict[str, Any], ...] = (
+N_FOLDS: Final = 5
+MIN_ROWS: Final = 4 * N_FOLDS
+LIGHTGBM_CHOICES: Final[tuple[dict[str, Any], ...]] = (
     {"num_leaves": 31},
     {"num_leaves": 127},
     {"num_leaves": 15, "min_data_in_leaf": 5, "feature_fraction": 0.7},
     {"num_leaves": 63, "feature_fraction": 0.6, "bagging_fraction": 0.7, "bagging_freq": 1, "lambda_l2": 1.0},
 )
-SKLEARN_CHOICES: tuple[dict[str, Any], ...] = (
+SKLEARN_CHOICES: Final[tuple[dict[str, Any], ...]] = (
     {"max_leaf_nodes": 31},
     {"max_leaf_nodes": 127},
     {"max_leaf_nodes": 15, "min_samples_leaf": 5, "max_features": 0.7},
 )
-CATBOOST_CHOICES: tuple[dict[str, Any], ...] = ({"depth": 6}, {"depth": 8})
-_ARRAYS = {
+CATBOOST_CHOICES: Final[tuple[dict[str, Any], ...]] = ({"depth": 6}, {"depth": 8})
+_ARRAYS: Final = {
     "columns": ArrayField("n", np.int32, nonnegative=True),
     "thresholds": ArrayField("n", finite=True),
     "left": ArrayField("n", np.int32),

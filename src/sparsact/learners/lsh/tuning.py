@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import inf, log2
+from typing import Final
 
 import numpy as np
 
@@ -29,21 +30,20 @@ from sparsact.learners.lsh.left_out import LeftOut
 from sparsact.statistics.statistic import Batch
 from sparsact.validation.former_names import renamed
 
-PENALTIES = (1e-5, 1e-4, 0.001, 0.01, 0.1, 1.0)
+PENALTIES: Final = (1e-5, 1e-4, 0.001, 0.01, 0.1, 1.0)
 ROWS_FOR_DIRECTIONS, ROWS_FOR_WIDTH, ROWS_LEFT_OUT = 1 << 14, 1 << 17, 2048
-FOLDS = 8  # of few rows; of many, one fold says enough
-ROWS_FOR_FOLDS = 128  # fewer are left out one by one
+FOLDS, ROWS_FOR_FOLDS = 8, 128  # of few rows, fewer are left out one by one; of many, one fold says enough
 TABLES, MOST_TABLES = 16, 64
-FEW_ROWS = 4096  # with fewer, as many tables as there may be: the draw of the grids counts more than the time
-WORTH_TWICE = 0.03  # of the error, for which twice the tables are worth their time
-STEP = 1.25  # between widths tried
-ROWS_IN_A_BUCKET = 8.0  # where the search for a width begins
+FEW_ROWS: Final = 4096  # with fewer, as many tables as there may be: the draw of the grids counts more than the time
+WORTH_TWICE: Final = 0.03  # of the error, for which twice the tables are worth their time
+STEP: Final = 1.25  # between widths tried
+ROWS_IN_A_BUCKET: Final = 8.0  # where the search for a width begins
 MAX_STEPS, BISECTIONS, MAX_HYPERPLANES = 12, 12, 40
-MIXED = 2.0  # ratio of the deviations of two columns, from which on their units are in question
-OUTLYING = 100.0  # interquartile ranges beyond the quartiles
-MAX_SUMS = 1 << 16  # of a bucket: half a megabyte
-MOST_SUMMED = 1 << 31  # numbers, added up in a fit, up to which degree 2 and more tables are tried
-MIN_ROWS_A_COLUMN = 10  # fewer rows do not tell in which direction the target moves
+MIXED: Final = 2.0  # ratio of the deviations of two columns, from which on their units are in question
+OUTLYING: Final = 100.0  # interquartile ranges beyond the quartiles
+MAX_SUMS: Final = 1 << 16  # of a bucket: half a megabyte
+MOST_SUMMED: Final = 1 << 31  # numbers, added up in a fit, up to which degree 2 and more tables are tried
+MIN_ROWS_A_COLUMN: Final = 10  # fewer rows do not tell in which direction the target moves
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,8 @@ from sparsact.learners.points import Points
 
 Array = NDArray[np.float64]
 
-TARGET_BITS = 20  # of an integer target: one unit is a millionth of the largest target
-RESIDUAL_BITS = 8  # of a residual by which candidates are ranked
+TARGET_BITS: Final = 20  # of an integer target: one unit is a millionth of the largest target
+RESIDUAL_BITS: Final = 8  # of a residual by which candidates are ranked
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,9 +28,9 @@ from sparsact.validation.estimators import checked_rows
 
 Array = NDArray[np.float64]
 
-LARGEST_DEGREE = 6
-MOST_TERMS = 500
-_LEARNED: Checks = {
+LARGEST_DEGREE: Final = 6
+MOST_TERMS: Final = 500
+_LEARNED: Final[Checks] = {
     "n_features_in_": schema.as_count,
     "encoding_": schema.as_encoding,
     "threshold_": schema.as_nonnegative,
@@ -38,7 +38,7 @@ _LEARNED: Checks = {
     "n_iter_": schema.as_count,
     "certified_": schema.as_bool,
 }
-_ARRAYS = {"cuts": ArrayField("n", finite=True, optional=True)}
+_ARRAYS: Final = {"cuts": ArrayField("n", finite=True, optional=True)}
 
 
 class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +26,12 @@ from sparsact.learners.sparse_fourier.terms import NEAREST, TermPool
 Array = NDArray[np.float64]
 
 KEPT, SCREENED = 4_000, 300_000  # candidates of a scan of all rows, and of a screen
-SCREEN_ROWS = 2_048
-WORTH_SCREENING = 2e11  # products of a scan: about a second
-MOST_ROUNDS = 30
-NEAR = 0.65  # share of the critical value at which a scan keeps a monomial
+SCREEN_ROWS: Final = 2_048
+WORTH_SCREENING: Final = 2e11  # products of a scan: about a second
+MOST_ROUNDS: Final = 30
+NEAR: Final = 0.65  # share of the critical value at which a scan keeps a monomial
 ALIAS, ALIASES = 0.1, 20_000  # least correlation, and the most aliases of a model
-ALIAS_ROWS = 4_096  # by which aliases are found
+ALIAS_ROWS: Final = 4_096  # by which aliases are found
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,12 @@ from sparsact.learners.sparse_fourier.integer_sample import IntegerSample
 Array = NDArray[np.float64]
 Integers = NDArray[np.intp]
 
-LEAST_NEW = 1e-3  # share of a monomial outside of the model, below which it is an alias of what is there
-RESEMBLING = 0.2  # correlation of monomials that may be taken for one another
-NEAREST = 32  # monomials that a term is tested with
-SAME = 0.01  # share of a term that these leave, below which they are another way to write it
-MOST_CHANGES = 300  # in all trials without a term: copies of rows give models of hundreds of terms
-LEAST_VARIANCE = 1.0  # of a target of integers that were rounded at random
+LEAST_NEW: Final = 1e-3  # share of a monomial outside of the model, below which it is an alias of what is there
+RESEMBLING: Final = 0.2  # correlation of monomials that may be taken for one another
+NEAREST: Final = 32  # monomials that a term is tested with
+SAME: Final = 0.01  # share of a term that these leave, below which they are another way to write it
+MOST_CHANGES: Final = 300  # in all trials without a term: copies of rows give models of hundreds of terms
+LEAST_VARIANCE: Final = 1.0  # of a target of integers that were rounded at random
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,7 @@ from sparsact.saving.schema import Arrays, State
 from sparsact.transaction import transaction
 from sparsact.validation.estimators import checked_rows, checked_sample_weight, class_places
 
-_LEARNED: schema.Checks = {"n_features_in_": schema.as_count, "table_encoding_": schema.as_str}
+_LEARNED: Final[schema.Checks] = {"n_features_in_": schema.as_count, "table_encoding_": schema.as_str}
 
 
 class SparselyActivatedClassifier(ClassifierMixin, SparselyActivatedModel):  # type: ignore[misc] # untyped scikit-learn

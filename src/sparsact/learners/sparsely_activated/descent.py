@@ -16,7 +16,7 @@ A unit is worth what the risk rises by when it goes and the other outputs are sc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +26,14 @@ from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSamp
 from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimits, excess_of, separated
 
 Floats = NDArray[Any]  # float32 while a network is sought, float64 at the end
-PENALTIES = (3.0, 30.0, 300.0, 3000.0)
-RIDGE = 1e-3  # of all rows' second moments, added to those of the rows that switch a unit on
-GRAM_RIDGE = 1e-9
-LEAST_FACTOR = 0.05  # of a unit that is kept
-MOST_WORK = 1e10  # multiplications of the blocks' factors
-MARGIN_PENALTIES = (0.1, 0.01)  # one after another
-MARGIN_COST = 1.003  # rise of the risk that margins may cost: what units that leak gain is a fit to noise
-MEMORY = 20  # corrections of L-BFGS
+PENALTIES: Final = (3.0, 30.0, 300.0, 3000.0)
+RIDGE: Final = 1e-3  # of all rows' second moments, added to those of the rows that switch a unit on
+GRAM_RIDGE: Final = 1e-9
+LEAST_FACTOR: Final = 0.05  # of a unit that is kept
+MOST_WORK: Final = 1e10  # multiplications of the blocks' factors
+MARGIN_PENALTIES: Final = (0.1, 0.01)  # one after another
+MARGIN_COST: Final = 1.003  # rise of the risk that margins may cost: what units that leak gain is a fit to noise
+MEMORY: Final = 20  # corrections of L-BFGS
 WINDOW, LEAST_FALL = 10, 1e-5  # iterations, and the share by which the risk falls in so many, or the descent ends
 HARMLESS, NEGLIGIBLE = 1.001, 1e-14  # rise of the risk, and share of the targets' mean square, that thresholds may cost
 

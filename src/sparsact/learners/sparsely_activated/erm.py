@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
@@ -21,13 +22,13 @@ from sparsact.learners.sparsely_activated.leaf_models import EXACT, TrainingSamp
 from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimits, separated, units_of
 from sparsact.learners.sparsely_activated.tree import n_parameters, score
 
-AMPLE = 4  # distinct rows for each parameter: a perfect fit to that many is no accident
-LIKELY = 1.0  # with so many descents have nothing to add, but another tree may
-WORTH = 0.98  # share of its score at which a network sparse everywhere gives way to one sparse on the rows alone
-DEVIATIONS = 1.0  # standard errors on the rows held out, that suffice where the score agrees
-MISSED = 1.1  # times the held-out error: so much on the rows fitted is a worse network
-MOST_TREES = 3  # in a sum: more take minutes, and descent does better
-MORE = 4  # times the units allowed, of the tree that is thinned
+AMPLE: Final = 4  # distinct rows for each parameter: a perfect fit to that many is no accident
+LIKELY: Final = 1.0  # with so many descents have nothing to add, but another tree may
+WORTH: Final = 0.98  # share of its score at which a network sparse everywhere gives way to one sparse on the rows alone
+DEVIATIONS: Final = 1.0  # standard errors on the rows held out, that suffice where the score agrees
+MISSED: Final = 1.1  # times the held-out error: so much on the rows fitted is a worse network
+MOST_TREES: Final = 3  # in a sum: more take minutes, and descent does better
+MORE: Final = 4  # times the units allowed, of the tree that is thinned
 
 
 @dataclass(frozen=True)

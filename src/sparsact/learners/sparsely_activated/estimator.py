@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,7 @@ from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSamp
 from sparsact.validation.estimators import checked_rows, checked_sample_weight, weights_as_counts
 
 ROWS_PER_WEIGHT, MOST_UNITS = 4, 128  # of n_units="auto"
-LARGEST_TARGET = 1e301
+LARGEST_TARGET: Final = 1e301
 
 
 class SparselyActivatedModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types

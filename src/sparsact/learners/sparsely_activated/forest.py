@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
 from sparsact.learners.sparsely_activated.leaf_models import EXACT, Piece, TrainingSample
 from sparsact.learners.sparsely_activated.tree import Node, grow, n_parameters, prune, score, trim
 
-SURPLUS = 2  # leaves grown for each that may stay
+SURPLUS: Final = 2  # leaves grown for each that may stay
 SMALLEST, LARGER = 4, 2  # leaves of the first round, and the growth from round to round
-ROUNDS_AT_FULL_SIZE = 3  # at most, while they gain
+ROUNDS_AT_FULL_SIZE: Final = 3  # at most, while they gain
 
 
 def forest(

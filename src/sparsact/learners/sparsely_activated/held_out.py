@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,20 +14,20 @@ from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSamp
 from sparsact.learners.sparsely_activated.random_starts import BATCH, random_units
 from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimits
 
-FEWEST = 20  # rows, with fewer none are held out
+FEWEST: Final = 20  # rows, with fewer none are held out
 SHARE, LARGEST_SHARE, USEFUL, MOST_HELD = 0.15, 1 / 3, 30, 3000  # of the rows that are held out, and how many of them
-FEWEST_ROWS = 2  # for each parameter of the units that a descent starts from
-AMPLE_ROWS = 4.5  # with fewer, units that are too many share out the rows of one, and cannot be removed
-WIDER = 3  # times the units allowed
+FEWEST_ROWS: Final = 2  # for each parameter of the units that a descent starts from
+AMPLE_ROWS: Final = 4.5  # with fewer, units that are too many share out the rows of one, and cannot be removed
+WIDER: Final = 3  # times the units allowed
 RATE, PENALTIES = 0.06, (1.0, 10.0)  # of the descents; penalties by turns
-STEPS = 12.5  # of mini-batches, for each iteration allowed
-N_QUICK = 8000  # rows at least, while the units are thinned
-HARMLESS = 1.25  # times the least held-out error: go on removing units
+STEPS: Final = 12.5  # of mini-batches, for each iteration allowed
+N_QUICK: Final = 8000  # rows at least, while the units are thinned
+HARMLESS: Final = 1.25  # times the least held-out error: go on removing units
 AS_GOOD, LIKELY = 1.02, 1.0  # times that error, and standard errors of the difference: take the smaller network
-AGREEMENT = 0.05  # of the error: two networks that differ by less are the same
-MOST_WORK = 1.2e11  # multiplications of all descents if there are several: less than a minute
-LOSSLESS = 1.1  # an error of this times the least error of any wider network
-NEGLIGIBLE = 1e-7  # of the variance
+AGREEMENT: Final = 0.05  # of the error: two networks that differ by less are the same
+MOST_WORK: Final = 1.2e11  # multiplications of all descents if there are several: less than a minute
+LOSSLESS: Final = 1.1  # an error of this times the least error of any wider network
+NEGLIGIBLE: Final = 1e-7  # of the variance
 
 
 Model = TypeVar("Model")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,9 @@ from sparsact.learners.sparsely_activated.to_network import excess_of
 from sparsact.stack import Stack, StackLayer
 
 Floats = NDArray[Any]
-PENALTIES = (0.0, 1.0, 10.0, 100.0, 1000.0)
-CLEARANCE = 1e-9  # of the magnitudes in a pre-activation, by which a raised threshold exceeds it
-RANK = 1e-10  # of least squares for the read-out
+PENALTIES: Final = (0.0, 1.0, 10.0, 100.0, 1000.0)
+CLEARANCE: Final = 1e-9  # of the magnitudes in a pre-activation, by which a raised threshold exceeds it
+RANK: Final = 1e-10  # of least squares for the read-out
 
 
 @dataclass(frozen=True, eq=False)

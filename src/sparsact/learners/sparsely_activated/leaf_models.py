@@ -8,24 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
 
 Array = NDArray[np.float64]
-NEGLIGIBLE_SPREAD = 1e-12  # of a column, relative to its size: the column is constant but for rounding
-NARROWEST = 1e-303  # half the range of a column, relative to the targets: below, its weights overflow
+NEGLIGIBLE_SPREAD: Final = 1e-12  # of a column, relative to its size: the column is constant but for rounding
+NARROWEST: Final = 1e-303  # half the range of a column, relative to the targets: below, its weights overflow
 
-EXACT = 1e-12  # of the variation of the targets: what remains of a perfect fit is rounding
-ROUNDING = 1e-24  # squared, of a target of size 1
+EXACT: Final = 1e-12  # of the variation of the targets: what remains of a perfect fit is rounding
+ROUNDING: Final = 1e-24  # squared, of a target of size 1
 Kind = Literal["affine", "relu"]
-WELL_CONDITIONED = 1e-7  # reciprocal condition above which Cholesky serves
-EIGENVALUE_FLOOR = 1e-10  # of the largest: below, a direction is one in which the rows do not vary
-NOTHING = 1e-13  # a value of a function whose targets are of size 1
-LEAST_FREEDOM = 0.05  # so that regions of too few rows compare too
-FALL = 0.99  # a turn that leaves more than this share of the error is the last
+WELL_CONDITIONED: Final = 1e-7  # reciprocal condition above which Cholesky serves
+EIGENVALUE_FLOOR: Final = 1e-10  # of the largest: below, a direction is one in which the rows do not vary
+NOTHING: Final = 1e-13  # a value of a function whose targets are of size 1
+LEAST_FREEDOM: Final = 0.05  # so that regions of too few rows compare too
+FALL: Final = 0.99  # a turn that leaves more than this share of the error is the last
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ References
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +22,15 @@ from numpy.typing import NDArray
 from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSample
 from sparsact.learners.sparsely_activated.to_network import GateUnits
 
-N_STARTS = 2
-BATCH = 256  # rows
-BETAS = (0.9, 0.99)
-EPSILON = 1e-8
-WARM_UP = 50  # steps
-RAMP = (0.2, 0.7)  # shares of the steps between which the penalty rises
-LAST_RATE = 0.005  # of the first
-FLOOR = 1e-2  # of the mean variance, added to that of each direction
-N_JUDGED = 4000  # rows on which the starts are compared
+N_STARTS: Final = 2
+BATCH: Final = 256  # rows
+BETAS: Final = (0.9, 0.99)
+EPSILON: Final = 1e-8
+WARM_UP: Final = 50  # steps
+RAMP: Final = (0.2, 0.7)  # shares of the steps between which the penalty rises
+LAST_RATE: Final = 0.005  # of the first
+FLOOR: Final = 1e-2  # of the mean variance, added to that of each direction
+N_JUDGED: Final = 4000  # rows on which the starts are compared
 Floats = NDArray[np.float32]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,15 +26,15 @@ from sparsact.validation.estimators import checked_rows
 if TYPE_CHECKING:
     from sparsact.certificate import Certificate
 
-LARGEST_SPECTRUM = 20  # coordinates
-_LEARNED: Checks = {
+LARGEST_SPECTRUM: Final = 20  # coordinates
+_LEARNED: Final[Checks] = {
     "n_features_in_": schema.as_count,
     "encoding_": schema.as_encoding,
     "n_iter_": schema.as_count,
     "origin_": schema.as_str,
     "table_encoding_": schema.as_str,  # how the command encoded the columns of a table
 }
-_ARRAYS = {
+_ARRAYS: Final = {
     "u": ArrayField("s"),
     "W": ArrayField("s n"),
     "b": ArrayField("s"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,8 +29,12 @@ from sparsact.validation.parameters import checked_size
 if TYPE_CHECKING:
     from sparsact.certificate import StackCertificate
 
-LAYER_RESTARTS = 2  # of the fit of one layer
-_LEARNED: Checks = {"n_features_in_": schema.as_count, "encoding_": schema.as_encoding, "n_iter_": schema.as_count}
+LAYER_RESTARTS: Final = 2  # of the fit of one layer
+_LEARNED: Final[Checks] = {
+    "n_features_in_": schema.as_count,
+    "encoding_": schema.as_encoding,
+    "n_iter_": schema.as_count,
+}
 
 
 class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[misc] # untyped scikit-learn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,9 @@ from sparsact.learners.sparsely_activated.random_starts import BATCH, BETAS, EPS
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.stack import Stack, StackLayer
 
-N_STARTS = 8
-PENALTY = 1.0
-LARGEST = 1e6  # weight over standardised columns
+N_STARTS: Final = 8
+PENALTY: Final = 1.0
+LARGEST: Final = 1e6  # weight over standardised columns
 Floats = NDArray[np.float32]
 
 
@@ -109,10 +109,10 @@ def slopes(
     return gradient
 
 
-STEPS = 0.4  # iterations of each joint descent for each of max_iter, and for each penalty
-BATCHES = 15  # steps of Adam for each of max_iter
-RATES = (0.1, 0.05)  # of Adam, by turns
-WORTH = 0.5  # share of the error of one layer at which it gives way to several
+STEPS: Final = 0.4  # iterations of each joint descent for each of max_iter, and for each penalty
+BATCHES: Final = 15  # steps of Adam for each of max_iter
+RATES: Final = (0.1, 0.05)  # of Adam, by turns
+WORTH: Final = 0.5  # share of the error of one layer at which it gives way to several
 ONE_LAYER, RANDOM = "one layer", "random units"
 Fit = Callable[[Array, Array, Array], SparselyActivatedNetwork]
 

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -38,11 +39,11 @@ from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSamp
 from sparsact.learners.sparsely_activated.tree import Node
 from sparsact.network import SparselyActivatedNetwork
 
-SLACK = 1e-9  # above the least Gamma, so that rounding does not switch a unit on
-MARGIN = 1e-9  # below a limit, so that rounding does not cross it
-ROWS_AT_ONCE = 4096
-LARGEST = 1e307  # sum of magnitudes in a pre-activation
-CLEARANCE = 1e-9  # by which a raised threshold exceeds the pre-activation that it is to switch off, relatively
+SLACK: Final = 1e-9  # above the least Gamma, so that rounding does not switch a unit on
+MARGIN: Final = 1e-9  # below a limit, so that rounding does not cross it
+ROWS_AT_ONCE: Final = 4096
+LARGEST: Final = 1e307  # sum of magnitudes in a pre-activation
+CLEARANCE: Final = 1e-9  # by which a raised threshold exceeds the pre-activation that it is to switch off, relatively
 
 
 @dataclass(frozen=True, eq=False)

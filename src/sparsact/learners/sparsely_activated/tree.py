@@ -28,6 +28,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,10 +46,10 @@ from sparsact.learners.sparsely_activated.leaf_models import (
     risk,
 )
 
-FITTED_COLUMNS = 4  # this many of the best scored columns are fitted on both sides
-PER_SPLIT = 3
-DEVIATIONS = 2.0  # standard deviations of chi squared by which the dropped coefficients may exceed noise
-ROUNDING = 1e-26  # least variance of a residual of size 1, so that exact fits are rid of rounding errors
+FITTED_COLUMNS: Final = 4  # this many of the best scored columns are fitted on both sides
+PER_SPLIT: Final = 3
+DEVIATIONS: Final = 2.0  # standard deviations of chi squared by which the dropped coefficients may exceed noise
+ROUNDING: Final = 1e-26  # least variance of a residual of size 1, so that exact fits are rid of rounding errors
 
 
 @dataclass(eq=False)

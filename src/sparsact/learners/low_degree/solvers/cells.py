@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +16,14 @@ from sparsact.learners.low_degree.compact_sums import MAX_N, Cells
 from sparsact.learners.low_degree.polynomial import Design, Family, FittedPolynomial, Penalty, Solution
 from sparsact.learners.low_degree.solvers.solver import ProblemSize, Solver, SolverPlan
 
-MAX_CELLS_N = 24  # unless requested by name
-MAX_CHOLESKY = 3000
-_LIMBS = 5  # of a typical double and its weight
-_MAX_VARIANCES = 100
-_TOLERANCE = 1e-12
-_MAX_ITERATIONS = 2000
-_PROBE_ENTRIES = 200_000
-_NULL = 1e-6
+MAX_CELLS_N: Final = 24  # unless requested by name
+MAX_CHOLESKY: Final = 3000
+_LIMBS: Final = 5  # of a typical double and its weight
+_MAX_VARIANCES: Final = 100
+_TOLERANCE: Final = 1e-12
+_MAX_ITERATIONS: Final = 2000
+_PROBE_ENTRIES: Final = 200_000
+_NULL: Final = 1e-6
 
 
 def prefers_cells(n: int, n_rows: int) -> bool:

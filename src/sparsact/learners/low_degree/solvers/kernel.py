@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,8 @@ from sparsact.learners.low_degree.solvers.solver import ProblemSize, Solver, Sol
 from sparsact.learners.points import Points, unpack
 from sparsact.statistics.exact_sum import ExactSum
 
-_VALUES_AT_ONCE = 1 << 22
-_MONOMIALS_AT_ONCE = 1 << 12
+_VALUES_AT_ONCE: Final = 1 << 22
+_MONOMIALS_AT_ONCE: Final = 1 << 12
 
 
 class KernelSolver(Solver):

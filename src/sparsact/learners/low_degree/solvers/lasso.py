@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +23,10 @@ from sparsact.learners.low_degree.normal_equations import NormalEquations
 from sparsact.learners.low_degree.polynomial import Penalty
 from sparsact.learners.low_degree.solvers.solver import ON_POINTS, Estimated, ProblemSize, Solver, SolverPlan, possible
 
-_GAP = 1e-10  # of the objective
-_DOUBTFUL_GAP = 1e-4
-_MAX_STEPS = 200
-_TINY = float(np.finfo(float).tiny)
+_GAP: Final = 1e-10  # of the objective
+_DOUBTFUL_GAP: Final = 1e-4
+_MAX_STEPS: Final = 200
+_TINY: Final = float(np.finfo(float).tiny)
 
 
 class LassoSolver(Solver):

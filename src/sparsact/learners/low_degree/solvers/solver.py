@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,10 @@ from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Pe
 from sparsact.memory import available_memory, has_room
 
 Estimated = tuple[NDArray[np.float64], NDArray[np.float64], str, float | None]
-ON_POINTS = frozenset({"rows", "cells"})
-_MAX_MONOMIALS = 12_000  # whose moments are summed without being asked for
-_MIN_ROWS = 1 << 16
-_AVERAGES = "the average of y chi_S over the rows estimates each coefficient when inputs are uniform."
+ON_POINTS: Final = frozenset({"rows", "cells"})
+_MAX_MONOMIALS: Final = 12_000  # whose moments are summed without being asked for
+_MIN_ROWS: Final = 1 << 16
+_AVERAGES: Final = "the average of y chi_S over the rows estimates each coefficient when inputs are uniform."
 
 
 @dataclass(frozen=True)
