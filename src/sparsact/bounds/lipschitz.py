@@ -176,7 +176,7 @@ def _samples(log2_width: float) -> float:
     return power_of_two(log2_width + log2(max(1.0, log2_width * log(2))))
 
 
-@bound("Lemma B.1, diameter", "B", "proved", "diameter of a bucket, at most", width="bucket_width")
+@bound("Lemma B.1, diameter", "B", "proved", "diameter of a bucket, at most")
 def bucket_diameter(bucket_width: float, intrinsic: int, n_directions: int, confidence: float = 0.9) -> float:
     r"""Largest diameter of a bucket of a Euclidean hash within a k-dimensional subspace (Lemma B.1, first part).
 
@@ -195,7 +195,7 @@ def bucket_diameter(bucket_width: float, intrinsic: int, n_directions: int, conf
     return bucket_width * sqrt(n_directions) / least if least > 0 else inf
 
 
-@bound("Lemma B.1, buckets", "B", "up to constants", "buckets, at most", width="bucket_width")
+@bound("Lemma B.1, buckets", "B", "up to constants", "buckets, at most")
 def bucket_count(ambient: int, intrinsic: int, bucket_width: float, *, power: float = 1.0) -> float:
     r"""Non-empty buckets of a Euclidean hash (Lemma B.1): :math:`(2 \sqrt d / \text{width})^{\text{power} \cdot k}`.
 
@@ -219,7 +219,7 @@ def bucket_count_of_cuts(intrinsic: int, n_directions: int, cuts: int) -> float:
     return float(sum(comb(n_directions, i) * cuts**i for i in range(min(intrinsic, n_directions) + 1)))
 
 
-@bound("Lemma C.2", "B", "proved", "probability that a bucket holds a ball, at least", width="bucket_width")
+@bound("Lemma C.2", "B", "proved", "probability that a bucket holds a ball, at least")
 def ball_within_bucket(radius: float, bucket_width: float, intrinsic: int, n_directions: int) -> float:
     r"""Probability that the bucket of a point holds the whole ball about it (Lemma C.2), at least.
 

@@ -16,7 +16,6 @@ from typing import Any, Final, Literal, ParamSpec, Protocol, TypeVar, cast
 import numpy as np
 
 from sparsact.bounds.arithmetic import power_of_two
-from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import check_named
 
 P = ParamSpec("P")
@@ -112,16 +111,14 @@ def all_bounds() -> tuple[BoundInfo, ...]:
     return tuple(sorted(_bounds, key=lambda info: _ORDER.index(info.function.__module__.rpartition(".")[2])))
 
 
-def bound(
-    statement: str, paper: Paper, status: Status, gives: str, **former_names: str
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def bound(statement: str, paper: Paper, status: Status, gives: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """List a bound, check its parameters by their names, and complete its docstring.
 
     A number is infinite where it exceeds the largest float.
     """
 
     def listed(formula: Callable[P, R]) -> Callable[P, R]:
-        function = renamed(**former_names)(_checked(formula)) if former_names else _checked(formula)
+        function = _checked(formula)
         _complete(function, gives)
         _bounds.append(BoundInfo(statement, paper, status, gives, function))
         return function

@@ -18,7 +18,6 @@ from sparsact.certificate.sweep import MOST_INPUTS, enumerated, sweep
 from sparsact.certificate.symmetry import Characters, Orbits, Reduction
 from sparsact.kernels.dispatch import threads
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_generator, checked_option, checked_probability, checked_size
 
 MOST_STATES: Final = 2**26
@@ -80,7 +79,6 @@ def _cheapest(network: SparselyActivatedNetwork, inputs: Inputs, reduction: Redu
 METHODS: Final = ("auto", "enumeration", "orbits", "milp", "sampled")
 
 
-@renamed(n_jobs="n_threads")
 def certify(
     network: SparselyActivatedNetwork,
     method: str = "auto",

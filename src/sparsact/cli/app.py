@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib.metadata import entry_points
 from typing import Annotated, Any, Final
 
@@ -17,18 +16,12 @@ from sparsact.cli.inspect import inspect_model
 from sparsact.cli.measure import measure
 from sparsact.cli.predict import predict
 from sparsact.cli.sparsify import sparsify
-from sparsact.validation.former_names import FORMER_OPTIONS, GONE_IN
 
 ELSEWHERE: Final = {"reproduce": ("sparsact-papers", "papers")}  # commands of other packages: (package, folder)
 
 
 class PlainCommand(TyperCommand):
-    """A command whose flags have nothing after them, and which takes options by their former names too."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """The arguments that are left, after those by former names were read as if by the new ones."""
-        options = {option for param in self.params for option in param.opts}
-        return super().parse_args(ctx, list(_by_present_names(args, options)))
+    """A command whose flags have nothing after them."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Its parameters, ``--help`` among them."""
@@ -51,21 +44,6 @@ class PlainGroup(TyperGroup):
                 f"or ./{folder} of a checkout."
             )
         return super().resolve_command(ctx, args)
-
-
-def _by_present_names(args: list[str], options: set[str]) -> Iterator[str]:
-    """Arguments with former names of options replaced; a line on stderr says so."""
-    given = {arg.partition("=")[0] for arg in args}
-    for arg in args:
-        old, equals, value = arg.partition("=")
-        new = FORMER_OPTIONS.get(old)
-        if new not in options or old in options:
-            yield arg
-            continue
-        if new in given:
-            raise ValueError(f"{new} and {old}, its former name, are both given; pass {new} alone.")
-        typer.echo(f"sparsact: {old} is now called {new}; the former name goes in {GONE_IN}.", err=True)
-        yield f"{new}{equals}{value}"
 
 
 def without_types(params: list[Any]) -> list[Any]:

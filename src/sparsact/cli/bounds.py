@@ -11,14 +11,12 @@ import typer
 
 from sparsact.cli.options import AsJson
 from sparsact.cli.terminal import grid, terminal
-from sparsact.validation.former_names import GONE_IN
 
 if TYPE_CHECKING:
     from sparsact.bounds import BoundInfo
     from sparsact.network import SparselyActivatedNetwork
 
 _SAMPLES: Final = 10_000
-FORMER_NAMES: Final = {"width": "bucket_width"}  # of parameters that --given takes
 _OPTIONS: Final = ("n", "s", "k", "W", "B", "epsilon", "delta", "rho")
 
 
@@ -79,11 +77,6 @@ def _number(text: str) -> tuple[str, float]:
     except ValueError:
         raise ValueError(f"--given {text} is not NAME=NUMBER, such as m=1000.") from None
     name = name.strip()
-    if name in FORMER_NAMES:
-        typer.echo(
-            f"sparsact: `{name}` is now called `{FORMER_NAMES[name]}`; the former name goes in {GONE_IN}.", err=True
-        )
-        name = FORMER_NAMES[name]
     return name, int(number) if isfinite(number) and number == int(number) else number
 
 

@@ -15,11 +15,9 @@ from sparsact.constructions.rounding import ResidueLift
 from sparsact.hypercube import bits_to_signs
 from sparsact.lift import Lift
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_generator, checked_size
 
 
-@renamed(s="n_units", k="max_active")
 def random_network(n: int, n_units: int, max_active: int, *, rng: np.random.Generator) -> SparselyActivatedNetwork:
     r"""A random network of s units on n inputs, of which k at most are active at any point of the cube, and k at some.
 

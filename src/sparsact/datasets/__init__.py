@@ -19,7 +19,6 @@ from sparsact.datasets.landscapes import (
 )
 from sparsact.datasets.parts import files
 from sparsact.datasets.tables import Table, encoded_table, open_table
-from sparsact.validation.former_names import renamed_members
 
 __all__ = [
     "Encoding",
@@ -35,5 +34,3 @@ __all__ = [
     "open_table",
     "phillips_cr6261",
 ]
-
-__getattr__ = renamed_members(__name__, poelwijk=load_poelwijk)

@@ -17,7 +17,6 @@ from sparsact.datasets.related_columns import aliases, column_notes
 from sparsact.datasets.sums import MODULUS, MOST_ROWS, RowNumbers
 from sparsact.datasets.survey import MAX_CATEGORIES, ColumnSurvey, IdentifierError, TargetSurvey, UnfitError
 from sparsact.datasets.words import slip
-from sparsact.validation.former_names import renamed
 
 MOST_TEXTS: Final = 4096  # of a column, by which it is judged whether texts are identifiers
 MOST_TEXTS_OF_ALL: Final = 1 << 22  # of all columns
@@ -252,7 +251,6 @@ class Table:
             yield X
 
 
-@renamed(on_rows="progress")
 def open_table(
     paths: Data,
     target: str | Sequence[str],

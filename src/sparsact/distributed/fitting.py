@@ -11,13 +11,11 @@ from sparsact.datasets.columns import Encoding
 from sparsact.distributed.additive import check_additive, with_params_of
 from sparsact.distributed.progress import OnProgress
 from sparsact.extras import missing
-from sparsact.validation.former_names import renamed
 
 if TYPE_CHECKING:
     from distributed import Client
 
 
-@renamed(on_progress="progress")
 def fit(
     estimator: Any,
     data: Any,

@@ -19,7 +19,6 @@ from sparsact.fit.progress import OnRows, StageRows
 from sparsact.saving import modelfile
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 from sparsact.statistics.statistic import PassStatistic
-from sparsact.validation.former_names import FORMER_OPTIONS
 
 BYTES_OF_ENDS: Final = 1 << 16
 SUMS_OF: Final = "0.1.0"  # the version from which passes sum up the same; raise it when they change
@@ -51,7 +50,7 @@ def _difference(then: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
     for name, value in now["options"].items():
         had = then["options"].get(name, None if value else value)  # options that came later were not given
         if had != value:
-            return f"{FORMER_OPTIONS.get(name, name)} was {_spelled(had)}, now it is {_spelled(value)}"
+            return f"{name} was {_spelled(had)}, now it is {_spelled(value)}"
     for before, after in zip(then["files"], now["files"], strict=False):
         if before[0] != after[0]:
             return f"it was of a file {before[0]} where {after[0]} now stands"

@@ -10,10 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact import kernels
 from sparsact.kernels.dispatch import threads
-from sparsact.validation.former_names import renamed
 
 
-@renamed(n_jobs="n_threads")
 def walsh_hadamard(
     values: ArrayLike, axis: int = -1, *, normalize: bool = True, overwrite: bool = False, n_threads: int | None = None
 ) -> NDArray[Any]:

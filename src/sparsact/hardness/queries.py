@@ -15,7 +15,6 @@ from sparsact.hardness.answers import AdversarialAnswers, Answers, ExactAnswers,
 from sparsact.hardness.distribution import LabelledDistribution
 from sparsact.hypercube import Masks
 from sparsact.validation.arrays import checked_masks, checked_per_row, checked_signs
-from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_generator, checked_probability, checked_share, checked_size
 
 
@@ -158,7 +157,6 @@ class StatisticalQueries(ABC):
     def _correlations(self, masks: Masks) -> NDArray[np.float64]: ...
 
 
-@renamed(distribution="examples")
 class StatisticalQueryOracle(StatisticalQueries):
     r"""Statistical queries about a labelled distribution.
 

@@ -24,7 +24,6 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.inference.block import Block
-from sparsact.validation.former_names import renamed, renamed_members
 from sparsact.validation.parameters import checked_positive, checked_size
 
 GRID: Final = (-9.0, -3.0, -1.5, -1.0, -0.5, -0.1, 0.0, 0.1, 0.5, 1.0, 1.5, 3.0, 9.0)  # where activations are compared
@@ -263,7 +262,6 @@ class ActivationPenalty(SparsityRegularizer):
         return f"ActivationPenalty(strength={self.strength!r})"
 
 
-@renamed(k="n_active")
 class TopKTraining(SparsityRegularizer):
     """Keep the activations of each input that are largest in absolute value; the others are 0, without gradient.
 
@@ -295,6 +293,3 @@ class TopKTraining(SparsityRegularizer):
 
     def __repr__(self) -> str:
         return f"TopKTraining(n_active={self.n_active!r})"
-
-
-__getattr__ = renamed_members(__name__, Inducement=SparsityRegularizer)

@@ -21,7 +21,6 @@ from sparsact.layers.common import (
 from sparsact.layers.gather import gather_dot, gather_sum
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
-from sparsact.validation.former_names import renamed, renamed_attributes
 from sparsact.validation.parameters import checked_option, checked_size
 
 METHODS: Final = ("auto", "sparse", "dense")
@@ -33,8 +32,6 @@ SPARSE_READS: Final = {torch.float32: (2.0, 1 / 16), torch.float64: (2.0, 1 / 16
 COPIED_READS: Final = (0.25, 0.0)
 
 
-@renamed_attributes(n_active="max_active")
-@renamed(width="n_units")
 class SparselyActivatedLayer(RoutedLayer):
     r"""A layer of ``n_units`` units, of which each input switches on those that a router chooses.
 

@@ -6,11 +6,9 @@ import torch
 
 from sparsact.layers.mixture import MixtureOfExperts
 from sparsact.routing.router import Router
-from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_size
 
 
-@renamed(hidden="n_units")
 class SwitchLayer(MixtureOfExperts):
     r"""Experts of two layers each; an input runs through those that a router chooses, and through no others.
 

@@ -8,8 +8,6 @@ from typing import Any, Final
 import numpy as np
 from scipy.special import expit
 
-from sparsact.validation.former_names import renamed
-
 
 def namespace(array: Any) -> Any:
     """Array-API functions for ``array``: NumPy itself, or ``array_api_compat.torch``."""
@@ -120,7 +118,6 @@ def scores(x: Any, directions: Any) -> Any:
 HASHING: Final = 0x5A5  # a branch of the seed's tree that no caller's own generator uses
 
 
-@renamed(seed="random_state")
 def hash_generator(random_state: int) -> np.random.Generator:
     """A generator for hash functions, independent of ``numpy.random.default_rng(random_state)``, which data may use.
 

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 from sparsact.routing.backend import constant, integers, namespace, ones, scores, taken
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
-from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import check_random_state, check_sizes
 
 
-@renamed(seed="random_state")
 @dataclass(frozen=True)
 class BlockTop1(Router):
     r"""In each of s blocks of t' units, the one that a controller scores highest (Section 3.1 of the paper).

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sparsact.routing.backend import constant, integers, namespace, ones, scores, sigmoid
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
-from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import check_numbers, check_random_state, check_sizes
 
 MAX_HYPERPLANES: Final = 30
@@ -64,7 +63,6 @@ def finished_number(value: int) -> int:
     return h - 2**64 if h >> 63 else h
 
 
-@renamed(seed="random_state")
 @dataclass(frozen=True)
 class HyperplaneLSH(Router):
     r"""Sign patterns of random hyperplanes (Section 2.2): one of :math:`2^m` units in each of s tables.
@@ -164,7 +162,6 @@ class LearnedLSH(HyperplaneLSH):
         return replace(chosen, weights=chosen.weights + straight)
 
 
-@renamed(seed="random_state")
 @dataclass(frozen=True)
 class EuclideanLSH(Router):
     r"""Random projections cut into intervals (Datar et al., 2004; Section 2.2): one unit in each table.

@@ -14,11 +14,9 @@ from sparsact.routing.router import Router, State
 from sparsact.routing.selection import EMPTY, Selection
 from sparsact.routing.top_k import largest
 from sparsact.validation.arrays import checked_reals
-from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import check_random_state, check_sizes
 
 
-@renamed(k="n_active", seed="random_state")
 @dataclass(frozen=True)
 class Nearest(Router):
     """The k nearest of some centres, by Euclidean distance; of equally near ones the first (Section 3, k-NN).
@@ -84,7 +82,6 @@ class Nearest(Router):
         return 3 * self.n_centres * in_features + self.n_centres
 
 
-@renamed(seed="random_state")
 @dataclass(frozen=True)
 class Interpolation(Router):
     """The unit whose point the input is; none for any other input (Section 3, interpolation).

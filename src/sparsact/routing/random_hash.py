@@ -12,11 +12,9 @@ from sparsact.routing.lsh import finished, numbered, shifted
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
 from sparsact.routing.top_k import largest
-from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import check_random_state, check_sizes
 
 
-@renamed(k="n_active", width="n_units", seed="random_state")
 @dataclass(frozen=True)
 class RandomHash(Router):
     """Units by a hash of the input's bits: every set of them is as likely, and near inputs have nothing in common.

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from inspect import signature
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.routing.backend import hash_generator, like, namespace
 from sparsact.routing.selection import Selection
+from sparsact.saving.schema import present_names
 from sparsact.validation.arrays import Shape, checked_reals, checked_router_inputs, checked_tensor, has_shape, is_tensor
-from sparsact.validation.former_names import former_names, present_names, warn_of
 
 State = Mapping[str, Any]
 ROUTERS: Final[dict[str, type[Router]]] = {}
@@ -55,20 +55,9 @@ class Router(ABC):
     reads_mask: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
-        """Register routers of this package, and accept the former name ``n_active`` of :meth:`max_active`."""
+        """Register routers of this package."""
         if "name" in cls.__dict__ and cls.__module__.startswith(f"{__package__}."):
             ROUTERS[cls.name] = cls
-        if callable(method := cls.__dict__.get("n_active")) and "max_active" not in cls.__dict__:
-            warn_of("n_active", "max_active", cls.__name__)
-            cls.max_active = method  # type: ignore[method-assign] # the same question by its former name
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if name == "n_active":  # of routers without such a hyperparameter
-                warn_of(name, "max_active", type(self).__name__)
-                return self.max_active
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @abstractmethod
     def width(self, in_features: int) -> int:
@@ -193,7 +182,7 @@ def named(name: str, **hyperparameters: Any) -> Router:
         raise ValueError(f"no router is called {name!r}; there are {', '.join(ROUTERS)}.")
     kind = ROUTERS[name]
     known = list(signature(kind).parameters)
-    unknown = [key for key in hyperparameters if key not in (*known, *former_names(kind))]
+    unknown = [key for key in hyperparameters if key not in known]
     if unknown:
         raise ValueError(f"{kind.__name__} has no hyperparameter {unknown[0]!r}; it has {', '.join(known)}.")
     try:
@@ -223,4 +212,5 @@ def from_dict(record: Mapping[str, Any]) -> Router:
     if not isinstance(record, Mapping) or not isinstance(record.get("router"), str):
         raise ValueError(f'a router is recorded as {{"router": name, ...}}; got {record!r}.')
     given = {str(key): value for key, value in record.items() if key != "router"}
-    return named(record["router"], **present_names(ROUTERS.get(record["router"]), given))
+    kind = ROUTERS.get(record["router"])
+    return named(record["router"], **present_names(given, signature(kind).parameters if kind else ()))

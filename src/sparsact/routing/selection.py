@@ -8,12 +8,10 @@ from typing import Any, Final
 import numpy as np
 
 from sparsact.routing.backend import integers, is_readable, namespace
-from sparsact.validation.former_names import renamed, renamed_attributes
 
 EMPTY: Final = -1
 
 
-@renamed_attributes(width="n_units")
 @dataclass(frozen=True, eq=False)
 class Selection:
     """Units that each of m inputs switches on, at most k of ``n_units`` for each.
@@ -57,7 +55,6 @@ class Selection:
     is_partial: bool = False
 
     @classmethod
-    @renamed(width="n_units")
     def of(cls, indices: Any, weights: Any, n_units: int, *, logits: Any = None, **others: Any) -> Selection:
         """A selection whose counts follow from its indices; without auxiliary loss and drops, unless given."""
         xp = namespace(weights)

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sparsact.routing.gate import GatedRouter
-from sparsact.validation.former_names import renamed
 
 
-@renamed(seed="random_state")
 @dataclass(frozen=True)
 class Switch(GatedRouter):
     r"""The most probable of E experts, weighted by its probability.

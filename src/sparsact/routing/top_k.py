@@ -11,7 +11,6 @@ from sparsact import kernels
 from sparsact.routing.backend import integers, namespace, ones
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
-from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import check_bool, check_sizes
 
 
@@ -38,7 +37,6 @@ def largest(values: Any, k: int) -> Any:
     return places.new_zeros(m, k + 1).scatter(1, column, places)[:, :k]
 
 
-@renamed(k="n_active")
 @dataclass(frozen=True)
 class TopK(Router):
     """The k units with the largest pre-activations, or the largest in absolute value; of equal ones the first.

@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 from sparsact.routing.backend import integers, namespace, ones, precise, scores, sigmoid
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
-from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import check_random_state, check_sizes
 
 MAX_LEVELS: Final = 24
 
 
-@renamed(seed="random_state")
 @dataclass(frozen=True)
 class Tree(Router):
     r"""The leaf at the end of a walk down a binary tree of learned hyperplanes: fast feedforward networks.

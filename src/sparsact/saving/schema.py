@@ -7,6 +7,7 @@ An estimator declares what it learned as a mapping of attributes to checks, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from inspect import signature
 from math import isfinite
 from typing import Any, Final, Literal, NamedTuple, cast
 
@@ -14,12 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.validation.arrays import Shape, has_shape
-from sparsact.validation.former_names import present_names
 
 State = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 Checks = Mapping[str, Callable[[Any, str], Any]]
 MAX_COUNT: Final = 2**53  # columns, units: beyond it floats no longer distinguish them
+FORMER: Final = {  # names in files of version 0.1
+    "coef_": ("coefficients_",),
+    "k": ("n_active",),
+    "seed": ("random_state",),
+    "width": ("n_units", "bucket_width"),
+    "width_": ("bucket_width_",),
+}
 MAX_ROWS: Final = 2**200  # models may be merged with themselves again and again
 
 
@@ -29,6 +36,12 @@ MAX_ROWS: Final = 2**200  # models may be merged with themselves again and again
 def params_of(learner: Any) -> State:
     """The parameters of an estimator as JSON values."""
     return {name: to_json(value) for name, value in learner.get_params(deep=False).items()}
+
+
+def present_names(written: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """Values of a file by the names that they have now; version 0.1 wrote some by another name."""
+    names = {name: next((new for new in FORMER.get(name, ()) if new in known), name) for name in written}
+    return {names[name]: value for name, value in written.items()}
 
 
 def learned_state(learner: Any, learned: Checks) -> State:
@@ -41,7 +54,7 @@ def learned_state(learner: Any, learned: Checks) -> State:
 
 def restore_learned(learner: Any, state: State, learned: Checks, optional: Collection[str] = ()) -> None:
     """Give an estimator the declared attributes and the names of its columns that :func:`learned_state` returned."""
-    values = present_names(type(learner), state["learned"])
+    values = present_names(state["learned"], learned)
     for name, check in learned.items():
         if name in values or name not in optional:
             setattr(learner, name, check(values[name], name))
@@ -55,7 +68,7 @@ def restore_learned(learner: Any, state: State, learned: Checks, optional: Colle
 
 def rebuild(make: Any, state: State, learned: Checks, optional: Collection[str] = ()) -> Any:
     """An estimator of a file: its parameters, checked as its own ``fit`` checks them, and the declared attributes."""
-    parameters = present_names(make, state["params"])
+    parameters = present_names(state["params"], signature(make).parameters)
     for name, value in parameters.items():
         if isinstance(value, int) and abs(value) > MAX_COUNT:  # as a float it might overflow
             raise ValueError(f"the parameter {name} is {str(value)[:40]}")

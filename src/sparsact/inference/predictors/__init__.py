@@ -8,7 +8,6 @@ from sparsact.inference.predictors.magnitude import Threshold, TopKActivations
 from sparsact.inference.predictors.masked_model import Approximated
 from sparsact.inference.predictors.predictor import ActivityPredictor, CalibrationSplit, Predictor
 from sparsact.inference.predictors.sketch import Sketch
-from sparsact.validation.former_names import renamed_members
 
 __all__ = [
     "LSH",
@@ -24,7 +23,3 @@ __all__ = [
     "calibrate_blocks",
     "collect_inputs",
 ]
-
-__getattr__ = renamed_members(
-    __name__, LargestActivations=TopKActivations, Rule=ActivityPredictor, Split=CalibrationSplit
-)

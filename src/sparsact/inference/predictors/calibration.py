@@ -23,14 +23,12 @@ from sparsact.inference.predictors.masked_model import Approximated
 from sparsact.inference.predictors.predictor import ActivityPredictor, Graded, Predictor
 from sparsact.inference.predictors.sketch import Sketch
 from sparsact.inference.quality import Quality
-from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_option, checked_share
 
 FROM_INPUTS: Final[dict[str, Callable[..., Graded]]] = {kind.name: kind.fit for kind in (Sketch, LowRank, LSH)}
 FROM_ACTIVATIONS: Final = {kind.name: kind for kind in (Threshold, TopKActivations)}
 
 
-@renamed(seed="random_state")
 def calibrate(
     weights: BlockWeights,
     x: Tensor,
@@ -159,7 +157,6 @@ def _checked_target(method: str, **targets: float | None) -> dict[str, float]:
     return given
 
 
-@renamed(seed="random_state")
 def calibrate_blocks(
     model: nn.Module,
     blocks: Iterable[Block],

@@ -17,7 +17,6 @@ from sparsact.inference.predictors.conformal import min_rows
 from sparsact.inference.predictors.predictor import CalibrationSplit
 from sparsact.inference.split_experts import showing_all_experts
 from sparsact.validation.arrays import check_finite_tensor
-from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_size
 
 MIN_ROWS: Final = 40
@@ -58,7 +57,6 @@ class Reservoir:
         return self.rows
 
 
-@renamed(seed="random_state")
 def collect_inputs(
     model: nn.Module, blocks: Iterable[Block], inputs: Inputs, limit: int = 4096, *, random_state: int = 0
 ) -> dict[Block, Tensor]:

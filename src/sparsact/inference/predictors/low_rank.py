@@ -12,7 +12,6 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.inference.block_weights import BlockWeights, plain
 from sparsact.inference.predictors.predictor import MarginPredictor, spreads, switch_layer
-from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_size
 
 CHUNK: Final = 1024
@@ -99,7 +98,6 @@ class LowRank(MarginPredictor):
     level: float = inf
 
     @classmethod
-    @renamed(seed="random_state")
     def fit(cls, weights: BlockWeights, x: Tensor, *, random_state: int, rank: int | None = None) -> LowRank:
         """The best map for the rows ``x``, of rank d / 16 by default (at most d and s). Its level is to be set."""
         d, s, _ = weights.sizes

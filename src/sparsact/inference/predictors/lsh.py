@@ -14,7 +14,6 @@ from sparsact.inference.predictors.conformal import level_for_recall
 from sparsact.inference.predictors.low_rank import metric, moments, square_root
 from sparsact.inference.predictors.predictor import Reads, switch_layer
 from sparsact.routing import HyperplaneLSH, hash_generator
-from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_size
 
 HASHES: Final = (2, 3, 4, 6, 8)  # hyperplanes per table that are tried if the number is not given
@@ -65,7 +64,6 @@ class LSH:
     level: float
 
     @classmethod
-    @renamed(seed="random_state")
     def of(cls, weights: BlockWeights, x: Tensor, *, random_state: int, n_hashes: int, n_tables: int) -> LSH:
         """Tables for the units, scaled by the rows ``x``; all of them looked up."""
         router = HyperplaneLSH(n_hashes, n_tables, random_state)
@@ -81,7 +79,6 @@ class LSH:
         return cls(router, directions, codes, order % len(units), starts, float(n_tables))
 
     @classmethod
-    @renamed(seed="random_state")
     def fit(
         cls,
         weights: BlockWeights,

@@ -13,7 +13,6 @@ from torch import Tensor
 from sparsact.inference.block_weights import BlockWeights, plain
 from sparsact.inference.predictors.predictor import Reads
 from sparsact.routing import TopK
-from sparsact.validation.former_names import renamed
 
 
 class SecondLayer(Protocol):
@@ -87,7 +86,6 @@ class Threshold:
         return {"predictor": self.name, "tau": self.tau}
 
 
-@renamed(k="n_active")
 @dataclass(frozen=True)
 class TopKActivations:
     """The units with the largest :math:`|h_j|`, ties in favour of the first, and never a unit that is exactly 0.

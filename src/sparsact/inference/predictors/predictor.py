@@ -12,7 +12,6 @@ from torch import Tensor
 from sparsact.inference.block_weights import BlockWeights
 from sparsact.inference.comparison import ModelComparison
 from sparsact.inference.quality import Quality
-from sparsact.validation.former_names import renamed
 
 Reads = Literal["inputs", "activations"]
 
@@ -101,7 +100,6 @@ def switch_layer(weights: BlockWeights) -> tuple[Tensor, Tensor, Tensor]:
     return weights.weight.double(), weights.bias.double(), weights.threshold.double()
 
 
-@renamed(seed="random_state")
 @dataclass(frozen=True)
 class CalibrationSplit:
     """Use of a sample's rows, in a random order.

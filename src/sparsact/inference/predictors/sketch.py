@@ -11,7 +11,6 @@ from torch import Tensor
 from sparsact.inference.block_weights import BlockWeights, plain
 from sparsact.inference.certified_screen import Screen
 from sparsact.inference.predictors.predictor import MarginPredictor, spreads
-from sparsact.validation.former_names import renamed
 
 
 class LayerEstimator(Protocol):
@@ -49,7 +48,6 @@ class Sketch(MarginPredictor):
     level: float = inf
 
     @classmethod
-    @renamed(seed="random_state")
     def fit(
         cls, weights: BlockWeights, x: Tensor, *, random_state: int, screen: LayerEstimator | None = None
     ) -> Sketch:

@@ -21,7 +21,6 @@ from sparsact.routing import Router
 from sparsact.transaction import transaction
 from sparsact.validation.arrays import check_row_weights
 from sparsact.validation.estimators import checked_rows, checked_sample_weight
-from sparsact.validation.former_names import renamed, renamed_attributes
 
 Array = NDArray[np.float64]
 
@@ -34,8 +33,6 @@ def _is_additive(learner: DSMRegressor) -> bool:
     return True
 
 
-@renamed(width="n_units")
-@renamed_attributes(coef_="coefficients_")
 class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc] # untyped base
     r"""A data-dependent sparse model: for each input a mask leaves s of t units on, and a linear layer reads them.
 

@@ -25,13 +25,11 @@ from sparsact.statistics.statistic import Batch
 from sparsact.transaction import lock_of, transaction
 from sparsact.validation.arrays import check_row_weights
 from sparsact.validation.estimators import checked_sample_weight
-from sparsact.validation.former_names import renamed_attributes
 
 MAX_TOTAL: Final = 1e200  # weight of all rows
 _NO_STATISTIC: Final = "a model without its statistic cannot take in more rows; save it with statistic=True."
 
 
-@renamed_attributes(forget="remove", coef_="coefficients_")
 class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the low-degree estimators; see :class:`LowDegreeRegressor` for the parameters."""
 

@@ -33,13 +33,10 @@ from sparsact.learners.lsh.tuning import LSHConfig, Trial
 from sparsact.routing.backend import hash_generator
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import lock_of, transaction
-from sparsact.validation.former_names import renamed, renamed_attributes
 
 ENOUGH_FOR_LAYOUT: Final = 2048  # rows; a stream that began with fewer keeps them till then
 
 
-@renamed_attributes(width_="bucket_width_")
-@renamed(width="bucket_width")
 class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInputs, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the LSH estimators; see :class:`LSHRegressor` for the parameters."""
 

@@ -10,7 +10,6 @@ from sparsact import bounds
 from sparsact.kernels.bucket_statistics import n_sums
 from sparsact.learners.lsh.layout import MAX_LOCAL, MAX_POSITIONS
 from sparsact.learners.lsh.regressor import LSHRegressor
-from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import check_named, checked_positive
 
 PARTS: Final = 3  # of the error: two diameters of a bucket and a distance to the nearest row
@@ -18,7 +17,6 @@ KEY, COUNT, SLOT = 8, 8, 16  # bytes
 SLOTS: Final = 3.0  # of an index for each key: it is between a quarter and half full
 
 
-@renamed(width="bucket_width")
 @dataclass(frozen=True)
 class TablePlan:
     """Sizes of an LSH table for a uniform error; see :func:`plan_table` for what is proved.

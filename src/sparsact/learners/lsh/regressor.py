@@ -23,11 +23,9 @@ from sparsact.saving.schema import as_bool
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import lock_of, transaction
 from sparsact.validation.arrays import checked_reals
-from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_probability
 
 
-@renamed(width="bucket_width")
 class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-learn ships no types
     r"""Regression by hashing: a polynomial in each bucket of several tables, averaged (Sections 2.2 and 4 of [B]_).
 

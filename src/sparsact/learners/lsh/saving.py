@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, Self, cast
 
@@ -17,7 +18,6 @@ from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import locked
-from sparsact.validation.former_names import present_names
 
 
 def _as_pairs(value: Any, name: str) -> tuple[tuple[int, int], ...]:
@@ -132,6 +132,6 @@ class SavedLSH:
 
 
 def _trial(state: State) -> Trial:
-    values = present_names(Trial, state)
+    values = schema.present_names(state, [field.name for field in fields(Trial)])
     checks: Checks = {name: _TRIAL.get(name, schema.as_nonnegative) for name in values}
     return Trial(**{name: checks[name](value, name) for name, value in values.items()})

@@ -28,7 +28,6 @@ from sparsact.learners.lsh.layout import (
 )
 from sparsact.learners.lsh.left_out import LeftOut
 from sparsact.statistics.statistic import Batch
-from sparsact.validation.former_names import renamed
 
 PENALTIES: Final = (1e-5, 1e-4, 0.001, 0.01, 0.1, 1.0)
 ROWS_FOR_DIRECTIONS, ROWS_FOR_WIDTH, ROWS_LEFT_OUT = 1 << 14, 1 << 17, 2048
@@ -63,7 +62,6 @@ class LSHConfig:
     columns: str = "all"
 
 
-@renamed(width="bucket_width")
 @dataclass(frozen=True)
 class Trial:
     """One layout that was tried, and its error on rows left out."""
