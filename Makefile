@@ -4,11 +4,12 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 SOURCES := pyproject.toml papers/pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/*)
 
-.PHONY: help demo test test-papers test-slow coverage test-cpus sanitize fuzz lint format audit lock bench reproduce docs docs-check dist clean
+.PHONY: help demo test test-papers test-slow digests coverage test-cpus sanitize fuzz lint format audit lock bench reproduce docs docs-check dist clean
 
 help:
 	@echo "make demo       install, learn real data, write reports into demo/"
 	@echo "make test       the tests of sparsact, in minutes; test-papers those of its experiments; test-slow the rest"
+	@echo "make digests    what every learner computes, compared with what is kept; finds changes that tests do not see"
 	@echo "make coverage   the suite again, with the share of branches it runs"
 	@echo "make test-cpus  the numerical tests as other processors run them: BLAS core types, instruction sets"
 	@echo "make sanitize   the kernels' tests and hostile files under AddressSanitizer and UBSan; make fuzz looks for more"
@@ -54,6 +55,10 @@ coverage: .venv/dev
 
 test-slow: .venv/dev .venv/docs
 	$(BIN)/python -m pytest --quiet -m "slow or hypothesis" --hypothesis-profile thorough src benchmarks tests papers
+
+# What every learner, candidate and layer computes, beside what is kept: `tests/digests/digests.py renew` keeps it anew.
+digests: .venv/dev
+	$(BIN)/python tests/digests/digests.py compare
 
 # Results must not depend on the processor: the numerical tests again, on the code paths of other machines' BLAS and on
 # every instruction set of the kernels. tests/test_forced.py fails where a variable has no effect. SkylakeX needs AVX-512.

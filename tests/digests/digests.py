@@ -1,13 +1,13 @@
-"""Digests of what the library computes, to compare a version with another while its parts are moved.
+"""Digests of what the library computes: a net that tells a change of code that it has changed an answer, and which.
 
-    python tests/digests/digests.py write      # on the version before
-    python tests/digests/digests.py compare    # after: "equal", "equal to 1e-12", or "DIFFERENT" and how much
+    python tests/digests/digests.py compare [WORD ...]    # what differs and by how much; status 1 if anything does
+    python tests/digests/digests.py renew [WORD ...]      # keep what is computed now; prints old beside new
 
-Golden numbers of the library itself are no tests here, and pytest does not run this: it tells a refactoring that it has
-changed an answer, and which. ``tests/digests/manifest.json`` keeps a SHA-256 of the bits of each output, and numbers of
-it to 15 digits: all of a short array, of a long one its size, its norm and five projections. Bits are those of one
-machine and one thread. Prose (verdicts, reasons, notes), times, versions and paths are left out. An item may follow its
-subject to another module; what it computes must stay.
+Items whose name holds a WORD, or all. ``make digests`` compares; a change that means to change an answer renews. A
+digest does not prove that an answer is right: tests by definition do that. ``tests/digests/manifest.json`` keeps the
+texts of each output and eight digits of its numbers: all if they are few, else their count, norm and five projections.
+Each item has a tolerance, relative to the largest number or the norm, for what processors and libraries round
+differently. Prose (verdicts, reasons, notes), times, versions and paths are left out.
 """
 
 from __future__ import annotations
@@ -25,30 +25,27 @@ from typing import Any
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ[f"{library}_NUM_THREADS"] = "1"
 
-import model_outputs  # noqa: E402, F401 # registers its items
+import learner_outputs  # noqa: E402, F401 # registers its items
+import model_outputs  # noqa: E402, F401
 import numpy as np  # noqa: E402 - after the number of its threads
-from outputs import outputs  # noqa: E402
+from outputs import ITEMS, TOLERANCES, outputs  # noqa: E402
 
 Array = np.ndarray[Any, Any]
+Kept = dict[str, list[Any]]
 MANIFEST = Path(__file__).with_name("manifest.json")
-TOLERANCE = 1e-12
-SHORT = 64  # numbers that are kept one by one
+SHORT = 8  # numbers that are kept one by one
 LEFT_OUT = {  # of JSON: prose, and what differs from run to run
     "verdict", "why", "notes", "solver_reason", "seconds", "peak_memory_bytes", "report", "model", "table", "layout",
     "fill", "reason", "warnings",
 }  # fmt: skip
-FORMER = {"bucket_width": "width"}  # names of the manifest
 
 
 def leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
     """Arrays of numbers and texts of anything nested, each under the names on the way to it; places have none."""
-    if isinstance(value, dict) and "effect" in value:  # a term, which was a list
-        value = [value[name] for name in ("columns", "coefficient", "low", "high")]
     if isinstance(value, dict) or hasattr(value, "_asdict"):
         for name, inner in (value if isinstance(value, dict) else value._asdict()).items():
             if str(name) not in LEFT_OUT:
-                kept = FORMER.get(str(name), str(name))
-                yield from leaves(inner, f"{key}/{kept}" if key else kept)
+                yield from leaves(inner, f"{key}/{name}" if key else str(name))
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from leaves(inner, key)
@@ -56,38 +53,39 @@ def leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
         yield key, np.asarray(value)
 
 
-def digest(value: Any) -> dict[str, Any]:
-    """What is kept of an output."""
+def digest(value: Any) -> Kept:
+    """What is kept of an output: texts, numbers, or the summary of many, under the names of its parts."""
     found: dict[str, list[Array]] = {}
     for key, array in leaves(value):
         found.setdefault(f"{key}:{'text' if array.dtype.kind in 'UO' else 'number'}", []).append(array)
-    exact, kept = hashlib.sha256(), {}
+    kept: Kept = {}
     for key, arrays in sorted(found.items()):
         if key.endswith("text"):
             texts = [str(text) for array in arrays for text in array.ravel()]
-            content = json.dumps(texts).encode()
-            kept[key] = texts if len(texts) <= SHORT else hashlib.sha256(content).hexdigest()
+            kept[key] = texts if len(texts) <= SHORT else [hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]]
         else:
-            numbers = np.concatenate([array.ravel() for array in arrays])
-            content = numbers.tobytes() if numbers.dtype.kind != "b" else numbers.astype(np.int64).tobytes()
-            kept[key] = summary(numbers.astype(np.float64))
-        exact.update(f"{key}\0".encode() + content)
-    return {"sha256": exact.hexdigest(), "values": kept}
+            kept |= numbers_of(key, np.concatenate([array.ravel() for array in arrays]).astype(np.float64))
+    return kept
 
 
-def summary(numbers: Array) -> list[str]:
-    """Few numbers as they are; of many the size, the number that are not finite, the norm and projections."""
-    if len(numbers) > SHORT:
-        finite = np.where(np.isfinite(numbers), numbers, 0.0)
-        largest = np.abs(finite).max() or 1.0
-        places = np.arange(1.0, len(numbers) + 1)
-        projections = [largest * (np.cos(w * places) @ (finite / largest)) for w in (0.0, 1.0, 2.3, 0.7, 3.1)]
-        norm = largest * np.linalg.norm(finite / largest)
-        numbers = np.array([len(numbers), (~np.isfinite(numbers)).sum(), norm, *projections])
-    return [f"{number:.15g}" for number in numbers]
+def numbers_of(key: str, numbers: Array) -> Kept:
+    """Few numbers as they are; of many the count, that of those that are not finite, the norm and projections."""
+    if len(numbers) <= SHORT:
+        return {key: digits(numbers)}
+    finite = np.where(np.isfinite(numbers), numbers, 0.0)
+    largest = np.abs(finite).max() or 1.0
+    places = np.arange(1.0, len(numbers) + 1)
+    projections = [largest * (np.cos(w * places) @ (finite / largest)) for w in (0.0, 1.0, 2.3, 0.7, 3.1)]
+    norm = largest * np.linalg.norm(finite / largest)
+    count = [f"{len(numbers)} numbers, {len(numbers) - np.isfinite(numbers).sum()} not finite"]
+    return {f"{key} count:text": count, key: digits([norm, *projections])}
 
 
-def error(old: dict[str, Any], new: dict[str, Any]) -> tuple[float, str]:
+def digits(numbers: Any) -> list[str]:
+    return [f"{number:.8g}" for number in numbers]
+
+
+def error(old: Kept, new: Kept) -> tuple[float, str]:
     """The largest relative error over the values of an item, and where; infinite where they are not comparable."""
     worst = (0.0, "")
     for key in sorted(old.keys() | new.keys()):
@@ -104,37 +102,46 @@ def error(old: dict[str, Any], new: dict[str, Any]) -> tuple[float, str]:
         scale = np.abs([float(x) for x in then if np.isfinite(float(x))] or [1.0]).max() or 1.0
         with np.errstate(invalid="ignore"):
             relative = float(np.nan_to_num(np.abs(a - b) / scale, nan=np.inf, posinf=np.inf).max())
-        worst = max(worst, (relative, key))
+        at = int(np.abs(a - b).argmax())
+        worst = max(worst, (relative, f"{key}: {then[at]} -> {now[at]}"))
     return worst
 
 
-def main(action: str) -> int:
-    """Write the manifest, or compare with it; 1 if something is different."""
+def tolerance(name: str) -> float:
+    return TOLERANCES[name.partition(":")[0]]
+
+
+def main(action: str, words: list[str]) -> int:
+    """Compare with the manifest, or renew it; 1 if something that is compared is different."""
     warnings.simplefilter("ignore")
-    start, found = perf_counter(), {}
-    for name, value in outputs():
-        found[name] = digest(value)
-    print(f"{len(found)} outputs in {perf_counter() - start:.1f} s")
-    if action == "write":
-        MANIFEST.write_text(json.dumps(found, indent=0) + "\n")
-        return 0
-    kept = json.loads(MANIFEST.read_text())
+    start = perf_counter()
+    chosen = [item for item in ITEMS if not words or any(word in item for word in words)]
+    found = {name: digest(value) for name, value in outputs(chosen)}
+    kept: dict[str, Kept] = json.loads(MANIFEST.read_text()) if MANIFEST.exists() else {}
+    others = {name: value for name, value in kept.items() if name.partition(":")[0] not in chosen}
+    if not words:
+        others = {}
     different = 0
-    for name in [*kept, *(name for name in found if name not in kept)]:
+    for name in [*(name for name in kept if name not in others), *(name for name in found if name not in kept)]:
         if name not in found or name not in kept:
-            verdict, where = "DIFFERENT", "is new" if name in found else "is gone"
-        elif found[name]["sha256"] == kept[name]["sha256"]:
-            verdict, where = "equal", ""
-        else:
-            size, where = error(kept[name]["values"], found[name]["values"])
-            verdict, where = "equal to 1e-12" if size <= TOLERANCE else "DIFFERENT", f"{size:.1e} {where}"
-        different += verdict == "DIFFERENT"
-        print(f"{name:<44} {verdict:<15} {where}".rstrip())
-    print(f"{different} of {len(kept)} outputs are different")
+            different, where = different + 1, "is new" if name in found else "is gone"
+            print(f"{name:<44} {where}")
+            continue
+        size, where = error(kept[name], found[name])
+        if size > tolerance(name):
+            different += 1
+            print(f"{name:<44} DIFFERENT by {size:.1e}, more than {tolerance(name):g}: {where}")
+        elif action == "renew":
+            found[name] = kept[name]
+    print(f"{len(found)} outputs in {perf_counter() - start:.1f} s, {different} different")
+    if action == "renew":
+        lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in sorted((others | found).items()))
+        MANIFEST.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+        return 0
     return int(different > 0)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] not in (["write"], ["compare"]):
+    if len(sys.argv) < 2 or sys.argv[1] not in ("compare", "renew"):
         sys.exit(__doc__)
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

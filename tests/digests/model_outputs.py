@@ -18,7 +18,7 @@ import sparsact as sa
 # ---- routers, layers, models of torch ----
 
 
-@item
+@item()
 def routers() -> Iterator[tuple[str, Any]]:
     from sparsact import routing as r
 
@@ -31,7 +31,7 @@ def routers() -> Iterator[tuple[str, Any]]:
         yield type(router).__name__, np.asarray(router(X).dense())
 
 
-@item
+@item()
 def layers() -> Iterator[tuple[str, Any]]:
     import torch
 
@@ -52,7 +52,7 @@ def layers() -> Iterator[tuple[str, Any]]:
             yield name, layer.eval()(x).numpy()
 
 
-@item
+@item()
 def sparsified() -> Iterator[tuple[str, Any]]:
     import torch
     from torch import nn
@@ -69,7 +69,6 @@ def sparsified() -> Iterator[tuple[str, Any]]:
     x = torch.randn(400, 24, generator=torch.Generator().manual_seed(3))
     methods: dict[str, dict[str, Any]] = {
         "exact": {}, "certified": {}, "threshold": {"error": 0.1}, "top_k": {"density": 0.1},
-        "predictor": {"predictor": "low_rank", "density": 0.3},
     }  # fmt: skip
     for method, options in methods.items():
         sparse = sa.sparsify(model(), method, [x[i : i + 8] for i in range(0, 400, 8)], **options)
@@ -77,13 +76,40 @@ def sparsified() -> Iterator[tuple[str, Any]]:
         with torch.no_grad():
             values = torch.cat([sparse(row) for row in x[:40].split(1)]).numpy()
         yield method, {"values": values, "density": choice.density, "method": choice.method}
+    for weights in ("int8", "int4"):
+        for kept in (True, False):
+            sparse = sa.sparsify(model(), "exact", list(x.split(8)), weights=weights, keep_weights=kept)
+            with torch.no_grad():
+                values = torch.cat([sparse(row) for row in x[:40].split(1)]).numpy()
+            error = sa.plan_of(sparse).output_error
+            yield f"{weights}{'' if kept else ', weights freed'}", {"values": values, "error": error}
     yield "measured", json.loads(sa.measure(model(), [x[:100], x[100:]]).to_json())
+
+
+@item(tolerance=1e-5)
+def mixtures() -> Iterator[tuple[str, Any]]:
+    import torch
+
+    from sparsact import layers as made
+
+    kinds: dict[str, dict[str, Any]] = {
+        "top 2": {"n_active": 2}, "shared": {"n_active": 1, "n_shared": 1},
+        "reglu": {"n_active": 2, "activation": "reglu"}, "sigmoid": {"n_active": 2, "router": "sigmoid"},
+        "expert choice": {"router": "expert_choice"},
+    }  # fmt: skip
+    for name, options in kinds.items():
+        draw = torch.Generator().manual_seed(5)
+        layer = made.MixtureOfExperts(10, 14, n_experts=6, generator=draw, **options)
+        x = torch.randn(37, 10, generator=draw, requires_grad=True)
+        layer(x).square().sum().backward()
+        gradients = [p.grad.numpy() for p in layer.parameters() if p.grad is not None]
+        yield name, {"values": layer.eval()(x).detach().numpy(), "of inputs": x.grad.numpy(), "of weights": gradients}
 
 
 # ---- bounds, hardness ----
 
 
-@item
+@item()
 def bounds() -> Iterator[tuple[str, Any]]:
     from sparsact import bounds as b
 
@@ -100,7 +126,7 @@ def bounds() -> Iterator[tuple[str, Any]]:
     yield "unexplained variance", vars(b.unexplained_variance(X, y, rng=np.random.default_rng(0)))
 
 
-@item
+@item()
 def hardness() -> Any:
     from sparsact import hardness as h
 
@@ -115,7 +141,7 @@ def hardness() -> Any:
     }
 
 
-@item
+@item()
 def rademacher() -> Any:
     from sparsact.rademacher import exact_complexity, lower_complexity
 
@@ -127,7 +153,7 @@ def rademacher() -> Any:
 # ---- the command ----
 
 
-@item
+@item()
 def fit_json() -> Iterator[tuple[str, Any]]:
     rng = np.random.default_rng(11)
     bits, reals = rng.integers(0, 2, (400, 6)), rng.uniform(-1, 1, (400, 3)).round(6)

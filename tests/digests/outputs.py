@@ -1,10 +1,10 @@
-"""The outputs whose digests are compared: of learners, networks and spectra; `model_outputs.py` has the others."""
+"""The outputs whose digests are compared: of low-degree learners, hash tables, networks and spectra."""
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,18 +15,23 @@ import sparsact as sa
 
 Array = np.ndarray[Any, Any]
 ITEMS: dict[str, Callable[[], Any]] = {}
+TOLERANCES: dict[str, float] = {}
 
 
-def item(function: Callable[[], Any]) -> Callable[[], Any]:
-    """An output by the name of the function; of a generator of pairs, several."""
-    ITEMS[function.__name__] = function
-    return function
+def item(*, tolerance: float = 1e-7) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+    """An output by the name of the function; of a generator of pairs, several. Numbers may move by ``tolerance``."""
+
+    def kept(function: Callable[[], Any]) -> Callable[[], Any]:
+        ITEMS[function.__name__], TOLERANCES[function.__name__] = function, tolerance
+        return function
+
+    return kept
 
 
-def outputs() -> Iterator[tuple[str, Any]]:
-    """Every output by its name."""
-    for name, function in ITEMS.items():
-        value = function()
+def outputs(names: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """The outputs of the named items, each by its name."""
+    for name in names:
+        value = ITEMS[name]()
         if isinstance(value, Iterator):
             yield from ((f"{name}: {part}", output) for part, output in value)
         else:
@@ -74,7 +79,7 @@ def fitted(model: Any) -> dict[str, Any]:
 # ---- low degree ----
 
 
-@item
+@item()
 def low_degree() -> Iterator[tuple[str, Any]]:
     bits, reals, y = rows()
     few, low = slice(0, 40), sa.LowDegreeRegressor
@@ -118,7 +123,7 @@ def wide_rows(n: int) -> tuple[Array, Array]:
     return X, (X[:, 0] ^ X[:, 4]) + 0.5 * X[:, 2] + 0.1 * np.random.default_rng(n + 1).normal(size=len(X))
 
 
-@item
+@item()
 def exact_sums() -> Any:
     from sparsact.statistics.exact_sum import ExactSum
 
@@ -133,7 +138,7 @@ def exact_sums() -> Any:
 # ---- hash tables, units ----
 
 
-@item
+@item()
 def lsh() -> Iterator[tuple[str, Any]]:
     _, X, y = rows()
     asked = np.random.default_rng(5).normal(scale=2, size=(70, 4))
@@ -154,7 +159,7 @@ def lsh() -> Iterator[tuple[str, Any]]:
     yield "classifier", sa.LSHClassifier(random_state=0).fit(X, labels()).predict_proba(asked)
 
 
-@item
+@item()
 def plans() -> Any:
     from sparsact.learners import estimate_support, plan_table
 
@@ -162,7 +167,7 @@ def plans() -> Any:
     return [vars(plan_table(2, 0.3, ambient=20)), vars(support)]
 
 
-@item
+@item()
 def dsm() -> Iterator[tuple[str, Any]]:
     _, X, y = rows()
     kinds: dict[str, dict[str, Any]] = {
@@ -175,7 +180,7 @@ def dsm() -> Iterator[tuple[str, Any]]:
         yield name, {"coef": model.coefficients_, "values": model.predict(X[::3])}
 
 
-@item
+@item()
 def sparsely_activated() -> Any:
     bits, _, y = rows()
     model = sa.SparselyActivatedRegressor(n_units=5, n_restarts=2, max_iter=40, random_state=0).fit(bits, y[:, 0])
@@ -193,7 +198,7 @@ def network(n: int = 9, s: int = 14) -> Any:
     return random_network(n, s, 2, rng=np.random.default_rng(7))
 
 
-@item
+@item()
 def networks() -> Iterator[tuple[str, Any]]:
     import scipy.sparse as sp
 
@@ -210,7 +215,7 @@ def networks() -> Iterator[tuple[str, Any]]:
         yield name, {"u": one.u, "W": W, "b": one.b}
 
 
-@item
+@item()
 def certificates() -> Iterator[tuple[str, Any]]:
     rng = np.random.default_rng
     for name, options in {"automatic": {}, "enumerated": {"method": "enumeration"}, "milp": {"method": "milp"}}.items():
@@ -220,7 +225,7 @@ def certificates() -> Iterator[tuple[str, Any]]:
     yield "lifted", json.loads(sa.certify(network(), inputs=lift).to_json())
 
 
-@item
+@item()
 def spectra() -> Iterator[tuple[str, Any]]:
     from sparsact.fourier import Halfspace, Spectrum, estimate_influences, estimate_weight_by_degree, walsh_hadamard
 
