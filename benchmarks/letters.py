@@ -10,10 +10,10 @@ nucleotides of which adjacent ones act together, through an exponential.
 Each side is fitted to the same rows by its own usual procedure. LightGBM has categorical columns, and 2,000 trees that
 stop early on a tenth of the rows, of the better of two sizes of trees by that tenth; perceptrons have indicators of
 letters, two hidden layers, and stop early; the Gaussian process knows of two letters whether they are the same.
-Intervals of ours at 95 % are counted on the rows left out. Bars: below the best peer, and 1.05 times the figures of
-the issue that asked for this. Seconds are of processor time, on one thread. Rows of --kept are not measured again.
+Intervals of ours at 95 % are counted on the rows left out. Bar: below the best peer. Seconds are of processor time, on
+one thread. What --rows holds is not measured again.
 
-    python -m benchmarks.letters [--quick] [--only PhoQ ...] [--kept results/letters_cells.jsonl] [--out letters.jsonl]
+    python -m benchmarks.letters [--quick] [--only PhoQ ...] [--sides SIDE ...] [--rows results/letters.jsonl]
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -37,8 +37,8 @@ from scipy.special import expit
 from sklearn.neural_network import MLPRegressor
 from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import Figure, judged, options, report
-from benchmarks.harness import append_row
+from benchmarks.figures import TIMES, Figure, judged, options, report
+from benchmarks.harness import append_row, machine
 from sparsact import LettersRegressor
 from sparsact.datasets.landscapes import data_file
 from sparsact.learners.letters.alphabet import features_of
@@ -58,10 +58,6 @@ PLANTED: Final = {
     "neighbours": ["ACGT"] * 7,
 }
 SHARES: Final = (0.01, 0.05, 0.2)
-ASKED: Final = {  # figures of the issue
-    "PhoQ": (0.695, 0.574, 0.510),
-    "ParD3": (0.290, 0.071, 0.058),
-}
 SECONDS: Final = 60.0
 OURS: Final = "LettersRegressor"
 
@@ -201,64 +197,59 @@ PEERS: Final[dict[str, Side]] = {
 }
 
 
-Cell = tuple[float, float, float | None]
+Row = dict[str, Any]
 
 
-class Kept:
-    """Shares of variance left, seconds, and coverage, by task, share, draw and side; in a file, if there is one."""
-
-    def __init__(self, path: str | None) -> None:
-        self.path, self.cells = path, {}
-        if path and Path(path).exists():
-            for line in Path(path).read_text(encoding="utf-8").splitlines():
-                row = json.loads(line)
-                self.cells[tuple(row["cell"])] = (row["left"], row["seconds"], row.get("inside"))
-
-    def measured(self, name: str, share: float, draw: int, side: str, fitted: Side) -> Cell:
-        """What one side leaves of the variance of the rows left out, its seconds, and its intervals' coverage."""
-        cell = (name, share, draw, side)
-        if cell not in self.cells:
-            X, y = table(name, draw if name in PLANTED else 0)
-            order = np.random.default_rng(draw).permutation(len(y))
-            seen, left = np.split(order, [round(share * len(y))])
-            start = time.process_time()
-            predicted = fitted(X[seen], y[seen], X[left], draw)
-            seconds = time.process_time() - start
-            inside = None
-            if predicted.ndim == 2:
-                predicted, low, high = predicted.T
-                inside = float(np.mean((low <= y[left]) & (y[left] <= high)))
-            self.cells[cell] = (float(np.mean((predicted - y[left]) ** 2) / y[left].var()), seconds, inside)
-            if self.path:
-                row = dict(zip(("left", "seconds", "inside"), self.cells[cell], strict=True))
-                append_row(self.path, {"cell": cell} | {name: one for name, one in row.items() if one is not None})
-        return self.cells[cell]
+def measured(name: str, share: float, draw: int, side: str, fitted: Side) -> Row:
+    """What one side leaves of the variance of the rows left out, its seconds, and its intervals' coverage."""
+    X, y = table(name, draw if name in PLANTED else 0)
+    order = np.random.default_rng(draw).permutation(len(y))
+    seen, left = np.split(order, [round(share * len(y))])
+    start = time.process_time()
+    predicted = fitted(X[seen], y[seen], X[left], draw)
+    row: Row = {"seconds": time.process_time() - start}
+    if predicted.ndim == 2:
+        predicted, low, high = predicted.T
+        row["inside"] = float(np.mean((low <= y[left]) & (y[left] <= high)))
+    return row | {"left": float(np.mean((predicted - y[left]) ** 2) / y[left].var())}
 
 
-def compared(name: str, share: float, kept: Kept, arguments: Any, peers: dict[str, Side]) -> list[Figure]:
-    """All sides on one task at one share of the rows."""
-    work = f"{name}: {share:.0%} of the rows"
-    left: dict[str, list[float]] = {}
-    seconds: dict[str, list[float]] = {}
-    inside: list[float] = []
-    for draw in range(arguments.repeats):
-        for side, fitted in {OURS: ours, **peers}.items():
-            found = kept.measured(name, share, draw, side, fitted)
-            left.setdefault(side, []).append(found[0])
-            seconds.setdefault(side, []).append(found[1])
-            inside += [found[2]] if found[2] is not None else []
-    best = min(peers, key=lambda side: fmean(left[side]))
-    figures = [Figure.of(work, f"{side}: variance left", samples, "") for side, samples in left.items()]
-    most = judged(1.0, arguments.quick)
-    figures.append(Figure(work, f"mean, ours / {best}", fmean(left[OURS]) / fmean(left[best]), "", most=most))
-    if name in ASKED and share in SHARES:
-        asked = ASKED[name][SHARES.index(share)]
-        figures.append(
-            Figure(work, "mean, ours / asked", fmean(left[OURS]) / asked, "", most=judged(1.05, arguments.quick))
-        )
-    figures.append(Figure.of(work, "inside of 95 % intervals", inside, ""))
-    figures.append(Figure(work, "seconds, most", max(seconds[OURS]), "s", most=judged(SECONDS, arguments.quick)))
-    return figures
+def measure(
+    tasks: Sequence[tuple[str, float]], repeats: int, sides: dict[str, Side], kept: Path | None
+) -> Iterator[Row]:
+    """A row for each task, share, draw and side; those that the file has are read from it."""
+    known = list(map(json.loads, kept.read_text(encoding="utf-8").splitlines())) if kept and kept.exists() else []
+    for draw in range(repeats):  # all tasks once, before any twice
+        for (name, share), (side, fitted) in product(tasks, sides.items()):
+            cell = {"table": name, "rows": share, "seed": draw, "side": side}
+            row = next((row for row in reversed(known) if row | cell == row), None)
+            if row is None:
+                row = {**cell, **measured(name, share, draw, side, fitted)}
+                print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+                if kept:
+                    append_row(kept, {**row, **machine()})
+            yield row
+
+
+def figures(rows: Sequence[Row], quick: bool = False) -> Iterator[Figure]:
+    """All sides on each task at each share of the rows, means over draws, and the bars."""
+    for name, share in dict.fromkeys((row["table"], row["rows"]) for row in rows):
+        work = f"{name}: {share:.0%} of the rows"
+        newest = {(row["side"], row["seed"]): row for row in rows if (row["table"], row["rows"]) == (name, share)}
+        of_side: dict[str, list[Row]] = {}
+        for (side, _), row in newest.items():
+            of_side.setdefault(side, []).append(row)
+        left = {side: fmean(row["left"] for row in own) for side, own in of_side.items()}
+        for side, own in of_side.items():
+            yield Figure.of(work, f"{side}: variance left", [row["left"] for row in own], "")
+        if OURS not in of_side or len(of_side) == 1:
+            continue
+        best = min(of_side.keys() - {OURS}, key=lambda side: left[side])
+        yield Figure(work, "ours over the best peer", left[OURS] / left[best], TIMES, most=judged(1.0, quick))
+        if inside := [row["inside"] for row in of_side[OURS] if "inside" in row]:
+            yield Figure.of(work, "inside of 95 % intervals", inside, "")
+        most = max(row["seconds"] for row in of_side[OURS])
+        yield Figure(work, "seconds, most", most, "s", most=judged(SECONDS, quick))
 
 
 def main() -> int:
@@ -266,25 +257,19 @@ def main() -> int:
     parser = options(__doc__, repeats=3)
     every = (*MEASURED, *PLANTED)
     parser.add_argument("--only", nargs="+", choices=every, default=every, help="tasks to measure")
-    parser.add_argument("--kept", help="file of measured cells: read, and added to")
+    parser.add_argument("--sides", nargs="+", choices=[OURS, *PEERS], help="sides to measure, by default all")
+    parser.add_argument("--rows", type=Path, help="file that keeps each measurement")
     arguments = parser.parse_args()
-    peers = dict(PEERS)
-    if find_spec("lightgbm") is None:
+    every_side = {OURS: ours, **PEERS}
+    sides = {side: every_side[side] for side in arguments.sides or every_side}
+    if "LightGBM" in sides and find_spec("lightgbm") is None:
+        del sides["LightGBM"]
         print("LightGBM is left out: pip install lightgbm")
-        del peers["LightGBM"]
-    kept = Kept(arguments.kept)
-    figures: list[Figure] = []
-    tasks = ("nucleotides",) if arguments.quick else arguments.only
-    shares = SHARES[1:2] if arguments.quick else SHARES
-    work = [(name, share) for name in tasks for share in shares]
+    tasks = list(product(("nucleotides",), SHARES[1:2]) if arguments.quick else product(arguments.only, SHARES))
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of peers: convergence, deprecation
-        for draw in range(arguments.repeats):  # all tasks once, before any twice
-            for (name, share), (side, fitted) in product(work, {OURS: ours, **peers}.items()):
-                kept.measured(name, share, draw, side, fitted)
-        for name, share in work:
-            figures += compared(name, share, kept, arguments, peers)
-    return report("letters", figures, arguments.out)
+        rows = list(measure(tasks, arguments.repeats, sides, arguments.rows))
+    return report("letters", list(figures(rows, arguments.quick)), arguments.out)
 
 
 if __name__ == "__main__":

@@ -49,6 +49,7 @@ BENCHMARKS: Final = {
     name: Benchmark(name, needs)
     for name, needs in (
         ("walsh_hadamard", ("fht_cpu",)),
+        ("brightness", ()),
         ("least_squares", ()),
         ("large", ()),
         ("cross_validation", ()),

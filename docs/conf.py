@@ -70,6 +70,7 @@ intersphinx_mapping = {  # wants a network
 }
 smartquotes = False  # a command that is copied from a page keeps its dashes and quotes
 rst_epilog = substitutions()
+rst_prolog = ".. role:: given\n"  # a number that a setting, a rule or a theorem gives, and nobody measured
 
 autosummary_generate = True
 autodoc_typehints = "none"  # numpy-style docstrings tell types and shapes

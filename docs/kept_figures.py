@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.table import HEAD, lines, newest
+from benchmarks.table import HEAD, lines
+from benchmarks.table.cells import Row, Rows
+from benchmarks.table.kept import kept
 from benchmarks.table.routed import OVER, regression
 
-ROWS = Path(__file__).parents[1] / "results" / "benchmarks.jsonl"
 FIT, TRAINED = "n=20 d=3 m=100,000", "4 layers of 512, 4096 units, 3.2% active"
 PARITY = "parity of 4 among 12, m = 1,000"
+BRIGHTNESS = "brightness of eqFP611, five folds"
+SOILING, LOADING = (
+    f"{name}: window 40,000, 2,000 rows in and out" for name in ("photovoltaics, soiling", "robot arm, loading")
+)
+HELD = "robot arm: 300,000 rows held, 2 stages of 16 tables"
+TREES_OVER = "LSHRegressor, base trees: RMSE over the best boosting's"
+SPREAD = "{:.3f} [{least:.3f}, {most:.3f}]"
 
-# What a page writes between bars, to the row that it stands for and how it is printed.
+# What a page writes between bars, to its row and how that is printed: ``{}`` is the median, ``{percent}``
+# a hundred times that, ``{least}`` and ``{most}`` the ends of the samples. In README.md stands what is printed.
 FIGURES: dict[str, tuple[str, str, str]] = {
     "kin40k ours": ("kin40k", "LSHRegressor: RMSE", "{:.3f}"),
     "kin40k network": ("kin40k", "MLP: RMSE", "{:.3f}"),
@@ -19,48 +28,82 @@ FIGURES: dict[str, tuple[str, str, str]] = {
     "terrain over": ("terrain, 2-d", OVER, "{:.2f}"),
     "roll over": ("swiss roll in 50-d", OVER, "{:.2f}"),
     "cones over": ("cones", OVER, "{:.2f}"),
-    "cones speed": ("cones", "rows a second over RBFInterpolator's", "{:.0f}"),
+    "kin40k speed": ("kin40k", "rows a second over RBFInterpolator's", "{:.0f}"),
     "pol ours": ("pol", "LSHRegressor: RMSE", "{:.3f}"),
     "pol boosting": ("pol", "CatBoost: RMSE", "{:.3f}"),
     "pol network": ("pol", "MLP: RMSE", "{:.3f}"),
     "noise ours": ("photovoltaics + 194", "LSHRegressor: RMSE", "{:.3f}"),
     "noise boosting": ("photovoltaics + 194", "CatBoost: RMSE", "{:.3f}"),
     "fit speed": (FIT, "fit, times as fast", "{:.0f}"),
-    "fit memory": (FIT, "memory, share of theirs", "{:.0%}"),
-    "planted ours": ("Index_4, m = 800", "ours: share below 1 %", "{:.0%}"),
-    "planted dense": ("Index_4, m = 800", "dense, best of 4: share below 1 %", "{:.0%}"),
-    "planted low degree": ("Index_4, m = 800", "low degree, best of 7: share below 1 %", "{:.0%}"),
-    "parity ours": (PARITY, "ours: share below 1 %", "{:.0%}"),
-    "parity low degree": (PARITY, "low degree, best of 7: share below 1 %", "{:.0%}"),
+    "fit memory": (FIT, "memory, share of theirs", "{percent:.0f} %"),
+    "planted ours": ("Index_4, m = 800", "ours: share below 1 %", "{percent:.0f} %"),
+    "planted dense": ("Index_4, m = 800", "dense, best of 4: share below 1 %", "{percent:.0f} %"),
+    "planted low degree": ("Index_4, m = 800", "low degree, best of 7: share below 1 %", "{percent:.0f} %"),
+    "parity ours": (PARITY, "ours: share below 1 %", "{percent:.0f} %"),
+    "parity low degree": (PARITY, "low degree, best of 7: share below 1 %", "{percent:.0f} %"),
     "screen speed": ("2048x8192 bfloat16 Gaussian", "block, times as fast", "{:.1f}"),
     "whole speed": (TRAINED, "auto, times as fast", "{:.2f}"),
+    "whole times": (TRAINED, "auto, times as fast", "{:.2f} times"),
+    "process percent": (BRIGHTNESS, "all sizes, Gaussian process: R²", "{percent:.0f} %"),
+    "fit times": (FIT, "fit, times as fast", "{:.0f} times [{least:.0f}, {most:.0f}]"),
+    "brightness process": (BRIGHTNESS, "all sizes, Gaussian process: R²", SPREAD),
+    "brightness network": (BRIGHTNESS, "network, one unit on at a time: R²", SPREAD),
+    "brightness four": (BRIGHTNESS, "combinations of up to four: R²", SPREAD),
+    "brightness linear": (BRIGHTNESS, "linear model: R²", SPREAD),
+    "brightness trees": (BRIGHTNESS, "boosted trees, tuned: R²", SPREAD),
+    "linear percent": (BRIGHTNESS, "linear model: R²", "{percent:.0f} %"),
+    "pairs percent": (BRIGHTNESS, "with their pairs: R²", "{percent:.0f} %"),
+    "four percent": (BRIGHTNESS, "combinations of up to four: R²", "{percent:.0f} %"),
+    "airfoil trees": ("airfoil", TREES_OVER, "{:.2f}"),
+    "elevators trees": ("elevators", TREES_OVER, "{:.2f}"),
+    "pol trees": ("pol", TREES_OVER, "{:.2f}"),
+    "bike trees": ("bike", TREES_OVER, "{:.2f}"),
+    "kin40k fit": ("kin40k", "LSHRegressor: fit", "{:.0f} s"),
+    "pol trees fit": ("pol", "LSHRegressor, base trees: fit", "{:.0f} s"),
+    "few rows": ("all, 1%", "ours over the best peer, geometric mean", "{:.2f}"),
+    "few rows CR6261": ("CR6261 h1, 1%", "ours over the best peer", "{:.1f}"),
+    "soiling speed": (SOILING, "faster than LightGBM", "{:.0f} times"),
+    "soiling error": (SOILING, "RMSE over that of LightGBM, refitted", "{:.3f}"),
+    "loading speed": (LOADING, "faster than LightGBM", "{:.0f} times"),
+    "loading error": (LOADING, "RMSE over that of LightGBM, refitted", "{:.3f}"),
+    "update time": (HELD, "2,000 in, 2,000 out, 10,000 predictions", "{:.0f} ms"),
+    "large fit": ("robot arm: 2,000,000 x 6", "fit, two threads", "{:.0f} s"),
+    "two columns query": ("terrain, 2-d", "LSHRegressor: one query", "{:.1f} microseconds"),
+    "two columns row": ("terrain, 2-d", "LSHRegressor: a row of a batch", "{:.2f} microseconds"),
+    "kin40k query": ("kin40k", "LSHRegressor: one query", "{:.1f} microseconds"),
+    "kin40k row": ("kin40k", "LSHRegressor: a row of a batch", "{:.2f} microseconds"),
     "whole bound": (TRAINED, "Amdahl bound of the methods chosen", "{:.2f}"),
 }  # fmt: skip
 
 
+def text_of(name: str, rows: Rows) -> str:
+    """A figure as it is printed."""
+    work, quantity, form = FIGURES[name]
+    row: Row = rows[work, quantity]
+    samples = row["samples"] or [row["value"]]
+    return form.format(row["value"], percent=100 * row["value"], least=min(samples), most=max(samples))
+
+
 def substitutions() -> str:
     """What Sphinx puts in the place of each name: ``.. |name| replace:: value``."""
-    rows = newest(ROWS)
-    return "\n".join(
-        f".. |{name}| replace:: {form.format(rows[work, quantity]['value'])}"
-        for name, (work, quantity, form) in FIGURES.items()
-    )
+    rows = kept()
+    return "\n".join(f".. |{name}| replace:: {text_of(name, rows)}" for name in FIGURES)
 
 
 def measured(path: Path) -> None:
     """Write the table of what was measured, to be included by ``benchmarks.rst``."""
-    _write_table(path, [34, 20, 14, 32], list(lines(newest(ROWS))))
+    _write_table(path, [34, 20, 14, 32], list(lines(kept())))
 
 
 def regression_contest(path: Path) -> None:
     """Write the table of LSHRegressor beside its rivals, to be included by ``lsh.rst``."""
-    _write_table(path, [30, 30, 14, 26], [HEAD, *regression(newest(ROWS))])
+    _write_table(path, [30, 30, 14, 26], [HEAD, *regression(kept())])
 
 
 def missed_bars(path: Path) -> None:
     """Write the table of the bars that the newest rows miss, to be included by ``limits.rst``."""
     cells = [("benchmark and work", "quantity", "bar", "measured")]
-    for row in newest(ROWS).values():
+    for row in kept().values():
         if row.get("met") is False:
             bar = f"at least {row['least']:g}" if row.get("least") is not None else f"at most {row['most']:g}"
             cells.append((f"{row['benchmark']}: {row['work']}", row["quantity"], bar, f"{row['value']:.3g}"))

@@ -211,6 +211,33 @@ def hash_tables() -> Iterator[tuple[str, Any]]:
     yield "columns left out", chosen(sa.LSHRegressor(random_state=0).fit(X, y), asked)
     few, target, _ = reals(40, 4)
     yield "few rows", chosen(sa.LSHRegressor(random_state=0).fit(few, target), asked[:, :4])
+    X, y, asked = reals(4300, 2)
+    yield "thousands of rows", chosen(sa.LSHRegressor(random_state=0).fit(X, y), asked)
+    X, y, asked = reals(640, 5)
+    alike = np.column_stack([X, X[:, 2] + 0.02 * X[:, 3], X[:, 4] + 0.2 * X[:, 3]])
+    model = sa.LSHRegressor(random_state=0).fit(alike, y)
+    yield "near duplicates", [list(map(int, pair)) for pair in model.near_duplicates_]
+
+
+@item(tolerance=1e-4)
+def hash_tables_of_mixed_columns() -> Iterator[tuple[str, Any]]:
+    import pandas as pd
+
+    X, y, _ = reals(800, 3)
+    rng = np.random.default_rng(7)
+    kinds = rng.integers(0, 12, len(X))
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(
+        kind=pd.Categorical.from_codes(kinds, [f"kind {i}" for i in range(12)]),
+        colour=pd.Categorical(np.array(["red", "green", "blue"])[rng.integers(0, 3, len(X))]),
+    )
+    table.loc[rng.random(len(X)) < 0.1, "b"] = np.nan
+    y = y + np.sin(kinds)
+    for base in ("linear", "trees"):
+        model = sa.LSHRegressor(random_state=0, base=base).fit(table[100:], y[100:])
+        yield (
+            base,
+            {"values": model.predict(table[:100]), "shipped": np.asarray(model.predictor("float64")(table[:100]))},
+        )
 
 
 def chosen(model: Any, asked: Array) -> dict[str, Any]:
@@ -228,6 +255,10 @@ def hash_tables_in_use() -> Iterator[tuple[str, Any]]:
     for i in range(0, 200, 7):
         model.partial_fit(X[400 + i : 407 + i], y[400 + i : 407 + i])
     yield "updated", model.remove(X[:50], y[:50]).predict(asked)
+    moved = sa.LSHRegressor(random_state=0).partial_fit(X[:300], y[:300], adapt=True)
+    for i in range(6):
+        moved.partial_fit(X[300:] + 2, np.cos(3 * X[300:, 2]) + i, adapt=True)
+    yield "adapted", {"times": moved.n_adaptations_, "values": moved.predict(asked + 2)}
     yield "drift", [model.drift(X[:90] + shift).p_value for shift in (0.0, 1.5)]
     for dtype in ("float64", "float32"):
         yield f"predictor, {dtype}", np.asarray(model.predictor(dtype)(asked))
@@ -265,7 +296,7 @@ def of_result(result: Any, new: Any) -> dict[str, Any]:
     return {
         "score": [score.mean, score.deviation], "values": np.ravel(result.predict(new)),
         "terms": [[term.effect, term.effect_low, term.effect_high] for term in strongest],
-        "labels": [term.label for term in strongest],
+        "labels": [term.label for term in strongest], "count": len(result.targets[0].terms),
     }  # fmt: skip
 
 
