@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from bound_table import bound_table
 from citations import initials, local_citations
 from command_pages import command_pages
+from contest_tables import CONTESTS
 from kept_figures import measured, missed_bars, regression_contest, substitutions
 from routed_table import routed_table, routed_times
 from scaling_tables import scaling_tables
@@ -128,6 +129,7 @@ TABLES = {
     "routed_times": routed_times,
     "scaling_tables": scaling_tables,
     "verdict_table": verdict_table,
+    **{name: contest.write for name, contest in CONTESTS.items()},
 }
 
 

@@ -62,6 +62,7 @@ FIGURES: dict[str, tuple[str, str, str]] = {
     "pol trees fit": ("pol", "LSHRegressor, base trees: fit", "{:.0f} s"),
     "few rows": ("all, 1%", "ours over the best peer, geometric mean", "{:.2f}"),
     "few rows CR6261": ("CR6261 h1, 1%", "ours over the best peer", "{:.1f}"),
+    "process speed": ("peers: n=12, m=2,000", "seconds, scikit-learn / ours", "{:.1f} times"),
     "soiling speed": (SOILING, "faster than LightGBM", "{:.0f} times"),
     "soiling error": (SOILING, "RMSE over that of LightGBM, refitted", "{:.3f}"),
     "loading speed": (LOADING, "faster than LightGBM", "{:.0f} times"),

@@ -18,8 +18,11 @@ MEASURED = re.compile(
 
 
 def prose(text: str) -> str:
-    """The page with code, formulas, output and inserted figures as blanks; lines stay where they are."""
-    kept, indent, in_code, in_example = [], 0, False, False
+    """The page with code, formulas, output and inserted figures as blanks; lines stay where they are.
+
+    A block under ``.. class:: given`` is left out, like what the role ``:given:`` marks: goals, settings, theorems.
+    """
+    kept, indent, in_code, in_example, given = [], 0, False, False, False
     for line in text.split("\n"):
         depth = len(line) - len(line.lstrip())
         if in_code and line.strip() and depth <= indent:
@@ -27,7 +30,9 @@ def prose(text: str) -> str:
         if in_example and not line.strip():
             in_example = False
         directive = re.match(r"\s*\.\. (\S+?)::", line)
-        starts = directive and directive[1] in CODE
+        starts = directive and (directive[1] in CODE or given)
+        if line.strip():
+            given = line.strip() == ".. class:: given"
         if line.lstrip().startswith(">>>"):
             in_example = True
         kept.append("" if in_code or in_example or starts or line.lstrip().startswith("|") else line)
