@@ -16,9 +16,8 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, fields
 from operator import attrgetter
 from pathlib import Path
 from statistics import median
@@ -40,6 +39,7 @@ from sparsact_papers.common.planted import halfspaces, on_sphere, sum_of_gated
 
 Generator = np.random.Generator
 Array = NDArray[np.float64]
+Row = dict[str, Any]
 N_TEST, N_STARTS = 5000, 10
 MOST_CROWDED: Final = 3  # times k: units that a row switches on in the mean, before rows are chosen
 OURS, STARTS, TRUE = "ours", "ten starts of L-BFGS", "true active sets"
@@ -213,23 +213,30 @@ TASKS: Final = {
 }
 
 
-def measure(names: list[str], n_seeds: int, kept: Path | None) -> Iterator[Figure]:
-    """Figures of every task; the errors of seeds that the file has are read from it."""
+def measure(names: list[str], n_seeds: int, kept: Path | None) -> Iterator[Row]:
+    """A row for each task and seed; those that the file has are read from it."""
     known = list(map(json.loads, kept.read_text().splitlines())) if kept and kept.exists() else []
     for task in (TASKS[name] for name in names):
-        errors, seconds = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
         for seed in range(n_seeds):
             name = {**asdict(task), "seed": seed}
             row = next((row for row in known if row | name == row), None)
             if row is None:
                 row = {**name, "errors": {side: (error, took) for side, error, took in predictors(task, seed)}}
+                print(task.work, *(f"{side} {error:.2g}" for side, (error, _) in row["errors"].items()), sep="; ")
                 if kept:
                     append_row(kept, {**row, **machine()})
-            for side, (error, took) in row["errors"].items():
-                errors[side].append(error)
-                seconds[side].append(took)
-        yield from figures_of(task, errors, seconds[OURS])
-        print(task.work, *(f"{side} {median(each):.2g}" for side, each in errors.items()), sep="; ", flush=True)
+            yield row
+
+
+def figures(rows: Iterable[Row]) -> Iterator[Figure]:
+    """Figures of every task that has rows, medians over its seeds."""
+    of_task: dict[PlantedTask, list[Row]] = {}
+    for row in rows:
+        task = PlantedTask(**{field.name: row[field.name] for field in fields(PlantedTask)})
+        of_task.setdefault(task, []).append(row["errors"])
+    for task, errors in of_task.items():
+        of_side = {side: [one[side][0] for one in errors] for side in errors[0]}
+        yield from figures_of(task, of_side, [one[OURS][1] for one in errors])
 
 
 def main() -> int:
@@ -242,8 +249,8 @@ def main() -> int:
     names = [name for name in TASKS if name.startswith(tuple(arguments.only or quick))]
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        figures = list(measure(names, 2 if arguments.quick else arguments.repeats, arguments.rows))
-    return report("planted", figures, arguments.out)
+        rows = list(measure(names, 2 if arguments.quick else arguments.repeats, arguments.rows))
+    return report("planted", list(figures(rows)), arguments.out)
 
 
 if __name__ == "__main__":

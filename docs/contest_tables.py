@@ -131,6 +131,23 @@ CONTESTS = {
         },
         "target",
     ),
+    "planted": Contest(
+        "planted",
+        ("Index", *(f"{family}, n = 20" for family in ("gates", "rotated gates", "caps", "cells", "pairs"))),
+        {
+            name: (f"{side}: median error", "{:.2g}")
+            for name, side in {
+                "ours": "ours",
+                "true active sets": "true active sets",
+                "ten starts of L-BFGS": "ten starts of L-BFGS",
+                "dense": "dense, best of 4",
+                "boosted trees": "boosted trees",
+                "low degree": "low degree, best of 7",
+            }.items()
+        }
+        | {"seconds of ours": ("fit of ours", "{:.2g}")},
+        "planted",
+    ),
     "gpu_products": Contest(
         "gpu",
         (H100,),

@@ -154,10 +154,7 @@ def test_every_figure_stands_on_a_page(kept_figures):
     assert {name for name in texts.keys() - named if texts[name] not in readme} == set()
 
 
-BY_HAND = {"sparsely_activated"}  # whose tables of searches are still written by hand
-
-
-@pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in BY_HAND], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_no_measured_number_is_written_by_hand(page):
     """A page takes what was measured from the rows, by a name between bars; ``:given:`` marks what nobody measured."""
     assert list(measured_in(page.read_text(encoding="utf-8"))) == []

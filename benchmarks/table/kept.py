@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks import landscapes, letters, regression
+from benchmarks import landscapes, letters, planted, regression
 from benchmarks.figures import Figure
 from benchmarks.table import newest
 from benchmarks.table.cells import Rows
@@ -31,6 +31,7 @@ def kept(folder: Path = FOLDER) -> Rows:
     _add(rows, _as_rows("regression", regression.figures(_measured(folder, "regression"), False)), "regression")
     _add(rows, _as_rows("landscapes", landscapes.figures(_measured(folder, "landscapes"))), "landscapes")
     _add(rows, _as_rows("letters", letters.figures(_measured(folder, "letters"))), "letters")
+    _add(rows, _as_rows("planted", planted.figures(_measured(folder, "planted"))), "planted")
     return rows
 
 
