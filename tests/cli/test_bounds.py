@@ -42,6 +42,17 @@ def test_numbers_beyond_every_float(capsys):
     assert row["log2"] == pytest.approx(log2_uniform_samples(100, 64, 2, 1.5, 2.0, 0.1, 0.05))
 
 
+def test_sizes_beyond_the_digits_that_python_writes(capsys):
+    status, out, _ = run(capsys, "bounds", "--given", "p=20000")
+    assert status == 0
+    assert "2**20000" in out.replace("\n", " ")
+    for p in (20_000, 10**12):
+        assert values(told(capsys, "--given", f"p={p}"))["junta_size"]["n_units"] is None
+    status, _, err = run(capsys, "bounds", "--n", 10**400)
+    assert status != 0
+    assert "n exceeds every float" in err
+
+
 def test_more_parameters_more_bounds(capsys):
     few, more = told(capsys, "--k", 1, "--W", 2), told(capsys, *SIZE, "--given", "m=1000", "--given", "c=3")
     assert len(few["bounds"]) < len(more["bounds"])
