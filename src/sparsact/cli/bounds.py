@@ -157,7 +157,8 @@ def _value(entry: BoundInfo, parameters: dict[str, float]) -> dict[str, Any]:
     value = entry.function(**used)
     if isinstance(value, NetworkSize):
         sizes = {name: number if _is_written(number) else None for name, number in value._asdict().items()}
-        return {"parameters": used, "value": sizes, "log2": None}
+        units = value.n_units if isinstance(value.n_units, int) else 0  # infinite ones have no logarithm
+        return {"parameters": used, "value": sizes, "log2": log2(units) if units else None}
     exponent = entry.log2(**used) if entry.log2 is not None else log2(value) if 0 < value < float("inf") else None
     return {
         "parameters": used,
@@ -227,20 +228,16 @@ def _spelled(row: dict[str, Any]) -> str:
 def _number_of(row: dict[str, Any]) -> str:
     value, exponent = row["value"], row["log2"]
     if isinstance(value, dict):
-        return ", ".join(f"{name} = {_short(number)}" for name, number in value.items())
+        of_units = {"n_units": exponent}
+        return ", ".join(f"{name} = {_short(number, of_units.get(name))}" for name, number in value.items())
+    return _short(value, exponent)
+
+
+def _short(number: float | None, exponent: float | None) -> str:
+    """A number, or where it is large the power of two that is known of it."""
     if exponent is not None and abs(exponent) > 60:
         return f"2^{exponent:,.0f}"
-    return _short(value)
-
-
-def _short(number: float | None) -> str:
-    from sparsact.bounds.arithmetic import spelled
-
-    if number is None:
-        return "infinite"
-    if not isinstance(number, int):
-        return f"{number:.4g}"
-    return f"{number:,}" if number.bit_length() <= 64 else spelled(number)
+    return "infinite" if number is None else f"{number:,}" if isinstance(number, int) else f"{number:.4g}"
 
 
 def _print_measured(console: Any, measured: dict[str, Any], parameters: dict[str, float]) -> None:
