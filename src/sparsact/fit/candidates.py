@@ -134,5 +134,5 @@ def _errors(model: CandidateModel | CVCandidate) -> NDArray[np.float64]:
     R2 of single folds would give folds of little variance the most weight.
     """
     if model.rmse is None:
-        return np.nan_to_num(1 - np.array(model.r2.folds), nan=0.0)
-    return np.square(model.rmse.folds)
+        return np.asarray(np.nan_to_num(1 - np.array(model.r2.folds), nan=0.0))
+    return np.asarray(np.square(model.rmse.folds))

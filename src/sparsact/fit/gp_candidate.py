@@ -225,7 +225,7 @@ class ProcessCandidate(CandidateKind):
         """It competes where there are no letters."""
         return not facts.of_letters and not self.refusal(facts)
 
-    def fit(self, run: FitRun) -> Fitted:
+    def fit(self, run: FitRun) -> Fitted | None:
         """The process of the kernel with the best held-out R2."""
         processes = fitted_processes(*run.parts, warped="ensemble" in run.kinds)
         run.members |= processes
