@@ -124,6 +124,21 @@ def test_sizes_of_networks_that_are_hard():
         assert bounds.lifted_parity_size(m).n_units == len([a for a in range(-m, m + 1) if (a - m) % 4 == 0])
 
 
+def test_sizes_of_any_number_of_digits_are_printed():
+    assert "n_units=2**20000," in repr(bounds.junta_size(20_000))
+    assert bounds.junta_size(20_000).n_units == 2**20_000
+    size = bounds.junta_size(10**12)
+    assert (size.n_inputs, size.n_units) == (10**12, inf)
+    assert "n_inputs=1.000e+6000" in repr(size._replace(n_inputs=10**6000))
+
+
+def test_numbers_of_subsets_beyond_every_float_are_not_counted():
+    assert bounds.low_degree_samples_explicit(10**6, 10**5, 1.0, 0.1, 0.05) == inf
+    assert bounds.low_degree_samples_explicit(1100, 550, 1.0, 0.1, 0.05) == inf
+    assert bounds.bucket_count_of_cuts(10**5, 10**6, 3) == inf
+    assert bounds.bucket_count_of_cuts(10**6, 600, 1) == float(2**600)  # cut once, all subsets
+
+
 @pytest.mark.parametrize(("p", "q"), [(1, 5), (0, 5), (-3, 5), (2, 1), (5, 5), (7, 5), (2, 4.5)])
 def test_moduli_that_round_nothing(p, q):
     with pytest.raises(ValueError, match=r"`[pq]_modulus` must be"):

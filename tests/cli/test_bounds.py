@@ -42,6 +42,18 @@ def test_numbers_beyond_every_float(capsys):
     assert row["log2"] == pytest.approx(log2_uniform_samples(100, 64, 2, 1.5, 2.0, 0.1, 0.05))
 
 
+def test_sizes_beyond_the_digits_that_python_writes(capsys):
+    status, out, _ = run(capsys, "bounds", "--given", "p=20000")
+    assert status == 0
+    assert "n_units = 2^20,000" in " ".join(out.replace("│", " ").split())
+    for p, exponent in ((20_000, 20_000), (10**12, None)):
+        (row,) = (row for row in told(capsys, "--given", f"p={p}")["bounds"] if row["name"] == "junta_size")
+        assert (row["value"]["n_units"], row["log2"]) == (None, exponent)
+    status, _, err = run(capsys, "bounds", "--n", 10**400)
+    assert status != 0
+    assert "n exceeds every float" in err
+
+
 def test_more_parameters_more_bounds(capsys):
     few, more = told(capsys, "--k", 1, "--W", 2), told(capsys, *SIZE, "--given", "m=1000", "--given", "c=3")
     assert len(few["bounds"]) < len(more["bounds"])

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from itertools import chain, combinations, permutations
 from math import factorial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -214,6 +215,31 @@ class TestShapiq:
                 assert ours[T] == pytest.approx(
                     theirs.values[place], abs=1e-6
                 )  # theirs weighs the ends of a fit by 1e6
+
+    @pytest.mark.parametrize("index", INDICES)
+    def test_every_index_and_order_there_and_back(self, index):
+        pytest.importorskip("shapiq", reason="shapiq is not installed: pip install '.[peers]'")
+        for order in range(1, 5):
+            ours = interactions(function(4, 13), index, order)
+            back = Interactions.from_shapiq(ours.to_shapiq())
+            assert back.order == order
+            assert dict(back.items()) == pytest.approx(dict(ours.items()))
+
+    @pytest.mark.parametrize("name", ["SV", "BV"])
+    def test_names_of_order_one(self, name):
+        """Shapley values of v({0}) = 2, v({1}) = 1, v(both) = 6 by hand: 3.5 and 2.5; two players have the same BV."""
+        theirs = SimpleNamespace(
+            n_players=2,
+            index=name,
+            max_order=1,
+            interaction_lookup={(): 0, (0,): 1, (1,): 2},
+            values=[0.0, 3.5, 2.5],
+            baseline_value=0.0,
+        )
+        read = Interactions.from_shapiq(theirs)
+        assert (read[(0,)], read[(1,)], read.order) == (3.5, 2.5, 1)
+        ours = interactions([0.0, 2.0, 1.0, 6.0], read.index, 1)
+        assert [ours[(i,)] for i in range(2)] == [3.5, 2.5]
 
     def test_there_and_back(self):
         pytest.importorskip("shapiq", reason="shapiq is not installed: pip install '.[peers]'")

@@ -8,19 +8,25 @@ References
 
 from __future__ import annotations
 
-from math import log2, sqrt
-from typing import NamedTuple
+from math import inf, log2, sqrt
+from typing import Final, NamedTuple
 
+from sparsact.bounds.arithmetic import spelled
 from sparsact.bounds.registry import bound, log_bound
+
+_LARGEST_EXACT: Final = 1 << 16  # bits of an exact number of units: 8 KiB
 
 
 class NetworkSize(NamedTuple):
     """Inputs, units and scale (W, B) of Definition 2 that suffice to express a class of functions."""
 
     n_inputs: int
-    n_units: int
+    n_units: int | float
     W: float
     B: float
+
+    def __repr__(self) -> str:
+        return f"NetworkSize({', '.join(f'{name}={spelled(number)}' for name, number in self._asdict().items())})"
 
 
 @bound("Theorem 13", "A", "proved", "size of a network for any p-junta")
@@ -29,12 +35,16 @@ def junta_size(p: int) -> NetworkSize:
 
     *Proved*: :math:`2^p` units, :math:`W = \sqrt p`, :math:`B = p - 1`; exactly one unit is active on every input.
     The least number of inputs is p. Mended: in Definition 1's form the threshold is p - 1, where the proof
-    writes + b with b = 1 - p. A constant (p = 0) is one unit without weights and threshold -1.
+    writes + b with b = 1 - p. A constant (p = 0) is one unit without weights and threshold -1. The number of units is
+    exact up to p = 65,536, and infinite beyond.
 
     >>> junta_size(3)
     NetworkSize(n_inputs=3, n_units=8, W=1.7320508075688772, B=2.0)
+    >>> junta_size(20_000).n_units == 2**20_000
+    True
     """
-    return NetworkSize(max(1, int(p)), 2 ** int(p), sqrt(p), float(abs(p - 1)))
+    units = 2 ** int(p) if p <= _LARGEST_EXACT else inf
+    return NetworkSize(max(1, int(p)), units, sqrt(p), float(abs(p - 1)))
 
 
 @log_bound("Theorem 13", "A", "conjectured", "time to learn 1-sparse networks, at least")

@@ -18,11 +18,10 @@ from collections.abc import Callable
 from math import expm1, inf, log, log1p, log2, sqrt
 from typing import Final
 
-from sparsact.bounds.arithmetic import log2_of, log2_quotient
+from sparsact.bounds.arithmetic import log2_of, log2_quotient, subsets_up_to
 from sparsact.bounds.held_out import held_out_rows
 from sparsact.bounds.registry import bound, log_bound
 from sparsact.bounds.sensitivity import sufficient_degree
-from sparsact.hypercube import n_subsets
 
 _MOST_ROWS: Final = 2**60
 
@@ -113,7 +112,9 @@ def low_degree_samples_explicit(n: int, degree: int, C: float, epsilon: float, d
 
 def low_degree_parts(n: int, degree: int, C: float, epsilon: float, delta: float) -> tuple[float, float]:
     """Rows to fit and rows to hold out of :func:`low_degree_samples_explicit`."""
-    D = float(n_subsets(n, min(n, degree)))
+    D = float(subsets_up_to(n, degree))
+    if inf == D:
+        return inf, inf
     thetas = [i / 100 for i in range(1, 100)]
     factor = min(
         max(log(3 * D / delta) / (theta + (1 - theta) * log1p(-theta)), 3 / delta / (1 - theta) ** 2)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from math import comb, inf, log, log2, pi, sqrt
 
-from sparsact.bounds.arithmetic import log2_quotient, power_of_two
+from sparsact.bounds.arithmetic import log2_quotient, power_of_two, subsets_up_to
 from sparsact.bounds.registry import bound, log_bound
 
 
@@ -216,6 +216,8 @@ def bucket_count_of_cuts(intrinsic: int, n_directions: int, cuts: int) -> float:
     >>> bucket_count_of_cuts(1, 1, 3)
     4.0
     """
+    if subsets_up_to(n_directions, intrinsic) == inf and cuts:
+        return inf
     return float(sum(comb(n_directions, i) * cuts**i for i in range(min(intrinsic, n_directions) + 1)))
 
 

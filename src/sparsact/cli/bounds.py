@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from sparsact.network import SparselyActivatedNetwork
 
 _SAMPLES: Final = 10_000
+_FLOAT_BITS: Final = 1023  # of numbers that floats hold
+_LONGEST: Final = 14_000  # bits of a number of at most 4,300 digits, which is Python's limit
 _OPTIONS: Final = ("n", "s", "k", "W", "B", "epsilon", "delta", "rho")
 
 
@@ -96,6 +98,9 @@ def _derive(parameters: dict[str, float]) -> None:
     from sparsact.validation.parameters import check_named
 
     check_named(**{name: value for name, value in parameters.items() if name in _OPTIONS})
+    for name, value in parameters.items():
+        if isinstance(value, int) and value.bit_length() > _FLOAT_BITS:
+            raise ValueError(f"{name} exceeds every float; choose at most 1e308.")
     n, s, k, W, B = (parameters.get(name) for name in ("n", "s", "k", "W", "B"))
     follows: dict[str, float] = {}
     if n is not None:
@@ -151,13 +156,20 @@ def _value(entry: BoundInfo, parameters: dict[str, float]) -> dict[str, Any]:
     used = {name: parameters[name] for name in (*entry.parameters, *entry.constants) if name in parameters}
     value = entry.function(**used)
     if isinstance(value, NetworkSize):
-        return {"parameters": used, "value": value._asdict(), "log2": None}
+        sizes = {name: number if _is_written(number) else None for name, number in value._asdict().items()}
+        units = value.n_units if isinstance(value.n_units, int) else 0  # infinite ones have no logarithm
+        return {"parameters": used, "value": sizes, "log2": log2(units) if units else None}
     exponent = entry.log2(**used) if entry.log2 is not None else log2(value) if 0 < value < float("inf") else None
     return {
         "parameters": used,
-        "value": value if isinstance(value, int) or isfinite(value) else None,  # an int may exceed every float
+        "value": value if _is_written(value) else None,
         "log2": exponent if exponent is not None and isfinite(exponent) else None,
     }
+
+
+def _is_written(number: float) -> bool:
+    """Whether JSON holds a number: an int may exceed every float, up to the digits that Python writes."""
+    return number.bit_length() <= _LONGEST if isinstance(number, int) else isfinite(number)
 
 
 def _measured(network: SparselyActivatedNetwork, parameters: dict[str, float], random_state: int) -> dict[str, Any]:
@@ -216,10 +228,16 @@ def _spelled(row: dict[str, Any]) -> str:
 def _number_of(row: dict[str, Any]) -> str:
     value, exponent = row["value"], row["log2"]
     if isinstance(value, dict):
-        return ", ".join(f"{name} = {number:.4g}" for name, number in value.items())
+        of_units = {"n_units": exponent}
+        return ", ".join(f"{name} = {_short(number, of_units.get(name))}" for name, number in value.items())
+    return _short(value, exponent)
+
+
+def _short(number: float | None, exponent: float | None) -> str:
+    """A number, or where it is large the power of two that is known of it."""
     if exponent is not None and abs(exponent) > 60:
         return f"2^{exponent:,.0f}"
-    return "infinite" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+    return "infinite" if number is None else f"{number:,}" if isinstance(number, int) else f"{number:.4g}"
 
 
 def _print_measured(console: Any, measured: dict[str, Any], parameters: dict[str, float]) -> None:

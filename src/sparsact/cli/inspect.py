@@ -17,6 +17,7 @@ from sparsact.cli.progress import bars
 from sparsact.cli.terminal import command_line, grid, shown, terminal
 from sparsact.environment import versions
 from sparsact.fit.progress import Stages
+from sparsact.fit.term import CONSTANT
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,7 +122,7 @@ def inspect_model(
 
 def _show_function(model: Any, encoding: Any, top: int, as_json: bool, from_reference: dict[str, Any]) -> None:
     """What a Gaussian process, an ensemble, a measurement model or a model of letters is, and its strongest effects."""
-    terms, columns = _terms_of(model, encoding, top), list(encoding.feature_names)
+    terms, columns = terms_of(model, encoding, top), list(encoding.feature_names)
     target = {"name": encoding.target_names[0], "terms": [term.to_dict() for term in terms]}
     found: dict[str, Any]
     if hasattr(model, "weights_"):
@@ -129,26 +130,41 @@ def _show_function(model: Any, encoding: Any, top: int, as_json: bool, from_refe
         described = ": " + ", ".join(f"{name} {weight:.3g}" for name, weight in model.weights_.items() if weight)
     elif hasattr(model, "link_"):
         found = {"latent": model.latent, "link": model.link_, "bounds": model.censoring_}
-        described = f": latent {model.latent}, link {model.link_}, bounds {model.censoring_}"
+        found |= {"censored_rows": int(model.n_censored_), "noise": float(model.noise_deviation_)}
+        described = (
+            f": latent {model.latent}, link {model.link_}, bounds {model.censoring_}, noise {found['noise']:.3g}"
+        )
     else:
         found = {"noise_variance": model.noise_variance_, "rows": len(model.X_train_)}
         described = f" and {len(model.X_train_):,} distinct rows, noise of deviation {model.noise_variance_**0.5:.4g}"
+    if hasattr(model, "letters_"):
+        found["sites"] = {name: list(known) for (name, _), known in zip(encoding.sites, model.letters_, strict=True)}
     if as_json:
         found = {"columns": columns, "notes": list(encoding.notes), **found, "targets": [target], **from_reference}
         typer.echo(json.dumps({"kind": type(model).__name__, **found}, allow_nan=False))
         return
     terminal().print(shown(f"{type(model).__name__} of {len(columns)} columns{described}"))
-    _print_terms(target)
+    for site, known in found.get("sites", {}).items():
+        terminal().print(shown(f"  {site}: {', '.join(known)}"))
+    if terms:
+        _print_terms(target)
+    else:
+        terminal().print("no effects: the sites have more combinations of letters than are evaluated")
     _print_from_reference(from_reference)
 
 
-def _terms_of(model: Any, encoding: Any, top: int) -> Any:
-    """The strongest effects; of letters in the mean over all combinations of the others, equally often."""
+def terms_of(model: Any, encoding: Any, top: int) -> list[Any]:
+    """The strongest effects, and the constant; of letters in the mean over all combinations, equally often."""
+    from sparsact.fit.explain import constant
     from sparsact.fit.gp_candidate import gp_terms
-    from sparsact.fit.letters_candidate import components, terms_of_letters
+    from sparsact.fit.letters_candidate import components, mean_of_letters, terms_of_letters
 
     sites, found = components(model, encoding)
-    return terms_of_letters(found[0], sites, top) if found else gp_terms(model, encoding, top)
+    if found:
+        return [*terms_of_letters(found[0], sites, top), mean_of_letters(found[0])]
+    if hasattr(model, "letters_"):
+        return []  # more combinations than are evaluated
+    return [*gp_terms(model, encoding, top), constant(model, 0)]
 
 
 def _show_units(model: Any, encoding: Any, top: int, as_json: bool) -> None:
@@ -183,18 +199,19 @@ def description_of_tables(model: Any, encoding: Any) -> dict[str, Any]:
 
 def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
     """A polynomial as JSON holds it; of sites with letters its components."""
-    from sparsact.fit.explain import function_names, shares, terms
-    from sparsact.fit.letters_candidate import are_identified, components, terms_of_letters
+    from sparsact.fit.explain import constant, function_names, shares, terms
+    from sparsact.fit.letters_candidate import are_identified, components, mean_of_letters, terms_of_letters
     from sparsact.fit.scores import LowDegreeInfo
 
     (sites, of_letters), names, described = components(model, encoding), encoding.feature_names, []
     for i, name in enumerate(function_names(encoding)):
         by_degree, by_column = shares(model, i, len(names))
-        found = terms(model, i, encoding, top)
+        found: list[Any] = [*terms(model, i, encoding, top), constant(model, i)]
         if of_letters:
             names = tuple(site for site, _ in sites)
             by_degree, by_column = of_letters[i].variance_by_degree(), of_letters[i].variance_by_site()
-            found = found if are_identified(model, found) else terms_of_letters(of_letters[i], sites, top)
+            if not are_identified(model, found[:-1]):
+                found = [*terms_of_letters(of_letters[i], sites, top), mean_of_letters(of_letters[i])]
         influences = dict(zip(names, by_column.tolist(), strict=True))
         listed, weights = [term.to_dict() for term in found], by_degree.tolist()
         described.append({"name": name, "terms": listed, "weight_by_degree": weights, "influences": influences})
@@ -220,7 +237,9 @@ def _print_terms(target: dict[str, Any]) -> None:
         numbers = [term[name] for name in ("effect", "effect_low", "effect_high")]
         q_value = "–" if term["q_value"] is None else f"{term['q_value']:.2g}"
         table.add_row(
-            shown(" × ".join(term["columns"])), *("–" if x is None else f"{x:+.5g}" for x in numbers), q_value
+            shown(" × ".join(term["columns"]) or CONSTANT),
+            *("–" if x is None else f"{x:+.5g}" for x in numbers),
+            q_value,
         )
     terminal().print(table)
 

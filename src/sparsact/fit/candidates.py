@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sparsact.fit.choose import Selected
 from sparsact.fit.ensemble import EnsembleCandidate
@@ -20,6 +21,7 @@ from sparsact.fit.network_candidate import NetworkCandidate
 from sparsact.fit.scores import CandidateModel, Choices, CVCandidate
 from sparsact.fit.sparse_candidate import LassoCandidate, SparseCandidate
 from sparsact.fit.tree_candidate import TreesCandidate
+from sparsact.statistics.simplest import simplest
 
 CLASSES: Final[tuple[type[CandidateKind], ...]] = (  # in the order in which they are fitted
     LSHCandidate,
@@ -34,7 +36,12 @@ CLASSES: Final[tuple[type[CandidateKind], ...]] = (  # in the order in which the
 )
 KINDS: Final = {each.kind: each() for each in CLASSES}
 
-DOUBTED, FEW_ROWS = 20, 100
+# Of models that are as good as each other the first is taken: the earlier a model stands, the fewer and plainer the
+# effects that it names; hash tables and networks name none.
+SIMPLEST_FIRST: Final = ("low-degree", "sparse", "lasso", "latent", "gp", "letters", "ensemble", "lsh", "network")
+AS_GOOD: Final = "it is the simplest within a standard error of the best"
+DOUBTED: Final = 20
+FEW_ROWS: Final = 100
 NEAR_ZERO: Final = 1e-12  # of the largest error, that of large penalties included: models this exact are equals
 
 
@@ -70,15 +77,18 @@ def kinds_to_try(facts: Facts) -> tuple[tuple[str, ...], str]:
 
 
 def select_model(selected: Selected, scores: Mapping[str, HeldOutScores], reason: str, asked: str) -> Choices:
-    """The outcome: the model asked for, or else the best held-out R2; of equals the polynomial.
+    """The outcome: the model asked for, or else the simplest that is as good as the best on held-out rows.
 
-    ``scores`` are those of other kinds of model; ``reason`` says why there are no more of them.
+    ``scores`` are those of other kinds of model; ``reason`` says why there are no more of them. Errors are compared
+    times the kinds' handicaps, in the order of :data:`SIMPLEST_FIRST`, by :func:`.simplest`.
     """
     best, linear = selected.of_degree(selected.degree), selected.of_degree(1)
     name, others = "degree 1 (linear)", []
+    one_function = len(best.targets) == 1
     if best.degree > 1:
-        name, others = f"degree {best.degree}", [CandidateModel(name, linear.r2, linear.rmse)]
-    found = {"low-degree": CandidateModel(name, best.r2, best.rmse)}
+        name = f"degree {best.degree}"
+        others.append(CandidateModel("degree 1 (linear)", linear.r2, linear.rmse if one_function else None))
+    found = {"low-degree": CandidateModel(name, best.r2, best.rmse if one_function else None)}
     for kind, held_out in scores.items():
         rmse = held_out.rmse()
         described = CandidateModel(KINDS[kind].name, held_out.mean_r2, rmse[0] if len(rmse) == 1 else None, kind=kind)
@@ -88,26 +98,41 @@ def select_model(selected: Selected, scores: Mapping[str, HeldOutScores], reason
             found[kind] = described
     handicaps = {kind: KINDS[kind].handicap for kind in scores}
     safer = "ensemble" if "ensemble" in scores else "gp"
-    if safer in scores and len(scores[safer].folds) < FEW_ROWS:  # of few rows, held-out errors say little
+    doubted = safer in scores and len(scores[safer].folds) < FEW_ROWS
+    if doubted:  # of few rows, held-out errors say little
         handicaps[safer] = max(0.1, handicaps[safer] - DOUBTED / len(scores[safer].folds))
-    errors = {kind: _error(model) * handicaps.get(kind, 1.0) for kind, model in found.items()}
-    rounding = NEAR_ZERO * max(*errors.values(), *map(_error, selected.candidates))
-    kind = asked if asked in found else min(errors, key=lambda kind: max(errors[kind], rounding))
+    kinds = sorted(found, key=SIMPLEST_FIRST.index)
+    errors = np.array([_errors(found[kind]) * handicaps.get(kind, 1.0) for kind in kinds])
+    of_penalties = [_errors(candidate) for candidate in selected.candidates] if one_function else [np.ones(1)]
+    rounding = NEAR_ZERO * float(max(np.mean(each) for each in [*errors, *of_penalties]))
+    kind = asked if asked in found else kinds[simplest(errors, rounding)]
     winner = found.pop(kind)
     if asked == "auto" and found:
-        rival = min(found.values(), key=_error)
-        reason = f"; {reason}" * bool(reason)
-        compared = f"held-out R² {winner.r2.mean:.3f} against {rival.r2.mean:.3f}"
-        if winner.rmse and rival.rmse and winner.r2.mean < rival.r2.mean:  # folds differ much in their variance
-            compared = f"held-out RMSE {winner.rmse.mean:.4g} against {rival.rmse.mean:.4g}"
-        reason = f"{compared} of {rival.name}, on the same {len(best.r2.folds)} folds{reason}"
+        rival = min(found.values(), key=lambda model: float(_errors(model).mean()))
+        compared = _compared(winner, rival, is_safer=doubted and kind == safer)
+        reason = f"{compared}, on the same {len(best.r2.folds)} folds{f'; {reason}' * bool(reason)}"
     models = (replace(winner, chosen=True), *found.values(), *others)
     return Choices(reason, models, selected.candidates, kind, "" if kind == "low-degree" else KINDS[kind].terms_of)
 
 
-def _error(model: CandidateModel | CVCandidate) -> float:
-    """Mean squared error on held-out rows, of several functions 1 - R2.
+def _compared(winner: CandidateModel, rival: CandidateModel, *, is_safer: bool) -> str:
+    """Why a model was chosen and not the best of the others."""
+    name, ahead = "R²", winner.r2.mean >= rival.r2.mean
+    ours, theirs = f"{winner.r2.short}", f"{rival.r2.short}"
+    if winner.rmse and rival.rmse and not ahead:  # folds differ much in their variance, or have no R2
+        name, ahead = "RMSE", winner.rmse.mean <= rival.rmse.mean
+        ours, theirs = f"{winner.rmse.mean:.4g}", f"{rival.rmse.mean:.4g}"
+    if ahead:
+        return f"held-out {name} {ours} against {theirs} of {rival.name}"
+    why = f"with fewer than {FEW_ROWS} rows it is the safer one" if is_safer else AS_GOOD
+    return f"{why}, held-out {name} {ours} against {theirs} of {rival.name}"
+
+
+def _errors(model: CandidateModel | CVCandidate) -> NDArray[np.float64]:
+    """Mean squared errors of the folds, of several functions 1 - R2 where there is one.
 
     R2 of single folds would give folds of little variance the most weight.
     """
-    return 1 - model.r2.mean if model.rmse is None else float(np.mean(np.square(model.rmse.folds)))
+    if model.rmse is None:
+        return np.asarray(np.nan_to_num(1 - np.array(model.r2.folds), nan=0.0))
+    return np.asarray(np.square(model.rmse.folds))

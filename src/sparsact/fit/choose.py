@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Table
 from sparsact.fit.options import FitOptions
-from sparsact.fit.scores import CVCandidate, FoldScores
+from sparsact.fit.scores import CVCandidate, FoldScores, best_penalty, mean_scores
 from sparsact.hypercube import n_subsets
 from sparsact.learners import LowDegreeRegressorCV
 from sparsact.learners.low_degree import choose
@@ -63,7 +63,7 @@ class Selected:
 
     def of_degree(self, degree: int) -> CVCandidate:
         """The best penalty of a degree."""
-        return max((c for c in self.candidates if c.degree == degree), key=lambda c: c.r2.mean)
+        return best_penalty(self.candidates, degree)
 
 
 def search_for(table: Table, options: FitOptions) -> LowDegreeRegressorCV:
@@ -93,12 +93,11 @@ def select_polynomial(search: LowDegreeRegressorCV, options: FitOptions) -> Sele
         selects = search.solver == "lasso" or search.heredity is not None
         search.degrees = degrees_to_try(options, n, n_rows, search.domain, selects=selects)
     results, r2_of_targets = search.cv_results_, search._choice.r2_of_targets
-    scored = zip(*(results[name] for name in ("degree", "alpha", "fold_r2", "fold_mse")), r2_of_targets, strict=True)
-    candidates = tuple(
-        CVCandidate(int(d), float(a), _by_fold(r2), _by_fold(np.sqrt(mse)), tuple(map(_by_fold, of_targets.T)))
-        for d, a, r2, mse, of_targets in scored
-    )
-    selected = Selected(search.degree_, search.alpha_, candidates)
+    candidates = []
+    for d, a, mse, r2 in zip(*(results[name] for name in ("degree", "alpha", "fold_mse")), r2_of_targets, strict=True):
+        targets = tuple(map(_by_fold, r2.T))
+        candidates.append(CVCandidate(int(d), float(a), mean_scores(targets), _by_fold(np.sqrt(mse)), targets))
+    selected = Selected(search.degree_, search.alpha_, tuple(candidates))
     if isinstance(options.degree, int):
         return replace(selected, degree=options.degree, alpha=selected.of_degree(options.degree).alpha)
     return selected

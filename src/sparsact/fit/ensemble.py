@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sparsact.fit.gp_candidate import ProcessCandidate, WarpedProcess, refused_beyond
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.kind import Facts, FitRun, Fitted
+from sparsact.fit.scores import LEAST_WEIGHT
 from sparsact.fit.sums import RowSample, values
 from sparsact.hypercube import points, signs_to_bits
 from sparsact.learners import CubeGPRegressor
@@ -118,6 +119,7 @@ class EnsembleCandidate(ProcessCandidate):
     handicap = 1.01
     needs = ("sparse", "lasso", "gp", "trees")
     members = ("sparse", "lasso", "latent", "network")  # besides all processes and trees
+    competing = ("low-degree", *members)
     terms_of = (
         "The effects are those of the weighted mean of the models, exactly. Their 95 % intervals are the posterior "
         "ones of its best Gaussian process, widened by the distance of its effects from the mean's."
@@ -127,12 +129,19 @@ class EnsembleCandidate(ProcessCandidate):
         """Classes are refused, and too many columns."""
         return refused_beyond(facts, self.name, LARGEST_CUBE)
 
-    def fit(self, run: FitRun) -> Fitted:
-        """Weigh the models; they are evaluated at all points once they are chosen."""
+    def fit(self, run: FitRun) -> Fitted | None:
+        """Weigh the models; they are evaluated at all points once they are chosen.
+
+        None where all weight is on one that competes by itself, unless an ensemble was asked for.
+        """
         run.members |= {kind: run.fitted[kind] for kind in self.members if kind in run.fitted}
         run.members["low-degree"] = run.polynomial(run.sums, run.selected)
         with run.stages.stage("weighting models"):
-            return weighted_models(run.members, run.sample)
+            found, scores = weighted_models(run.members, run.sample)
+        single = max(found.weights, key=lambda name: found.weights[name])
+        if single in self.competing and found.weights[single] > 1 - LEAST_WEIGHT and run.options.model != self.kind:
+            return None
+        return found, scores
 
     def finished(self, model: Any, run: FitRun) -> Any:
         """The mean at all points, with the deviations of the best process where effects are shown."""

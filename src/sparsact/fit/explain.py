@@ -16,6 +16,8 @@ from sparsact.fit.sums import Prediction, as_numbers, class_numbers, values
 from sparsact.fit.term import CONFIDENCE, Term
 from sparsact.fourier.hoeffding import Anova
 from sparsact.hypercube import Subset
+from sparsact.learners.cube_ensemble import CubeEnsemble
+from sparsact.learners.on_cube import OnCube
 
 TERMS_KEPT: Final = 200
 TERMS_EXPLAINED: Final = 20  # whose aliases are looked for
@@ -33,6 +35,7 @@ class TargetResult:
     empty, as squares of coefficients are then no shares of a variance. ``influences`` are, column by column, the mean
     square over the rows of the part of the polynomial that holds it (empty where some column is a real number);
     ``actual`` and ``predicted`` are held-out rows, or a sample; ``predicted`` is None where none was made.
+    ``constant`` is the term of no columns, which ``terms`` leave out: with it they add up to the function.
     ``relative_error`` is the mean size of predicted / actual - 1 over these, of a target whose logarithm is learned;
     ``ceiling`` is the R2 that rows of equal columns leave possible, where they are enough. ``posterior_shares`` are, of
     a Gaussian process, the share of each degree from 1 in the variance over the cube, and its 95 % interval. ``anova``
@@ -48,6 +51,7 @@ class TargetResult:
     predicted: NDArray[np.float64] | None
     weights: tuple[float, ...] = ()
     terms: tuple[Term, ...] = ()
+    constant: Term | None = None
     influences: tuple[tuple[str, float], ...] = ()
     relative_error: float | None = None
     ceiling: NoiseCeiling | None = None
@@ -73,14 +77,18 @@ class TargetResult:
             [] if self.relative_error is None else [f"mean relative error on held-out rows: {self.relative_error:.2%}"]
         )
 
+    def listed(self, n_terms: int | None = None) -> list[Term]:
+        """The largest terms, by default all that are kept, and last the constant."""
+        return [*self.terms[:n_terms], *([] if self.constant is None else [self.constant])]
+
     def to_dict(self, n_terms: int) -> dict[str, Any]:
-        """As JSON holds it, with the largest terms only."""
+        """As JSON holds it, with the largest terms only, and the constant."""
         return {
             "name": self.name,
             **self.r2.to_dict(),
             "relative_error": self.relative_error,
             "noise_ceiling": self.ceiling and asdict(self.ceiling),
-            "terms": [term.to_dict() for term in self.terms[:n_terms]],
+            "terms": [term.to_dict() for term in self.listed(n_terms)],
             "not_identified": {t.label: list(t.aliases) for t in self.terms[:n_terms] if not t.identified},
             "weight_by_degree": list(self.weights),
             "posterior_shares": [
@@ -94,7 +102,7 @@ class TargetResult:
         """The largest terms, for a person."""
         known = "   [95 % interval]" if any(term.low is not None or not term.identified for term in self.terms) else ""
         found = [f"    effect  columns{known}"] if self.terms else []
-        found += [f"{term.effect:>+10.4g}  {term.label}{term.bounds}" for term in self.terms[:n_terms]]
+        found += [f"{term.effect:>+10.4g}  {term.label}{term.bounds}" for term in self.listed(n_terms) if found]
         if any(not term.identified for term in self.terms[:n_terms]):
             found.append(
                 "Other products can take the place of those that are not identified, with the same predictions here."
@@ -184,6 +192,17 @@ def identification(model: Any, subsets: list[Subset]) -> NDArray[np.bool_]:
         return np.asarray(model.identified(subsets))
     except ValueError:  # a file of an earlier version, without its statistic
         return np.ones(len(subsets), dtype=bool)
+
+
+def constant(model: Any, target: int) -> Term:
+    """The term of no columns: of a polynomial its intercept, else the mean over the cube."""
+    if isinstance(model, OnCube):
+        value = float(model._coefficients([()])[0][0])
+    elif isinstance(model, CubeEnsemble):
+        value = model.spectrum_[()]
+    else:
+        value = float(np.atleast_1d(model.intercept_)[target])
+    return Term((), value, *intervals(model, target, [()])[0], n_bits=0)
 
 
 def coefficients(model: Any, target: int) -> NDArray[np.float64]:
@@ -292,7 +311,7 @@ def explained(
         of_target = found_terms
         if of_target is None:
             of_target = terms(model, i, encoding, n_explained=TERMS_EXPLAINED)
-        target = replace(target, weights=weights, terms=of_target, influences=of_columns)
+        target = replace(target, weights=weights, terms=of_target, constant=constant(model, i), influences=of_columns)
         found.append(replace(target, posterior_shares=posterior_shares(model)))
     return tuple(found)
 

@@ -80,10 +80,11 @@ def fit_table(
         floor, a ceiling or a curve of the measurement. ``"lsh"``: local polynomials in the buckets of hash tables.
         ``"network"``: a ReLU network of which each row switches on 1 or 4 units at most. ``"ensemble"``: of up
         to 20 columns, a weighted mean of models of bits, of Gaussian processes with several kernels, and of boosted
-        trees. ``"auto"``: a polynomial where one of the next four is given, else the one that predicts
-        held-out rows best; hash tables are tried if some column is numbers, models of letters if some site has
-        more than two, measurement models if rows are pinned at the lowest or highest target, it has a long tail, or
-        ``link`` or ``censor`` asks for one, and networks of 1,000 to 100,000 rows, if a quick look promises enough.
+        trees. ``"auto"``: a polynomial where one of the next four is given, else the simplest that
+        predicts held-out rows as well as the best, within a standard error; hash tables are tried if some column is
+        numbers, models of letters if some site has more than two, measurement models if rows are pinned at the lowest
+        or highest target, it has a long tail, or ``link`` or ``censor`` asks for one, and networks of 1,000 to 100,000
+        rows, if a quick look promises enough.
     degree : int or "auto"
         Of a polynomial: largest number of columns in a product. ``"auto"`` chooses by cross-validation.
     alpha : float or "auto"

@@ -165,7 +165,7 @@ def _strongest(model: Any, n_terms: int) -> list[tuple[Subset, float]]:
     if n <= LARGEST_CUBE or getattr(model, "latent", "gp") == "low-degree":
         return list(model.spectrum_.top(n_terms, min_degree=1))
     subsets = [subset for size in (1, 2) for subset in combinations(range(n), size)]
-    means = model._means(subsets)
+    means = model._means(subsets) if isinstance(model, CubeGPRegressor) else model._coefficients(subsets)[0]
     return [(subsets[i], float(means[i])) for i in np.argsort(-np.abs(means), kind="stable")[:n_terms]]
 
 
@@ -225,7 +225,7 @@ class ProcessCandidate(CandidateKind):
         """It competes where there are no letters."""
         return not facts.of_letters and not self.refusal(facts)
 
-    def fit(self, run: FitRun) -> Fitted:
+    def fit(self, run: FitRun) -> Fitted | None:
         """The process of the kernel with the best held-out R2."""
         processes = fitted_processes(*run.parts, warped="ensemble" in run.kinds)
         run.members |= processes

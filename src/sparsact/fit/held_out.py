@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets.columns import Classes, Real
-from sparsact.fit.scores import FoldScores
+from sparsact.fit.scores import FoldScores, mean_scores
 from sparsact.fit.sums import as_numbers, values
 
 
@@ -43,16 +43,13 @@ class HeldOutScores:
             rows = self.folds == fold
             weights = None if self.weights is None else self.weights[rows]
             error, actual = self.actual[rows] - self.predicted[rows], self.actual[rows]
-            about = actual - np.average(actual, axis=0, weights=weights)
+            about = (actual - np.average(actual, axis=0, weights=weights)) * (np.ptp(actual, axis=0) > 0)
             found.append(tuple(np.average(each**2, axis=0, weights=weights) for each in (error, about)))
         return found
 
     def r2(self) -> tuple[FoldScores, ...]:
-        """R2 of each function; where its target is constant 0, or 1 if there is no error, as for polynomials."""
-        scores = [
-            np.where(variance > 0, 1 - error / np.where(variance > 0, variance, 1.0), np.where(error == 0, 1.0, 0.0))
-            for error, variance in self._by_fold
-        ]
+        """R2 of each function; NaN in a fold where its target is constant."""
+        scores = [1 - error / np.where(variance > 0, variance, np.nan) for error, variance in self._by_fold]
         return tuple(FoldScores(tuple(of_function.tolist())) for of_function in np.transpose(scores))
 
     def rmse(self) -> tuple[FoldScores, ...]:
@@ -62,5 +59,5 @@ class HeldOutScores:
 
     @property
     def mean_r2(self) -> FoldScores:
-        """Mean R2 over the functions, fold by fold, as cross-validation of low-degree models has it."""
-        return FoldScores(tuple(np.mean([scores.folds for scores in self.r2()], axis=0).tolist()))
+        """Mean R2 over the functions that have one, fold by fold."""
+        return mean_scores(self.r2())

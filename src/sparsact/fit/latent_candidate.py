@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding, Table
 from sparsact.datasets.columns import Real
-from sparsact.fit.explain import TargetResult, influences
+from sparsact.fit.explain import TargetResult, constant, influences
 from sparsact.fit.gp_candidate import gp_terms
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.kind import (
@@ -165,7 +165,9 @@ def latent_targets(
         adjusted = false_discovery_control(tested).tolist()
         terms = tuple(replace(term, q_value=q_value) for term, q_value in zip(terms, adjusted, strict=True))
     by_column = tuple(zip(encoding.feature_names, influences(model, X)[0].tolist(), strict=True))
-    return tuple(replace(one, terms=terms[:TERMS], influences=by_column) for one in targets)
+    return tuple(
+        replace(one, terms=terms[:TERMS], constant=constant(model, 0), influences=by_column) for one in targets
+    )
 
 
 def latent_info(model: Any, X: NDArray[Any], y: NDArray[np.float64]) -> LatentInfo:

@@ -88,16 +88,25 @@ def explained_letters(
     names = [name for name, _ in sites]
     return tuple(
         replace(
-            target,
+            target if are_identified(model, target.terms) else with_letters(target, of_target, sites),
             anova=of_target,
             sites=sites,
             weights=tuple(of_target.variance_by_degree().tolist()),
             influences=tuple(zip(names, of_target.variance_by_site().tolist(), strict=True)),
             posterior_shares=(),
-            terms=target.terms if are_identified(model, target.terms) else terms_of_letters(of_target, sites, TERMS),
         )
         for target, of_target in zip(targets, found, strict=True)
     )
+
+
+def with_letters(target: TargetResult, found: Anova, sites: Sites) -> TargetResult:
+    """A target with the effects of letters as its terms."""
+    return replace(target, terms=terms_of_letters(found, sites, TERMS), constant=mean_of_letters(found))
+
+
+def mean_of_letters(found: Anova) -> Term:
+    """The mean of the function: the effect of no letter."""
+    return Term((), found.mean, n_bits=0)
 
 
 def are_identified(model: Any, terms: Sequence[Term]) -> bool:

@@ -141,7 +141,7 @@ class FitResult:
                 "frequencies give 0"
             )
         scores = [
-            f"R² {target.r2}{self._of(target)} (linear model {target.linear_r2.mean:.3f}{self._trees()})"
+            f"R² {target.r2}{self._of(target)} (linear model {target.linear_r2.short}{self._trees()})"
             for target in self.targets
         ]
         return "held-out " + "; ".join(scores) + ", where predicting the mean gives 0"
@@ -149,7 +149,7 @@ class FitResult:
     def _trees(self) -> str:
         """What trees reach, of one target."""
         trees = next((model for model in self.choices.models if model.kind == "trees"), None)
-        return f", boosted trees {trees.r2.mean:.3f}" if trees and len(self.targets) == 1 else ""
+        return f", boosted trees {trees.r2.short}" if trees and len(self.targets) == 1 else ""
 
     @property
     def more_scores(self) -> list[str]:
@@ -198,8 +198,13 @@ class FitResult:
         return np.concatenate([answers(self.model, self.encoding, empty), *found])
 
     def to_frame(self, what: str = "terms") -> Any:
-        """The ``"terms"`` of all targets or the ``"candidates"`` of degree and penalty as a ``pandas.DataFrame``."""
-        rows = [{"target": target.name} | term.to_dict() for target in self.targets for term in target.terms]
+        """The ``"terms"`` of all targets or the ``"candidates"`` of degree and penalty as a ``pandas.DataFrame``.
+
+        Terms are those of the largest coefficients, and last of each target the constant, the term of no columns: the
+        sum of ``coefficient`` times the product of its ``columns``, a bit as +1 where it is 0 and -1 where it is 1, is
+        the fitted function, as far as terms are listed (200 of a polynomial, 40 of a Gaussian process).
+        """
+        rows = [{"target": target.name} | term.to_dict() for target in self.targets for term in target.listed()]
         if checked_option(what, "`what`", ("terms", "candidates")) == "candidates":
             rows = [candidate.to_dict() for candidate in self.choices.candidates]
         return to_pandas(rows, list(rows[0]) if rows else ("target",))

@@ -2,40 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf, sqrt
+from math import isnan, nan, sqrt
 from statistics import fmean, stdev
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+NOT_COMPUTED: Final = "n/a (in each held-out fold all targets are equal, or there is one row: choose fewer folds)"
+ROUNDING: Final = 1e-14  # of a variance: errors that differ by no more are equal
 LOW_DEGREE_FACTS: Final = ("degree", "penalty", "alpha", "monomials", "solver", "solver_reason")
 
 
 @dataclass(frozen=True)
 class FoldScores:
-    """A held-out score, one value per fold."""
+    """A held-out score, one value per fold: NaN in a fold that has none, as R2 where the targets are all equal."""
 
     folds: tuple[float, ...]
 
     @property
+    def known(self) -> tuple[float, ...]:
+        """The values of the folds that have one."""
+        return tuple(value for value in self.folds if not isnan(value))
+
+    @property
     def mean(self) -> float:
-        """Mean over the folds."""
-        return fmean(self.folds)
+        """Mean over the folds that have a value; NaN if none has."""
+        return fmean(self.known) if self.known else nan
 
     @property
     def deviation(self) -> float:
-        """Standard deviation over the folds (0 where there is one)."""
-        return stdev(self.folds) if len(self.folds) > 1 else 0.0
+        """Standard deviation over the folds that have a value (0 where there is one, NaN where there is none)."""
+        return stdev(self.known) if len(self.known) > 1 else 0.0 * self.mean
+
+    @property
+    def short(self) -> str:
+        """The mean, for people."""
+        return f"{self.mean:.3f}" if self.known else "n/a"
 
     def __str__(self) -> str:
-        return f"{self.mean:.3f} ± {self.deviation:.3f}"
+        return f"{self.short} ± {self.deviation:.3f}" if self.known else NOT_COMPUTED
 
-    def to_dict(self) -> dict[str, float]:
-        """Mean and deviation, as JSON holds them."""
-        return {"r2": self.mean, "r2_deviation": self.deviation}
+    def to_dict(self) -> dict[str, float | None]:
+        """Mean and deviation, as JSON holds them; None where there are none."""
+        return (
+            {"r2": self.mean, "r2_deviation": self.deviation} if self.known else dict.fromkeys(("r2", "r2_deviation"))
+        )
+
+
+def mean_scores(scores: Sequence[FoldScores]) -> FoldScores:
+    """Fold by fold the mean of the scores that have a value there."""
+    return FoldScores(tuple(FoldScores(of_fold).mean for of_fold in zip(*(one.folds for one in scores), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -63,9 +82,16 @@ class CVCandidate:
     rmse: FoldScores | None = None
     targets: tuple[FoldScores, ...] = ()
 
-    def to_dict(self) -> dict[str, float]:
+    def to_dict(self) -> dict[str, float | None]:
         """As JSON holds it."""
         return {"degree": self.degree, "alpha": self.alpha, **self.r2.to_dict()}
+
+
+def best_penalty(candidates: Iterable[CVCandidate], degree: int) -> CVCandidate:
+    """The candidate of a degree with the best mean R2; of those that are equal but for rounding the largest penalty."""
+    found = sorted((c for c in candidates if c.degree == degree), key=lambda c: -c.alpha)
+    most = max((c.r2.mean for c in found if c.r2.known), default=nan)
+    return next((c for c in found if c.r2.mean >= most - ROUNDING), found[0])
 
 
 @dataclass(frozen=True)
@@ -136,17 +162,18 @@ def gains(candidates: Sequence[CVCandidate], degree: int) -> tuple[Gain, ...]:
 
     Their sum is the R2 of the last. Folds share training rows: the variance of a mean of k folds is taken as
     :math:`(1 / k + 1 / (k - 1))` times that of one (Nadeau and Bengio, "Inference for the generalization error",
-    Machine Learning 52, 2003).
+    Machine Learning 52, 2003). Of fewer than two folds with an R2 nothing is said.
     """
     from scipy.stats import t  # loads slowly
 
     found: list[Gain] = []
     before: Sequence[float] = ()
     for d in sorted({c.degree for c in candidates if c.degree <= degree}):
-        folds = max((c for c in candidates if c.degree == d), key=lambda c: c.r2.mean).r2.folds
-        added = FoldScores(tuple(a - b for a, b in zip(folds, before or [0.0] * len(folds), strict=True)))
-        k = len(folds)
-        reach = float(t.ppf(0.975, k - 1)) * added.deviation * sqrt(1 / k + 1 / (k - 1)) if k > 1 else inf
+        folds = best_penalty(candidates, d).r2.known
+        if (k := len(folds)) < 2:
+            return ()
+        added = FoldScores(tuple(a - b for a, b in zip(folds, before or [0.0] * k, strict=True)))
+        reach = float(t.ppf(0.975, k - 1)) * added.deviation * sqrt(1 / k + 1 / (k - 1))
         found.append(Gain(d, added.mean, added.mean - reach, added.mean + reach))
         before = folds
     return tuple(found)

@@ -14,10 +14,12 @@ from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.kind import CandidateKind, Facts, FitRun, Fitted, refused_without_bits
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
+from sparsact.fit.scores import ROUNDING
 from sparsact.fit.sums import RowSample, as_numbers
 from sparsact.hypercube import n_subsets
 from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, SparseFourierRegressor
 from sparsact.learners.sparse_fourier.regressor import LARGEST_DEGREE
+from sparsact.statistics.simplest import simplest
 
 DEGREES: Final = (2, 3, LARGEST_DEGREE)  # that are compared, as far as they are within reach
 PRODUCTS: Final = 2e10  # rows times monomials of a scan: a tenth of a second
@@ -33,7 +35,7 @@ def degrees_to_scan(n: int, n_rows: int) -> tuple[int, ...]:
 def fitted_sparse(table: Table, options: FitOptions, sample: RowSample, stages: Stages) -> tuple[Any, HeldOutScores]:
     """The least squares on monomials that all rows choose, and how such polynomials predict the folds left out.
 
-    The degree is the one of :func:`degrees_to_scan` with the best held-out R2.
+    The degree is the lowest one of :func:`degrees_to_scan` that is as good as the best, by :func:`.simplest`.
     """
     X, y, folds = sample.rows()
     X = X.astype(bool)  # bits, even where all are 1
@@ -46,7 +48,8 @@ def fitted_sparse(table: Table, options: FitOptions, sample: RowSample, stages: 
                 models.append(_fitted(table, options, X[folds != fold], y[folds != fold], degree))
                 on_rows(len(X))
             found[degree] = HeldOutScores.of(models, target, X, y, folds)
-        best = max(degrees, key=lambda degree: found[degree].mean_r2.mean)
+        errors = np.square([found[degree].rmse()[0].folds for degree in degrees])
+        best = degrees[simplest(errors, ROUNDING * float(y.var()))]
         model = _fitted(table, options, X, y, best)
         on_rows(len(X))
     return model, found[best]

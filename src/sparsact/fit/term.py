@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 CONFIDENCE: Final = 0.95
+CONSTANT: Final = "constant"  # label of the product of no columns
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,9 @@ class Term:
     A column of numbers of the set goes up by one unit instead; other columns of numbers stay at 0. The ``coefficient``
     :math:`\hat f(S)`, from ``low`` to ``high``, belongs to the product of the columns in which a bit is a sign, +1
     where it is 0 and -1 where it is 1.
+
+    The term of no columns is the constant: the mean of f over all settings of the bits, with columns of numbers at 0.
+    The sum of coefficient times product over all terms, this one among them, is f.
 
     A coefficient that the rows do not identify has no interval: other products, among them the ``aliases``, which equal
     its product up to sign on every row, can take its place.
@@ -82,7 +86,7 @@ class Term:
     @property
     def label(self) -> str:
         """Columns of the product, for people."""
-        return " × ".join(self.subset)
+        return " × ".join(self.subset) or CONSTANT
 
     @property
     def bounds(self) -> str:

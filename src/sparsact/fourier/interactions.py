@@ -42,6 +42,7 @@ Coefficients = DenseCoefficients | SparseCoefficients
 Weight = Callable[[int, int], float]
 INDICES: Final = ("Moebius", "BII", "SII", "STII", "FSII", "FBII")
 UNIFORM: Final = "uniform"
+OF_ORDER_ONE: Final = {"SV": "SII", "BV": "BII"}  # shapiq's names of order 1: Shapley values, Banzhaf values
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,7 +132,10 @@ class Interactions(Shown):
         return Spectrum(_times_characters(_superset_sums(halved, -1.0), self.reference))
 
     def to_shapiq(self) -> Any:
-        """The same as ``shapiq.InteractionValues``; wants the package shapiq."""
+        """The same as ``shapiq.InteractionValues``; wants the package shapiq.
+
+        shapiq names what is of order 1 ``"SV"`` (Shapley values) or ``"BV"`` (Banzhaf values).
+        """
         try:
             from shapiq import InteractionValues
         except ImportError as error:
@@ -150,9 +154,12 @@ class Interactions(Shown):
 
     @classmethod
     def from_shapiq(cls, values: Any, point: ArrayLike | None = None, reference: ArrayLike | None = None) -> Self:
-        """From ``shapiq.InteractionValues``, whose game goes from ``reference`` (default: all +1) to ``point``."""
+        """From ``shapiq.InteractionValues``, whose game goes from ``reference`` (default: all +1) to ``point``.
+
+        shapiq's ``"SV"`` is read as ``"SII"`` of order 1, and its ``"BV"`` as ``"BII"``, which have these values.
+        """
         n = int(values.n_players)
-        index = checked_option(str(values.index), "`index`", INDICES)
+        index = checked_option(OF_ORDER_ONE.get(str(values.index), str(values.index)), "`index`", INDICES)
         at, absent = _points(n, point, reference)
         subsets = list(values.interaction_lookup)
         numbers = np.asarray(values.values, dtype=np.float64)[[values.interaction_lookup[each] for each in subsets]]

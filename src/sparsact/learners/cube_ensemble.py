@@ -10,6 +10,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
+from sklearn.utils.validation import _get_feature_names
 
 from sparsact.fourier import Spectrum, walsh_hadamard
 from sparsact.hypercube import masks_of
@@ -101,7 +102,12 @@ class CubeEnsemble:
         self.n_features_in_ = n
 
     def predict(self, X: ArrayLike) -> Array:
-        """Values at rows of bits X (m, n), (m,)."""
+        """Values at rows of bits X (m, n), (m,), which have no names: frames are refused."""
+        if _get_feature_names(X) is not None:
+            raise ValueError(
+                "`X` has named columns, and a CubeEnsemble takes bits by their places: of a table's model call "
+                "sparsact.predict_table(model, X), which finds columns by name; or pass the bits as an array."
+            )
         rows = np.asarray(X)
         if rows.ndim != 2 or rows.shape[1] != self.n_features_in_:
             raise ValueError(f"`X` must have {self.n_features_in_} columns; got shape {rows.shape}.")

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 def error_frame(candidates: Sequence[CVCandidate]) -> Frame:
     """Share of the variance left unexplained on held-out rows, one row a candidate; ``best`` marks each degree's."""
+    candidates = [c for c in candidates if c.r2.known]
     degrees = {c.degree for c in candidates}
     best = {max((c for c in candidates if c.degree == degree), key=lambda c: c.r2.mean) for degree in degrees}
     return {

@@ -131,10 +131,11 @@ def _overview(result: FitResult) -> list[Display]:
     """Figures of the whole fit."""
     drawn = []
     if result.confusion is not None:
-        if len(result.choices.models) > 1:
+        if len(result.choices.models) > 1 and result.targets[0].r2.known:
             drawn.append(class_scores_chart.display(_models(result, result.targets[0])))
         drawn.append(confusion_chart.display(result.confusion))
-    if result.choices.highest_tried > 1 or result.choices.kind == "low-degree":
+    scored = any(target.r2.known for target in result.targets)
+    if scored and (result.choices.highest_tried > 1 or result.choices.kind == "low-degree"):
         drawn.append(error_chart.display(result.choices.candidates))
     return drawn
 
@@ -142,7 +143,8 @@ def _overview(result: FitResult) -> list[Display]:
 def _section(result: FitResult, target: TargetResult, prefix: str) -> Section:
     prediction: list[Display] = []
     if result.confusion is None:
-        prediction.append(scores_chart.display(_models(result, target), prefix=prefix))
+        if target.r2.known:
+            prediction.append(scores_chart.display(_models(result, target), prefix=prefix))
         if target.predicted is not None:
             note = f"{len(target.actual)} rows, each predicted by a model that had not seen it."
             prediction.append(residuals_chart.display(target, prefix=prefix, note=note))
@@ -165,9 +167,12 @@ def _section(result: FitResult, target: TargetResult, prefix: str) -> Section:
             else weights_chart.display(target, prefix=prefix)
             if target.weights
             else gains_chart.display(result.choices.gains, prefix=prefix)
+            if result.choices.gains
+            else None
         )
         named = influences_chart.display(target, prefix=prefix)
-        structure = [shares, *structure, named] if result.confusion is None else [shares, named, *structure]
+        shown = [shares] if shares else []
+        structure = [*shown, *structure, named] if result.confusion is None else [*shown, named, *structure]
     return Section(target, tuple(prediction), tuple(structure))
 
 

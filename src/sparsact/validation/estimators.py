@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, _get_feature_names, validate_data
 
 
 def checked_rows(learner: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
@@ -27,10 +27,25 @@ def checked_rows(learner: Any, X: Any, y: Any = "no_validation", **checks: Any) 
         import pyarrow as pa  # of which scikit-learn reads the names of the columns
 
         X = pa.table(X)
+    if not checks.get("reset", True):
+        refuse_named_columns(learner, X)
     _check_kinds(X, "`X`", bit_strings=checks.get("reset", True))
     _check_kinds(y, "`y`", texts=not checks.get("y_numeric", False))
     with _errors_name_place(X=X, y=y):
         return validate_data(learner, X, y, **checks)
+
+
+def refuse_named_columns(learner: Any, X: Any) -> None:
+    """Refuse a frame where ``learner`` was fitted to the encoded columns of a table, which have an order but no names.
+
+    Such a model would take columns by their places, and numbers that are not standardised.
+    """
+    if hasattr(learner, "table_encoding_") and _get_feature_names(X) is not None:
+        raise ValueError(
+            "`X` has named columns, and this model takes the encoded columns of its table by their places: call "
+            "sparsact.predict_table(model, X), or predict of the result of fit_table, which find columns by name and "
+            "encode them; or pass encoded columns as an array."
+        )
 
 
 # scikit-learn 1.9 refuses weights that are all zero, unless it is told not to; earlier versions take them.

@@ -23,7 +23,7 @@ from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 from sparsact.statistics.conformal import kept_errors, reach
 from sparsact.transaction import transaction
-from sparsact.validation.estimators import checked_sample_weight
+from sparsact.validation.estimators import checked_sample_weight, refuse_named_columns
 from sparsact.validation.parameters import checked_probability
 
 MOST_ERRORS: Final = 4_096  # of rows left out, that are kept as quantiles
@@ -160,6 +160,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
     def predict(self, X: ArrayLike) -> Array:
         """Predictions (m,) for rows X."""
         check_is_fitted(self)
+        refuse_named_columns(self, X)
         rows = validate_data(self, characters_of(X), dtype=None, reset=False)
         with blas_threads(0):
             known = self._ensemble.frequent if self.handle_unknown == "frequent" else None

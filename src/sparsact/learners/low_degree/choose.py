@@ -1,4 +1,4 @@
-"""The one rule by which degrees and penalties are chosen: least held-out error, from one statistic per fold.
+"""The one rule by which degrees and penalties are chosen, by held-out errors, from one statistic per fold.
 
 ``LowDegreeRegressor(degree="auto")``, ``LowDegreeRegressorCV`` and ``sparsact.fit_table`` follow it.
 """
@@ -22,6 +22,7 @@ from sparsact.learners.low_degree.polynomial import Family, Penalty
 from sparsact.learners.low_degree.solvers.solver import Solver, choose_solver
 from sparsact.learners.points import detect_encoding
 from sparsact.statistics.folds import assign_folds
+from sparsact.statistics.simplest import simplest
 from sparsact.statistics.statistic import Batch
 
 ALPHAS: Final = (0.0, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
@@ -35,7 +36,9 @@ MAX_MONOMIALS_OF_HIGH_DEGREES: Final = 700  # above 4, where they seldom pay: al
 FEW_ROWS: Final = 2000  # with so few the work depends on the rows, not on the monomials
 MAX_MONOMIALS_OF_ONE_FIT: Final = 12_000  # of a degree beyond, for which uniform rows speak
 LASSO_ALPHAS: Final = tuple(np.geomspace(1e-4, 0.5, 16).tolist())  # in standard deviations of the targets
-EQUAL: Final = 1e-9  # of the variance
+EQUAL: Final = 1e-9  # of the variance: by less no degree is better than a lower one
+ROUNDING: Final = 1e-14  # of the variance: by less no penalty is better than a larger one
+CONSTANT: Final = 1e-28  # of the variance: a fold with less is one value, but for rounding
 _FOLDS: Final = 5  # of automatic choices
 
 
@@ -90,7 +93,7 @@ def enough_rows(degrees: list[int], n: int, n_rows: int, spec: FitSpec, alphas: 
 class CVSelection:
     """What cross-validation chose: degree, alpha, mean held-out R2, and the table of all candidates.
 
-    ``r2_of_targets`` (candidates, folds, T) is not kept in files.
+    ``r2_of_targets`` (candidates, folds, T), NaN where the targets of a fold are all equal, is not kept in files.
     """
 
     degree: int
@@ -103,19 +106,22 @@ class CVSelection:
 def choose(
     seen: Accumulator, spec: FitSpec, degrees: list[int], alphas: list[float], *, fit_intercept: bool
 ) -> CVSelection:
-    """The degree and penalty of least held-out error, as a share of each target's variance.
+    """The lowest degree as good as the best, and its penalty, by held-out errors as shares of each target's variance.
 
-    Of degrees that are equal but for rounding the lowest, then of equal penalties the largest. Errors in the table are
-    those of targets over their unit, which the caller knows.
+    Each degree has the penalty of least error, of equal ones the largest; the degree is then chosen by
+    :func:`.simplest`. Errors in the table are those of targets over their unit, which the caller knows.
     """
     squared, variance = fold_scores(seen, spec, degrees, alphas, fit_intercept=fit_intercept)
+    whole = seen.total().variances()
+    variance = np.where(variance > CONSTANT * whole, variance, 0.0)
     results, r2_of_targets = summary(degrees, alphas, squared, variance)
-    whole = variance.mean(axis=0)
-    error = (squared.mean(axis=2) / np.where(whole > 0, whole, 1.0)).mean(axis=-1)  # (degrees, alphas)
-    degree = int(np.flatnonzero(error.min(axis=1) <= error.min() + EQUAL)[0])
-    alpha = len(alphas) - 1 - int(error[degree, ::-1].argmin())
-    best = degree * len(alphas) + alpha
-    score = float(results["mean_r2"][best])
+    error = (squared / np.where(whole > 0, whole, 1.0)).mean(axis=-1)  # (degrees, alphas, folds)
+    means = error.mean(axis=2)
+    best = [int(np.flatnonzero(of_degree <= of_degree.min() + ROUNDING)[-1]) for of_degree in means]
+    degree = simplest(error[np.arange(len(degrees)), best], EQUAL)
+    alpha = best[degree]
+    place = degree * len(alphas) + alpha
+    score = float(results["mean_r2"][place])
     return CVSelection(degrees[degree], alphas[alpha], score, results, r2_of_targets)
 
 
@@ -179,11 +185,14 @@ def _by_equations(
 def summary(
     degrees: list[int], alphas: list[float], squared: NDArray[np.float64], variance: NDArray[np.float64]
 ) -> tuple[dict[str, NDArray[Any]], NDArray[np.float64]]:
-    """Table of candidates, and R2 of each target; ``squared`` (degrees, alphas, folds, T) are mean squared errors."""
-    constant = np.where(squared == 0, 1.0, 0.0)  # scikit-learn's R2 of a constant target
-    of_targets = np.where(variance > 0, 1 - squared / np.where(variance > 0, variance, 1.0), constant)
+    """Table of candidates, and R2 of each target; ``squared`` (degrees, alphas, folds, T) are mean squared errors.
+
+    R2 of a target that is constant in a fold is NaN, and in the table 0, or 1 if there is no error, as in scikit-learn.
+    """
+    of_targets = 1 - squared / np.where(variance > 0, variance, np.nan)
+    constant = np.where(squared == 0, 1.0, 0.0)
+    r2 = np.where(variance > 0, of_targets, constant).reshape(-1, *squared.shape[2:]).mean(axis=-1)
     of_targets = of_targets.reshape(-1, *squared.shape[2:])
-    r2 = of_targets.mean(axis=-1)
     mse = squared.mean(axis=-1).reshape(-1, squared.shape[2])
     grid_degree, grid_alpha = np.meshgrid(degrees, alphas, indexing="ij")
     return {

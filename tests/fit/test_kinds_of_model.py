@@ -1,0 +1,114 @@
+"""Every kind of model through fit, save, load, predict by name, inspect and report; what its terms add up to."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import run
+
+import sparsact as sa
+
+RNG = np.random.default_rng(3)
+BITS = pd.DataFrame(RNG.integers(0, 2, (90, 4)), columns=list("abcd"))
+LETTERS = pd.DataFrame({f"s{i}": RNG.choice(list("ACG"), 90) for i in range(2)})
+NUMBERS = pd.DataFrame(10 + 5 * RNG.normal(size=(90, 3)), columns=list("uvw"))
+NOISE = 0.05 * RNG.normal(size=90)
+
+
+def of_bits():
+    return BITS.assign(y=3 + 2 * BITS.a - BITS.b * BITS.c + NOISE)
+
+
+def of_letters():
+    return LETTERS.assign(y=1.0 * (LETTERS.s0 == "A") + (LETTERS.s1 == "G") + NOISE)
+
+
+def of_numbers():
+    return NUMBERS.assign(y=NUMBERS.u - 2 * NUMBERS.w + NOISE)
+
+
+def of_floors():
+    return BITS.assign(y=np.maximum(1 + 2 * BITS.a - BITS.b * BITS.c, 0.5) + NOISE * (BITS.a == 1))
+
+
+KINDS = {
+    "low-degree": (of_bits, {"model": "low-degree", "degree": 2}),
+    "numbers": (of_numbers, {"model": "low-degree", "degree": 1}),
+    "sparse": (of_bits, {"model": "sparse"}),
+    "gp": (of_bits, {"model": "gp"}),
+    "letters": (of_letters, {"model": "letters"}),
+    "latent": (of_floors, {"model": "latent", "censor": (0.5, None)}),
+    "lsh": (of_numbers, {"model": "lsh"}),
+    "network": (of_bits, {"model": "network"}),
+    "ensemble": (of_bits, {"model": "ensemble"}),
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def fitted(request):
+    table, options = KINDS[request.param]
+    data = table()
+    return sa.fit_table(data, "y", folds=2, **options), data
+
+
+def test_a_saved_model_predicts_by_name_or_refuses(fitted, tmp_path):
+    result, data = fitted
+    result.save(tmp_path / "m.sparsact")
+    model, columns = sa.load(tmp_path / "m.sparsact"), [name for name in data if name != "y"]
+    expected = result.predict(data)
+    for names in (columns, columns[::-1]):
+        for one in (model, result.model):
+            with pytest.raises(ValueError, match="named columns"):
+                one.predict(data[names])
+        found = sa.predict_table(model, data[names])
+        np.testing.assert_array_equal(found["y"].to_numpy(), expected)
+
+
+def test_it_is_inspected_and_reported(fitted, tmp_path, capsys):
+    result, _ = fitted
+    result.save(tmp_path / "m.sparsact")
+    status, out, err = run(capsys, "inspect", tmp_path / "m.sparsact")
+    assert (status, err) == (0, "")
+    assert type(result.model).__name__ in out
+    status, out, err = run(capsys, "inspect", tmp_path / "m.sparsact", "--json")
+    assert (status, err) == (0, "")
+    assert json.loads(out)["kind"] == type(result.model).__name__
+    json.dumps(result.to_dict(), allow_nan=False)
+    result.report(tmp_path / "r.html")
+    constant = result.targets[0].constant
+    assert (constant is None) == (result.choices.kind == "lsh")
+    if constant is not None:
+        assert "The constant, the mean over all settings" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_the_terms_add_up_to_the_function(fitted):
+    result, data = fitted
+    if result.choices.kind in ("letters", "lsh", "network", "latent") or result.domain == "real":
+        return  # effects of letters, of the polynomial beside, of the latent, or of standardised columns
+    total = np.zeros(len(data))
+    for _, row in result.to_frame().iterrows():
+        total += row["coefficient"] * np.prod(1 - 2 * data[list(row["columns"])].to_numpy(), axis=1)
+    np.testing.assert_allclose(total, result.predict(data), atol=1e-9)
+
+
+def test_the_constant_is_the_mean_over_all_settings():
+    """By hand: 3 + 2 a - b c has the mean 3 + 1 - 1/4 over all bits."""
+    exact = BITS.assign(y=3 + 2 * BITS.a - BITS.b * BITS.c)
+    result = sa.fit_table(exact, "y", model="low-degree", degree=2, alpha=0.0)
+    assert result.targets[0].constant.effect == pytest.approx(3.75)
+    assert result.to_dict()["targets"][0]["terms"][-1]["columns"] == []
+    assert result.to_dict()["targets"][0]["terms"][-1]["effect"] == pytest.approx(3.75)
+
+
+@pytest.mark.parametrize("columns", [NUMBERS, BITS], ids=["numbers", "bits"])
+def test_scores_that_no_fold_has_are_not_available(columns, tmp_path):
+    """Folds of one row have no variance that could be explained."""
+    data = columns.iloc[[0, 1, 4]].reset_index(drop=True).assign(y=[0.1, 0.7, -3.7])
+    result = sa.fit_table(data, "y", folds=3, model="low-degree", degree=1)
+    assert np.isnan(result.scores.r2["y"].mean)
+    assert not result.learned
+    assert "R² n/a (in each held-out fold all targets are equal, or there is one row" in result.verdict
+    found = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert found["targets"][0]["r2"] is None
+    result.report(tmp_path / "r.html")
