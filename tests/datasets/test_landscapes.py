@@ -58,11 +58,6 @@ def test_a_landscape_is_a_table_of_arrow():
     assert table["brightness"] == landscape.y.tolist()
 
 
-def test_the_former_name_of_the_loader_warns():
-    with pytest.warns(FutureWarning, match="is now called `load_poelwijk`"):
-        assert sparsact.datasets.poelwijk is load_poelwijk
-
-
 @needs_data
 def test_cr6261_keeps_only_what_was_measured_on_both_antigens():
     landscape = phillips_cr6261()
