@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any, ClassVar, Final
@@ -14,19 +14,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsact.datasets.design import TableDesign
-from sparsact.datasets.letters import LetterString, Mutations
+from sparsact.datasets.letters import BitString, LetterString, Mutations
 from sparsact.datasets.values import (
     as_number,
     codes,
-    equal_length_bytes,
     exact,
-    is_zero_one,
     numbers_and_rest,
-    refuse_missing,
     too_long,
 )
 
-NAMES_SHOWN: Final = 12
 MISSING: Final = "(missing)"  # the category of rows that lack one, where a model takes them
 Points = NDArray[Any]  # bits (m, n) as uint8, or float64 where some column is a real number
 
@@ -69,34 +65,6 @@ class MissingBit(Bit):
     def encode(self, array: pa.Array, first_row: int) -> NDArray[np.uint8]:
         """Bits of a piece of the column, shape (m, 1)."""
         return np.asarray(array.is_null(nan_is_null=True))[:, None].astype(np.uint8)
-
-
-@dataclass(frozen=True)
-class BitString:
-    """A column of texts such as ``0010110``, all of one length: one bit a character, from left to right."""
-
-    kind: ClassVar[str] = "bit string"
-    name: str
-    length: int
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """Names of the bits that the column gives."""
-        return tuple(f"{self.name}[{i}]" for i in range(self.length))
-
-    def encode(self, array: pa.Array, first_row: int) -> NDArray[np.uint8]:
-        """Bits of a piece of the column, shape (m, length)."""
-        refuse_missing(array, self.name, first_row)
-        characters = equal_length_bytes(array)
-        if characters is not None and characters.shape[1] == self.length and is_zero_one(characters):
-            bits: NDArray[np.uint8] = characters - np.uint8(ord("0"))
-            return bits
-        texts = map(str, array.to_pylist())
-        wrong = next(i for i, text in enumerate(texts) if len(text) != self.length or set(text) - {"0", "1"})
-        raise ValueError(
-            f"column {self.name!r}, row {first_row + wrong + 1}: {array[wrong].as_py()!r} is not a string of "
-            f"{self.length} bits, as the table that was learned from had."
-        )
 
 
 @dataclass(frozen=True)
@@ -219,17 +187,12 @@ _FIELDS: Final[dict[str, Callable[[Any], bool]]] = {
     "letters": lambda value: isinstance(value, tuple) and len(value) > 0 and all(_is_text(v) and v for v in value),
     "values": lambda value: isinstance(value, tuple) and len(value) > 0 and all(map(_is_text, value)),
     "length": lambda value: type(value) is int and 0 < value <= LONGEST_BIT_STRING,
+    "padded": lambda value: type(value) is bool,
+    "pattern": lambda value: isinstance(value, str),
     "fill": lambda value: value is None or (type(value) in (int, float) and isfinite(value)),
     "centre": lambda value: type(value) in (int, float) and isfinite(value),
     "scale": lambda value: type(value) in (int, float) and isfinite(value) and value != 0,
 }
-
-
-def listed(names: Sequence[str]) -> str:
-    """The first of the names, and how many more there are."""
-    return ", ".join(name if name.strip() else repr(name) for name in names[:NAMES_SHOWN]) + (
-        f" and {len(names) - NAMES_SHOWN:,} more" if names[NAMES_SHOWN:] else ""
-    )
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.datasets.columns import Bit, BitString, Encoding, OneHot, Points, Real
+from sparsact.datasets.columns import Bit, Encoding, OneHot, Points, Real
 from sparsact.datasets.design import MOST_BITS, TableDesign
+from sparsact.datasets.letters import BitString
 
 NAMED: Final = 4  # pairs in a note
 LARGEST_CUBE: Final = 24  # columns of which most combinations can be in a table

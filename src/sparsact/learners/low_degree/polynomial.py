@@ -47,19 +47,13 @@ class Family:
 
     @classmethod
     def full(cls, n: int, degree: int, min_degree: int = 1) -> Family:
-        """All subsets with ``max(1, min_degree) <= |S| <= min(degree, n)``.
-
-        Raises
-        ------
-        MemoryError
-            If memory does not hold them; names their number, and a degree that fits.
-        """
+        """All subsets with ``max(1, min_degree) <= |S| <= min(degree, n)``; a MemoryError if memory has no room."""
         low, high = max(1, min_degree), min(degree, n)
         if not has_room(cls._list_bytes(n, high, low)):
             fits = [size for size in range(low, high) if has_room(cls._list_bytes(n, size, low))]
             remedy = f"degree={fits[-1]} fits" if fits else "no lower degree fits: name fewer `subsets`"
-            need = f"{cls._list_bytes(n, high, low) / 2**30:,.1f} GiB"
-            raise MemoryError(f"{cls.count(n, high, low):,} monomials of {n:,} columns need about {need}; {remedy}.")
+            need = f"need about {cls._list_bytes(n, high, low) / 2**30:,.1f} GiB"
+            raise MemoryError(f"{cls.count(n, high, low):,} monomials of {n:,} columns {need}; {remedy}.")
         return cls(n, subset_masks(n, high, low), (low, high))
 
     @classmethod
@@ -106,8 +100,7 @@ class Family:
         return n_subsets(n, degree, max(1, min_degree))
 
     @classmethod
-    def _list_bytes(cls, n: int, degree: int, min_degree: int) -> float:
-        """Bytes of the masks and, while these are made, of two lists of members and their places."""
+    def _list_bytes(cls, n: int, degree: int, min_degree: int) -> float:  # with lists of members, while it is made
         return 8.0 * (n_words(n) + 2 * degree + 2) * cls.count(n, degree, min_degree)
 
     def __len__(self) -> int:
