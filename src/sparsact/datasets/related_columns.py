@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.datasets.columns import Bit, Classes, Column, Encoding, OneHot, Real
+from sparsact.datasets.columns import MISSING, Bit, Classes, Column, Encoding, OneHot, Real
 from sparsact.datasets.letters import BitString, LetterString, Mutations
 from sparsact.datasets.sums import MODULUS
 from sparsact.datasets.survey import ColumnSurvey
@@ -84,6 +84,7 @@ def _keys(column: Column, survey: ColumnSurvey, total: int) -> list[tuple[str, K
         return list(zip(column.features, _split(digests, total), strict=True))
     if isinstance(column, Bit | OneHot):
         of_values = survey.digests()
+        of_values.setdefault(MISSING, (total - sum(of_values.values())) % MODULUS)
         values = column.values[-1:] if isinstance(column, Bit) else column.values
         return list(zip(column.features, _split([of_values.get(value, 0) for value in values], total), strict=True))
     return [] if isinstance(column, LetterString | Mutations) else [(column.name, ("number", survey.digest))]
@@ -100,7 +101,7 @@ def _sites(column: Column, survey: ColumnSurvey, total: int) -> list[tuple[str, 
     if isinstance(column, LetterString | Mutations):
         sites = survey.words.sites(column, total)
     elif isinstance(column, OneHot) and {len(value) for value in column.values} == {len(column.values[0])}:
-        digests = survey.digests()
+        digests = {MISSING: 0} | survey.digests()
         for i, letters in enumerate(zip(*column.values, strict=True) if len(column.values[0]) > 1 else ()):
             sums = dict.fromkeys(letters, 0)
             for letter, value in zip(letters, column.values, strict=True):
@@ -214,6 +215,17 @@ def _words(name: str) -> list[str]:
     return re.split(r"[\W_]+", name.strip().casefold())
 
 
+def _category_notes(column: OneHot) -> list[str]:
+    found = [f"{column.name}: {len(column.values)} categories, one bit each (one-hot)."]
+    folded: dict[str, str] = {}
+    for value in column.values:
+        other = folded.setdefault(value.casefold(), value)
+        if other != value and len(found) == 1:
+            two = f"{other!r} and {value!r} are two categories of {column.name}"
+            found.append(f"warning: {two}; spell them alike if they are one.")
+    return found
+
+
 def _bit_string_notes(column: BitString) -> list[str]:
     varying = f"of which {len(column.places)} vary, a column each; the others are left out" * bool(column.pattern)
     found = [f"{column.name}: strings of {column.length} bits, {varying or 'expanded into as many columns'}."]
@@ -237,7 +249,7 @@ def column_notes(columns: Sequence[Column], domain: str) -> list[str]:
         elif isinstance(column, BitString):
             notes += _bit_string_notes(column)
         elif isinstance(column, OneHot):
-            notes.append(f"{column.name}: {len(column.values)} categories, one bit each (one-hot).")
+            notes += _category_notes(column)
         elif isinstance(column, LetterString):
             sites = f"strings of {len(column.letters)} letters, of which {len(column.sites)} sites vary"
             notes.append(f"{column.name}: {sites}.")

@@ -158,8 +158,9 @@ class TableSurvey:
         repeated = aliases(columns, surveys, self.digest)
         if repeated and self.strict:
             raise UnfitError(repeated[0].name, f" repeats {', '.join(repeated[0].repeats)}")
-        alone = {survey.name for survey in self.surveys if len(survey.values) == 1}
-        constant = [column.name for column in columns if isinstance(column, Bit | BitString) and column.name in alone]
+        alone = {survey.name for survey in self.surveys if len(survey.values) + survey.lacking == 1}
+        one_value = [column for column in columns if isinstance(column, Bit | BitString | OneHot)]
+        constant = [column.name for column in one_value if column.name in alone]
         if constant and self.strict:
             raise UnfitError(constant[0], " is the same in every row")
         useless = len(constant) == len(columns)
@@ -188,8 +189,8 @@ class TableSurvey:
         unfit: dict[str, UnfitError] = {}
         for survey in self.surveys:
             try:
-                first, *others = survey.columns(self.n_rows)
-                columns.append([without_constants(first, survey, self.digest), *others])
+                first, *marks = survey.columns(self.n_rows)
+                columns.append([without_constants(first, survey, self.digest), *marks])
             except UnfitError as error:
                 unfit[survey.name] = error
         if not columns and not self.strict:

@@ -18,7 +18,7 @@ EXACT: Final = 2**53  # from here on a float64 does not hold every integer
 _NUMBER: Final = re.compile(r"([+-]?)(0|[1-9][0-9]*|[0-9]+(?=\.)|(?=\.[0-9]))(?:\.([0-9]*))?([eE][+-]?[0-9]+)?")
 _BOOLEANS: Final = {"true": "1", "false": "0"}
 _INFINITE: Final = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
-_AMOUNT: Final = re.compile(r"[+-]?[$€£]?[0-9][0-9., ]*[%€]?")
+_AMOUNT: Final = re.compile(r"[+-]?[$€£]?[0-9][0-9., ]*([%€]|[dD][+-]?[0-9]+|[eE][+-]?[0-9]+)?")
 
 
 def as_number(text: str) -> float | None:
@@ -35,7 +35,7 @@ def is_infinite(text: str) -> bool:
 
 
 def is_written_amount(text: str) -> bool:
-    """Whether a text is an amount as people write it, such as ``1,037``, ``12 %`` or ``$5``."""
+    """Whether a text is an amount as people write it, such as ``1,037``, ``12 %``, ``$5`` or ``1.5D+02``."""
     return bool(_AMOUNT.fullmatch(text))
 
 

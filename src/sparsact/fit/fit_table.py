@@ -225,7 +225,7 @@ def fit_table(
     if drop_missing:
         features = () if encoding is None else encoding.source_columns
         names = dict.fromkeys([*(one.name for one in survey.everything), *features, *options.row_columns])
-        parts, note = complete_rows(parts, list(names))
+        parts, note = complete_rows(parts, list(names), options.target)
         survey = replace(survey, parts=parts)
     checkpoint = resume if isinstance(resume, Checkpoint) else Checkpoint.at(resume, keep_every)
     stages = Stages(progress)
