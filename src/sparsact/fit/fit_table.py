@@ -60,7 +60,8 @@ def fit_table(
 
     The table is read in batches, so it may be larger than memory. Bit strings such as ``0010110`` expand into their
     bits; columns of two values become a bit; texts of a few values become one bit each; other numbers are standardised.
-    Texts of one length such as ``ACDE`` are one site a letter, lists of mutations such as ``A12V:G45D`` one site each.
+    Texts of one length such as ``ACDE`` are one site a letter, lists of mutations such as ``A12V:G45D`` one site each;
+    both cases of a letter are one. Numbers of digits 0 and 1 only are bit strings that lost their leading zeros.
     Identifiers and columns that repeat others are left out. ``sparsact fit`` is this function for a shell.
 
     Parameters
