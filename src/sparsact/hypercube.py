@@ -240,7 +240,11 @@ def subsets_of(masks: Masks) -> list[Subset]:
     >>> subsets_of(np.array([[0], [5]], dtype=np.uint64))
     [(), (0, 2)]
     """
-    return [tuple(WORD * w + i for w, word in enumerate(row) for i in _members(word)) for row in masks.tolist()]
+    found: list[list[int]] = [[] for _ in masks]
+    rows, words = np.nonzero(masks)  # few, where n is large
+    for row, w, word in zip(rows.tolist(), words.tolist(), masks[rows, words].tolist(), strict=True):
+        found[row] += [WORD * w + i for i in _members(word)]
+    return list(map(tuple, found))
 
 
 def _members(word: int) -> Iterable[int]:

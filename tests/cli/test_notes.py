@@ -37,21 +37,23 @@ def test_columns_left_out_are_said_on_the_terminal_in_json_and_on_the_page(capsy
 
 @pytest.mark.usefixtures("unrendered")
 def test_terms_that_the_rows_do_not_identify_have_no_interval_but_aliases(capsys, tmp_path):
-    """One of three letters as three columns, and a site that is constant: every product of these has others."""
+    """One of three letters as three columns, and a site that is the sum of two others: products have others."""
     rng = np.random.default_rng(6)
-    letter, other = rng.integers(0, 3, 211), rng.integers(0, 2, 211)
-    columns = {f"is_{i}": (letter == i).astype(int) for i in range(3)} | {"site": [f"{bit}1" for bit in other]}
+    letter, other, third = rng.integers(0, 3, 211), rng.integers(0, 2, 211), rng.integers(0, 2, 211)
+    columns = {f"is_{i}": (letter == i).astype(int) for i in range(3)} | {
+        "site": [f"{a}{b}{a ^ b}" for a, b in zip(other, third, strict=True)]
+    }
     table = pa.table(columns | {"y": letter + 4.0 * other + rng.normal(0, 0.1, 211)})
     pa.csv.write_csv(table, tmp_path / "letters.csv")
     words = ("fit", tmp_path / "letters.csv", "--target", "y", "--degree", 2, "--report", tmp_path / "r.html")
     told = fit_json(capsys, *words[1:])
     (target,) = told["targets"]
     intervals = {tuple(term["columns"]): term["effect_low"] for term in target["terms"]}
-    assert target["not_identified"]["site[0]"] == ["site[0] × site[1]"]
+    assert target["not_identified"]["site[0]"] == ["site[1] × site[2]"]
     assert intervals["site[0]",] is None
     status, out, _ = run(capsys, *words)
     assert status == 0
-    assert "site[0]   not identified by these rows: same as site[0] × site[1]" in out
+    assert "site[0]   not identified by these rows: same as site[1] × site[2]" in out
     assert sum(gain["r2"] for gain in told["r2_by_degree"]) == pytest.approx(target["r2"])
     assert max(target["influences"].values()) < 1.2 * (4 + 2 / 3)  # the variance: off the cube squares exceed it
 

@@ -3,6 +3,7 @@
 from itertools import product
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from sparsact.datasets import Encoding, open_table
@@ -101,6 +102,117 @@ def test_lists_of_mutations():
     assert mutations("wt") == mutations("") == []
     assert mutations("A12V:A12D") is None  # two letters at one site
     assert mutations("A012V") is mutations("12V") is mutations("P12345") is None
+
+
+GRID = ["".join(one) for one in product("ACGT", repeat=3)] * 2
+
+
+@pytest.mark.parametrize("other", [str.lower, str.swapcase, str.title, lambda text: text.replace("T", "U")])
+def test_spellings_of_one_letter_are_one_site_in_the_fit_and_later(tmp_path, other):
+    """Half of the rows spell their letters otherwise: the bits are those of one alphabet, and the notes say so."""
+    texts = [other(text) if i % 2 else text for i, text in enumerate(GRID)]
+    table, X, _ = letters_of(write(tmp_path / "m.csv", g=texts, y=range(128)))
+    plain, expected, _ = letters_of(write(tmp_path / "p.csv", g=GRID, y=range(128)))
+    assert table.encoding.columns == plain.encoding.columns
+    np.testing.assert_array_equal(X, expected)
+    assert any(
+        ("one letter" in note or "U is read as T" in note) and note[:3] == "g: " for note in table.encoding.notes
+    )
+    new = write(tmp_path / "n.csv", g=list(map(other, GRID)))
+    np.testing.assert_array_equal(np.concatenate(list(encoded_table(new, plain.encoding).points())), expected)
+
+
+def test_u_is_no_t_among_amino_acids(tmp_path):
+    texts = ["".join(one) for one in product("KTLV", repeat=3)] * 2
+    encoding = open_table(write(tmp_path / "t.csv", g=texts, y=range(128)), "y").encoding
+    with pytest.raises(ValueError, match="row 1: letter 'U' of 'KUL' at place 1 is not among those"):
+        list(encoded_table(write(tmp_path / "n.csv", g=["KUL"]), encoding).points())
+
+
+def test_a_wild_type_with_a_letter_that_no_row_has_is_noted(tmp_path):
+    path = write(tmp_path / "t.csv", g=GRID, y=range(128))
+    assert not any("wild type" in note for note in surveyed(path, "act").notes)
+    (note,) = [note for note in surveyed(path, "AXZ").notes if "wild type" in note]
+    assert note == "warning: no row of g has the letter of the wild type at place 1 (X), 2 (Z); check it."
+
+
+@pytest.mark.parametrize("batch_rows", [7, 1000])
+@pytest.mark.parametrize("wild", ["MKTAY", "LDTVY"])
+def test_sequences_give_way_to_their_sites_and_parts_to_sequences(tmp_path, batch_rows, wild):
+    texts, _ = sequences(90)
+    lists = [":".join(f"{w}{i + 1}{c}" for i, (w, c) in enumerate(zip(wild, t, strict=True)) if w != c) for t in texts]
+    mutants = [one or "WT" for one in lists]
+    sites = {f"p{i}": [text[i] for text in texts] for i in (0, 1, 3)}
+    for columns, kept in (
+        ({"g": texts, **sites}, [*sites]),
+        ({**sites, "g": texts}, [*sites]),
+        ({"g": texts, **sites, "m": mutants}, [*sites]),
+        ({"g": texts, "m": mutants}, ["g"]),
+        ({"m": mutants, "g": texts}, ["m"]),
+        ({"g": texts, "h": list(map(str.lower, texts))}, ["g"]),
+        ({"g": texts, "p": sites["p1"]}, ["g"]),
+        ({"g": texts, "p": [*sites["p1"][1:], "W"]}, ["g", "p"]),
+        ({"g": texts, "b": ["01"[text[0] == "M"] for text in texts]}, ["g"]),
+    ):
+        path = write(tmp_path / "t.csv", **columns, y=range(90))
+        encoding = open_table(path, "y", batch_rows=batch_rows).encoding
+        assert [column.name for column in encoding.columns] == kept
+        gone = [name for name in columns if name not in kept]
+        noted = [note for note in encoding.notes if "hold the same or its opposite" in note]
+        assert len(noted) == bool(gone)
+        assert all(f"{name} (see " in noted[0] for name in gone)
+
+
+STRINGS = [f"{number:05b}" for number in RNG.permutation(64) % 32]
+
+
+@pytest.mark.parametrize("batch_rows", [3, 1000])
+@pytest.mark.parametrize("kind", ["text", "text of two lengths", "integers", "floats"])
+@pytest.mark.parametrize("n_rows", [12, 64])
+def test_bit_strings_that_lost_their_zeros_are_padded(kind, n_rows, batch_rows):
+    """Their bits, and the column that is kept beside copies of its bits, are those of the strings with all zeros."""
+    texts = STRINGS[:n_rows]
+    spelled = {
+        "text": [text.lstrip("0") or "0" for text in texts],
+        "text of two lengths": [text[1:] if text[0] == "0" and i % 2 else text for i, text in enumerate(texts)],
+        "integers": list(map(int, texts)),
+        "floats": list(map(float, texts)),
+    }[kind]
+    table = open_table(pa.table({"g": spelled, "y": range(n_rows)}), "y", batch_rows=batch_rows)
+    X = np.concatenate([X for X, _ in table.batches()])
+    np.testing.assert_array_equal(X, [list(map(int, text)) for text in texts])
+    assert any("zeros before them" in note for note in table.encoding.notes)
+    again = Encoding.from_json(table.encoding.to_json())
+    new = pa.table({"g": [1, 101]})
+    assert next(iter(encoded_table(new, again).points())).tolist() == [[0, 0, 0, 0, 1], [0, 0, 1, 0, 1]]
+    with pytest.raises(ValueError, match="row 2: 100000 is not a string of 5 bits"):
+        list(encoded_table(pa.table({"g": [1, 100000]}), again).points())
+    copies = pa.table({"b": [text[4] for text in texts], "g": spelled, "y": range(n_rows)})
+    assert open_table(copies, "y", batch_rows=batch_rows).encoding.source_columns == ["g"]
+
+
+@pytest.mark.parametrize("values", [[0, 1, 10, 100, 1000], [0, 1, 10, 11, 12], [1, 10, 11], [0, 1, 10, 11, -1]])
+def test_numbers_that_are_no_lost_strings_stay_numbers(values):
+    data = pa.table({"g": values * 9, "y": range(9 * len(values))})
+    assert open_table(data, "y", domain="auto").encoding.columns[0].kind == "real"
+
+
+def test_with_domain_real_digits_are_quantities():
+    data = pa.table({"g": list(map(int, STRINGS)), "y": range(64)})
+    assert open_table(data, "y", domain="real").encoding.columns[0].kind == "real"
+
+
+def test_places_of_strings_that_are_the_same_in_every_row_are_left_out():
+    texts = [f"0{text[:3]}1{text[3:]}" for text in STRINGS]
+    table = open_table(pa.table({"g": texts, "c": ["0110"] * 64, "y": range(64)}), "y")
+    assert table.feature_names == ("g[1]", "g[2]", "g[3]", "g[5]", "g[6]")
+    assert "g: strings of 7 bits, of which 5 vary, a column each; the others are left out." in table.encoding.notes
+    assert "left out, since they are the same in every row: c." in table.encoding.notes
+    X = np.concatenate([X for X, _ in table.batches()])
+    np.testing.assert_array_equal(X, [list(map(int, text)) for text in STRINGS])
+    again = Encoding.from_json(table.encoding.to_json())
+    with pytest.raises(ValueError, match=r"row 2: bit 1 at place 0, where every row .* has 0"):
+        list(encoded_table(pa.table({"g": ["0000100", "1000100"]}), again).points())
 
 
 @pytest.mark.parametrize(

@@ -61,3 +61,10 @@ def test_values_that_never_meet_are_named():
     assert found[0] == "values that never occur together: a=1 with b=1."
     rare = np.vstack([np.zeros((20, 8), int), np.eye(8, dtype=int)])
     assert notes(rare)[0].endswith("a=1 with e=1 and 24 more pairs.")
+
+
+def test_tables_of_more_bits_than_a_float_has_exponents_are_fitted():
+    bits = np.random.default_rng(5).integers(0, 2, (30, 1101))
+    table = pa.table({f"c{i}": bits[:, i] for i in range(1101)} | {"y": bits[:, 3] + 0.25})
+    found = sa.fit_table(table, "y", model="low-degree", degree=1, alpha=1.0, explain=False)
+    assert len(found.encoding.feature_names) == 1101

@@ -125,6 +125,28 @@ def test_monomials_keep_the_encoding_of_the_first_rows_and_name_their_columns():
         made.transform(frame.rename(columns={"a": "z"}))
 
 
+def test_monomials_beyond_memory_are_counted_not_listed():
+    """2,500 + 3,123,750 of two + 2,601,042,500 of three columns; a degree that fits is named."""
+    with pytest.raises(MemoryError, match=r"^2,604,168,750 monomials of 2,500 columns need .* GiB; degree=2 fits\.$"):
+        Monomials(3).fit(np.eye(3, 2500, dtype=np.int8))
+
+
+def test_the_matrix_of_monomials_is_refused_where_memory_does_not_hold_it(monkeypatch):
+    """45 * 1,225 numbers of 8 bytes, twice."""
+    made = Monomials(2, min_degree=2).fit(np.eye(3, 50, dtype=np.int8))
+    monkeypatch.setattr("sparsact.learners.monomials.has_room", lambda nbytes: nbytes < 2 * 8 * 45 * 1225)
+    assert made.transform(np.zeros((44, 50))).shape == (44, 1225)
+    with pytest.raises(MemoryError, match=r"45 rows of 1,225 monomials need about .* pass fewer rows at once"):
+        made.transform(np.zeros((45, 50)))
+
+
+def test_few_monomials_of_many_columns_take_little_memory():
+    n = 10**6
+    rows = sp.csr_array((np.full(3, 2.0), ([0, 1, 2], [0, 5, n - 1])), shape=(4, n))
+    made = Monomials(subsets=[(n - 1, 0), (5,)], domain="real").fit(rows)
+    assert made.subsets_ == [(5,), (0, n - 1)]
+
+
 # ---- tables of other libraries ----
 
 

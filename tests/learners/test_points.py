@@ -54,6 +54,10 @@ def test_how_rows_are_written(rows, encoding):
     assert detect_encoding(np.array(rows))[0] == encoding
 
 
+def test_ones_without_a_sign_are_bits():
+    assert detect_encoding(np.ones((5, 3), dtype=np.uint8))[0] == "bits"
+
+
 def test_the_first_bad_value_row_by_row_is_named():
     X = np.ones((67, 3))
     X[65, 2], X[66, 0] = 0.5, 7

@@ -6,6 +6,7 @@ import pytest
 
 from sparsact import (
     DSMRegressor,
+    LettersRegressor,
     LowDegreeClassifier,
     LowDegreeRegressor,
     LowDegreeRegressorCV,
@@ -69,6 +70,59 @@ def test_masked_weights_are_refused_and_a_mask_that_hides_nothing_is_none(learne
     with pytest.raises(ValueError, match="`sample_weight` has masked entries"):
         learner().fit(SIGNS, Y, sample_weight=np.ma.array(np.ones(41), mask=HIDDEN))
     learner().fit(np.ma.array(SIGNS), np.ma.array(Y), sample_weight=np.ma.array(np.ones(41)))
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_negative_weight_is_refused_with_its_row(learner):
+    weights = np.where(HIDDEN, -0.5, 1.0)
+    with pytest.raises(ValueError, match=r"`sample_weight` holds -0.5 at row 7; weights are 0 or more\."):
+        learner().fit(SIGNS, Y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("learner", [LSHRegressor, DSMRegressor, LowDegreeRegressor, SparselyActivatedRegressor])
+def test_the_size_of_a_row_of_weight_zero_does_not_matter(learner):
+    options = {} if learner is LowDegreeRegressor else {"random_state": 0}
+    rows, targets, weights = SIGNS.copy(), Y.astype(float), 1.0 - HIDDEN
+    expected = learner(**options).fit(rows, targets, sample_weight=weights).predict(SIGNS)
+    rows[HIDDEN, 1], targets[HIDDEN] = 0.25, 1e300
+    found = learner(**options).fit(rows, targets, sample_weight=weights).predict(SIGNS)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+NULLABLE = pd.DataFrame(SIGNS < 0, columns=["a", "b", "c"])
+
+
+@pytest.mark.parametrize("learner", [one for one in LEARNERS if one not in (LSHRegressor, LSHClassifier)])
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "Float64"])
+def test_nullable_columns_are_read_and_a_missing_entry_is_named(learner, dtype):
+    options = {} if learner in (LowDegreeRegressor, LowDegreeRegressorCV, LowDegreeClassifier) else {"random_state": 0}
+    X = NULLABLE.astype(dtype)
+    model, plain = learner(**options).fit(X, Y), learner(**options).fit(NULLABLE.astype(float), Y)
+    np.testing.assert_array_equal(model.predict(X), plain.predict(NULLABLE.astype(float)))
+    lacking = X.copy()
+    lacking.loc[7, "b"] = pd.NA
+    with pytest.raises(ValueError, match=r"`X` holds <NA> at row 7, column 'b'"):
+        learner(**options).fit(lacking, Y)
+    with pytest.raises(ValueError, match=r"(row 7, column|column 'b', row 7)"):
+        model.predict(lacking)
+
+
+@pytest.mark.parametrize("dtype", ["string", "category", "object"])
+def test_letters_need_an_entry_at_each_site(dtype):
+    letters = pd.DataFrame({"s": np.where(SIGNS[:, 0] > 0, "a", "b"), "t": np.where(SIGNS[:, 1] > 0, "c", "d")})
+    X = letters.astype(dtype)
+    model = LettersRegressor(random_state=0).fit(X, Y)
+    X.loc[7, "t"] = None
+    for call in (lambda: LettersRegressor().fit(X, Y), lambda: model.predict(X)):
+        with pytest.raises(ValueError, match=r"`X` holds (<NA>|nan|None) at row 7, column 't'"):
+            call()
+
+
+def test_letters_of_whole_numbers_are_the_same_in_every_type():
+    X = np.random.default_rng(1).integers(0, 3, (41, 2))
+    model = LettersRegressor(random_state=0).fit(X, SIGNS[:, 0])
+    for other in (X.astype(float), X.astype(object), X.astype(float).astype(object), X.astype(str)):
+        np.testing.assert_array_equal(model.predict(other), model.predict(X))
 
 
 def test_predictions_ask_the_same():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any, ClassVar, Final
@@ -14,19 +14,20 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsact.datasets.design import TableDesign
-from sparsact.datasets.letters import LetterString, Mutations
+from sparsact.datasets.letters import BitString, LetterString, Mutations
 from sparsact.datasets.values import (
     as_number,
     codes,
-    equal_length_bytes,
     exact,
-    is_zero_one,
     numbers_and_rest,
-    refuse_missing,
     too_long,
 )
 
-NAMES_SHOWN: Final = 12
+CLASS_TYPES: Final = (
+    "bool",
+    *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
+    *("float32", "float64"),
+)
 MISSING: Final = "(missing)"  # the category of rows that lack one, where a model takes them
 Points = NDArray[Any]  # bits (m, n) as uint8, or float64 where some column is a real number
 
@@ -69,34 +70,6 @@ class MissingBit(Bit):
     def encode(self, array: pa.Array, first_row: int) -> NDArray[np.uint8]:
         """Bits of a piece of the column, shape (m, 1)."""
         return np.asarray(array.is_null(nan_is_null=True))[:, None].astype(np.uint8)
-
-
-@dataclass(frozen=True)
-class BitString:
-    """A column of texts such as ``0010110``, all of one length: one bit a character, from left to right."""
-
-    kind: ClassVar[str] = "bit string"
-    name: str
-    length: int
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """Names of the bits that the column gives."""
-        return tuple(f"{self.name}[{i}]" for i in range(self.length))
-
-    def encode(self, array: pa.Array, first_row: int) -> NDArray[np.uint8]:
-        """Bits of a piece of the column, shape (m, length)."""
-        refuse_missing(array, self.name, first_row)
-        characters = equal_length_bytes(array)
-        if characters is not None and characters.shape[1] == self.length and is_zero_one(characters):
-            bits: NDArray[np.uint8] = characters - np.uint8(ord("0"))
-            return bits
-        texts = map(str, array.to_pylist())
-        wrong = next(i for i, text in enumerate(texts) if len(text) != self.length or set(text) - {"0", "1"})
-        raise ValueError(
-            f"column {self.name!r}, row {first_row + wrong + 1}: {array[wrong].as_py()!r} is not a string of "
-            f"{self.length} bits, as the table that was learned from had."
-        )
 
 
 @dataclass(frozen=True)
@@ -145,7 +118,11 @@ class Real(_OneFeature):
     def _scaled(self, array: pa.Array, first_row: int) -> NDArray[np.float64]:
         values, rest = numbers_and_rest(array, self.name, first_row)
         if rest is None:
-            return ((values - self.centre) / self.scale)[:, None]
+            with np.errstate(over="ignore"):
+                apart = values - self.centre
+            if not np.isfinite(apart).all():  # numbers near 1e308, whose differences are twice as large
+                return ((values / 2 - self.centre / 2) / (self.scale / 2))[:, None]
+            return (apart / self.scale)[:, None]
         if (self.centre, self.scale) == (0.0, 1.0):
             raise too_long(array, self.name, first_row, int(np.flatnonzero(rest)[0]))
         apart = values - self.centre
@@ -172,14 +149,33 @@ class LogReal(Real):
 
 @dataclass(frozen=True)
 class Classes(_OneFeature):
-    """A target of categories: the number of each row's class in ``values``, which are in the order of ``labels``."""
+    """A target of categories: the number of each row's class in ``values``, which are in the order of ``labels``.
+
+    ``dtype`` is that of the column, and ``names`` are the classes as a column of texts spells them, if otherwise.
+    """
 
     kind: ClassVar[str] = "classes"
     values: tuple[str, ...]
+    dtype: str = "str"
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.named) != len(self.values):
+            raise ValueError(f"{len(self.names)} names of {len(self.values)} classes")
 
     def encode(self, array: pa.Array, first_row: int) -> NDArray[np.float64]:
         """Class numbers of a piece of the column, shape (m, 1)."""
         return codes(array, self.values, self.name, first_row)[:, None].astype(np.float64)
+
+    @property
+    def named(self) -> NDArray[Any]:
+        """The classes as the column has them, in the order of ``values``."""
+        if self.dtype == "str":
+            return np.array(self.names or self.values)
+        if self.dtype not in CLASS_TYPES:
+            raise ValueError(f"classes of type {self.dtype!r}")
+        number = float if self.dtype.startswith("float") else int
+        return np.array(list(map(number, self.values)), dtype=self.dtype)
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -218,18 +214,15 @@ _FIELDS: Final[dict[str, Callable[[Any], bool]]] = {
     "name": _is_text,
     "letters": lambda value: isinstance(value, tuple) and len(value) > 0 and all(_is_text(v) and v for v in value),
     "values": lambda value: isinstance(value, tuple) and len(value) > 0 and all(map(_is_text, value)),
+    "dtype": _is_text,
+    "names": lambda value: isinstance(value, tuple) and all(map(_is_text, value)),
     "length": lambda value: type(value) is int and 0 < value <= LONGEST_BIT_STRING,
+    "padded": lambda value: type(value) is bool,
+    "pattern": lambda value: isinstance(value, str),
     "fill": lambda value: value is None or (type(value) in (int, float) and isfinite(value)),
     "centre": lambda value: type(value) in (int, float) and isfinite(value),
     "scale": lambda value: type(value) in (int, float) and isfinite(value) and value != 0,
 }
-
-
-def listed(names: Sequence[str]) -> str:
-    """The first of the names, and how many more there are."""
-    return ", ".join(name if name.strip() else repr(name) for name in names[:NAMES_SHOWN]) + (
-        f" and {len(names) - NAMES_SHOWN:,} more" if names[NAMES_SHOWN:] else ""
-    )
 
 
 @dataclass(frozen=True)

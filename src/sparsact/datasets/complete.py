@@ -29,8 +29,10 @@ class CompleteRows(Source):
             yield batch.filter(pc.invert(lacking)).select(list(columns))
 
 
-def complete_rows(parts: Parts, needed: Sequence[str]) -> tuple[Parts, str]:
+def complete_rows(parts: Parts, needed: Sequence[str], targets: Sequence[str] = ()) -> tuple[Parts, str]:
     """The rows that lack none of the columns, and a note that says how many were left out (empty if none was).
+
+    Of several targets, of which one lacks values, the note says how the others keep their rows.
 
     The table is read once, to count them.
     """
@@ -54,4 +56,6 @@ def complete_rows(parts: Parts, needed: Sequence[str]) -> tuple[Parts, str]:
         for source in parts.sources
     )
     note = f"left out, since a value is missing: {n_rows - n_complete:,} of {n_rows:,} rows, which lack {counts}."
+    if len(targets) > 1 and any(lacking[name] for name in targets):
+        note += " They are left out for every target; fitted one at a time, each target keeps the rows that have it."
     return replace(parts, sources=sources, lengths=[None] * len(sources)), note

@@ -8,8 +8,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.datasets.columns import Bit, BitString, Encoding, OneHot, Points, Real
+from sparsact.datasets.columns import Bit, Encoding, OneHot, Points, Real
 from sparsact.datasets.design import MOST_BITS, TableDesign
+from sparsact.datasets.letters import BitString
 
 NAMED: Final = 4  # pairs in a note
 LARGEST_CUBE: Final = 24  # columns of which most combinations can be in a table
@@ -150,9 +151,12 @@ def _missing(bits: NDArray[np.bool_], values: list[tuple[str, str]]) -> list[str
 
     Of m points drawn at random out of N, a sum of signs :math:`\sum \chi_S` has variance :math:`m (N - m) / (N - 1)`.
     """
+    n = bits.shape[1]
+    if n > LARGEST_CUBE:
+        return []
     present = np.unique(np.packbits(bits, axis=1), axis=0, return_index=True)[1]
-    (m, n), size = (len(present), bits.shape[1]), 2.0 ** bits.shape[1]
-    if n > LARGEST_CUBE or min(m, size - m) < FEWEST_POINTS or m < LEAST_COVERAGE * size:
+    m, size = len(present), 2**n
+    if min(m, size - m) < FEWEST_POINTS or m < LEAST_COVERAGE * size:
         return []
     signs = 1.0 - 2.0 * bits[present]
     sums = signs.T @ signs

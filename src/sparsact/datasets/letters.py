@@ -1,11 +1,12 @@
-"""Columns of sequences: texts of one length, a letter a site, and lists of mutations such as ``A12V:G45D``."""
+"""Columns of sequences: strings of bits, texts of one length, a letter a site, and lists such as ``A12V:G45D``."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from string import ascii_letters
 from typing import ClassVar, Final
 
 import numpy as np
@@ -13,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparsact.datasets.values import refuse_missing, spelling
+from sparsact.datasets.values import refuse_missing, spelling, zero_one_digits
 
 WILD_TYPES: Final = {"", "WT", "_WT", "WILDTYPE", "WILD TYPE", "WILD-TYPE"}
+NUCLEOTIDES: Final = frozenset("ACGTUN*-")
 _MUTATION: Final = re.compile(r"([A-Z*])([1-9][0-9]*)([A-Z*-])")
 _BETWEEN: Final = re.compile(r"[:;,/+ ]+")
 
@@ -33,6 +35,26 @@ def mutations(text: str) -> list[tuple[int, str, str]] | None:
     return read if len(read) == len(found) == len({site for site, *_ in read}) else None
 
 
+def one_alphabet(letters: Collection[str]) -> dict[int, str]:
+    """What each letter of another spelling stands for, as :meth:`str.translate` takes it.
+
+    Both cases of a letter are one, a capital if some letter is. T and U are one among nucleotides, T if both are there.
+
+    >>> found = one_alphabet("ACGTacu")
+    >>> "acgtuAU".translate(found), "acg".translate(one_alphabet("acgu")), "K".translate(one_alphabet("a"))
+    ('ACGTTAT', 'acg', 'K')
+    """
+    cased = str.upper if any(map(str.isupper, letters)) else str.lower
+    known = set(map(cased, letters))
+    t, u = cased("T"), cased("U")
+    pair = {t: u, u: t} if {*map(str.upper, letters)} <= NUCLEOTIDES else {}
+    if pair and {t, u} <= known:
+        known.remove(u)
+    own = {letter: cased(letter) for letter in ascii_letters}
+    own = {letter: one if one in known else pair.get(one, one) for letter, one in own.items()}
+    return {ord(letter): one for letter, one in own.items() if one in known and one != letter}
+
+
 def bits_of_letters(places: NDArray[np.intp], letters: Sequence[str]) -> NDArray[np.uint8]:
     """Of two letters one bit, 1 for the second; of more one bit each."""
     if len(letters) == 2:
@@ -41,10 +63,85 @@ def bits_of_letters(places: NDArray[np.intp], letters: Sequence[str]) -> NDArray
 
 
 @dataclass(frozen=True)
+class BitString:
+    """A column of texts such as ``0010110``, all of one length: one bit a character, from left to right.
+
+    ``padded``: zeros are put before shorter values, and before numbers, which have lost them. ``pattern``, unless it is
+    empty, has the bit of each place that is the same in every row, of which no feature is made, and a dot elsewhere.
+    """
+
+    kind: ClassVar[str] = "bit string"
+    name: str
+    length: int
+    padded: bool = False
+    pattern: str = ""
+
+    def __post_init__(self) -> None:
+        if self.pattern and (len(self.pattern) != self.length or set(self.pattern) - set("01.")):
+            raise ValueError(f"a pattern of {self.length} bits is spelled otherwise")
+
+    @property
+    def places(self) -> list[int]:
+        """Places that differ between rows."""
+        return [i for i in range(self.length) if self.pattern[i : i + 1] in ("", ".")]
+
+    @property
+    def zeros(self) -> str:
+        """The text of a row whose features are all 0."""
+        return self.pattern.replace(".", "0") or "0" * self.length
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the bits that the column gives."""
+        return tuple(f"{self.name}[{i}]" for i in self.places)
+
+    def encode(self, array: pa.Array, first_row: int) -> NDArray[np.uint8]:
+        """Bits of a piece of the column, shape (m, places)."""
+        refuse_missing(array, self.name, first_row)
+        if not len(array):
+            return np.empty((0, len(self.places)), dtype=np.uint8)
+        characters, added = zero_one_digits(array)
+        odd = characters is None or added or characters.shape[1] != self.length
+        if odd and (characters is None or not self.padded or characters.shape[1] > self.length):
+            self._check_texts(array, first_row)
+        if characters is None:  # numbers that texts do not spell
+            raise ValueError(f"column {self.name!r} holds {array.type}, need strings of bits; write it as text.")
+        width = characters.shape[1]
+        bits = np.zeros((len(array), self.length), dtype=np.uint8)
+        bits[:, self.length - width :] = characters - np.uint8(ord("0"))
+        if self.pattern:
+            own = np.frombuffer(self.pattern.encode(), dtype=np.uint8)
+            self._check_pattern(bits, own, first_row)
+            return np.ascontiguousarray(bits[:, own == ord(".")])
+        return bits
+
+    def _check_texts(self, array: pa.Array, first_row: int) -> None:
+        """Refuse what is no string of the bits that there are."""
+        shortest = 1 if self.padded else self.length
+        for row, text in enumerate(map(str, array.to_pylist())):
+            if not shortest <= len(text) <= self.length or set(text) - {"0", "1"}:
+                raise ValueError(
+                    f"column {self.name!r}, row {first_row + row + 1}: {array[row].as_py()!r} is not a string of "
+                    f"{self.length} bits, as the table that was learned from had."
+                )
+
+    def _check_pattern(self, bits: NDArray[np.uint8], own: NDArray[np.uint8], first_row: int) -> None:
+        """Refuse another bit at a place of which nothing was learned."""
+        other = (bits + ord("0") != own) & (own != ord("."))
+        if other.any():
+            row, place = (int(i) for i in np.argwhere(other)[0])
+            raise ValueError(
+                f"column {self.name!r}, row {first_row + row + 1}: bit {bits[row, place]} at place {place}, where "
+                f"every row of the table that was learned from has {self.pattern[place]}; its effect is not known."
+            )
+
+
+@dataclass(frozen=True)
 class LetterString:
     """A column of texts of one length: at each place that varies a site, whose letters become bits.
 
-    ``letters`` are those of every place, in alphabetical order; of one letter no bit is made.
+    ``letters`` are those of every place, in alphabetical order; of one letter no bit is made. Letters that are not
+    among them are read in the other case, and U as T among nucleotides.
     """
 
     kind: ClassVar[str] = "letters"
@@ -72,6 +169,11 @@ class LetterString:
                     f"column {self.name!r}, row {first_row + row + 1}: {text!r} has {len(text)} letters, and the table "
                     f"that was learned from has {len(self.letters)}."
                 )
+        if strange := set("".join(texts)).difference(*self.letters):
+            meant = one_alphabet(set("".join(self.letters)))
+            texts = [
+                text.translate({ord(one): meant[ord(one)] for one in strange if ord(one) in meant}) for text in texts
+            ]
         characters = np.array(texts, dtype=f"U{len(self.letters)}").view("U1").reshape(len(texts), -1)
         pieces = [np.empty((len(texts), 0), dtype=np.uint8)]
         for i, letters in enumerate(self.letters):

@@ -91,6 +91,9 @@ def _naming_file(path: Path, kind: str) -> Iterator[None]:
     except UnicodeDecodeError as error:
         raise ValueError(f"{path.name} is not UTF-8 text ({one_line(error)}); save it as UTF-8.") from error
     except DAMAGE as error:
+        if "Expected 1 columns" in str(error) and ";" in str(error):
+            remedy = "separate them by commas, or by tabs in a file named .tsv, and write numbers with a decimal point"
+            raise ValueError(f"{path.name} separates its columns by semicolons; {remedy}.") from error
         if path.name in str(error) and isinstance(error, ValueError | OSError):
             raise
         raise ValueError(f"cannot read {path.name} as {kind}: {one_line(error)}; check the file.") from error
@@ -314,6 +317,8 @@ def _plain_column(array: pa.Array, name: str) -> pa.Array:
     if pa.types.is_dictionary(array.type):
         return _plain_column(array.dictionary, name).take(array.indices)
     if pa.types.is_decimal(array.type):  # exact, as the numbers of a CSV file are
+        return array.cast(pa.string())
+    if pa.types.is_null(array.type):  # a column of None only
         return array.cast(pa.string())
     if pa.types.is_float16(array.type):
         return array.cast(pa.float32())

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.datasets.columns import Bit, BitString, Classes, Column, Encoding, OneHot, Real, listed
-from sparsact.datasets.letters import LetterString, Mutations
+from sparsact.datasets.columns import MISSING, Bit, Classes, Column, Encoding, OneHot, Real
+from sparsact.datasets.letters import BitString, LetterString, Mutations
 from sparsact.datasets.sums import MODULUS
 from sparsact.datasets.survey import ColumnSurvey
+from sparsact.datasets.values import listed
 
 Key = tuple[str, int]
+Owners = dict[Key, tuple[int, str]]  # number of a column, and name of its feature or site
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,11 @@ class Alias:
     name: str
     repeats: tuple[str, ...]
 
+    @classmethod
+    def of(cls, column: Column, owners: Sequence[tuple[int, str]]) -> Self:
+        """The alias of a column whose features are those of others."""
+        return cls(column.name, tuple(name for _, name in owners))
+
     def __str__(self) -> str:
         return f"{self.name} (see {', '.join(self.repeats[:4])}{', ...' if self.repeats[4:] else ''})"
 
@@ -33,37 +40,54 @@ def aliases(columns: Sequence[Column], surveys: Sequence[ColumnSurvey], total: i
     """Columns to leave out, in their order, because columns that stay determine each of their features.
 
     Two bits are one feature where they split the rows alike, whichever is 1 where. Of two columns the one with more
-    features stays, then the earlier; a sequence of letters gives way to columns of its sites. Constant
-    columns are never among them; ``total`` is the digest of all rows.
+    features stays, then the earlier. Sequences give way to columns that tell all of their letters, such as columns of
+    their sites; columns that tell a part of them give way to the sequences. Constant columns are never among them;
+    ``total`` is the digest of all rows.
     """
-    keys = [_keys(column, survey, total) for column, survey in zip(columns, surveys, strict=True)]
-    kept: dict[Key, tuple[int, str]] = {}
+    triples = list(zip(columns, surveys, range(len(columns)), strict=True))
+    keys = [_keys(column, survey, total) for column, survey, _ in triples]
+    sites = [_sites(column, survey, total) for column, survey, _ in triples]
+    kept: Owners = {}
     found: dict[int, Alias] = {}
     for i in sorted(range(len(columns)), key=lambda i: (-len(keys[i]), i)):
-        varying = [(name, key) for name, key in keys[i] if key[1]]
-        if varying and all(key in kept for _, key in varying):
-            found[i] = Alias(columns[i].name, tuple(dict.fromkeys(kept[key][1] for _, key in varying)))
-        for name, key in varying:
+        if owners := _owners(keys[i], [kept]):
+            found[i] = Alias.of(columns[i], owners)
+        for name, key in keys[i]:
             kept.setdefault(key, (i, name))
+    told: list[Owners] = [{key: (i, name) for name, key in own} for i, own in enumerate(sites)]
     needed: set[int] = set()
-    for i, column in enumerate(columns):
-        owners = [kept.get(key) for key in _sites(column, surveys[i], total)] if i not in {*found, *needed} else []
-        others = {owner[0] for owner in owners if owner is not None and owner[0] not in (i, *found)}
-        if len(owners) > 1 and all(owner is not None and owner[0] in others for owner in owners):
-            found[i] = Alias(column.name, tuple(dict.fromkeys(owner[1] for owner in owners if owner is not None)))
-            needed |= others
+    for i in reversed(range(len(columns))):  # sequences
+        if i not in found and i not in needed and len(sites[i]) > 1:
+            own = {key: owner for key, owner in kept.items() if owner[0] not in (i, *found)}
+            others = [told[j] for column, _, j in triples if j not in (i, *found) and not keys[j]]
+            if owners := _owners(sites[i], [own, *others]):
+                found[i] = Alias.of(columns[i], owners)
+                needed |= {owner for owner, _ in owners}
+    sequences = [told[j] for j in range(len(columns)) if j not in found and not keys[j]]
+    for i in range(len(columns)):  # and what is only a part of them
+        if i not in found and i not in needed and (owners := _owners(keys[i], sequences)):
+            found[i] = Alias.of(columns[i], owners)
     return [found[i] for i in sorted(found)]
 
 
+def _owners(keys: Sequence[tuple[str, Key]], known: Sequence[Owners]) -> list[tuple[int, str]]:
+    """Columns and features that are the same as each varying feature; empty if one of them is of no other column."""
+    varying = [key for _, key in keys if key[1]]
+    owners = [next((one[key] for one in known if key in one), None) for key in varying]
+    return list(dict.fromkeys(owner for owner in owners if owner is not None)) if None not in owners else []
+
+
 def _keys(column: Column, survey: ColumnSurvey, total: int) -> list[tuple[str, Key]]:
-    """Name and key of every feature; features of one key are the same, but for the sign of a bit."""
+    """Name and key of every feature, none of sequences; features of one key are the same, but for the sign of a bit."""
     if isinstance(column, BitString) and survey.bit_digests is not None:
-        return list(zip(column.features, _split(survey.bit_digests.tolist(), total), strict=True))
+        digests = survey.bit_digests[column.places].tolist()
+        return list(zip(column.features, _split(digests, total), strict=True))
     if isinstance(column, Bit | OneHot):
-        digests = survey.digests()
+        of_values = survey.digests()
+        of_values.setdefault(MISSING, (total - sum(of_values.values())) % MODULUS)
         values = column.values[-1:] if isinstance(column, Bit) else column.values
-        return list(zip(column.features, _split([digests.get(value, 0) for value in values], total), strict=True))
-    return [(column.name, ("number", survey.digest))]
+        return list(zip(column.features, _split([of_values.get(value, 0) for value in values], total), strict=True))
+    return [] if isinstance(column, LetterString | Mutations) else [(column.name, ("number", survey.digest))]
 
 
 def _split(digests: Sequence[int], total: int) -> list[Key]:
@@ -71,19 +95,28 @@ def _split(digests: Sequence[int], total: int) -> list[Key]:
     return [("bit", min(digest, (total - digest) % MODULUS)) for digest in digests]
 
 
-def _sites(column: Column, survey: ColumnSurvey, total: int) -> list[Key]:
-    """Keys of the letters at each place where texts of one length differ."""
-    if not isinstance(column, OneHot) or len({len(value) for value in column.values}) > 1:
-        return []
-    keys: list[Key] = []
-    digests = survey.digests()
-    for letters in zip(*column.values, strict=True):
-        sums = dict.fromkeys(letters, 0)
-        for letter, value in zip(letters, column.values, strict=True):
-            sums[letter] = (sums[letter] + digests[value]) % MODULUS
-        if len(sums) > 1:
-            keys += _split(list(sums.values()), total)
-    return list(dict.fromkeys(keys))
+def _sites(column: Column, survey: ColumnSurvey, total: int) -> list[tuple[str, Key]]:
+    """Name of the site, and key, of each letter of a column of sequences, or of categories of one length."""
+    sites: list[tuple[str, dict[str, int]]] = []
+    if isinstance(column, LetterString | Mutations):
+        sites = survey.words.sites(column, total)
+    elif isinstance(column, OneHot) and {len(value) for value in column.values} == {len(column.values[0])}:
+        digests = {MISSING: 0} | survey.digests()
+        for i, letters in enumerate(zip(*column.values, strict=True) if len(column.values[0]) > 1 else ()):
+            sums = dict.fromkeys(letters, 0)
+            for letter, value in zip(letters, column.values, strict=True):
+                sums[letter] = (sums[letter] + digests[value]) % MODULUS
+            sites.append((f"{column.name}[{i}]", sums))
+    pairs = [(key, name) for name, sums in sites if len(sums) > 1 for key in _split(list(sums.values()), total)]
+    return [(name, key) for key, name in reversed(dict(reversed(pairs)).items()) if key[1]]
+
+
+def without_constants(column: Column, survey: ColumnSurvey, total: int) -> Column:
+    """A string of bits without the places that are the same in every row, unless all are."""
+    if not isinstance(column, BitString) or survey.bit_digests is None:
+        return column
+    pattern = "".join({0: "0", total: "1"}.get(digest, ".") for digest in survey.bit_digests.tolist())
+    return replace(column, pattern=pattern) if 0 < pattern.count(".") < len(pattern) else column
 
 
 CLOSE: Final = 0.999  # correlation, in size, of values or of their ranks
@@ -182,6 +215,28 @@ def _words(name: str) -> list[str]:
     return re.split(r"[\W_]+", name.strip().casefold())
 
 
+def _category_notes(column: OneHot) -> list[str]:
+    found = [f"{column.name}: {len(column.values)} categories, one bit each (one-hot)."]
+    folded: dict[str, str] = {}
+    for value in column.values:
+        other = folded.setdefault(value.casefold(), value)
+        if other != value and len(found) == 1:
+            two = f"{other!r} and {value!r} are two categories of {column.name}"
+            found.append(f"warning: {two}; spell them alike if they are one.")
+    return found
+
+
+def _bit_string_notes(column: BitString) -> list[str]:
+    varying = f"of which {len(column.places)} vary, a column each; the others are left out" * bool(column.pattern)
+    found = [f"{column.name}: strings of {column.length} bits, {varying or 'expanded into as many columns'}."]
+    if column.padded:
+        found.append(
+            f"{column.name}: values of digits 0 and 1 only are read as strings of bits, with the zeros before them "
+            "that numbers lose; if they are quantities, choose domain 'real' (--domain real)."
+        )
+    return found
+
+
 def column_notes(columns: Sequence[Column], domain: str) -> list[str]:
     """Sentences for the report on columns that are not simply 0 and 1; columns of the same values share one."""
     numbers = [column.name for column in columns if isinstance(column, Real)]
@@ -192,9 +247,9 @@ def column_notes(columns: Sequence[Column], domain: str) -> list[str]:
         if isinstance(column, Bit) and len(column.values) == 2 and set(column.values) != {"0", "1"}:
             same.setdefault(column.values, []).append(column.name)
         elif isinstance(column, BitString):
-            notes.append(f"{column.name}: strings of {column.length} bits, expanded into as many columns.")
+            notes += _bit_string_notes(column)
         elif isinstance(column, OneHot):
-            notes.append(f"{column.name}: {len(column.values)} categories, one bit each (one-hot).")
+            notes += _category_notes(column)
         elif isinstance(column, LetterString):
             sites = f"strings of {len(column.letters)} letters, of which {len(column.sites)} sites vary"
             notes.append(f"{column.name}: {sites}.")

@@ -111,8 +111,11 @@ class RowNumbers:
 
     def of_groups(self, group: NDArray[np.intp], n_groups: int) -> list[int]:
         """Digest of each group of rows, where row i is in ``group[i]``."""
-        low, high = (np.bincount(group, weights=half, minlength=n_groups) for half in self.halves)
-        return [(int(a) + (int(b) << 32)) % MODULUS for a, b in zip(low, high, strict=True)]
+        return joined(self.halves_of_groups(group, n_groups))
+
+    def halves_of_groups(self, group: NDArray[np.intp], n_groups: int) -> NDArray[np.float64]:
+        """Halves of the digest of each group, (2, n_groups), whose sums are digests of joined groups."""
+        return np.stack([np.bincount(group, weights=half, minlength=n_groups) for half in self.halves])
 
     def of_bits(self, bits: NDArray[np.uint8]) -> NDArray[np.uint64]:
         """Digest of the rows that have each bit, (n,), from bits (m, n)."""
@@ -127,6 +130,11 @@ class RowNumbers:
         """Digest of a column of values, each given by a key."""
         with np.errstate(over="ignore"):
             return int((self.numbers * mixed(keys)).sum())
+
+
+def joined(halves: NDArray[np.float64]) -> list[int]:
+    """Digests from their halves (2, n)."""
+    return [(int(low) + (int(high) << 32)) % MODULUS for low, high in halves.T.tolist()]
 
 
 def mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -16,26 +16,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparsact.datasets.columns import MISSING, Bit, BitString, Classes, Column, MissingBit, OneHot, Real
+from sparsact.datasets.columns import MISSING, Bit, Column, MissingBit, OneHot, Real
+from sparsact.datasets.letters import BitString
 from sparsact.datasets.sums import MODULUS, NumberSums, RowNumbers, mixed, number_keys
 from sparsact.datasets.values import (
     as_number,
-    equal_length_bytes,
     exact,
     has_code,
     identities,
-    in_order,
     is_infinite,
     is_numeric,
     is_text,
     is_written_amount,
-    is_zero_one,
     numbers,
     numbers_and_rest,
     refuse_missing,
-    spelling,
     texts_of,
     two_values,
+    zero_one_digits,
 )
 from sparsact.datasets.words import WordSurvey
 
@@ -76,6 +74,7 @@ _PLAIN: Final = (
     "numeric",
     "rows_until_full",
     "width",
+    "ragged",
     "leading_zero",
     "lacking",
 )  # fields of a survey that JSON holds as they are
@@ -96,7 +95,8 @@ class ColumnSurvey:
     seen: dict[str, Seen] = field(default_factory=dict)
     numeric: bool = True  # all texts seen are numbers, or true or false
     rows_until_full: int = 0  # rows up to the first text that found no room; 0 while there is room
-    width: int | None = None  # length of its bit strings; 0 once a value is not one
+    width: int | None = None  # of its longest string of digits 0 and 1; 0 once a value is none
+    ragged: bool = False  # whether some of these are shorter, or numbers, which have lost their zeros
     leading_zero: bool = False
     sums: NumberSums = field(default_factory=NumberSums)  # of numbers, once there is no room
     digest: int = 0  # of the column of numbers
@@ -116,7 +116,7 @@ class ColumnSurvey:
             numbers(array, self.name, first_row)  # refuses what is infinite
         self._see_bits(array, rows)
         if is_text(array):
-            self.words.update(array, first_row, file)
+            self.words.update(array, first_row, file, rows)
         if not self.rows_until_full:
             self._see_texts(array, first_row, file, overall, rows)
         if self.rows_until_full and self.numeric:
@@ -126,20 +126,25 @@ class ColumnSurvey:
             self.digest = (self.digest + rows.of_values(number_keys(values, rest))) % MODULUS
 
     def _see_bits(self, array: pa.Array, rows: RowNumbers) -> None:
-        if not is_text(array) or not len(array):
-            self.width = 0 if len(array) else self.width
+        if self.width == 0 or not len(array):
             return
-        if self.width == 0:
+        characters, added = zero_one_digits(array)
+        if characters is None:
+            self.width, self.bit_digests = 0, None
             return
-        characters = equal_length_bytes(array)
-        width = 0 if characters is None or not is_zero_one(characters) else characters.shape[1]
-        self.width = width if width > 1 and self.width in (None, width) else 0
-        if not self.width or characters is None:
-            self.bit_digests = None
-            return
-        self.leading_zero |= bool((characters[:, 0] == ord("0")).any())
-        digests = rows.of_bits(characters & np.uint8(1))
-        self.bit_digests = digests if self.bit_digests is None else self.bit_digests + digests
+        width = characters.shape[1]
+        self.ragged |= added or self.width not in (None, width)
+        if width > 1 and is_text(array):
+            self.leading_zero |= has_code(array) if added else bool((characters[:, 0] == ord("0")).any())
+        longest = max(width, self.width or 0)
+        if longest > 1:
+            ones = self.digests().get("1", 0)  # of the rows before, if all were 0 or 1
+            before = np.array([ones], dtype=np.uint64) if self.bit_digests is None else self.bit_digests
+            grown = np.zeros(longest, dtype=np.uint64)
+            grown[longest - len(before) :] = before
+            grown[longest - width :] += rows.of_bits(characters & np.uint8(1))
+            self.bit_digests = grown
+        self.width = longest
 
     def _see_texts(self, array: pa.Array, first_row: int, file: str, overall: int, rows: RowNumbers) -> None:
         encoded = pc.dictionary_encode(array)
@@ -233,8 +238,8 @@ class ColumnSurvey:
             If it is neither bits nor a few categories (nor, unless ``domain="cube"``, numbers).
         """
         values = self.values
-        if self.width and (self.leading_zero or (len(values) > 2 and self.domain != "real")):
-            return BitString(self.name, self.width)
+        if self._is_bit_string(values):
+            return BitString(self.name, self.width or 0, self.ragged)
         if len(values) <= 2:
             return Bit(self.name, two_values(values))
         if self.numeric and not (self.full and self.leading_zero):
@@ -251,6 +256,14 @@ class ColumnSurvey:
         if many:
             raise UnfitError(self.name, f" holds more than {MAX_CATEGORIES} different texts, too many to be categories")
         return OneHot(self.name, tuple(sorted(values)))
+
+    def _is_bit_string(self, values: tuple[str, ...]) -> bool:
+        """Whether the values are strings of bits; if their zeros were lost, with some that no power of ten is."""
+        if not self.width or self.width == 1:
+            return False
+        if not self.ragged:
+            return self.leading_zero or (len(values) > 2 and self.domain != "real")
+        return self.domain != "real" and len(values) > 3 and any(value.count("1") > 1 for value in values)
 
     def _number(self) -> Real:
         if not self.full and not self.sums.count:
@@ -291,59 +304,3 @@ class ColumnSurvey:
             f", {first[odd]}: {odd} is a value that is not a bit",
             f"leave the column out with --ignore {quote(self.name)}, or let columns be numbers with --domain auto",
         )
-
-
-@dataclass
-class TargetSurvey:
-    """Running summary of a target column."""
-
-    name: str
-    task: str = "auto"
-    low: float = np.inf
-    high: float = -np.inf
-    classes: set[str] = field(default_factory=set)  # as spelled
-    numeric: bool | None = None  # decided by the first row
-
-    def update(self, array: pa.Array, first_row: int) -> None:
-        """Add the next piece of the column."""
-        refuse_missing(array, self.name, first_row)
-        if not len(array):
-            return
-        if self.numeric is None:
-            text = spelling(array[0].as_py())
-            number = self.task == "regression" or as_number(text) is not None or is_infinite(text)
-            self.numeric = self.task != "classification" and number
-        if self.numeric:
-            values = numbers(array, self.name, first_row)
-            self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
-        else:
-            for text in texts_of(pc.unique(array)):
-                self.classes.add(text)
-                if len(self.classes) > MAX_CATEGORIES:
-                    raise ValueError(
-                        f"target {self.name!r} holds more than {MAX_CATEGORIES} classes; "
-                        "choose a target with fewer, or --task regression if it is a number."
-                    )
-
-    def state(self) -> dict[str, Any]:
-        """All that was seen, as JSON spells it."""
-        return {
-            "low": float.hex(self.low),
-            "high": float.hex(self.high),
-            "classes": sorted(self.classes),
-            "numeric": self.numeric,
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Have seen what another survey of the column had seen."""
-        self.low, self.high = float.fromhex(state["low"]), float.fromhex(state["high"])
-        self.classes, self.numeric = set(state["classes"]), state["numeric"]
-
-    def column(self) -> Real | Classes:
-        """The kind of target; a constant one is refused."""
-        classes = set(identities(self.classes).values())
-        constant = self.low == self.high if self.numeric else len(classes) == 1
-        if constant:
-            value = f"{self.low:g}" if self.numeric else next(iter(classes))
-            raise ValueError(f"target {self.name!r} is constant ({value} in every row): there is nothing to learn.")
-        return Real(self.name) if self.numeric else Classes(self.name, tuple(in_order(classes)))

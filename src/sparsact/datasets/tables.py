@@ -10,12 +10,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sparsact.datasets.columns import Bit, Classes, Column, Encoding, OneHot, Points, Real, listed
-from sparsact.datasets.letters import LetterString, Mutations
+from sparsact.datasets.columns import Bit, Classes, Column, Encoding, OneHot, Points, Real
+from sparsact.datasets.letters import BitString, LetterString, Mutations
 from sparsact.datasets.parts import Data, Parts, Place, did_you_mean, resolve
-from sparsact.datasets.related_columns import aliases, column_notes
+from sparsact.datasets.related_columns import aliases, column_notes, without_constants
 from sparsact.datasets.sums import MODULUS, MOST_ROWS, RowNumbers
-from sparsact.datasets.survey import MAX_CATEGORIES, ColumnSurvey, IdentifierError, TargetSurvey, UnfitError
+from sparsact.datasets.survey import MAX_CATEGORIES, ColumnSurvey, IdentifierError, UnfitError
+from sparsact.datasets.targets import TargetSurvey
+from sparsact.datasets.values import listed
 from sparsact.datasets.words import slip
 
 MOST_TEXTS: Final = 4096  # of a column, by which it is judged whether texts are identifiers
@@ -152,11 +154,13 @@ class TableSurvey:
             odd = [f"column {one.name!r}, {why}" for one in self.surveys if (why := slip(one.seen, one.words.odd))]
             why = odd[0] if odd else "leave it out"
             raise ValueError(f"a wild type is given, and no column holds sequences or mutations; {why}.")
-        repeated = aliases(columns, [survey for survey in self.surveys if survey.name not in left_out], self.digest)
+        surveys = [survey for survey in self.surveys if survey.name not in left_out]
+        repeated = aliases(columns, surveys, self.digest)
         if repeated and self.strict:
             raise UnfitError(repeated[0].name, f" repeats {', '.join(repeated[0].repeats)}")
-        alone = {survey.name for survey in self.surveys if len(survey.values) == 1}
-        constant = [column.name for column in columns if isinstance(column, Bit) and column.name in alone]
+        alone = {survey.name for survey in self.surveys if len(survey.values) + survey.lacking == 1}
+        one_value = [column for column in columns if isinstance(column, Bit | BitString | OneHot)]
+        constant = [column.name for column in one_value if column.name in alone]
         if constant and self.strict:
             raise UnfitError(constant[0], " is the same in every row")
         useless = len(constant) == len(columns)
@@ -171,6 +175,9 @@ class TableSurvey:
         names = {column.name for column in kept if isinstance(column, OneHot)}
         slips = ((one.name, slip(one.seen, one.words.odd)) for one in self.surveys if one.name in names)
         notes += [f"{name} is not read as sequences: {why}." for name, why in slips if why]
+        for column, survey in zip(columns, surveys, strict=True):
+            if column in kept and isinstance(column, LetterString | Mutations):
+                notes += survey.words.notes(column, survey.wild_type)
         if constant:
             what = "nothing can be learned from what is" if useless else "left out, since they are"
             notes.append(f"{what} the same in every row: {listed(constant)}.")
@@ -182,7 +189,8 @@ class TableSurvey:
         unfit: dict[str, UnfitError] = {}
         for survey in self.surveys:
             try:
-                columns.append(survey.columns(self.n_rows))
+                first, *marks = survey.columns(self.n_rows)
+                columns.append([without_constants(first, survey, self.digest), *marks])
             except UnfitError as error:
                 unfit[survey.name] = error
         if not columns and not self.strict:
@@ -217,12 +225,12 @@ class Table:
     --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "t.csv"
-    >>> _ = path.write_text("genotype,colour,y\n010,red,0.5\n110,blue,1.5\n011,blue,1\n")
+    >>> _ = path.write_text("genotype,colour,y\n010,red,0.5\n110,blue,1.5\n001,blue,1\n")
     >>> table = open_table(path, target="y")
     >>> table.feature_names
     ('genotype[0]', 'genotype[1]', 'genotype[2]', 'colour')
     >>> [(X.tolist(), y.tolist()) for X, y in table.batches()]
-    [([[0, 1, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0]], [0.5, 1.5, 1.0])]
+    [([[0, 1, 0, 1], [1, 1, 0, 0], [0, 0, 1, 0]], [0.5, 1.5, 1.0])]
     """
 
     parts: Parts

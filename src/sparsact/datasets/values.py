@@ -18,7 +18,7 @@ EXACT: Final = 2**53  # from here on a float64 does not hold every integer
 _NUMBER: Final = re.compile(r"([+-]?)(0|[1-9][0-9]*|[0-9]+(?=\.)|(?=\.[0-9]))(?:\.([0-9]*))?([eE][+-]?[0-9]+)?")
 _BOOLEANS: Final = {"true": "1", "false": "0"}
 _INFINITE: Final = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
-_AMOUNT: Final = re.compile(r"[+-]?[$€£]?[0-9][0-9., ]*[%€]?")
+_AMOUNT: Final = re.compile(r"[+-]?[$€£]?[0-9][0-9., ]*([%€]|[dD][+-]?[0-9]+|[eE][+-]?[0-9]+)?")
 
 
 def as_number(text: str) -> float | None:
@@ -35,7 +35,7 @@ def is_infinite(text: str) -> bool:
 
 
 def is_written_amount(text: str) -> bool:
-    """Whether a text is an amount as people write it, such as ``1,037``, ``12 %`` or ``$5``."""
+    """Whether a text is an amount as people write it, such as ``1,037``, ``12 %``, ``$5`` or ``1.5D+02``."""
     return bool(_AMOUNT.fullmatch(text))
 
 
@@ -192,6 +192,32 @@ def is_zero_one(characters: NDArray[np.uint8]) -> bool:
     return bool(((characters & 0xFE) == ord("0")).all())
 
 
+def zero_one_digits(array: pa.Array) -> tuple[NDArray[np.uint8] | None, bool]:
+    """Characters 0 and 1 of the whole numbers or texts of a column, shape (m, length), and whether zeros were added.
+
+    None where some value has other characters. Zeros are put before numbers and before texts shorter than others.
+    """
+    if is_text(array):
+        characters = equal_length_bytes(array)
+        if characters is not None:
+            return (characters if is_zero_one(characters) else None), False
+        texts = array
+    else:
+        if pa.types.is_floating(array.type):
+            whole = np.asarray(array)
+            if not (np.abs(whole) < EXACT).all() or (whole % 1).any():
+                return None, False
+            array = pa.array(whole.astype(np.int64))
+        if not pa.types.is_integer(array.type) or set(str(array[0].as_py())) - {"0", "1"}:
+            return None, False
+        if pc.max(array).as_py() <= 1 and pc.min(array).as_py() >= 0:
+            return (np.asarray(array)[:, None] + ord("0")).astype(np.uint8), True
+        texts = array.cast(pa.string())
+    if not pc.all(pc.match_substring_regex(texts, "^[01]+$")).as_py():
+        return None, False
+    return equal_length_bytes(pc.utf8_lpad(texts, pc.max(pc.utf8_length(texts)).as_py(), padding="0")), True
+
+
 def has_code(array: pa.Array) -> bool:
     """Whether some text is digits after a leading zero, as codes are and integers are not."""
     return bool(pc.any(pc.match_substring_regex(array, r"^\s*[+-]?0[0-9]+\s*$")).as_py())
@@ -223,3 +249,13 @@ def in_order(values: set[str]) -> list[str]:
     if not is_numeric(values):
         return sorted(values)
     return sorted(values, key=lambda value: (exact(value), value))
+
+
+NAMES_SHOWN: Final = 12
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first of the names, and how many more there are."""
+    return ", ".join(name if name.strip() else repr(name) for name in names[:NAMES_SHOWN]) + (
+        f" and {len(names) - NAMES_SHOWN:,} more" if names[NAMES_SHOWN:] else ""
+    )

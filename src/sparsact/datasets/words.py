@@ -9,22 +9,26 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from sparsact.datasets.letters import LetterString, Mutations, mutations
-from sparsact.datasets.values import spelling
+from sparsact.datasets.letters import LetterString, Mutations, mutations, one_alphabet
+from sparsact.datasets.sums import MODULUS, RowNumbers, joined
+from sparsact.datasets.values import listed, spelling
 
+Digests = dict[str, int]  # of the rows that have each letter
 LEAST_TEXTS: Final = 8  # different, of few that are taken for sequences
 
 
 class WordSurvey:
     """What the texts of a column may be: strings of letters of one length, or lists of mutations.
 
-    ``letters`` are those at each place while all texts have one length; ``odd`` says of the first row that ended this.
-    ``mutated`` are the letters of each site, the wild type's first, while all texts are lists of mutations.
+    ``letters`` are those at each place, with the digest of the rows that have each, while all texts have one length;
+    ``odd`` says of the first row that ended this. ``mutated`` are the letters of each site, the wild type's first,
+    while all texts are lists of mutations; of rows with the wild type's there is no digest.
     """
 
-    letters: list[str] | None
-    mutated: dict[int, str] | None
+    letters: list[Digests] | None
+    mutated: dict[int, Digests] | None
 
     def __init__(self) -> None:
         self.letters, self.mutated = None, {}
@@ -32,35 +36,38 @@ class WordSurvey:
         self.several = False  # whether a text has two mutations
         self.n_rows = 0
 
-    def update(self, array: pa.Array, first_row: int, file: str) -> None:
+    def update(self, array: pa.Array, first_row: int, file: str, rows: RowNumbers) -> None:
         """Add the next piece of a column of texts."""
         begins = not self.n_rows
         self.n_rows += len(array)
         if not len(array) or (self.letters is None and self.mutated is None and not begins):
             return
-        texts = list(map(spelling, pc.unique(array).to_pylist()))
+        encoded = pc.dictionary_encode(array)
+        texts = list(map(spelling, encoded.dictionary.to_pylist()))
+        halves = rows.halves_of_groups(encoded.indices.to_numpy(), len(texts))
         if self.mutated is not None:
-            self._see_mutations(texts)
+            self._see_mutations(texts, joined(halves))
         if begins or self.letters is not None:
-            self._see_letters(texts, array, first_row, file)
+            self._see_letters(texts, halves, array, first_row, file)
 
-    def _see_mutations(self, texts: list[str]) -> None:
-        known: dict[int, str] = dict(self.mutated or {})
-        for text in texts:
+    def _see_mutations(self, texts: list[str], digests: list[int]) -> None:
+        known: dict[int, Digests] = {site: dict(letters) for site, letters in (self.mutated or {}).items()}
+        for text, digest in zip(texts, digests, strict=True):
             found = mutations(text)
             if found is None:
                 self.mutated = None
                 return
             self.several |= len(found) > 1
             for site, wild, new in found:
-                letters = known.setdefault(site, wild)
-                if letters[0] != wild:
-                    self.odd = f"site {site} of the wild type is {letters[0]} in some rows and {wild} in {text!r}"
-                if new not in letters:
-                    known[site] = letters + new
+                letters = known.setdefault(site, {wild: 0})
+                if (own := next(iter(letters))) != wild:
+                    self.odd = f"site {site} of the wild type is {own} in some rows and {wild} in {text!r}"
+                letters[new] = (letters.get(new, 0) + digest) % MODULUS
         self.mutated = known
 
-    def _see_letters(self, texts: list[str], array: pa.Array, first_row: int, file: str) -> None:
+    def _see_letters(
+        self, texts: list[str], halves: NDArray[np.float64], array: pa.Array, first_row: int, file: str
+    ) -> None:
         length = len(self.letters) if self.letters else len(texts[0])
         if not length or not all(re.fullmatch(r"[A-Za-z*-]+", text) for text in texts):
             self.letters = None
@@ -71,11 +78,63 @@ class WordSurvey:
             self.odd = f"{file}row {row}: {wrong!r} has {len(wrong)} letters, and the rows before have {length}"
             self.letters = None
             return
-        columns = np.array(texts, dtype=f"U{length}").view("U1").reshape(len(texts), -1).T
-        before = self.letters or [""] * length
-        self.letters = [
-            "".join(sorted({*one, *np.unique(column)})) for one, column in zip(before, columns, strict=True)
+        characters = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8).reshape(-1, length)
+        self.letters = self.letters or [{} for _ in range(length)]
+        for letters, column in zip(self.letters, characters.T, strict=True):
+            sums = joined(np.stack([np.bincount(column, weights=half) for half in halves]))
+            for code in np.flatnonzero(np.bincount(column)).tolist():
+                letters[chr(code)] = (letters.get(chr(code), 0) + sums[code]) % MODULUS
+
+    @property
+    def meant(self) -> dict[int, str]:
+        """What letters of another spelling stand for; see :func:`~sparsact.datasets.letters.one_alphabet`."""
+        return one_alphabet(set().union(*self.letters or []))
+
+    def sites(self, column: LetterString | Mutations, total: int) -> list[tuple[str, Digests]]:
+        """Name of each site of the column, and the digests of its letters, where ``total`` is that of all rows."""
+        if isinstance(column, Mutations):
+            found = []
+            for (name, _), (_, letters) in zip(column.sites, sorted((self.mutated or {}).items()), strict=True):
+                wild = next(iter(letters))
+                rest = (total - sum(digest for letter, digest in letters.items() if letter != wild)) % MODULUS
+                found.append((name, letters | {wild: rest}))
+            return found
+        joint = [self._joined(letters) for letters in self.letters or []]
+        return [(f"{column.name}[{i}]", letters) for i, letters in enumerate(joint) if len(letters) > 1]
+
+    def _joined(self, letters: Digests) -> Digests:
+        """Digests of letters that stand for themselves."""
+        found: Digests = {}
+        for letter, digest in letters.items():
+            own = letter.translate(self.meant)
+            found[own] = (found.get(own, 0) + digest) % MODULUS
+        return found
+
+    def notes(self, column: LetterString | Mutations, wild_type: str | None) -> list[str]:
+        """Sentences about letters that are read as others, and about a wild type that no row has at some site."""
+        if isinstance(column, Mutations) or self.letters is None:
+            return []
+        seen = set().union(*self.letters)
+        found = []
+        if any(map(str.islower, seen)) and any(map(str.isupper, seen)):
+            found.append(f"{column.name}: upper and lower case are one letter; lower case is read as upper case.")
+        if (
+            {"T", "U"} <= {*map(str.upper, seen)}
+            and seen & {"U", "u"}
+            and not {"U", "u"} & set().union(*column.letters)
+        ):
+            found.append(f"{column.name}: U is read as T, since both are there and all letters are of nucleotides.")
+        own = (wild_type or "").translate(self.meant)
+        absent = [
+            f"{i} ({letter})"
+            for i, (letter, of_rows) in enumerate(zip(own, column.letters, strict=False))
+            if letter not in of_rows
         ]
+        if absent:
+            found.append(
+                f"warning: no row of {column.name} has the letter of the wild type at place {listed(absent)}; check it."
+            )
+        return found
 
     def column(self, name: str, n_texts: int, *, wild_type: str | None, many: bool) -> LetterString | Mutations | None:
         """What the texts make the column, if they are sequences.
@@ -86,22 +145,26 @@ class WordSurvey:
         if self.mutated and (many or self.several or wild_type):
             if self.odd:
                 raise ValueError(f"column {name!r}: {self.odd}; a site has one wild type.")
-            _check_mutations(name, self.mutated, wild_type)
-            found = sorted(self.mutated.items())
-            return Mutations(name, tuple(f"{i}{one[0]}{''.join(sorted(one[1:]))}" for i, one in found))
+            letters = {site: "".join(one) for site, one in sorted(self.mutated.items())}
+            _check_mutations(name, letters, wild_type)
+            return Mutations(name, tuple(f"{i}{one[0]}{''.join(sorted(one[1:]))}" for i, one in letters.items()))
         if not self.letters:
             return None
-        dense = is_dense([len(one) for one in self.letters], n_texts)
-        if not (many or dense or (wild_type and len(wild_type) == len(self.letters))):
+        found = tuple("".join(sorted(self._joined(one))) for one in self.letters)
+        dense = is_dense(list(map(len, found)), n_texts)
+        if not (many or dense or (wild_type and len(wild_type) == len(found))):
             return None
         if wild_type is not None:
-            _check_letters(name, self.letters, wild_type)
-        return LetterString(name, tuple(self.letters))
+            _check_letters(name, found, wild_type.translate(self.meant))
+        return LetterString(name, found)
 
     def state(self) -> dict[str, Any]:
         """All that was seen, as JSON spells it."""
-        mutated = None if self.mutated is None else sorted(self.mutated.items())
-        return vars(self) | {"mutated": mutated}
+        letters = None if self.letters is None else list(map(_spelled, self.letters))
+        mutated = (
+            None if self.mutated is None else [[site, _spelled(one)] for site, one in sorted(self.mutated.items())]
+        )
+        return vars(self) | {"letters": letters, "mutated": mutated}
 
     def restore(self, state: dict[str, Any] | None) -> None:
         """Have seen what another survey of the column had seen; with None one that did not look for sequences."""
@@ -110,10 +173,19 @@ class WordSurvey:
             self.n_rows = 1
             return
         if state["letters"] is not None:
-            self.letters = list(map(str, state["letters"]))
+            self.letters = list(map(_digests, state["letters"]))
         if state["mutated"] is not None:
-            self.mutated = {int(site): str(letters) for site, letters in state["mutated"]}
+            self.mutated = {int(site): _digests(letters) for site, letters in state["mutated"]}
         self.odd, self.several, self.n_rows = str(state["odd"]), bool(state["several"]), int(state["n_rows"])
+
+
+def _spelled(letters: Digests) -> list[list[str]]:
+    return [[letter, str(digest)] for letter, digest in letters.items()]
+
+
+def _digests(state: Any) -> Digests:
+    """Inverse of :func:`_spelled`."""
+    return {str(letter): int(digest) for letter, digest in state}
 
 
 def is_dense(sizes: Sequence[int], n_texts: int) -> bool:
@@ -145,7 +217,7 @@ def _check_mutations(name: str, mutated: dict[int, str], wild_type: str | None) 
             )
 
 
-def _check_letters(name: str, letters: list[str], wild_type: str) -> None:
+def _check_letters(name: str, letters: Sequence[str], wild_type: str) -> None:
     """Refuse a wild type of another length, or with another letter where all rows have one."""
     if len(wild_type) != len(letters):
         raise ValueError(

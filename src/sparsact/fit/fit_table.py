@@ -60,7 +60,8 @@ def fit_table(
 
     The table is read in batches, so it may be larger than memory. Bit strings such as ``0010110`` expand into their
     bits; columns of two values become a bit; texts of a few values become one bit each; other numbers are standardised.
-    Texts of one length such as ``ACDE`` are one site a letter, lists of mutations such as ``A12V:G45D`` one site each.
+    Texts of one length such as ``ACDE`` are one site a letter, lists of mutations such as ``A12V:G45D`` one site each;
+    both cases of a letter are one. Numbers of digits 0 and 1 only are bit strings that lost their leading zeros.
     Identifiers and columns that repeat others are left out. ``sparsact fit`` is this function for a shell.
 
     Parameters
@@ -226,7 +227,7 @@ def fit_table(
     if drop_missing:
         features = () if encoding is None else encoding.source_columns
         names = dict.fromkeys([*(one.name for one in survey.everything), *features, *options.row_columns])
-        parts, note = complete_rows(parts, list(names))
+        parts, note = complete_rows(parts, list(names), options.target)
         survey = replace(survey, parts=parts)
     checkpoint = resume if isinstance(resume, Checkpoint) else Checkpoint.at(resume, keep_every)
     stages = Stages(progress)

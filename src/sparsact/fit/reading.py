@@ -14,8 +14,8 @@ from sparsact.datasets import Encoding, Table, tables
 from sparsact.datasets.columns import Classes, LogReal, Real
 from sparsact.datasets.parts import Parts
 from sparsact.datasets.related_columns import FirstRows, suspicions
-from sparsact.datasets.survey import TargetSurvey
 from sparsact.datasets.tables import TableSurvey
+from sparsact.datasets.targets import TargetSurvey
 from sparsact.fit.checkpoint import Checkpoint, Pass
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import OnRows

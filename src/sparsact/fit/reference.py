@@ -11,8 +11,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding, encoded_table
-from sparsact.datasets.columns import Bit, BitString
+from sparsact.datasets.columns import Bit
 from sparsact.datasets.extrapolation import bit_values
+from sparsact.datasets.letters import BitString
 from sparsact.datasets.parts import resolve
 from sparsact.fourier import Spectrum, interactions
 from sparsact.hypercube import bits_to_signs, n_subsets
@@ -36,7 +37,7 @@ def reference_signs(encoding: Encoding, reference: Reference) -> NDArray[np.int8
     named = {resolve([name], encoding.source_columns, "column")[0]: str(value) for name, value in reference.items()}
     bits = []
     for column in encoding.columns:
-        zero = column.values[0] if isinstance(column, Bit) else "0" * len(column.features)
+        zero = column.values[0] if isinstance(column, Bit) else column.zeros
         bits.append(column.encode(pa.array([named.get(column.name, zero)]), 0)[0])
     return bits_to_signs(np.concatenate(bits))
 

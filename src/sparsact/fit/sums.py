@@ -276,7 +276,7 @@ def answers(model: Any, encoding: Encoding, X: NDArray[Any]) -> NDArray[Any]:
     found = brought_back(encoding, values(model, inputs(model, encoding, X)))
     target = encoding.targets[0]
     if isinstance(target, Classes):
-        return np.array(target.values)[class_numbers(found)]
+        return target.named[class_numbers(found)]
     return found[:, 0] if len(encoding.targets) == 1 else found
 
 

@@ -21,7 +21,8 @@ def subset_order(masks: Masks) -> NDArray[np.intp]:
     >>> subset_order(np.array([[6], [9], [1], [0]], dtype=np.uint64))  # (1, 2), (0, 3), (0,), ()
     array([3, 2, 1, 0])
     """
-    return np.lexsort((*_tuple_ranks(masks).T[::-1], sizes(masks)))
+    differing = masks[:, (masks != masks[:1]).any(axis=0)]  # few words, where coordinates are many
+    return np.lexsort((*_tuple_ranks(differing).T[::-1], sizes(masks)))
 
 
 def _tuple_ranks(masks: Masks) -> Masks:

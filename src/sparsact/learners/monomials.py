@@ -16,6 +16,7 @@ from sparsact.hypercube import Subset
 from sparsact.learners.low_degree.polynomial import Family
 from sparsact.learners.low_degree.real_columns import monomials
 from sparsact.learners.points import Encoding, dense_blocks, numeric_rows, pack, recognize, unpack
+from sparsact.memory import has_room
 
 
 class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
@@ -77,7 +78,7 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit
         return tags
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """See how the rows X (m, n) are written."""
+        """See how the rows X (m, n) are written; a MemoryError if memory does not hold a list of the monomials."""
         self._validate_params()
         rows = numeric_rows(self, X, reset=True, ensure_all_finite=self.domain != "cube")
         kind, _ = recognize(rows, self.domain, getattr(self, "feature_names_in_", None))
@@ -100,9 +101,15 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit
         return "real" if self.encoding_ is None else "cube"
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
-        """The monomials of rows X (m, n), an array (m, D)."""
+        """The monomials of rows X (m, n), an array (m, D); a MemoryError if memory does not hold it twice."""
         check_is_fitted(self)
         rows = numeric_rows(self, X, reset=False, ensure_all_finite=self.encoding_ is None)
+        nbytes = 2 * 8.0 * rows.shape[0] * len(self._family)
+        if not has_room(nbytes):
+            raise MemoryError(
+                f"{rows.shape[0]:,} rows of {len(self._family):,} monomials need about {nbytes / 2**30:,.1f} GiB; pass "
+                "fewer rows at once, or fit LowDegreeRegressor, which does without this matrix."
+            )
         names = getattr(self, "feature_names_in_", None)
         blocks = dense_blocks(rows) if self.encoding_ is None else [unpack(pack(rows, self.encoding_, names))]
         return np.concatenate([monomials(block.astype(np.float64), self._family) for block in blocks])

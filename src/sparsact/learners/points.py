@@ -108,7 +108,7 @@ def detect_encoding(X: Any) -> tuple[Encoding | Literal["real", "ones"], Points 
         if bad < 0:
             ones = (
                 encoding == "bits"
-                and X.dtype != bool
+                and X.dtype.kind not in "bu"  # which hold no -1
                 and int(np.bitwise_count(columns).sum()) == X.shape[0] * X.shape[1]
             )
             return ("ones", None) if ones else (encoding, Points(columns, X.shape[0]))

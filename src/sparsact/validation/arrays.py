@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.hypercube import Masks, Subset, masks_of, n_words
+from sparsact.hypercube import WORD, Masks, Subset, masks_of, n_words
 
 MAX_WEIGHT: Final = 1e100  # of a row
 
@@ -229,8 +229,8 @@ def checked_masks(subsets: Iterable[Iterable[int]] | NDArray[Any], n: int) -> Ma
         return masks_of([checked_subset(subset) for subset in subsets], n)
     if subsets.ndim != 2 or subsets.shape[1] != n_words(n):
         raise ValueError(f"masks of {n} coordinates have shape (N, {n_words(n)}); got {subsets.shape}.")
-    outside = ~masks_of([range(n)], n)
-    if (subsets & outside).any():
+    used = n - WORD * (n_words(n) - 1)  # bits of the last word
+    if used < WORD and (subsets[:, -1] >> np.uint64(used)).any():
         raise ValueError(f"a mask names a coordinate outside range({n}); raise `n` or clear the bits above.")
     return subsets
 

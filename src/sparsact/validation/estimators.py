@@ -57,9 +57,12 @@ def checked_sample_weight(
 ) -> NDArray[np.float64]:
     """Weights (m,) of the rows of X, none negative; ones if they are None."""
     _check_kinds(weights, "`sample_weight`")
-    options = {"dtype": np.float64, "ensure_non_negative": True, **dict.fromkeys(_ZEROS, True)}
+    options = {"dtype": np.float64, **dict.fromkeys(_ZEROS, True)}
     with _errors_name_place(sample_weight=weights):
         found = np.asarray(_check_sample_weight(weights, X, **options))
+        if (found < 0).any():
+            row = int(np.argmax(found < 0))
+            raise ValueError(f"`sample_weight` holds {found[row]:g} at row {row}; weights are 0 or more.")
         if not allow_all_zero_weights and not found.any():
             raise ValueError("Sample weights must contain at least one non-zero number.")
     return found
@@ -162,6 +165,13 @@ def _lost_zeros(column: NDArray[Any]) -> bool:
     return len(texts) > 3 and set("".join(texts)) <= {"0", "1"} and any(text.count("1") > 1 for text in texts)
 
 
+def refuse_missing(X: Any) -> None:
+    """Raise a ValueError that names the first entry of rows of texts, or of any objects, that is missing."""
+    with _errors_name_place(X=X):
+        if _first_place(_is_missing(X)) is not None:
+            raise ValueError("Input X contains NaN: fill it in, or drop the row.")
+
+
 @contextmanager
 def _errors_name_place(**tables: Any) -> Iterator[None]:
     try:
@@ -173,15 +183,39 @@ def _errors_name_place(**tables: Any) -> Iterator[None]:
             place = _first_not_finite(values)
             if place is not None:
                 row, *column = place
-                where = f"row {row}, column {column[0]}" if column else f"row {row}"
+                where = f"row {row}" + "".join(f", column {_label(values, i)}" for i in column)
                 raise ValueError(f"`{name}` holds {np.asarray(values)[place]} at {where}. {error}") from error
         raise
+
+
+def _label(values: Any, column: int) -> str:
+    """A column of a frame by its name, of an array by its number."""
+    return repr(str(list(values.columns)[column])) if hasattr(values, "columns") else str(column)
 
 
 def _first_not_finite(values: Any) -> tuple[int, ...] | None:
     """Place of the first NaN or infinity of a table or a column; None where there is none, or it cannot be found."""
     try:
         strange = ~np.isfinite(np.asarray(values, dtype=np.float64))
-    except (TypeError, ValueError):
-        return None
+    except (TypeError, ValueError):  # as of pandas.NA
+        strange = _is_missing(values)
+    return _first_place(strange)
+
+
+def _first_place(strange: NDArray[np.bool_]) -> tuple[int, ...] | None:
     return tuple(int(i) for i in np.argwhere(strange)[0]) if strange.ndim and strange.any() else None
+
+
+def _is_missing(values: Any) -> NDArray[np.bool_]:
+    """Which entries are None, NaN, or no value of pandas."""
+    array = values if hasattr(values, "tocsr") else np.asarray(values)
+    if array.dtype != object:
+        return np.zeros(0, dtype=bool) if array.dtype.kind not in "fc" else np.isnan(np.asarray(values))
+    found = np.array([one is None or not _equals_itself(one) for one in array.flat], dtype=bool)
+    return found.reshape(array.shape)
+
+
+def _equals_itself(value: Any) -> bool:
+    """False for NaN, and for pandas.NA, whose comparisons have no truth."""
+    same = value == value
+    return isinstance(same, bool | np.bool_) and bool(same)

@@ -129,7 +129,7 @@ def test_bad_rows():
         clone(model).set_params(domain="cube").fit(bad, y)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.fit(X, y[:-1])
-    with pytest.raises(ValueError, match="Negative values"):
+    with pytest.raises(ValueError, match="weights are 0 or more"):
         model.fit(X, y, -np.ones(len(y)))
     with pytest.raises(ValueError, match="zero"):
         model.fit(X, y, np.zeros(len(y)))

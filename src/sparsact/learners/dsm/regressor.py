@@ -262,14 +262,14 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         targets = np.asarray(targets, dtype=np.float64)
         columns = targets.reshape(len(targets), -1)
         layer = self._draw(rows, weights) if first else self._drawn
-        check_size(rows, layer.bottom, columns)
+        there = weights > 0
+        check_size(rows[there], layer.bottom, columns[there])
         if first:
             self._begin(layer, columns.shape[1], single=targets.ndim == 1)
         if columns.shape[1] != self._n_targets:
             raise ValueError(
                 f"`y` has {columns.shape[1]} targets and the rows before had {self._n_targets}; fit them alike."
             )
-        there = weights > 0
         if not there.all():
             rows, columns, weights = rows[there], columns[there], weights[there]
         if self.solver == "ridge":

@@ -80,10 +80,13 @@ def characters_of(X: Any) -> Any:
 def spelled(column: NDArray[Any]) -> tuple[list[str], Codes]:
     """Distinct letters of a column as texts, whole numbers without a point, and which of them each row has."""
     if column.dtype == object:
-        column = column.astype(str)
+        column = np.array(list(map(_letter, column)))
     values, places = np.unique(column, return_inverse=True)
-    texts = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values.tolist()]
-    return texts, places.ravel()
+    return list(map(_letter, values.tolist())), places.ravel()
+
+
+def _letter(value: object) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 @dataclass(frozen=True)

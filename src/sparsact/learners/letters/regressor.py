@@ -23,7 +23,7 @@ from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 from sparsact.statistics.conformal import kept_errors, reach
 from sparsact.transaction import transaction
-from sparsact.validation.estimators import checked_sample_weight, refuse_named_columns
+from sparsact.validation.estimators import checked_sample_weight, refuse_missing, refuse_named_columns
 from sparsact.validation.parameters import checked_probability
 
 MOST_ERRORS: Final = 4_096  # of rows left out, that are kept as quantiles
@@ -139,6 +139,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
             Numbers of rows that each row counts as.
         """
         self._validate_params()
+        refuse_missing(X)
         rows, targets = validate_data(self, characters_of(X), y, dtype=None, y_numeric=True, ensure_min_samples=2)
         weights = checked_sample_weight(sample_weight, targets)
         there = weights > 0
@@ -161,6 +162,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         """Predictions (m,) for rows X."""
         check_is_fitted(self)
         refuse_named_columns(self, X)
+        refuse_missing(X)
         rows = validate_data(self, characters_of(X), dtype=None, reset=False)
         with blas_threads(0):
             known = self._ensemble.frequent if self.handle_unknown == "frequent" else None

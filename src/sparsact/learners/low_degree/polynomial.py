@@ -47,8 +47,13 @@ class Family:
 
     @classmethod
     def full(cls, n: int, degree: int, min_degree: int = 1) -> Family:
-        """All subsets with ``max(1, min_degree) <= |S| <= min(degree, n)``."""
+        """All subsets with ``max(1, min_degree) <= |S| <= min(degree, n)``; a MemoryError if memory has no room."""
         low, high = max(1, min_degree), min(degree, n)
+        if not has_room(cls._list_bytes(n, high, low)):
+            fits = [size for size in range(low, high) if has_room(cls._list_bytes(n, size, low))]
+            remedy = f"degree={fits[-1]} fits" if fits else "no lower degree fits: name fewer `subsets`"
+            need = f"need about {cls._list_bytes(n, high, low) / 2**30:,.1f} GiB"
+            raise MemoryError(f"{cls.count(n, high, low):,} monomials of {n:,} columns {need}; {remedy}.")
         return cls(n, subset_masks(n, high, low), (low, high))
 
     @classmethod
@@ -93,6 +98,10 @@ class Family:
     def count(n: int, degree: int, min_degree: int = 1) -> int:
         """Size of :meth:`full` without building it."""
         return n_subsets(n, degree, max(1, min_degree))
+
+    @classmethod
+    def _list_bytes(cls, n: int, degree: int, min_degree: int) -> float:  # with lists of members, while it is made
+        return 8.0 * (n_words(n) + 2 * degree + 2) * cls.count(n, degree, min_degree)
 
     def __len__(self) -> int:
         return len(self.masks)

@@ -1,0 +1,106 @@
+"""What a target column holds, learned in one streaming pass: numbers, or the labels of classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparsact.datasets.columns import Classes, Real
+from sparsact.datasets.survey import MAX_CATEGORIES
+from sparsact.datasets.values import (
+    as_number,
+    identities,
+    in_order,
+    is_infinite,
+    is_numeric,
+    is_text,
+    is_written_amount,
+    numbers,
+    refuse_missing,
+    spelling,
+    texts_of,
+)
+
+
+@dataclass
+class TargetSurvey:
+    """Running summary of a target column."""
+
+    name: str
+    task: str = "auto"
+    low: float = np.inf
+    high: float = -np.inf
+    classes: set[str] = field(default_factory=set)  # as spelled
+    numeric: bool | None = None  # decided by the first row
+    dtype: str = "str"  # of numbers and booleans
+
+    def update(self, array: pa.Array, first_row: int) -> None:
+        """Add the next piece of the column."""
+        refuse_missing(array, self.name, first_row)
+        if not len(array):
+            return
+        if self.numeric is None:
+            text = spelling(array[0].as_py())
+            number = self.task == "regression" or as_number(text) is not None or is_infinite(text)
+            self.numeric = self.task != "classification" and number
+        if not is_text(array):
+            own = np.dtype(array.type.to_pandas_dtype())
+            self.dtype = str(own if self.dtype == "str" else np.promote_types(self.dtype, own))
+        if self.numeric:
+            values = numbers(array, self.name, first_row)
+            self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
+        else:
+            for text in texts_of(pc.unique(array)):
+                self.classes.add(text)
+                if len(self.classes) > MAX_CATEGORIES:
+                    self._refuse_numbers()
+                    raise ValueError(
+                        f"target {self.name!r} holds more than {MAX_CATEGORIES} classes; "
+                        "choose a target with fewer, or --task regression if it is a number."
+                    )
+
+    def state(self) -> dict[str, Any]:
+        """All that was seen, as JSON spells it."""
+        return {
+            "low": float.hex(self.low),
+            "high": float.hex(self.high),
+            "classes": sorted(self.classes),
+            "numeric": self.numeric,
+            "dtype": self.dtype,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Have seen what another survey of the column had seen."""
+        self.low, self.high = float.fromhex(state["low"]), float.fromhex(state["high"])
+        self.classes, self.numeric = set(state["classes"]), state["numeric"]
+        self.dtype = str(state.get("dtype", "str"))  # files of earlier versions have none
+
+    def column(self) -> Real | Classes:
+        """The kind of target; a constant one is refused."""
+        spelled = identities(sorted(self.classes))
+        classes = set(spelled.values())
+        constant = self.low == self.high if self.numeric else len(classes) == 1
+        if constant:
+            value = f"{self.low:g}" if self.numeric else next(iter(classes))
+            raise ValueError(f"target {self.name!r} is constant ({value} in every row): there is nothing to learn.")
+        if self.numeric:
+            return Real(self.name)
+        self._refuse_numbers()
+        values = tuple(in_order(classes))
+        first = {value: text for text, value in reversed(spelled.items())}
+        names = tuple(first[value] for value in values)
+        return Classes(self.name, values, self.dtype, names if self.dtype == "str" and names != values else ())
+
+    def _refuse_numbers(self) -> None:
+        """Raise if classes that nobody asked for are numbers, half or more of them, and what looks like slips."""
+        odd = sorted(text for text in self.classes if not is_numeric((text,)))
+        slips = 2 * len(odd) <= len(self.classes) or all(map(is_written_amount, odd))
+        if self.task == "auto" and odd and slips and len(self.classes) > 2:
+            raise ValueError(
+                f"target {self.name!r} holds {odd[0]!r}, which is not a finite number, as other values are or seem to "
+                "be; write numbers with a decimal point, without separators and units, or choose --task classification."
+            )
