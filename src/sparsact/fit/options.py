@@ -138,7 +138,7 @@ class FitOptions:
         named |= {name: named[name] or [] for name in ("groups", "weights", "sigma")}
         named |= {name: None for name in ("link", "heredity") if name not in self.changed}  # which older files mean
         named["censor"] = list(self.censor) if isinstance(self.censor, tuple) else named["censor"]
-        named |= {"seed": named.pop("random_state"), "report": named.pop("held_out_rows")}
+        named["report"] = named.pop("held_out_rows")
         del named["explain"]
         return {f"--{name.replace('_', '-')}": value for name, value in named.items()}
 
