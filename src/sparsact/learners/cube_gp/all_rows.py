@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sparsact.fourier import walsh_hadamard
 from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.cube_gp.conjugate_gradients import CubeSystem
-from sparsact.learners.cube_gp.hyperparameters import NOISE_FLOOR, HyperparameterPosterior, Hyperparameters
+from sparsact.learners.cube_gp.hyperparameters import HyperparameterPosterior, Hyperparameters
 from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood_gradient, repeats_log_likelihood
 from sparsact.learners.cube_gp.posterior import CubePosterior, is_direct
 from sparsact.learners.cube_gp.rows import DistinctRows
@@ -92,7 +92,7 @@ def out_of_fold_error(tried: Hyperparameters, rows: DistinctRows, fold: NDArray[
         held = fold == k
         posterior = CubePosterior(tried.kernel, tried.noise_variance, rows.take(np.flatnonzero(~held)))
         errors[held] = (posterior.values(rows.bits[held]) - rows.y[held]) ** 2
-    return float(np.average(errors, weights=rows.weights))
+    return float(np.average(errors, weights=rows.shares))
 
 
 def _gradient(found: HyperparameterPosterior, rows: DistinctRows, probes: Array) -> Array:
@@ -101,7 +101,7 @@ def _gradient(found: HyperparameterPosterior, rows: DistinctRows, probes: Array)
     if is_direct(len(rows), kernel.n):
         _, by_kernel, by_noise = log_marginal_likelihood_gradient(kernel, noise, rows)
         return np.append(by_kernel, by_noise * _by_log_noise(found))
-    system = CubeSystem(kernel.spectrum, rows.codes, noise / rows.weights)
+    system = CubeSystem(kernel.spectrum, rows.codes, rows.noise(noise, kernel.variance))
     targets = np.concatenate([rows.y[None], probes])
     solved, _ = system.solve(targets, _TOLERANCE)
     tables = np.zeros((2 * len(targets), 2**kernel.n))
@@ -111,19 +111,21 @@ def _gradient(found: HyperparameterPosterior, rows: DistinctRows, probes: Array)
     by_spectrum = 0.5 * (ours[0] ** 2 - np.einsum("ks,ks->s", ours[1:], theirs[1:]) / len(probes))
     traces = np.einsum("km,km->m", solved[1:], probes) / len(probes)
     _, slope = repeats_log_likelihood(noise, rows)
-    by_noise = slope + 0.5 * float(((solved[0] ** 2 - traces) / rows.weights).sum())
-    return np.append(kernel.spectrum_pullback(by_spectrum), by_noise * _by_log_noise(found))
+    slopes = rows.noise_slopes(noise, kernel.variance)
+    by_noise, by_variance = (0.5 * float((solved[0] ** 2 - traces) @ each) for each in slopes)
+    by_noise += slope
+    return np.append(kernel.spectrum_pullback(by_spectrum + by_variance), by_noise * _by_log_noise(found))
 
 
 def _by_log_noise(found: HyperparameterPosterior) -> float:
     """Derivative of the noise variance by its parameter."""
-    return found.best.noise_variance - NOISE_FLOOR if found.known_noise is None else 0.0
+    return found.best.noise_variance - found.prior.noise_floor if found.known_noise is None else 0.0
 
 
 def _fisher_information(found: HyperparameterPosterior, rows: DistinctRows) -> Array:
     """Fisher information of all parameters."""
     tried, by_log_noise = found.best, _by_log_noise(found)
-    p, m = tried.kernel.spectrum, float(rows.weights.sum())
+    p, m = tried.kernel.spectrum, float(rows.counts.sum()) * rows.typical_weight
     share = min(1.0, len(rows) / p.size)
     left = tried.noise_variance
     for _ in range(30):
@@ -134,5 +136,7 @@ def _fisher_information(found: HyperparameterPosterior, rows: DistinctRows) -> A
         scores = np.column_stack([tried.kernel.derivatives(numbers), np.full(len(numbers), by_log_noise / m)])
         scores /= (p[numbers] + left / m)[:, None]
         information += 0.5 * scores.T @ scores
-    information[-1, -1] += 0.5 * max(0.0, m - p.size) * (by_log_noise / tried.noise_variance) ** 2
+    information[-1, -1] += (
+        0.5 * max(0.0, float(rows.counts.sum()) - p.size) * (by_log_noise / tried.noise_variance) ** 2
+    )
     return information

@@ -9,7 +9,7 @@ priors decide where few rows do not.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood_gradien
 from sparsact.learners.cube_gp.rows import DistinctRows
 
 KERNELS: Final = ("product", "sparse_product", "degree", "degree_site", "degree_site_pair")  # names, which "+" joins
-NOISE_FLOOR: Final = 1e-3  # of the variance of the targets
+NOISE_FLOOR: Final = 1e-3  # of the variance of the targets, for a typical row
 _NOISE, _NOISE_SD = float(np.log(0.08)), 1.5
 _UNFIT: Final = 1e10  # objective where a matrix is not positive definite
 _MOST_STEPS: Final = 100
@@ -35,10 +35,22 @@ _LEAST_CURVATURE: Final = 0.1  # of a normal approximation: no logarithm has a d
 
 @dataclass(frozen=True, eq=False)
 class Hyperprior:
-    """Gaussian prior of a kernel's ``theta`` and of the logarithm of the noise variance above its floor."""
+    """Gaussian prior of a kernel's ``theta`` and of the logarithm of the noise variance above its floor.
+
+    The noise is that of a row of weight ``noise_unit``.
+    """
 
     kernel: CubeKernel  # its theta is the mean
     precision: Array
+    noise_unit: float = 1.0
+    noise_floor: float = NOISE_FLOOR
+
+    def of_rows(self, rows: DistinctRows) -> Hyperprior:
+        """With the noise of a row of typical weight; the more their weights differ, the less is known of it."""
+        unit, precision = rows.typical_weight, self.precision.copy()
+        precision[-1, -1] = 1 / (_NOISE_SD**2 + rows.spread**2)
+        floor = unit * NOISE_FLOOR * float(np.exp(-2 * rows.spread))
+        return replace(self, precision=precision, noise_unit=unit, noise_floor=floor)
 
     @property
     def mean(self) -> Array:
@@ -54,7 +66,8 @@ class Hyperprior:
     def hyperparameters(self, parameters: Array, noise_variance: float | None) -> Hyperparameters:
         """Kernel and noise variance of some parameters; the noise may be known."""
         if noise_variance is None:
-            noise_variance = float(np.exp(min(parameters[-1], _LARGEST_NOISE))) + NOISE_FLOOR
+            above = self.noise_unit * float(np.exp(min(parameters[-1], _LARGEST_NOISE)))
+            noise_variance = above + self.noise_floor
         return Hyperparameters(self.kernel.with_theta(parameters[:-1]), noise_variance)
 
     def sample(self, rng: np.random.Generator) -> Array:
@@ -214,5 +227,5 @@ def _objective(
             value, by_kernel, by_noise = log_marginal_likelihood_gradient(tried.kernel, tried.noise_variance, rows)
     except np.linalg.LinAlgError:
         return _UNFIT, np.zeros_like(parameters)
-    by_log_noise = by_noise * (tried.noise_variance - NOISE_FLOOR) if noise_variance is None else 0.0
+    by_log_noise = by_noise * (tried.noise_variance - prior.noise_floor) if noise_variance is None else 0.0
     return -value - density, -np.append(by_kernel, by_log_noise) - pull

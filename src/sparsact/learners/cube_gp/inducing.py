@@ -259,10 +259,6 @@ class InducingPosterior(RowPosterior):
         return -0.5 * (fit + determinant + len(self.rows) * LOG_2PI) + repeats
 
     @cached_property
-    def _noise(self) -> Array:
-        return self.noise_variance / self.rows.weights
-
-    @cached_property
     def _low_rank(self) -> InducingCovariance:
         return InducingCovariance(self.kernel, self.rows, self.inducing, self._noise, corrected=True)
 

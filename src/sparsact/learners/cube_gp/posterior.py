@@ -85,6 +85,10 @@ class Posterior(ABC):
         """Factor of the covariance matrix of the rows."""
         return Cholesky.of(covariance_matrix(self.kernel, self.noise_variance, self.rows))
 
+    @cached_property
+    def _noise(self) -> Array:
+        return self.rows.noise(self.noise_variance, self.kernel.variance)
+
     @abstractmethod
     def values(self, bits: Array) -> Array:
         """Means at points of bits (m', n)."""
@@ -191,7 +195,7 @@ class CubePosterior(Posterior):
         """Draws of the coefficients minus their mean."""
         size = 2**self.kernel.n
         at_once = max(1, _NUMBERS_AT_ONCE // size)
-        deviation = np.sqrt(self.noise_variance / self.rows.weights)
+        deviation = np.sqrt(self._noise)
         for start in range(0, n_samples, at_once):
             count = min(at_once, n_samples - start)
             if not self.is_direct and self.system.solves_coefficients:
@@ -208,7 +212,7 @@ class CubePosterior(Posterior):
     @cached_property
     def system(self) -> CubeSystem:
         """The covariance matrix of the rows, by transforms."""
-        return CubeSystem(self.kernel.spectrum, self.rows.codes, self.noise_variance / self.rows.weights)
+        return CubeSystem(self.kernel.spectrum, self.rows.codes, self._noise)
 
 
 def is_direct(n_rows: int, n: int) -> bool:
