@@ -47,7 +47,8 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         ``*`` or a gap ``-``, and eight or more; else plain.
     handle_unknown : {"error", "frequent"}, default="error"
         What ``predict`` does with a letter that is not in ``letters_`` at its site: refuse the row, or take the site's
-        most frequent letter.
+        most frequent letter. With ``"error"``, a number is read as the nearest one of a site whose letters are numbers
+        that are not all whole: these are quantities.
     random_state : int, RandomState or None, default=None
         Of folds, rows that kernels are learned from, and networks.
     verbose : int, default=0
@@ -132,7 +133,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         Parameters
         ----------
         X : array-like of shape (m, n), or of m strings of n letters
-            Texts, or numbers that stand for letters.
+            Texts, or numbers that stand for letters; 1 and 1.0 are the same. None may be missing.
         y : array-like of shape (m,)
             Targets.
         sample_weight : array-like of shape (m,), optional
