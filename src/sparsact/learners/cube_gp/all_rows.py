@@ -19,15 +19,16 @@ from numpy.typing import NDArray
 
 from sparsact.fourier import walsh_hadamard
 from sparsact.learners.cube_gp.component import Array
-from sparsact.learners.cube_gp.conjugate_gradients import CubeSystem
+from sparsact.learners.cube_gp.conjugate_gradients import REMEDY, CubeSystem
 from sparsact.learners.cube_gp.hyperparameters import HyperparameterPosterior, Hyperparameters
 from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood_gradient, repeats_log_likelihood
 from sparsact.learners.cube_gp.posterior import CubePosterior, is_direct
 from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.statistics.solved import Solved
 
 _PROBES: Final = 8
 _TOLERANCE: Final = 1e-3
-_MOST_STEPS, _LONGEST_STEP = 16, 2.0  # of a logarithm
+MAX_STEPS, _LONGEST_STEP = 16, 2.0  # of a logarithm
 _SMALL_STEP: Final = 0.5  # up to which the information of the step before serves
 WARM_STEPS: Final = 3  # from the optimum of slightly other rows
 _SMALL_GAIN: Final = 0.5  # of log-likelihood, half the Newton decrement
@@ -43,7 +44,7 @@ def refined(
     More likelihood is not always less error, as where rows have outliers: the parameters of all rows are kept only if
     they predict better in five-fold cross-validation.
     """
-    moved = more_probable(found, rows, rng=rng, report=report)
+    moved = more_probable(found, rows, rng=rng, report=report).value  # converged or not, errors decide
     fold = rng.permutation(len(rows)) % _FOLDS
     errors = [out_of_fold_error(each.best, rows, fold) for each in (found, moved)]
     report(f"squared error out of fold: {errors[0]:.4g} by some rows, {errors[1]:.4g} by all")
@@ -54,15 +55,18 @@ def more_probable(
     found: HyperparameterPosterior,
     rows: DistinctRows,
     *,
-    most_steps: int = _MOST_STEPS,
+    max_steps: int = MAX_STEPS,
     rng: np.random.Generator,
     report: Callable[[str], None],
-) -> HyperparameterPosterior:
-    """Parameters moved towards the most probable ones given all rows; each step solves nine systems."""
+) -> Solved[HyperparameterPosterior]:
+    """Parameters moved towards the most probable ones given all rows; each step solves nine systems.
+
+    The residual is the gain of log-likelihood that one more step promises.
+    """
     probes = rng.choice([-1.0, 1.0], (_PROBES, len(rows)))
     moved, precision = found, found.known_precision
-    step, slope = np.zeros_like(found.mode), 0.0
-    for count in range(most_steps):
+    step, slope, gain = np.zeros_like(found.mode), 0.0, np.inf
+    for count in range(max_steps):
         tried = replace(moved, mode=moved.mode + step)
         gradient = _gradient(tried, rows, probes) + moved.prior.log_density(tried.mode)[1]
         ahead = float(gradient @ step)
@@ -82,7 +86,8 @@ def more_probable(
         clipped = step.clip(-_LONGEST_STEP, _LONGEST_STEP)
         step = clipped if gradient @ clipped > 0 else step * (_LONGEST_STEP / float(np.abs(step).max()))
         slope = float(gradient @ step)
-    return replace(moved, mode=moved.mode + step)
+    moved = replace(moved, mode=moved.mode + step)
+    return Solved(moved, count + 1, gain, _SMALL_GAIN, gain < _SMALL_GAIN)
 
 
 def out_of_fold_error(tried: Hyperparameters, rows: DistinctRows, fold: NDArray[np.intp]) -> float:
@@ -103,7 +108,7 @@ def _gradient(found: HyperparameterPosterior, rows: DistinctRows, probes: Array)
         return np.append(by_kernel, by_noise * _by_log_noise(found))
     system = CubeSystem(kernel.spectrum, rows.codes, rows.noise(noise, kernel.variance))
     targets = np.concatenate([rows.y[None], probes])
-    solved, _ = system.solve(targets, _TOLERANCE)
+    solved = system.solve(targets, _TOLERANCE).checked("conjugate gradients for derivatives", REMEDY)
     tables = np.zeros((2 * len(targets), 2**kernel.n))
     tables[: len(targets), rows.codes] = solved
     tables[len(targets) :, rows.codes] = targets

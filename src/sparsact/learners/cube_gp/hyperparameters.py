@@ -21,12 +21,16 @@ from sparsact.learners.cube_gp.component import LARGEST_CUBE, Array, Component
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood_gradient
 from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.statistics.solved import Solved
 
 KERNELS: Final = ("product", "sparse_product", "degree", "degree_site", "degree_site_pair")  # names, which "+" joins
 NOISE_FLOOR: Final = 1e-3  # of the variance of the targets, for a typical row
 _NOISE, _NOISE_SD = float(np.log(0.08)), 1.5
+_REMEDY: Final = "choose a kernel of fewer parameters, or fit again with warm_start=True, from where this has ended"
 _UNFIT: Final = 1e10  # objective where a matrix is not positive definite
-_MOST_STEPS: Final = 100
+MAX_STEPS: Final = 200  # most searches take 10 to 60
+_GRADIENT: Final = 1e-2  # far below what the rows determine
+_OUT_OF_STEPS: Final = 1  # status of a search by SciPy
 _LARGEST_NOISE: Final = 50.0  # logarithm
 _STEP: Final = 1e-3  # of differences of gradients
 _UNEQUAL, _UNEQUAL_SPARSE = 1.5, 2.5  # deviations of the sites of a product kernel from a slope that all share
@@ -185,6 +189,7 @@ def most_probable(
     start: Array | None = None,
     rng: np.random.Generator,
     report: Callable[[str], None],
+    max_steps: int = MAX_STEPS,
 ) -> HyperparameterPosterior:
     """Parameters of greatest posterior density, by L-BFGS from a start and from draws of the prior.
 
@@ -204,16 +209,20 @@ def most_probable(
         Of the other starts.
     report : callable
         Called with a line for each start.
+    max_steps : int
+        Most steps from each start; the best search warns if it has ended there.
     """
     objective = partial(_objective, prior, rows, noise_variance)
-    found = []
+    found: list[tuple[float, Solved[Array]]] = []
     for begin in [prior.mean if start is None else start, *(prior.sample(rng) for _ in range(n_restarts))]:
-        # 1e-5 of the objective and a gradient of .01 are far below what the rows determine
-        options: Any = {"maxiter": _MOST_STEPS, "maxcor": 20, "ftol": 1e-5, "gtol": 1e-2}
+        # 1e-5 of the objective is far below what the rows determine, too
+        options: Any = {"maxiter": max_steps, "maxcor": 20, "ftol": 1e-5, "gtol": _GRADIENT}
         best = minimize(objective, begin, jac=True, method="L-BFGS-B", options=options)
-        found.append((float(best.fun), best.x))
+        slope, ended = float(np.abs(best.jac).max()), best.status != _OUT_OF_STEPS  # or no step leads further up
+        found.append((float(best.fun), Solved(best.x, int(best.nit), slope, _GRADIENT, ended)))
         report(f"log posterior density {-best.fun:.4f} after {best.nit} steps")
-    return HyperparameterPosterior(prior, rows, noise_variance, min(found, key=lambda each: each[0])[1])
+    mode = min(found, key=lambda each: each[0])[1].checked("the search for kernel and noise (its gradient)", _REMEDY)
+    return HyperparameterPosterior(prior, rows, noise_variance, mode)
 
 
 def _objective(

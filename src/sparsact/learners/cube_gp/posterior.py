@@ -27,7 +27,7 @@ from scipy.linalg import solve_triangular
 from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import Subset, characters
 from sparsact.learners.cube_gp.component import Array
-from sparsact.learners.cube_gp.conjugate_gradients import CubeSystem
+from sparsact.learners.cube_gp.conjugate_gradients import REMEDY, CubeSystem
 from sparsact.learners.cube_gp.kernel import CubeKernel, codes_of
 from sparsact.learners.cube_gp.likelihood import Cholesky, covariance_matrix, difference_sums
 from sparsact.learners.cube_gp.rows import DistinctRows
@@ -143,7 +143,9 @@ class CubePosterior(Posterior):
 
     def solve(self, targets: Array, tolerance: float) -> Array:
         """Inverse covariance matrix of the rows times targets (k, m); residuals have at most a relative norm."""
-        return super().solve(targets, tolerance) if self.is_direct else self.system.solve(targets, tolerance)[0]
+        if self.is_direct:
+            return super().solve(targets, tolerance)
+        return self.system.solve(targets, tolerance).checked("conjugate gradients", REMEDY)
 
     @cached_property
     def coefficients(self) -> Array:

@@ -203,7 +203,8 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
             before = self._before(prior)
             refine = self.refine and self.optimizer is not None and len(chosen) < len(rows)
             if refine and before is not None and before.known_precision is not None:  # of all rows already
-                found = more_probable(before, rows, most_steps=WARM_STEPS, rng=rng, report=self._report)
+                moved = more_probable(before, rows, max_steps=WARM_STEPS, rng=rng, report=self._report)
+                found = moved.value  # near the optimum of other rows a step or two gain what there is
             else:
                 found = self._hyperparameters(prior, chosen, None if before is None else before.mode, rng)
                 if refine and prior.kernel.has_table:
