@@ -38,7 +38,7 @@ from sklearn.neural_network import MLPRegressor
 from threadpoolctl import threadpool_limits
 
 from benchmarks.figures import Figure, judged, options, report
-from benchmarks.harness import append_row
+from benchmarks.harness import append_row, machine
 from sparsact import LettersRegressor
 from sparsact.datasets.landscapes import data_file
 from sparsact.learners.letters.alphabet import features_of
@@ -231,7 +231,8 @@ class Kept:
             self.cells[cell] = (float(np.mean((predicted - y[left]) ** 2) / y[left].var()), seconds, inside)
             if self.path:
                 row = dict(zip(("left", "seconds", "inside"), self.cells[cell], strict=True))
-                append_row(self.path, {"cell": cell} | {name: one for name, one in row.items() if one is not None})
+                own = {name: one for name, one in row.items() if one is not None}
+                append_row(self.path, {"cell": cell} | own | machine())
         return self.cells[cell]
 
 

@@ -68,6 +68,14 @@ def weights_as_counts(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(there, np.maximum(counts, _LEAST_SHARE * mean), 0.0)
 
 
+_MOST_REPEATED: Final = 1e9  # no table repeats more rows: larger weights are precisions
+
+
+def are_counts(weights: NDArray[np.float64]) -> bool:
+    """Whether weights are numbers of rows, which are whole, rather than precisions of some unit."""
+    return bool((weights == np.floor(weights)).all()) and float(weights.sum()) <= _MOST_REPEATED
+
+
 def check_classes(named: Any, known: NDArray[Any]) -> None:
     """Refuse classes that a later call of ``partial_fit`` names otherwise than the first."""
     if named is not None and not np.array_equal(np.unique(np.asarray(named)), known):

@@ -218,6 +218,15 @@ def test_a_missing_letter_of_rows_without_names(rows):
         LettersRegressor().fit(rows, [1.0, 2.0, 3.0])
 
 
+@pytest.mark.parametrize("factor", [1e-7, 1e5])
+def test_a_common_factor_of_precisions_changes_nothing(factor):
+    rng = np.random.default_rng(14)
+    X = rng.choice(list("BJO"), (37, 3))
+    y, weights = (X[:, 0] == "B") + 0.1 * rng.normal(size=37), rng.uniform(0.5, 2.0, 37)
+    one, other = (LettersRegressor(random_state=0).fit(X, y, each) for each in (weights, factor * weights))
+    np.testing.assert_allclose(one.predict(X), other.predict(X), rtol=1e-6, atol=1e-9)
+
+
 def test_a_constant_target_and_too_large_a_decomposition():
     X = np.random.default_rng(6).choice(list("BJOU"), (30, 12))
     model = LettersRegressor(random_state=0).fit(X, np.full(30, 7.0))

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.cube_gp.kernel import codes_of
 from sparsact.learners.points import pack
+from sparsact.validation.estimators import are_counts
 
-_MOST_ROWS: Final = 1e9  # more rows than that are repeated by no table: such weights are precisions
 _LEAST_NOISE: Final = 1e-10  # of the function's variance: with less, factors of matrices are not positive
 
 
@@ -56,8 +56,8 @@ class DistinctRows:
         total = np.bincount(place, weights).astype(np.float64)
         mean = np.bincount(place, weights * y) / total
         scatter = np.bincount(place, weights * (y - mean[place]) ** 2).astype(np.float64)
-        whole = bool((weights == np.floor(weights)).all()) and weights.sum() <= _MOST_ROWS
-        each, logs = (weights, np.zeros(len(weights))) if whole else (np.ones(len(weights)), np.log(weights))
+        nothing = np.zeros(len(weights))
+        each, logs = (weights, nothing) if are_counts(weights) else (nothing + 1, np.log(weights))
         counts, log_weights = (np.bincount(place, values).astype(np.float64) for values in (each, logs))
         return cls(distinct, mean, total, scatter, counts, log_weights)
 

@@ -90,8 +90,8 @@ def _check_present(X: Any) -> None:
         names = getattr(X, "columns", range(table.shape[-1]))
         where = f", column {names[column[0]]!r}," if column else ""
         raise ValueError(
-            f"row {row}{where} has no letter: {table[(row, *column)]}. Leave the row out, or give what is missing a "
-            "letter of its own, such as '-'."
+            f"row {row}{where} has no letter: {table[(row, *column)]} (NaN, None and the like are none). Leave the row "
+            "out, or give what is missing a letter of its own, such as '-'."
         )
 
 

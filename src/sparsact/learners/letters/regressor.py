@@ -23,7 +23,7 @@ from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 from sparsact.statistics.conformal import kept_errors, reach
 from sparsact.transaction import transaction
-from sparsact.validation.estimators import checked_sample_weight
+from sparsact.validation.estimators import are_counts, checked_sample_weight
 from sparsact.validation.parameters import checked_probability
 
 MOST_ERRORS: Final = 4_096  # of rows left out, that are kept as quantiles
@@ -80,7 +80,8 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
     place in its range. Isotonic regressions bring the last two back to y. Weights are least squares on out-of-fold
     predictions, with a ridge towards equal ones [3]_.
 
-    A weight counts as that many rows; rows of the same letters are merged.
+    A weight counts as that many rows; rows of the same letters are merged. Weights that are not all whole are precisions
+    in any unit: those of mean logarithm 0 count as one row.
 
     References
     ----------
@@ -137,13 +138,15 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         y : array-like of shape (m,)
             Targets.
         sample_weight : array-like of shape (m,), optional
-            Numbers of rows that each row counts as.
+            Numbers of rows that each row counts as, or precisions.
         """
         self._validate_params()
         rows, targets = validate_data(self, characters_of(X), y, dtype=None, y_numeric=True, ensure_min_samples=2)
         weights = checked_sample_weight(sample_weight, targets)
         there = weights > 0
         rows, targets, weights = rows[there], np.asarray(targets, dtype=np.float64)[there], weights[there]
+        if not are_counts(weights):
+            weights = weights / np.exp(np.log(weights).mean())
         self._alphabet = Alphabet.of(rows, self.alphabet)
         codes, of_row, mean, total = merged(self._alphabet.codes(rows), targets, weights)
         if len(codes) < 2:
