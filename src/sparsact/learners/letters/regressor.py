@@ -80,8 +80,8 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
     place in its range. Isotonic regressions bring the last two back to y. Weights are least squares on out-of-fold
     predictions, with a ridge towards equal ones [3]_.
 
-    A weight counts as that many rows; rows of the same letters are merged. Weights that are not all whole are precisions
-    in any unit: those of mean logarithm 0 count as one row.
+    A weight counts as that many rows; rows of the same letters are merged. Weights that are not all whole are
+    precisions in any unit: their geometric mean counts as one row.
 
     References
     ----------
