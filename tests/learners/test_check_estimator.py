@@ -54,7 +54,7 @@ def test_scikit_learn_finds_nothing_to_say(estimator, check):
         LowDegreeRegressorCV(),
         LowDegreeClassifier(degree=1, alpha=2.0),
         SparselyActivatedRegressor(n_restarts=2),
-        LettersRegressor(handle_unknown="frequent"),  # rows to predict have letters that no row of the fit has
+        LettersRegressor(),
         LSHRegressor(),
         LSHRegressor(n_tables=2, family="hyperplane", degree=2, combine="joint"),
         LSHClassifier(),

@@ -86,6 +86,14 @@ def weights_as_counts(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(there, np.maximum(counts, _LEAST_SHARE * mean), 0.0)
 
 
+_MOST_REPEATED: Final = 1e9  # no table repeats more rows: larger weights are precisions
+
+
+def are_counts(weights: NDArray[np.float64]) -> bool:
+    """Whether weights are numbers of rows, which are whole, rather than precisions of some unit."""
+    return bool((weights == np.floor(weights)).all()) and float(weights.sum()) <= _MOST_REPEATED
+
+
 def check_classes(named: Any, known: NDArray[Any]) -> None:
     """Refuse classes that a later call of ``partial_fit`` names otherwise than the first."""
     if named is not None and not np.array_equal(np.unique(np.asarray(named)), known):
@@ -163,13 +171,6 @@ def _lost_zeros(column: NDArray[Any]) -> bool:
         return False
     texts = [str(value) for value in np.unique(column).tolist()]
     return len(texts) > 3 and set("".join(texts)) <= {"0", "1"} and any(text.count("1") > 1 for text in texts)
-
-
-def refuse_missing(X: Any) -> None:
-    """Raise a ValueError that names the first entry of rows of texts, or of any objects, that is missing."""
-    with _errors_name_place(X=X):
-        if _first_place(_is_missing(X)) is not None:
-            raise ValueError("Input X contains NaN: fill it in, or drop the row.")
 
 
 @contextmanager

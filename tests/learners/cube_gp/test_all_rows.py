@@ -20,7 +20,7 @@ RNG = np.random.default_rng(0)
 def some_rows(m):
     codes = RNG.permutation(2**N)[:m]
     bits = (codes[:, None] >> np.arange(N) & 1).astype(float)
-    return DistinctRows(bits, RNG.normal(size=m), RNG.uniform(0.5, 2, m), RNG.uniform(0, 1, m))
+    return DistinctRows(bits, *RNG.uniform([[-2], [0.5], [0], [1], [-1]], [[2], [2], [1], [3], [1]], (5, m)))
 
 
 @pytest.mark.parametrize("name", ["product", "degree", "degree_site_pair + product"])
@@ -54,7 +54,7 @@ def test_the_information_of_the_whole_cube_is_exact():
     r"""There the eigenvalues are :math:`2^n p_S + \sigma^2`: half the trace of (A^-1 dA/dk)(A^-1 dA/dl)."""
     m = 2**N
     rows, prior = some_rows(m), prior_of("degree_site + product", N)
-    rows = DistinctRows(rows.bits, rows.y, np.ones(m), np.zeros(m))
+    rows = DistinctRows(rows.bits, rows.y, *np.array([[1.0], [0.0], [1.0], [0.0]]) * np.ones(m))
     found = HyperparameterPosterior(prior, rows, None, prior.mean)
     kernel, noise = found.best.kernel, found.best.noise_variance
     inverse = np.linalg.inv(kernel(1 - 2 * rows.bits) + noise * np.eye(m))

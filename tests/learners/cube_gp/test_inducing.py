@@ -8,7 +8,6 @@ import tracemalloc
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
-from sklearn.exceptions import ConvergenceWarning
 
 from sparsact import CubeGPRegressor, CubeKernel, load
 from sparsact.learners.cube_gp import inducing, regressor, tiles
@@ -201,13 +200,6 @@ def test_memory_is_that_of_the_inducing_points(monkeypatch):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 50e6
-
-
-def test_a_solution_that_does_not_converge_is_said(monkeypatch):
-    monkeypatch.setattr(inducing, "_MOST_STEPS", 1)
-    X, y, _ = table(12)
-    with pytest.warns(ConvergenceWarning, match=r"left a residual of .* after 1 steps; raise max_inducing"):
-        fixed(kernels()["product"], max_inducing=2).fit(X, y)
 
 
 def test_rows_of_other_folds_predict():

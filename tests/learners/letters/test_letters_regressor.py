@@ -1,6 +1,7 @@
 """LettersRegressor as a whole: what goes in, what is predicted, what is said about it, and its file."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sparsact
@@ -159,6 +160,71 @@ def test_letters_that_are_not_known(fitted):
     letters_, counts = np.unique(X[:, 2], return_counts=True)
     frequent = letters_[counts.argmax()]
     np.testing.assert_array_equal(lenient.predict(["BBZB"]), lenient.predict([f"BB{frequent}B"]))
+
+
+def test_a_new_quantity_is_the_nearest_one():
+    rng = np.random.default_rng(11)
+    X = np.column_stack([rng.choice([0.1, 0.5, 2.0], 40), rng.integers(3, size=40)])
+    model = LettersRegressor(random_state=0).fit(X, X[:, 0] + X[:, 1])
+    assert model.letters_ == [("0.1", "0.5", "2"), ("0", "1", "2")]
+    np.testing.assert_array_equal(model.predict([[0.4, 1], [9.0, 2]]), model.predict([[0.5, 1], [2.0, 2]]))
+    with pytest.raises(ValueError, match="row 1, site 1: letter '3' was not learned; the model knows 0, 1, 2"):
+        model.predict([[0.4, 1], [0.5, 3]])
+
+
+def test_equal_numbers_are_one_letter():
+    """Of whatever type: floats, whole numbers, texts, objects, categories and nullable types."""
+    rng = np.random.default_rng(12)
+    numbers = rng.integers(3, size=(40, 2))
+    models = []
+    for X in (numbers, numbers * 1.0, numbers.astype(str)):
+        models.append(LettersRegressor(random_state=0).fit(X, numbers[:, 0] - 2.0 * numbers[:, 1]))
+    expected = models[0].predict(numbers)
+    frames = [
+        pd.DataFrame(numbers, columns=["a", "b"]).astype(kind) for kind in ("Int8", "Float64", "category", "object")
+    ]
+    mixed = pd.DataFrame({"a": numbers[:, 0] * 1.0, "b": numbers[:, 1].astype(str)})
+    for model in models:
+        assert model.letters_ == [("0", "1", "2")] * 2
+        for X in (numbers, numbers.astype(np.float32), (numbers * 1.0).astype(object), numbers.astype(str)):
+            np.testing.assert_array_equal(model.predict(X), expected)
+    for X in (*frames, mixed):
+        model = LettersRegressor(random_state=0).fit(X, numbers[:, 0] - 2.0 * numbers[:, 1])
+        assert model.letters_ == [("0", "1", "2")] * 2
+        np.testing.assert_array_equal(model.predict(X), expected)
+
+
+@pytest.mark.parametrize(
+    "kind", ["string", "Int64", "UInt8", "Float64", "boolean", "category", "object", "datetime64[ns]"]
+)
+def test_a_missing_letter_is_refused_with_its_row(kind):
+    """Of each type of column that may lack a value, when fitted and when predicted, whatever becomes of new letters."""
+    rng = np.random.default_rng(13)
+    X = pd.DataFrame({"s": pd.Series(rng.integers(2, size=23)).astype(kind), "t": rng.choice(list("ACG"), 23)})
+    y, gap = rng.normal(size=23), X.copy()
+    gap.loc[5, "s"] = None
+    with pytest.raises(ValueError, match="row 5, column 's', has no letter"):
+        LettersRegressor().fit(gap, y)
+    model = LettersRegressor(handle_unknown="frequent", random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="row 5, column 's', has no letter"):
+        model.predict(gap)
+
+
+@pytest.mark.parametrize(
+    "rows", [["AC", "GT", None], [["A", "C"], ["G", "T"], ["A", None]], [[0, 1.0], [1, 0], [0, np.nan]]]
+)
+def test_a_missing_letter_of_rows_without_names(rows):
+    with pytest.raises(ValueError, match=r"row 2(, column 1,)? has no letter: (None|nan)"):
+        LettersRegressor().fit(rows, [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("factor", [1e-7, 1e5])
+def test_a_common_factor_of_precisions_changes_nothing(factor):
+    rng = np.random.default_rng(14)
+    X = rng.choice(list("BJO"), (37, 3))
+    y, weights = (X[:, 0] == "B") + 0.1 * rng.normal(size=37), rng.uniform(0.5, 2.0, 37)
+    one, other = (LettersRegressor(random_state=0).fit(X, y, each) for each in (weights, factor * weights))
+    np.testing.assert_allclose(one.predict(X), other.predict(X), rtol=1e-6, atol=1e-9)
 
 
 def test_a_constant_target_and_too_large_a_decomposition():

@@ -200,7 +200,8 @@ def test_descent_ends_at_the_least_squares_of_its_pattern():
     rows = TrainingSample.of(X, y, np.ones(900), cube=False)
     start = GateUnits(np.array([1.0, -1.0]), np.array([[1.0, 0, 0, 0, -0.1], [-1.0, 0, 0, 0, -0.1]]))
     risk = PenalisedRisk.of(rows, 1, NormLimits.of(rows, None, None))
-    units, iterations = risk.minimised(start, 0.0, 200)
+    found = risk.minimised(start, 0.0, 200)
+    units, iterations = found.value, found.steps
     assert iterations < 100
     errors = units.values(rows.design) - rows.targets
     for theta in units.theta:
@@ -213,7 +214,7 @@ def test_weights_that_are_not_free_stay():
     theta = np.random.default_rng(0).normal(size=(3, 6))
     free = np.random.default_rng(1).random((3, 6)) < 0.5
     risk = PenalisedRisk.of(rows, 1, NormLimits.of(rows, None, None))
-    units, _ = risk.minimised(GateUnits(np.ones(3), theta), 1.0, 30, free)
+    units = risk.minimised(GateUnits(np.ones(3), theta), 1.0, 30, free).value
     assert (units.theta[~free] == theta[~free]).all()
     assert (units.theta[free] != theta[free]).any()
 

@@ -19,15 +19,16 @@ from numpy.typing import NDArray
 
 from sparsact.fourier import walsh_hadamard
 from sparsact.learners.cube_gp.component import Array
-from sparsact.learners.cube_gp.conjugate_gradients import CubeSystem
-from sparsact.learners.cube_gp.hyperparameters import NOISE_FLOOR, HyperparameterPosterior, Hyperparameters
+from sparsact.learners.cube_gp.conjugate_gradients import REMEDY, CubeSystem
+from sparsact.learners.cube_gp.hyperparameters import HyperparameterPosterior, Hyperparameters
 from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood_gradient, repeats_log_likelihood
 from sparsact.learners.cube_gp.posterior import CubePosterior, is_direct
 from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.statistics.solved import Solved
 
 _PROBES: Final = 8
 _TOLERANCE: Final = 1e-3
-_MOST_STEPS, _LONGEST_STEP = 16, 2.0  # of a logarithm
+MAX_STEPS, _LONGEST_STEP = 16, 2.0  # of a logarithm
 _SMALL_STEP: Final = 0.5  # up to which the information of the step before serves
 WARM_STEPS: Final = 3  # from the optimum of slightly other rows
 _SMALL_GAIN: Final = 0.5  # of log-likelihood, half the Newton decrement
@@ -43,7 +44,7 @@ def refined(
     More likelihood is not always less error, as where rows have outliers: the parameters of all rows are kept only if
     they predict better in five-fold cross-validation.
     """
-    moved = more_probable(found, rows, rng=rng, report=report)
+    moved = more_probable(found, rows, rng=rng, report=report).value  # converged or not, errors decide
     fold = rng.permutation(len(rows)) % _FOLDS
     errors = [out_of_fold_error(each.best, rows, fold) for each in (found, moved)]
     report(f"squared error out of fold: {errors[0]:.4g} by some rows, {errors[1]:.4g} by all")
@@ -54,15 +55,18 @@ def more_probable(
     found: HyperparameterPosterior,
     rows: DistinctRows,
     *,
-    most_steps: int = _MOST_STEPS,
+    max_steps: int = MAX_STEPS,
     rng: np.random.Generator,
     report: Callable[[str], None],
-) -> HyperparameterPosterior:
-    """Parameters moved towards the most probable ones given all rows; each step solves nine systems."""
+) -> Solved[HyperparameterPosterior]:
+    """Parameters moved towards the most probable ones given all rows; each step solves nine systems.
+
+    The residual is the gain of log-likelihood that one more step promises.
+    """
     probes = rng.choice([-1.0, 1.0], (_PROBES, len(rows)))
     moved, precision = found, found.known_precision
-    step, slope = np.zeros_like(found.mode), 0.0
-    for count in range(most_steps):
+    step, slope, gain = np.zeros_like(found.mode), 0.0, np.inf
+    for count in range(max_steps):
         tried = replace(moved, mode=moved.mode + step)
         gradient = _gradient(tried, rows, probes) + moved.prior.log_density(tried.mode)[1]
         ahead = float(gradient @ step)
@@ -82,7 +86,8 @@ def more_probable(
         clipped = step.clip(-_LONGEST_STEP, _LONGEST_STEP)
         step = clipped if gradient @ clipped > 0 else step * (_LONGEST_STEP / float(np.abs(step).max()))
         slope = float(gradient @ step)
-    return replace(moved, mode=moved.mode + step)
+    moved = replace(moved, mode=moved.mode + step)
+    return Solved(moved, count + 1, gain, _SMALL_GAIN, gain < _SMALL_GAIN)
 
 
 def out_of_fold_error(tried: Hyperparameters, rows: DistinctRows, fold: NDArray[np.intp]) -> float:
@@ -92,7 +97,7 @@ def out_of_fold_error(tried: Hyperparameters, rows: DistinctRows, fold: NDArray[
         held = fold == k
         posterior = CubePosterior(tried.kernel, tried.noise_variance, rows.take(np.flatnonzero(~held)))
         errors[held] = (posterior.values(rows.bits[held]) - rows.y[held]) ** 2
-    return float(np.average(errors, weights=rows.weights))
+    return float(np.average(errors, weights=rows.shares))
 
 
 def _gradient(found: HyperparameterPosterior, rows: DistinctRows, probes: Array) -> Array:
@@ -101,9 +106,9 @@ def _gradient(found: HyperparameterPosterior, rows: DistinctRows, probes: Array)
     if is_direct(len(rows), kernel.n):
         _, by_kernel, by_noise = log_marginal_likelihood_gradient(kernel, noise, rows)
         return np.append(by_kernel, by_noise * _by_log_noise(found))
-    system = CubeSystem(kernel.spectrum, rows.codes, noise / rows.weights)
+    system = CubeSystem(kernel.spectrum, rows.codes, rows.noise(noise, kernel.variance))
     targets = np.concatenate([rows.y[None], probes])
-    solved, _ = system.solve(targets, _TOLERANCE)
+    solved = system.solve(targets, _TOLERANCE).checked("conjugate gradients for derivatives", REMEDY)
     tables = np.zeros((2 * len(targets), 2**kernel.n))
     tables[: len(targets), rows.codes] = solved
     tables[len(targets) :, rows.codes] = targets
@@ -111,19 +116,21 @@ def _gradient(found: HyperparameterPosterior, rows: DistinctRows, probes: Array)
     by_spectrum = 0.5 * (ours[0] ** 2 - np.einsum("ks,ks->s", ours[1:], theirs[1:]) / len(probes))
     traces = np.einsum("km,km->m", solved[1:], probes) / len(probes)
     _, slope = repeats_log_likelihood(noise, rows)
-    by_noise = slope + 0.5 * float(((solved[0] ** 2 - traces) / rows.weights).sum())
-    return np.append(kernel.spectrum_pullback(by_spectrum), by_noise * _by_log_noise(found))
+    slopes = rows.noise_slopes(noise, kernel.variance)
+    by_noise, by_variance = (0.5 * float((solved[0] ** 2 - traces) @ each) for each in slopes)
+    by_noise += slope
+    return np.append(kernel.spectrum_pullback(by_spectrum + by_variance), by_noise * _by_log_noise(found))
 
 
 def _by_log_noise(found: HyperparameterPosterior) -> float:
     """Derivative of the noise variance by its parameter."""
-    return found.best.noise_variance - NOISE_FLOOR if found.known_noise is None else 0.0
+    return found.best.noise_variance - found.prior.noise_floor if found.known_noise is None else 0.0
 
 
 def _fisher_information(found: HyperparameterPosterior, rows: DistinctRows) -> Array:
     """Fisher information of all parameters."""
     tried, by_log_noise = found.best, _by_log_noise(found)
-    p, m = tried.kernel.spectrum, float(rows.weights.sum())
+    p, m = tried.kernel.spectrum, float(rows.counts.sum()) * rows.typical_weight
     share = min(1.0, len(rows) / p.size)
     left = tried.noise_variance
     for _ in range(30):
@@ -134,5 +141,7 @@ def _fisher_information(found: HyperparameterPosterior, rows: DistinctRows) -> A
         scores = np.column_stack([tried.kernel.derivatives(numbers), np.full(len(numbers), by_log_noise / m)])
         scores /= (p[numbers] + left / m)[:, None]
         information += 0.5 * scores.T @ scores
-    information[-1, -1] += 0.5 * max(0.0, m - p.size) * (by_log_noise / tried.noise_variance) ** 2
+    information[-1, -1] += (
+        0.5 * max(0.0, float(rows.counts.sum()) - p.size) * (by_log_noise / tried.noise_variance) ** 2
+    )
     return information

@@ -19,20 +19,19 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels.walsh_hadamard import walsh_hadamard
 from sparsact.learners.cube_gp.component import Array
-
-Vectors = NDArray[Any]  # of float32 or float64
-Product = Callable[[Vectors], Vectors]
+from sparsact.statistics.solved import Solved, conjugate_gradients, norms
 
 LARGEST_ERROR: Final = 10.0  # square of the diagonal's relative error, up to which coefficients are solved for
-_MOST_STEPS: Final = 20_000
+MAX_STEPS: Final = 20_000
+REMEDY: Final = "raise noise_variance, or leave out or merge rows of far larger weights than others"
 _TOLERANCE: Final = 1e-3  # of draws, in the norm of the inverse diagonal
 
 
@@ -59,34 +58,35 @@ class CubeSystem:
         self.solves_coefficients = freedom * unevenness <= LARGEST_ERROR
         self._noise, self._precision = self._at_points(np.stack([noise, precision]))
 
-    def solve(self, targets: Array, tolerance: float) -> tuple[Array, int]:
-        """Solutions (k, m) for targets (k, m) with residuals of a relative norm, and the number of steps.
-
-        Raises
-        ------
-        ArithmeticError
-            If rounding stops the residuals from decreasing that far.
-        """
-        enough = tolerance**2 * squares(targets)
+    def solve(self, targets: Array, tolerance: float, *, max_steps: int = MAX_STEPS) -> Solved[Array]:
+        """Solutions (k, m) for targets (k, m); residuals are relative to the norms of the targets."""
+        size = norms(targets)
         if not self.solves_coefficients:
-            diagonal = self.spectrum.sum() + self._noise
-            solved, steps = self._solved(self._of_points, self._at_points(targets), diagonal, 1.0, enough)
-            return solved[:, self.codes], steps
+            diagonal, right = self.spectrum.sum() + self._noise, self._at_points(targets)
+            found = conjugate_gradients(self._of_points, right, tolerance, max_steps, size=size, diagonal=diagonal)
+            return replace(found, value=found.value[:, self.codes])
         # of a residual r here, H P^1/2 r is left of the targets, at all points and thus at some
-        scale = np.sqrt(self._root.size) * self._root
-        right = self._right(targets / self.noise)
-        v, steps = self._solved(self._of_coefficients, right, self._diagonal, scale, enough)
-        fitted = _transformed(self._root * v)[:, self.codes]
-        return (targets - fitted) / self.noise, steps
+        found = conjugate_gradients(
+            self._of_coefficients,
+            self._right(targets / self.noise),
+            tolerance,
+            max_steps,
+            size=size,
+            diagonal=self._diagonal,
+            scale=np.sqrt(self._root.size) * self._root,
+        )
+        fitted = _transformed(self._root * found.value)[:, self.codes]
+        return replace(found, value=(targets - fitted) / self.noise)
 
-    def deviations(self, n_samples: int, rng: np.random.Generator) -> Array:
+    def deviations(self, n_samples: int, rng: np.random.Generator, *, max_steps: int = MAX_STEPS) -> Array:
         """Draws (n_samples, 2**n) of the coefficients less their posterior mean, where coefficients are solved for."""
         right = self._right(rng.standard_normal((n_samples, len(self.codes))) / np.sqrt(self.noise))
         right += rng.standard_normal(right.shape)
         scale = 1 / np.sqrt(self._diagonal)
-        enough = _TOLERANCE**2 * squares(right * scale)
-        v, _ = self._solved(self._of_coefficients, right, self._diagonal, scale, enough)
-        return np.asarray(self._root * v)
+        found = conjugate_gradients(
+            self._of_coefficients, right, _TOLERANCE, max_steps, diagonal=self._diagonal, scale=scale
+        )
+        return np.asarray(self._root * found.checked("conjugate gradients for draws", REMEDY))
 
     def _at_points(self, numbers: Array) -> Array:
         """Tables (k, 2**n) of numbers (k, m) at the points, zero elsewhere."""
@@ -118,80 +118,8 @@ class CubeSystem:
         result += self._noise * tables
         return result
 
-    def _solved(
-        self, product: Product, right: Array, diagonal: Array, scale: Array | float, enough: Array
-    ) -> tuple[Array, int]:
-        """Solutions and the number of steps, or the reason why there are none; see :func:`conjugate_gradients`."""
-        x, steps = conjugate_gradients(product, right, enough, _MOST_STEPS, diagonal=diagonal, scale=scale)
-        if steps < _MOST_STEPS:
-            return x, steps
-        raise ArithmeticError(
-            f"conjugate gradients did not converge in {_MOST_STEPS:,} steps: the noise variance "
-            f"{self.noise.min():.3g} is too small next to the kernel's {self.spectrum.sum():.3g}; raise it."
-        )
-
-
-def conjugate_gradients(
-    product: Product,
-    right: Vectors,
-    enough: Vectors,
-    n_steps: int,
-    *,
-    diagonal: Vectors | float = 1.0,
-    scale: Vectors | float = 1.0,
-    inverse: Product | None = None,
-) -> tuple[Vectors, int]:
-    """Solutions (k, m) for right sides (k, m), which are overwritten, and steps; ``n_steps`` if those were too few.
-
-    Parameters
-    ----------
-    product : callable
-        The matrix times vectors (k, m), in a new array.
-    right : ndarray of shape (k, m)
-        Right sides; left as the residuals.
-    enough : ndarray of shape (k, 1)
-        Squared norms of the residuals times ``scale`` at which to stop.
-    n_steps : int
-        Most steps.
-    diagonal : ndarray of shape (m,) or (k, m), or float, default=1.0
-        The preconditioner: approximately the diagonal of the matrix.
-    scale : ndarray of shape (m,), or float, default=1.0
-        What residuals are measured in.
-    inverse : callable, optional
-        A better preconditioner than the diagonal: approximately the inverse of the matrix, times vectors (k, m).
-    """
-    x, direction = np.zeros_like(right), np.zeros_like(right)
-    inner = np.zeros((len(right), 1), right.dtype)
-    for step in range(n_steps):
-        if (squares(scale * right) <= enough).all():
-            return x, step
-        z = right / diagonal if inverse is None else inverse(right)
-        before, inner = inner, _dot(right, z)
-        direction *= _ratio(inner, before)
-        direction += z
-        image = product(direction)
-        length = _ratio(inner, _dot(direction, image))
-        x += length * direction
-        image *= length
-        right -= image
-    return x, n_steps
-
-
-def squares(vectors: Vectors) -> Vectors:
-    """Squared norms (k, 1) of vectors (k, m)."""
-    return _dot(vectors, vectors)
-
 
 def _transformed(tables: Array) -> Array:
     """The same memory, every row transformed, by one thread: systems are solved side by side."""
     walsh_hadamard(tables)
     return tables
-
-
-def _dot(one: Vectors, other: Vectors) -> Vectors:
-    return np.asarray(np.einsum("kx,kx->k", one, other)[:, None])
-
-
-def _ratio(numerator: Vectors, denominator: Vectors) -> Vectors:
-    """Quotients, zero where there is nothing to divide by."""
-    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)

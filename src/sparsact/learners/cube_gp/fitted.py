@@ -126,7 +126,7 @@ class FittedCubeGP(OnCube):
 
     def _in_units(self, log_likelihood: float, rows: DistinctRows) -> float:
         """Log-likelihood of targets in the units of y."""
-        return log_likelihood - float(rows.weights.sum() * np.log(self._scale))
+        return log_likelihood - float(rows.counts.sum() * np.log(self._scale))
 
     @property
     def kernel_(self) -> CubeKernel:

@@ -9,7 +9,7 @@ priors decide where few rows do not.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -21,12 +21,16 @@ from sparsact.learners.cube_gp.component import LARGEST_CUBE, Array, Component
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood_gradient
 from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.statistics.solved import Solved
 
 KERNELS: Final = ("product", "sparse_product", "degree", "degree_site", "degree_site_pair")  # names, which "+" joins
-NOISE_FLOOR: Final = 1e-3  # of the variance of the targets
+NOISE_FLOOR: Final = 1e-3  # of the variance of the targets, for a typical row
 _NOISE, _NOISE_SD = float(np.log(0.08)), 1.5
+_REMEDY: Final = "choose a kernel of fewer parameters, or fit again with warm_start=True, from where this has ended"
 _UNFIT: Final = 1e10  # objective where a matrix is not positive definite
-_MOST_STEPS: Final = 100
+MAX_STEPS: Final = 200  # most searches take 10 to 60
+_GRADIENT: Final = 1e-2  # far below what the rows determine
+_OUT_OF_STEPS: Final = 1  # status of a search by SciPy
 _LARGEST_NOISE: Final = 50.0  # logarithm
 _STEP: Final = 1e-3  # of differences of gradients
 _UNEQUAL, _UNEQUAL_SPARSE = 1.5, 2.5  # deviations of the sites of a product kernel from a slope that all share
@@ -35,10 +39,22 @@ _LEAST_CURVATURE: Final = 0.1  # of a normal approximation: no logarithm has a d
 
 @dataclass(frozen=True, eq=False)
 class Hyperprior:
-    """Gaussian prior of a kernel's ``theta`` and of the logarithm of the noise variance above its floor."""
+    """Gaussian prior of a kernel's ``theta`` and of the logarithm of the noise variance above its floor.
+
+    The noise is that of a row of weight ``noise_unit``.
+    """
 
     kernel: CubeKernel  # its theta is the mean
     precision: Array
+    noise_unit: float = 1.0
+    noise_floor: float = NOISE_FLOOR
+
+    def of_rows(self, rows: DistinctRows) -> Hyperprior:
+        """With the noise of a row of typical weight; the more their weights differ, the less is known of it."""
+        unit, precision = rows.typical_weight, self.precision.copy()
+        precision[-1, -1] = 1 / (_NOISE_SD**2 + rows.spread**2)
+        floor = unit * NOISE_FLOOR * float(np.exp(-2 * rows.spread))
+        return replace(self, precision=precision, noise_unit=unit, noise_floor=floor)
 
     @property
     def mean(self) -> Array:
@@ -54,7 +70,8 @@ class Hyperprior:
     def hyperparameters(self, parameters: Array, noise_variance: float | None) -> Hyperparameters:
         """Kernel and noise variance of some parameters; the noise may be known."""
         if noise_variance is None:
-            noise_variance = float(np.exp(min(parameters[-1], _LARGEST_NOISE))) + NOISE_FLOOR
+            above = self.noise_unit * float(np.exp(min(parameters[-1], _LARGEST_NOISE)))
+            noise_variance = above + self.noise_floor
         return Hyperparameters(self.kernel.with_theta(parameters[:-1]), noise_variance)
 
     def sample(self, rng: np.random.Generator) -> Array:
@@ -172,6 +189,7 @@ def most_probable(
     start: Array | None = None,
     rng: np.random.Generator,
     report: Callable[[str], None],
+    max_steps: int = MAX_STEPS,
 ) -> HyperparameterPosterior:
     """Parameters of greatest posterior density, by L-BFGS from a start and from draws of the prior.
 
@@ -191,16 +209,20 @@ def most_probable(
         Of the other starts.
     report : callable
         Called with a line for each start.
+    max_steps : int
+        Most steps from each start; the best search warns if it has ended there.
     """
     objective = partial(_objective, prior, rows, noise_variance)
-    found = []
+    found: list[tuple[float, Solved[Array]]] = []
     for begin in [prior.mean if start is None else start, *(prior.sample(rng) for _ in range(n_restarts))]:
-        # 1e-5 of the objective and a gradient of .01 are far below what the rows determine
-        options: Any = {"maxiter": _MOST_STEPS, "maxcor": 20, "ftol": 1e-5, "gtol": 1e-2}
+        # 1e-5 of the objective is far below what the rows determine, too
+        options: Any = {"maxiter": max_steps, "maxcor": 20, "ftol": 1e-5, "gtol": _GRADIENT}
         best = minimize(objective, begin, jac=True, method="L-BFGS-B", options=options)
-        found.append((float(best.fun), best.x))
+        slope, ended = float(np.abs(best.jac).max()), best.status != _OUT_OF_STEPS  # or no step leads further up
+        found.append((float(best.fun), Solved(best.x, int(best.nit), slope, _GRADIENT, ended)))
         report(f"log posterior density {-best.fun:.4f} after {best.nit} steps")
-    return HyperparameterPosterior(prior, rows, noise_variance, min(found, key=lambda each: each[0])[1])
+    mode = min(found, key=lambda each: each[0])[1].checked("the search for kernel and noise (its gradient)", _REMEDY)
+    return HyperparameterPosterior(prior, rows, noise_variance, mode)
 
 
 def _objective(
@@ -214,5 +236,5 @@ def _objective(
             value, by_kernel, by_noise = log_marginal_likelihood_gradient(tried.kernel, tried.noise_variance, rows)
     except np.linalg.LinAlgError:
         return _UNFIT, np.zeros_like(parameters)
-    by_log_noise = by_noise * (tried.noise_variance - NOISE_FLOOR) if noise_variance is None else 0.0
+    by_log_noise = by_noise * (tried.noise_variance - prior.noise_floor) if noise_variance is None else 0.0
     return -value - density, -np.append(by_kernel, by_log_noise) - pull

@@ -21,7 +21,6 @@ References
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Final
@@ -29,20 +28,19 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from sklearn.exceptions import ConvergenceWarning
 
 from sparsact.hypercube import Subset
 from sparsact.learners.cube_gp.component import Array
-from sparsact.learners.cube_gp.conjugate_gradients import Product, conjugate_gradients, squares
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.likelihood import LOG_2PI, Cholesky, repeats_log_likelihood
 from sparsact.learners.cube_gp.posterior import RowPosterior
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.cube_gp.tiles import TiledCovariance
+from sparsact.statistics.solved import Product, conjugate_gradients, norms
 
 _JITTER: Final = 1e-9  # of the kernel's variance, on the diagonal of the inducing points
 _ROWS_AT_ONCE: Final = 1 << 12
-_MOST_STEPS: Final = 200
+MAX_STEPS: Final = 200
 _TOLERANCE: Final = 1e-3  # of residuals: predictions change by less than a hundredth of their errors
 _PROBES: Final = 16  # rows whose exact variances scale those by inducing points: a standard error of 3 %
 _PROBE_TOLERANCE, _EFFECT_TOLERANCE = 1e-2, 1e-3  # whose squares are errors of variances
@@ -143,9 +141,12 @@ class InducingPosterior(RowPosterior):
     ----------
     inducing : ndarray of shape (M,)
         Places of the inducing points among the rows.
+    max_steps : int
+        Most steps of conjugate gradients.
     """
 
     inducing: NDArray[np.intp] = field(kw_only=True)
+    max_steps: int = field(default=MAX_STEPS, kw_only=True)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what can be computed again, 8 m M bytes."""
@@ -172,17 +173,8 @@ class InducingPosterior(RowPosterior):
 
         start = inverse(targets)
         right = targets - product(start)
-        enough = tolerance**2 * squares(targets)
-        x, steps = conjugate_gradients(product, right, enough, _MOST_STEPS, inverse=inverse)
-        if steps == _MOST_STEPS:
-            reached = float(np.sqrt((squares(right) / np.maximum(squares(targets), np.finfo(float).tiny)).max()))
-            warnings.warn(
-                f"conjugate gradients left a residual of {reached:.2g} after {_MOST_STEPS} steps; raise max_inducing "
-                "or noise_variance.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return start + x, right
+        found = conjugate_gradients(product, right, tolerance, self.max_steps, size=norms(targets), inverse=inverse)
+        return start + found.checked("conjugate gradients", "raise max_inducing or noise_variance"), right
 
     def _quadratic(self, vectors: Array, tolerance: float) -> Array:
         """Products (k,) of vectors (k, m) with the inverse covariance matrix on both sides; errors are second order."""
@@ -257,10 +249,6 @@ class InducingPosterior(RowPosterior):
         determinant = low_rank.log_determinant() + rank * float(np.log1p(unexplained / rank))
         repeats, _ = repeats_log_likelihood(self.noise_variance, self.rows)
         return -0.5 * (fit + determinant + len(self.rows) * LOG_2PI) + repeats
-
-    @cached_property
-    def _noise(self) -> Array:
-        return self.noise_variance / self.rows.weights
 
     @cached_property
     def _low_rank(self) -> InducingCovariance:

@@ -94,7 +94,7 @@ def covariance_matrix(kernel: CubeKernel, noise_variance: float, rows: DistinctR
         matrix = np.asfortranarray(kernel.covariance_of_rows(rows.bits, rows.bits))
     else:
         matrix = gathered(kernel.table, rows.codes)
-    matrix[np.diag_indices(len(rows))] += noise_variance / rows.weights
+    matrix[np.diag_indices(len(rows))] += rows.noise(noise_variance, kernel.variance)
     return matrix
 
 
@@ -105,11 +105,12 @@ def _by_rows(kernel: CubeKernel, n_rows: int) -> bool:
 
 def repeats_log_likelihood(noise_variance: float, rows: DistinctRows) -> tuple[float, float]:
     """What repeated rows add to the log-likelihood of their means, and its derivative by the noise variance."""
-    total, scatter = float(rows.weights.sum()), float(rows.scatter.sum())
-    value = (
-        -0.5 * total * (LOG_2PI + np.log(noise_variance))
-        + 0.5 * float((LOG_2PI + np.log(noise_variance / rows.weights)).sum())
-        - 0.5 * scatter / noise_variance
+    total, scatter = float(rows.counts.sum()), float(rows.scatter.sum())
+    value = 0.5 * (
+        float(rows.log_weights.sum())
+        - total * (LOG_2PI + np.log(noise_variance))
+        + float((LOG_2PI + np.log(noise_variance / rows.weights)).sum())
+        - scatter / noise_variance
     )
     return value, 0.5 * (len(rows) - total + scatter / noise_variance) / noise_variance
 
@@ -138,13 +139,17 @@ def log_marginal_likelihood_gradient(
     value = -0.5 * (float(rows.y @ alpha) + factor.log_determinant() + len(rows) * LOG_2PI) + repeats
     inverse = factor.lower_inverse()
     diagonal = inverse.diagonal()
-    by_noise = slope + 0.5 * float(((alpha**2 - diagonal) / rows.weights).sum())
+    slopes = rows.noise_slopes(noise_variance, kernel.variance)
+    by_noise, by_variance = (0.5 * float((alpha**2 - diagonal) @ each) for each in slopes)
+    by_noise += slope
     if _by_rows(kernel, len(rows)):
         whole = inverse + inverse.T - np.diag(diagonal)
-        return value, kernel.covariance_pullback(rows.bits, 0.5 * (np.outer(alpha, alpha) - whole)), by_noise
+        sensitivity = 0.5 * (np.outer(alpha, alpha) - whole)
+        sensitivity[0, 0] += by_variance  # the diagonal is the function's variance everywhere
+        return value, kernel.covariance_pullback(rows.bits, sensitivity), by_noise
     size = 2**kernel.n
     scattered = np.zeros((2, size))
     scattered[0, rows.codes] = alpha
     scattered[1] = difference_sums(inverse, rows.codes, size)
     of_alpha, of_inverse = walsh_hadamard(scattered, normalize=False, overwrite=True)
-    return value, kernel.spectrum_pullback(0.5 * (of_alpha**2 - of_inverse)), by_noise
+    return value, kernel.spectrum_pullback(0.5 * (of_alpha**2 - of_inverse) + by_variance), by_noise

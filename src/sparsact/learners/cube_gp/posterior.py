@@ -27,7 +27,7 @@ from scipy.linalg import solve_triangular
 from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import Subset, characters
 from sparsact.learners.cube_gp.component import Array
-from sparsact.learners.cube_gp.conjugate_gradients import CubeSystem
+from sparsact.learners.cube_gp.conjugate_gradients import REMEDY, CubeSystem
 from sparsact.learners.cube_gp.kernel import CubeKernel, codes_of
 from sparsact.learners.cube_gp.likelihood import Cholesky, covariance_matrix, difference_sums
 from sparsact.learners.cube_gp.rows import DistinctRows
@@ -85,6 +85,10 @@ class Posterior(ABC):
         """Factor of the covariance matrix of the rows."""
         return Cholesky.of(covariance_matrix(self.kernel, self.noise_variance, self.rows))
 
+    @cached_property
+    def _noise(self) -> Array:
+        return self.rows.noise(self.noise_variance, self.kernel.variance)
+
     @abstractmethod
     def values(self, bits: Array) -> Array:
         """Means at points of bits (m', n)."""
@@ -139,7 +143,9 @@ class CubePosterior(Posterior):
 
     def solve(self, targets: Array, tolerance: float) -> Array:
         """Inverse covariance matrix of the rows times targets (k, m); residuals have at most a relative norm."""
-        return super().solve(targets, tolerance) if self.is_direct else self.system.solve(targets, tolerance)[0]
+        if self.is_direct:
+            return super().solve(targets, tolerance)
+        return self.system.solve(targets, tolerance).checked("conjugate gradients", REMEDY)
 
     @cached_property
     def coefficients(self) -> Array:
@@ -191,7 +197,7 @@ class CubePosterior(Posterior):
         """Draws of the coefficients minus their mean."""
         size = 2**self.kernel.n
         at_once = max(1, _NUMBERS_AT_ONCE // size)
-        deviation = np.sqrt(self.noise_variance / self.rows.weights)
+        deviation = np.sqrt(self._noise)
         for start in range(0, n_samples, at_once):
             count = min(at_once, n_samples - start)
             if not self.is_direct and self.system.solves_coefficients:
@@ -208,7 +214,7 @@ class CubePosterior(Posterior):
     @cached_property
     def system(self) -> CubeSystem:
         """The covariance matrix of the rows, by transforms."""
-        return CubeSystem(self.kernel.spectrum, self.rows.codes, self.noise_variance / self.rows.weights)
+        return CubeSystem(self.kernel.spectrum, self.rows.codes, self._noise)
 
 
 def is_direct(n_rows: int, n: int) -> bool:

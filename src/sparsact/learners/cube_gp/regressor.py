@@ -105,8 +105,10 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
 
     Notes
     -----
-    A weight counts as that many rows; for known standard deviations of the targets pass their inverse squares, divided
-    by their mean. Rows of the same point are merged, exactly.
+    A weight w counts as w rows: its target has noise of variance :math:`\sigma^2 / w`. Whole weights are repeated rows,
+    and equal targets of one point are evidence of little noise. Other weights are precisions, known up to a factor:
+    pass inverse squares of the targets' standard deviations. Rows of the same point are merged, exactly. No mean has
+    less noise than 1e-10 of the kernel's variance.
 
     Up to 1,024 distinct rows, and up to 4,096 of many columns, a Cholesky factor gives mean and variances exactly.
     Beyond, for up to 20 columns, conjugate gradients solve; a step is two transforms of :math:`n 2^n` additions. Then
@@ -192,7 +194,7 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
         self._validate_params()
         seed = tuple(check_random_state(self.random_state).randint(2**31 - 1, size=4).tolist())
         rows = self._standardized(*rows_of_cube(self, X, y, sample_weight))
-        prior = self._prior(rows.bits.shape[1])
+        prior = self._prior(rows.bits.shape[1]).of_rows(rows)
         rng = np.random.default_rng(seed)
         chosen = rows
         if len(rows) > self.n_hyperparameter_rows:
@@ -201,7 +203,8 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
             before = self._before(prior)
             refine = self.refine and self.optimizer is not None and len(chosen) < len(rows)
             if refine and before is not None and before.known_precision is not None:  # of all rows already
-                found = more_probable(before, rows, most_steps=WARM_STEPS, rng=rng, report=self._report)
+                moved = more_probable(before, rows, max_steps=WARM_STEPS, rng=rng, report=self._report)
+                found = moved.value  # near the optimum of other rows a step or two gain what there is
             else:
                 found = self._hyperparameters(prior, chosen, None if before is None else before.mode, rng)
                 if refine and prior.kernel.has_table:
@@ -236,7 +239,7 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
         """Distinct rows with targets of mean 0 and variance 1; notes mean and scale."""
         largest = float(np.abs(y).max()) or 1.0  # squares of y / largest do not overflow
         distinct = DistinctRows.of(self._unpacked(rows), y / largest, weights)
-        scale = np.sqrt(distinct.variance) or 1.0
+        scale = max(np.sqrt(distinct.variance), np.finfo(float).eps)  # equal targets are known to their rounding
         self.y_mean_, self._scale = largest * distinct.mean, float(largest * scale)
         return distinct.standardized(distinct.mean, scale)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.cube_gp.kernel import codes_of
 from sparsact.learners.points import pack
+from sparsact.validation.estimators import are_counts
+
+_LEAST_NOISE: Final = 1e-10  # of the function's variance: with less, factors of matrices are not positive
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +24,10 @@ class DistinctRows:
     Rows of one point, of weights :math:`w_r` and noise variance :math:`\sigma^2`, tell of the function what their mean
     of noise variance :math:`\sigma^2 / \sum_r w_r` tells; their squared distances from it tell of :math:`\sigma^2`.
 
+    How certainly depends on the number of measurements. Whole weights are repeated rows: w equal targets are w
+    measurements that agree. Where one is not whole, or their sum is above 1e9, weights are precisions: each row is one
+    measurement of variance :math:`\sigma^2 / w_r`.
+
     Attributes
     ----------
     bits : ndarray of shape (m, n)
@@ -29,12 +36,18 @@ class DistinctRows:
         Mean target of each point, and the sum of its weights, all positive.
     scatter : ndarray of shape (m,)
         Weighted squared distances of targets from their mean.
+    counts : ndarray of shape (m,)
+        Numbers of measurements: the sums of whole weights, else the numbers of rows.
+    log_weights : ndarray of shape (m,)
+        Sums over these measurements of the logarithms of their weights; zero where weights are numbers of rows.
     """
 
     bits: Array
     y: Array
     weights: Array
     scatter: Array
+    counts: Array
+    log_weights: Array
 
     @classmethod
     def of(cls, bits: Array, y: Array, weights: Array) -> Self:
@@ -43,14 +56,45 @@ class DistinctRows:
         total = np.bincount(place, weights).astype(np.float64)
         mean = np.bincount(place, weights * y) / total
         scatter = np.bincount(place, weights * (y - mean[place]) ** 2).astype(np.float64)
-        return cls(distinct, mean, total, scatter)
+        nothing = np.zeros(len(weights))
+        each, logs = (weights, nothing) if are_counts(weights) else (nothing + 1, np.log(weights))
+        counts, log_weights = (np.bincount(place, values).astype(np.float64) for values in (each, logs))
+        return cls(distinct, mean, total, scatter, counts, log_weights)
 
     def __len__(self) -> int:
         return len(self.y)
 
     def take(self, places: NDArray[np.intp]) -> DistinctRows:
         """Some of the points."""
-        return DistinctRows(self.bits[places], self.y[places], self.weights[places], self.scatter[places])
+        return DistinctRows(*(getattr(self, each.name)[places] for each in fields(self)))
+
+    def noise(self, variance: float, of_function: float) -> Array:
+        """Noise variances (m,) of the means, from that of a row of weight 1; at least what factors of matrices need."""
+        return np.asarray(np.maximum(variance / self.weights, _LEAST_NOISE * of_function))
+
+    def noise_slopes(self, variance: float, of_function: float) -> tuple[Array, Array]:
+        """Derivatives (m,) of :meth:`noise` by the variance, and by that of the function."""
+        enough = variance / self.weights > _LEAST_NOISE * of_function
+        return enough / self.weights, np.where(enough, 0.0, _LEAST_NOISE)
+
+    @property
+    def typical_weight(self) -> float:
+        """Geometric mean of the weights of the measurements; 1 where weights are numbers of rows."""
+        return float(np.exp(self.log_weights.sum() / self.counts.sum()))
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the logarithms of the weights of the measurements."""
+        logs = self.log_weights / self.counts - np.log(self.typical_weight)
+        return float(np.sqrt(np.average(logs**2, weights=self.counts)))
+
+    @property
+    def shares(self) -> Array:
+        """Weights (m,) of the points in sums over them: no measurement weighs more than a typical one.
+
+        Else a few precise rows would stand for the whole table.
+        """
+        return np.minimum(self.weights, self.counts * self.typical_weight)
 
     @property
     def mean(self) -> float:
@@ -59,13 +103,13 @@ class DistinctRows:
 
     @property
     def variance(self) -> float:
-        """Weighted variance of the targets."""
-        between = np.average((self.y - self.mean) ** 2, weights=self.weights)
-        return float(between + self.scatter.sum() / self.weights.sum())
+        """Variance of the targets around their mean, weighted by :attr:`shares`."""
+        shares = self.shares
+        return float(((self.y - self.mean) ** 2 + self.scatter / self.weights) @ (shares / shares.sum()))
 
     def standardized(self, mean: float, scale: float) -> DistinctRows:
         """The same with targets ``(y - mean) / scale``."""
-        return DistinctRows(self.bits, (self.y - mean) / scale, self.weights, self.scatter / scale**2)
+        return replace(self, y=(self.y - mean) / scale, scatter=self.scatter / scale**2)
 
     @cached_property
     def codes(self) -> NDArray[np.intp]:

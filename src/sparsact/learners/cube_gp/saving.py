@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Final
 
 import numpy as np
@@ -21,6 +22,8 @@ _POSTERIOR: Final = {
     "y": ArrayField("m", finite=True),
     "weights": ArrayField("m", finite=True, nonnegative=True),
     "scatter": ArrayField("m", finite=True, nonnegative=True),
+    "counts": ArrayField("m", finite=True, nonnegative=True),
+    "log_weights": ArrayField("m", finite=True),
     "alpha": ArrayField("m", finite=True),
     "noise_variance": ArrayField("1", finite=True, nonnegative=True),
     "parameters": ArrayField("draws k", finite=True),
@@ -61,6 +64,8 @@ def posterior_arrays(posterior: MarginalPosterior) -> Arrays:
         "y": rows.y,
         "weights": rows.weights,
         "scatter": rows.scatter,
+        "counts": rows.counts,
+        "log_weights": rows.log_weights,
         "alpha": best.alpha,
         "noise_variance": np.array([best.noise_variance]),
         "parameters": posterior.parameters,
@@ -76,9 +81,12 @@ def read_posterior(n: int, arrays: Arrays) -> MarginalPosterior:
     kernel = read_kernel(n, schema.strip_prefix("kernel", arrays))
     read = schema.read_arrays(_POSTERIOR, arrays, n=n, k=kernel.theta.size + 1)
     noise_variance = float(read["noise_variance"][0])
-    if not len(read["y"]) or (read["bits"] > 1).any() or not read["weights"].all() or not noise_variance:
-        raise ValueError("rows that are no points of the cube, or have no weight or noise")
-    rows = DistinctRows(read["bits"].astype(np.float64), read["y"], read["weights"], read["scatter"])
+    if not len(read["y"]) or (read["bits"] > 1).any() or not read["weights"].all() or not read["counts"].all():
+        raise ValueError("rows that are no points of the cube, or have no weight")
+    if not noise_variance:
+        raise ValueError("no noise")
+    read["bits"] = read["bits"].astype(np.float64)
+    rows = DistinctRows(*(read[each.name] for each in fields(DistinctRows)))
     best: Posterior = posterior_of(kernel, noise_variance, rows, read["alpha"])
     if "inducing" in read:
         inducing = read["inducing"]

@@ -119,7 +119,7 @@ def fitted_gp(rows: MeasuredRows, link: str, degree: int, kernel: str, rng: np.r
     nothing = np.zeros(len(points))
     varying = problem.sizes > 0
     offset = float(at.b[~varying].sum()) / at.precision
-    distinct = DistinctRows(points, nothing, nothing + 1, nothing)
+    distinct = DistinctRows(points, nothing, nothing + 1, nothing, nothing + 1, nothing)
     whole = ProcessProblem(distinct, place, problem.targets, problem.link, at.c, offset)
     unit = float(np.hypot(np.linalg.norm(at.b[varying]), 1.0))
     mode, posterior = fitted_process(whole, Mode(at.precision, nothing, nothing), unit, kernel, rng)

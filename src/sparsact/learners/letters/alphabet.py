@@ -60,8 +60,9 @@ def characters_of(X: Any) -> Any:
     Raises
     ------
     ValueError
-        If strings have two lengths, or none.
+        If strings have two lengths, or none, or where a letter is missing: None, NaN, NaT or pandas.NA.
     """
+    _check_present(X)
     array = np.asarray(X) if not hasattr(X, "shape") or len(X.shape) == 1 else X
     if np.ndim(array) != 1 or not len(array) or not all(isinstance(text, str) for text in array):
         return X
@@ -77,16 +78,34 @@ def characters_of(X: Any) -> Any:
     return np.ascontiguousarray(texts).view("U1").reshape(len(texts), -1)
 
 
+def _check_present(X: Any) -> None:
+    """Refuse a missing letter, naming its row and column."""
+    table = np.empty(0) if hasattr(X, "tocsr") else np.asarray(X)
+    if table.dtype.kind not in "OfcmM":
+        return
+    # a missing value is None, or is not equal to itself: pandas.NA is neither equal nor different
+    missing = [value is None or (value == value) is not True for value in table.ravel().tolist()]
+    if any(missing):
+        row, *column = (int(place) for place in np.unravel_index(missing.index(True), table.shape))
+        names = getattr(X, "columns", range(table.shape[-1]))
+        where = f", column {names[column[0]]!r}," if column else ""
+        raise ValueError(
+            f"row {row}{where} has no letter: {table[(row, *column)]} (NaN, None and the like are none). Leave the row "
+            "out, or give what is missing a letter of its own, such as '-'."
+        )
+
+
 def spelled(column: NDArray[Any]) -> tuple[list[str], Codes]:
-    """Distinct letters of a column as texts, whole numbers without a point, and which of them each row has."""
+    """Distinct letters of a column as texts, and which of them each row has; the numbers 1.0 and 1 are one letter."""
     if column.dtype == object:
-        column = np.array(list(map(_letter, column)))
+        column = np.array([_text(value) for value in column.tolist()])
     values, places = np.unique(column, return_inverse=True)
-    return list(map(_letter, values.tolist())), places.ravel()
+    return [_text(value) for value in values.tolist()], places.ravel()
 
 
-def _letter(value: object) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+def _text(value: Any) -> str:
+    """A letter as a text, whole numbers without a point."""
+    return str(int(value)) if isinstance(value, float | np.floating) and value.is_integer() else str(value)
 
 
 @dataclass(frozen=True)
@@ -122,12 +141,15 @@ class Alphabet:
     def codes(self, X: NDArray[Any], frequent: Codes | None = None) -> Codes:
         """Numbers (m, n) of the letters of rows; of letters that a site does not know the ``frequent`` one (n,).
 
-        Without these a ValueError names the first that is not known.
+        Without these a new quantity is the nearest one that is known, and a ValueError names the first other letter
+        that is not.
         """
         codes = np.empty(X.shape, dtype=np.intp)
         for site, (known, column) in enumerate(zip(self.sites, X.T, strict=True)):
             letters, places = spelled(column)
             numbers = {letter: number for number, letter in enumerate(known)}
+            if frequent is None and (new := set(letters) - set(known)):
+                numbers |= _nearest(new, known)
             found = np.array([numbers.get(letter, -1) for letter in letters], dtype=np.intp)[places]
             if frequent is not None:
                 found = np.where(found < 0, frequent[site], found)
@@ -139,6 +161,17 @@ class Alphabet:
                 )
             codes[:, site] = found
         return codes
+
+
+def _nearest(letters: set[str], known: Sequence[str]) -> dict[str, int]:
+    """Places of the nearest known quantities, which are numbers that are not all whole; of other letters none."""
+    try:
+        new, old = (np.array([float(letter) for letter in some]) for some in (letters, known))
+    except ValueError:
+        return {}
+    if (old % 1 == 0).all():
+        return {}
+    return dict(zip(letters, np.abs(new[:, None] - old).argmin(axis=1).tolist(), strict=True))
 
 
 def are_amino_acids(sites: Sequence[Sequence[str]]) -> bool:

@@ -9,12 +9,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.cube_gp.conjugate_gradients import conjugate_gradients, squares
 from sparsact.learners.cube_gp.likelihood import LOG_2PI, Cholesky
 from sparsact.learners.letters.kernel import Array, Codes, LetterKernel, prior
+from sparsact.statistics.solved import Solved, conjugate_gradients, norms
 
 Table = NDArray[np.float32]
-MAX_CG_STEPS: Final = 400
+MAX_CG_STEPS: Final = 2_000  # ill-conditioned kernels of little noise need hundreds
 TOLERANCE: Final = 1e-3  # of residuals, which noise makes irrelevant
 
 
@@ -70,10 +70,11 @@ class Grid:
         tables[:, self.cells] = alpha
         return along_sites(tables, self.factors)
 
-    def solve(self, targets: Table, masks: Table, noise: Array) -> tuple[Table, int]:
-        """Dual coefficients (k, m) of targets (k, m), each from the rows that its mask does not leave out, and steps.
+    def solve(self, targets: Table, masks: Table, noise: Array, *, max_steps: int = MAX_CG_STEPS) -> Solved[Table]:
+        """Dual coefficients (k, m) of targets (k, m), each from the rows that its mask does not leave out.
 
-        By conjugate gradients, without a preconditioner.
+        By conjugate gradients, without a preconditioner. As single precision lets their residuals drift from what the
+        matrix leaves, they begin anew from that until it is small.
         """
         diagonal = noise.astype(np.float32)
 
@@ -84,7 +85,15 @@ class Grid:
             return image
 
         right = targets * masks
-        return conjugate_gradients(product, right, TOLERANCE**2 * squares(right), MAX_CG_STEPS)
+        size, found, steps = norms(right), np.zeros_like(right), 0
+        while True:
+            left = right - product(found)
+            part = conjugate_gradients(product, left, TOLERANCE / 2, max_steps - steps, size=size)
+            found, steps = found + part.value, steps + part.steps
+            true = norms(right - product(found))
+            residual = float(np.divide(true, size, out=np.zeros_like(true), where=size > 0).max())
+            if residual <= TOLERANCE or steps >= max_steps or not part.steps:
+                return Solved(found, steps, residual, TOLERANCE, residual <= TOLERANCE)
 
 
 ADAM_STEPS: Final = 36
@@ -126,7 +135,11 @@ def log_likelihood_gradient(kernel: LetterKernel, codes: Codes, y: Array, weight
 def most_probable(
     kernel: LetterKernel, codes: Codes, y: Array, weights: Array, rng: np.random.Generator
 ) -> LetterKernel:
-    """The kernel after steps of Adam uphill, each by the likelihood of other rows, scaled up to all, and the prior."""
+    """The kernel after steps of Adam uphill, each by the likelihood of other rows, scaled up to all, and the prior.
+
+    A stochastic search of a fixed budget, of which nothing tells that it has ended: only the prediction of rows left
+    out judges its kernel.
+    """
     m, size = len(y), min(len(y), ROWS)
     means, precisions = prior(kernel.features)
     theta = kernel.theta.copy()
@@ -187,18 +200,28 @@ def on_grid(codes: Codes) -> bool:
     return len(codes) > DENSE_ROWS and cells <= min(LARGEST_GRID, CELLS_A_ROW * len(codes))
 
 
-def dual_coefficients(kernel: LetterKernel, codes: Codes, y: Array, weights: Array, kept: NDArray[np.bool_]) -> Array:
+def dual_coefficients(
+    kernel: LetterKernel,
+    codes: Codes,
+    y: Array,
+    weights: Array,
+    kept: NDArray[np.bool_],
+    *,
+    max_steps: int = MAX_CG_STEPS,
+) -> Array:
     """Dual coefficients (k, m) of those rows that are kept (k, m), zero for the others."""
     noise = kernel.noise_variance / weights
     if on_grid(codes):
         targets = np.broadcast_to(y.astype(np.float32), kept.shape)
-        return Grid(kernel, codes).solve(targets, kept.astype(np.float32), noise)[0].astype(np.float64)
+        found = Grid(kernel, codes).solve(targets, kept.astype(np.float32), noise, max_steps=max_steps)
+        remedy = "average targets of the same letters, or fit fewer rows"
+        return found.checked("conjugate gradients on a grid of letters", remedy).astype(np.float64)
     matrix = np.asfortranarray(kernel.covariance(codes, codes))
     matrix[np.diag_indices(len(y))] += noise
-    found = np.zeros(kept.shape)
-    for alpha, rows in zip(found, kept, strict=True):
+    solutions = np.zeros(kept.shape)
+    for alpha, rows in zip(solutions, kept, strict=True):
         alpha[rows] = Cholesky.of(np.asfortranarray(matrix[np.ix_(rows, rows)])).solve(y[rows])
-    return found
+    return solutions
 
 
 @dataclass(frozen=True, eq=False)

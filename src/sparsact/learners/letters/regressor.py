@@ -23,7 +23,7 @@ from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 from sparsact.statistics.conformal import kept_errors, reach
 from sparsact.transaction import transaction
-from sparsact.validation.estimators import checked_sample_weight, refuse_missing, refuse_named_columns
+from sparsact.validation.estimators import are_counts, checked_sample_weight, refuse_named_columns
 from sparsact.validation.parameters import checked_probability
 
 MOST_ERRORS: Final = 4_096  # of rows left out, that are kept as quantiles
@@ -47,7 +47,8 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         ``*`` or a gap ``-``, and eight or more; else plain.
     handle_unknown : {"error", "frequent"}, default="error"
         What ``predict`` does with a letter that is not in ``letters_`` at its site: refuse the row, or take the site's
-        most frequent letter.
+        most frequent letter. With ``"error"``, a number is read as the nearest one of a site whose letters are numbers
+        that are not all whole: these are quantities.
     random_state : int, RandomState or None, default=None
         Of folds, rows that kernels are learned from, and networks.
     verbose : int, default=0
@@ -79,7 +80,8 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
     place in its range. Isotonic regressions bring the last two back to y. Weights are least squares on out-of-fold
     predictions, with a ridge towards equal ones [3]_.
 
-    A weight counts as that many rows; rows of the same letters are merged.
+    A weight counts as that many rows; rows of the same letters are merged. Weights that are not all whole are
+    precisions in any unit: their geometric mean counts as one row.
 
     References
     ----------
@@ -132,18 +134,19 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         Parameters
         ----------
         X : array-like of shape (m, n), or of m strings of n letters
-            Texts, or numbers that stand for letters.
+            Texts, or numbers that stand for letters; 1 and 1.0 are the same. None may be missing.
         y : array-like of shape (m,)
             Targets.
         sample_weight : array-like of shape (m,), optional
-            Numbers of rows that each row counts as.
+            Numbers of rows that each row counts as, or precisions.
         """
         self._validate_params()
-        refuse_missing(X)
         rows, targets = validate_data(self, characters_of(X), y, dtype=None, y_numeric=True, ensure_min_samples=2)
         weights = checked_sample_weight(sample_weight, targets)
         there = weights > 0
         rows, targets, weights = rows[there], np.asarray(targets, dtype=np.float64)[there], weights[there]
+        if not are_counts(weights):
+            weights = weights / np.exp(np.log(weights).mean())
         self._alphabet = Alphabet.of(rows, self.alphabet)
         codes, of_row, mean, total = merged(self._alphabet.codes(rows), targets, weights)
         if len(codes) < 2:
@@ -162,7 +165,6 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         """Predictions (m,) for rows X."""
         check_is_fitted(self)
         refuse_named_columns(self, X)
-        refuse_missing(X)
         rows = validate_data(self, characters_of(X), dtype=None, reset=False)
         with blas_threads(0):
             known = self._ensemble.frequent if self.handle_unknown == "frequent" else None

@@ -20,11 +20,13 @@ from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array, Layout
 from sparsact.learners.lsh.live import LiveSolution
 from sparsact.learners.lsh.nearest import NearestBuckets
+from sparsact.statistics.solved import Solved
 from sparsact.statistics.statistic import Batch
 
 MIN_PENALTY: Final = 1e-8  # two tables alone leave constants to choose
 TOLERANCE: Final = 1e-10
 MAX_PASSES: Final = 2000
+PASSES_RAN_OUT: Final = 7  # LSMR's reason to stop
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,9 @@ def _variances(counts: NDArray[np.int64], weight: Array, D: int, residual: Array
     return variances
 
 
-def joint_solution(table: BucketTable, rows: Batch, alpha: float, min_count: int) -> BucketSolution:
+def joint_solution(
+    table: BucketTable, rows: Batch, alpha: float, min_count: int, *, max_passes: int = MAX_PASSES
+) -> BucketSolution:
     r"""Coefficients that minimise the squared error of the *sum* over tables, with a ridge penalty on all of them.
 
     .. math:: \min_c \sum_i w_i \Big(y_i - \sum_t \langle c_{t, b_t(x_i)}, \phi_t(x_i) \rangle\Big)^2
@@ -80,10 +84,12 @@ def joint_solution(table: BucketTable, rows: Batch, alpha: float, min_count: int
     damp = float(np.sqrt(max(alpha, MIN_PENALTY) * layout.n_tables))
     coefficients = np.zeros((design.shape[1], layout.n_targets))
     for target in range(layout.n_targets):
-        found = lsmr(
-            scaled, residual[:, target], damp=damp, atol=TOLERANCE, btol=TOLERANCE, conlim=0, maxiter=MAX_PASSES
+        x, reason, passes, left, normal, size, *_ = lsmr(
+            scaled, residual[:, target], damp=damp, atol=TOLERANCE, btol=TOLERANCE, conlim=0, maxiter=max_passes
         )
-        coefficients[present, target] = found[0]
+        error = float(normal / (size * left)) if size * left else 0.0  # of the normal equations
+        found = Solved(x, int(passes), error, TOLERANCE, reason != PASSES_RAN_OUT)
+        coefficients[present, target] = found.checked("least squares over all tables (LSMR)", "raise alpha")
     shaped = coefficients.reshape(len(table.index), layout.n_features, layout.n_targets) * layout.unit
     return BucketSolution(
         np.ascontiguousarray(shaped), np.where(own.weights > 0, 1.0, 0.0), own.variances, average=False

@@ -24,6 +24,7 @@ from scipy.optimize import OptimizeResult, minimize
 
 from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSample
 from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimits, excess_of, separated
+from sparsact.statistics.solved import Solved
 
 Floats = NDArray[Any]  # float32 while a network is sought, float64 at the end
 PENALTIES: Final = (3.0, 30.0, 300.0, 3000.0)
@@ -34,6 +35,7 @@ MOST_WORK: Final = 1e10  # multiplications of the blocks' factors
 MARGIN_PENALTIES: Final = (0.1, 0.01)  # one after another
 MARGIN_COST: Final = 1.003  # rise of the risk that margins may cost: what units that leak gain is a fit to noise
 MEMORY: Final = 20  # corrections of L-BFGS
+OUT_OF_STEPS: Final = 1  # status of a descent by SciPy
 WINDOW, LEAST_FALL = 10, 1e-5  # iterations, and the share by which the risk falls in so many, or the descent ends
 HARMLESS, NEGLIGIBLE = 1.001, 1e-14  # rise of the risk, and share of the targets' mean square, that thresholds may cost
 
@@ -113,8 +115,11 @@ class PenalisedRisk:
         max_iter: int,
         free: NDArray[np.bool_] | None = None,
         shifts: Floats | None = None,
-    ) -> tuple[GateUnits, int]:
-        """Units near the given ones that minimise the risk, and the iterations; only ``free`` weights change."""
+    ) -> Solved[GateUnits]:
+        """Units near the given ones that minimise the risk; only ``free`` weights change. The residual is the gradient.
+
+        ``max_iter`` is the budget of one of many descents of a search that compares where they end: it may run out.
+        """
         steps = self._steps(units, penalty, free, shifts)
         moved = np.ones_like(units.theta) if free is None else free
 
@@ -126,6 +131,7 @@ class PenalisedRisk:
             value, gradient = self(at(flat), penalty, shifts)
             return value, (moved * (gradient[:, None, :] @ steps.transpose(0, 2, 1))[:, 0]).ravel()
 
+        gtol = 1e-12 if self.design.dtype == np.float64 else 1e-7
         exact = self.design.dtype == np.float64
         values = [np.inf]
 
@@ -145,11 +151,12 @@ class PenalisedRisk:
                 "maxfun": 2 * max_iter,
                 "maxcor": MEMORY,
                 "ftol": 1e-15 if exact else 1e-8,
-                "gtol": 1e-12 if exact else 1e-7,
+                "gtol": gtol,
             },
         )
         units = at(found.x)
-        return GateUnits(units.signs, self.limits.shrunk(units.theta)), found.nit
+        units = GateUnits(units.signs, self.limits.shrunk(units.theta))
+        return Solved(units, int(found.nit), float(np.abs(found.jac).max()), gtol, found.status != OUT_OF_STEPS)
 
     def _steps(self, units: GateUnits, penalty: float, free: NDArray[np.bool_] | None, shifts: Floats | None) -> Floats:
         """Inverse square roots (s, n + 1, n + 1) of the Hessian's blocks; one identity if these are too large."""
@@ -182,12 +189,13 @@ class PenalisedRisk:
 
         Without a penalty, and thresholds raised if that costs next to nothing; else with rising penalties before.
         """
-        plain, iterations = self.minimised(units, 0.0, max_iter, free)
+        found = self.minimised(units, 0.0, max_iter, free)
+        plain, iterations = found.value, found.steps
         sparse = separated(plain, sample, self.max_active)
         if self(sparse, 0.0)[0] > HARMLESS * self(plain, 0.0)[0] + NEGLIGIBLE:
             for penalty in PENALTIES:
-                units, more = self.minimised(units, penalty, max(1, max_iter // len(PENALTIES)), free)
-                iterations += more
+                found = self.minimised(units, penalty, max(1, max_iter // len(PENALTIES)), free)
+                units, iterations = found.value, iterations + found.steps
             penalised = separated(units, sample, self.max_active)
             sparse = min(sparse, penalised, key=lambda each: self(each, 0.0)[0])
         if free is None:
@@ -206,8 +214,8 @@ class PenalisedRisk:
         apart, iterations = units, 0
         for penalty in (*MARGIN_PENALTIES, PENALTIES[-1]):
             shifts = self.shifts(apart, margins) if penalty in MARGIN_PENALTIES else None
-            apart, more = self.minimised(apart, penalty, max_iter, None, shifts)
-            iterations += more
+            found = self.minimised(apart, penalty, max_iter, None, shifts)
+            apart, iterations = found.value, iterations + found.steps
         apart = separated(apart, sample, self.max_active)
         good = self(apart, 0.0)[0] <= MARGIN_COST * self(units, 0.0)[0] + NEGLIGIBLE
         return apart if good else units, iterations

@@ -170,7 +170,8 @@ class HeldOutSearch(HeldOut[GateUnits]):
 
         def step(units: GateUnits, share: float) -> GateUnits:
             nonlocal iterations
-            units, more = self.quick.minimised(units, penalty, max(1, int(share * self.max_iter)))
+            moved = self.quick.minimised(units, penalty, max(1, int(share * self.max_iter)))
+            units, more = moved.value, moved.steps
             iterations += more
             found = self.measured(units, origin, iterations)
             self.least = min(self.least, found.error)

@@ -16,13 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from sparsact.learners.sparsely_activated.descent import OUT_OF_STEPS
 from sparsact.learners.sparsely_activated.leaf_models import Array
 from sparsact.learners.sparsely_activated.to_network import excess_of
 from sparsact.stack import Stack, StackLayer
+from sparsact.statistics.solved import Solved
 
 Floats = NDArray[Any]
 PENALTIES: Final = (0.0, 1.0, 10.0, 100.0, 1000.0)
 CLEARANCE: Final = 1e-9  # of the magnitudes in a pre-activation, by which a raised threshold exceeds it
+GTOL: Final = 1e-12  # of the gradient
 RANK: Final = 1e-10  # of least squares for the read-out
 
 
@@ -69,8 +72,8 @@ class JointRisk:
             slopes = slopes @ layer.W
         return value / 2, gradient
 
-    def minimised(self, stack: Stack, penalty: float, max_iter: int) -> tuple[Stack, int]:
-        """A stack near the given one that minimises the risk, and the iterations."""
+    def minimised(self, stack: Stack, penalty: float, max_iter: int) -> Solved[Stack]:
+        """A stack near the given one that minimises the risk, within the budget of one of many descents."""
         parts = parts_of(stack)
         cuts = np.cumsum([part.size for part in parts])[:-1]
 
@@ -88,16 +91,17 @@ class JointRisk:
             start,
             jac=True,
             method="L-BFGS-B",
-            options={"maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": 20, "ftol": 1e-15, "gtol": 1e-12},
+            options={"maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": 20, "ftol": 1e-15, "gtol": GTOL},
         )
-        return at(found.x), int(found.nit)
+        slope = float(np.abs(found.jac).max())
+        return Solved(at(found.x), int(found.nit), slope, GTOL, found.status != OUT_OF_STEPS)
 
     def in_class(self, stack: Stack, max_iter: int) -> tuple[Stack, int]:
         """A stack near the given one of which each layer is sparse on the rows, and the iterations."""
         best, least, iterations = sparse_on(stack, self.columns, self.max_active), np.inf, 0
         for penalty in PENALTIES:
-            stack, more = self.minimised(balanced(stack), penalty, max_iter)
-            iterations += more
+            found = self.minimised(balanced(stack), penalty, max_iter)
+            stack, iterations = found.value, iterations + found.steps
             sparse = self.refitted(sparse_on(stack, self.columns, self.max_active))
             if (risk := self(sparse, 0.0)[0]) < least:
                 best, least = sparse, risk

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import warnings
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator, cg
-from sklearn.exceptions import ConvergenceWarning
 
 from sparsact import kernels
 from sparsact.learners.low_degree.compact_sums import MAX_N, Cells
 from sparsact.learners.low_degree.polynomial import Design, Family, FittedPolynomial, Penalty, Solution
 from sparsact.learners.low_degree.solvers.solver import ProblemSize, Solver, SolverPlan
+from sparsact.statistics.solved import Solved, conjugate_gradients
 
 MAX_CELLS_N: Final = 24  # unless requested by name
 MAX_CHOLESKY: Final = 3000
 _LIMBS: Final = 5  # of a typical double and its weight
 _MAX_VARIANCES: Final = 100
 _TOLERANCE: Final = 1e-12
-_MAX_ITERATIONS: Final = 2000
+MAX_STEPS: Final = 2000
+_TELL: Final = (
+    "conjugate gradients on cells",
+    "the rows hardly determine the coefficients: pass alpha > 0, a lower degree, or more rows",
+)
 _PROBE_ENTRIES: Final = 200_000
 _NULL: Final = 1e-6
 
@@ -85,7 +88,10 @@ class CellEquations(Design):
     transform back, read off: :math:`2 n 2^n` additions and no D x D matrix.
     """
 
-    def __init__(self, cells: Cells, family: Family, *, fit_intercept: bool, n_threads: int) -> None:
+    def __init__(
+        self, cells: Cells, family: Family, *, fit_intercept: bool, n_threads: int, max_steps: int = MAX_STEPS
+    ) -> None:
+        self.max_steps = max_steps
         codes = family.masks[:, 0].astype(np.intp)
         order = codes.argsort()  # vectors in here follow the table, so that a product reads memory in order
         self._graded = order.argsort()
@@ -112,9 +118,9 @@ class CellEquations(Design):
         ConvergenceWarning
             If the residual is not below 1e-12 of the right-hand side after 2000 iterations.
         """
-        columns, taken = zip(*(self._solved(column, alpha) for column in self._rhs.T), strict=True)
-        coef = np.stack(columns, axis=1)
-        return coef[self._graded], self.target_mean - self._mean @ coef, sum(taken)
+        found = [self._solved(column, alpha) for column in self._rhs.T]
+        coef = np.stack([each.checked(*_TELL) for each in found], axis=1)
+        return coef[self._graded], self.target_mean - self._mean @ coef, sum(each.steps for each in found)
 
     def effective_parameters(self, alpha: float) -> float:
         """Trace of ``(G + alpha)^-1 G``, the rank when alpha is 0, by Hutchinson's estimate from fixed random signs.
@@ -125,7 +131,7 @@ class CellEquations(Design):
         size = len(self._chosen)
         probes = int(np.clip(_PROBE_ENTRIES / max(1, size), 2, 64))
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (probes, size))
-        return float(np.mean([v @ self._solved(self._product(v), alpha)[0] for v in signs]))
+        return float(np.mean([v @ self._solved(self._product(v), alpha).checked(*_TELL) for v in signs]))
 
     @cached_property
     def identified(self) -> NDArray[np.bool_]:
@@ -140,7 +146,7 @@ class CellEquations(Design):
             return found
         rng = np.random.default_rng(0)
         for vector in rng.normal(size=(2, len(self._chosen))):
-            null = vector - self._solved(self._product(vector), 0.0)[0]
+            null = vector - self._solved(self._product(vector), 0.0).checked(*_TELL)
             found &= np.abs(np.concatenate([[self._mean @ null], null[self._graded]])) <= _NULL
         return found
 
@@ -168,9 +174,7 @@ class CellEquations(Design):
                 unit[self._graded[place - 1]] = 1.0
             else:
                 unit[:] = self._mean
-            with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
-                warnings.simplefilter("ignore", ConvergenceWarning)  # the residual below is the judge
-                solution, _ = self._solved(unit, alpha)
+            solution = self._solved(unit, alpha).value  # the residual below is the judge
             miss = self._product(solution) + alpha * solution - unit
             if not np.linalg.norm(miss) <= 1e-6 * np.linalg.norm(unit):
                 raise ValueError(
@@ -196,25 +200,12 @@ class CellEquations(Design):
     def _transform(self) -> None:
         kernels.walsh_hadamard(self._table[None, :], n_threads=self._n_threads)
 
-    def _solved(self, rhs: NDArray[np.float64], alpha: float) -> tuple[NDArray[np.float64], int]:
+    def _solved(self, rhs: NDArray[np.float64], alpha: float) -> Solved[NDArray[np.float64]]:
         if self._constant:  # G is 0, and what is on the right is rounding
-            return np.zeros(len(rhs)), 0
-        size, iterations = len(rhs), 0
-
-        def count(_: NDArray[np.float64]) -> None:
-            nonlocal iterations
-            iterations += 1
+            return Solved(np.zeros(len(rhs)), 0, 0.0, _TOLERANCE, True)
 
         def shifted(v: NDArray[np.float64]) -> NDArray[np.float64]:
-            return self._product(v) + alpha * v if alpha else self._product(v)
+            return np.stack([self._product(one) + alpha * one for one in v])
 
-        operator = LinearOperator((size, size), matvec=shifted, dtype=np.float64)
-        solution, left = cg(operator, rhs, rtol=_TOLERANCE, maxiter=_MAX_ITERATIONS, callback=count)
-        if left:
-            warnings.warn(
-                f"conjugate gradients stopped after {_MAX_ITERATIONS} iterations: the rows hardly determine the "
-                f"{size} coefficients; pass alpha > 0, a lower degree, or more rows.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        return np.asarray(solution), iterations
+        found = conjugate_gradients(shifted, rhs[None].copy(), _TOLERANCE, self.max_steps)
+        return replace(found, value=found.value[0])

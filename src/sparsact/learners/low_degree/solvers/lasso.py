@@ -22,10 +22,11 @@ from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.low_degree.normal_equations import NormalEquations
 from sparsact.learners.low_degree.polynomial import Penalty
 from sparsact.learners.low_degree.solvers.solver import ON_POINTS, Estimated, ProblemSize, Solver, SolverPlan, possible
+from sparsact.statistics.solved import Solved
 
 _GAP: Final = 1e-10  # of the objective
 _DOUBTFUL_GAP: Final = 1e-4
-_MAX_STEPS: Final = 200
+MAX_STEPS: Final = 200
 _TINY: Final = float(np.finfo(float).tiny)
 
 
@@ -50,7 +51,7 @@ class LassoSolver(Solver):
         return lasso_path(equations, alphas)
 
 
-def lasso(equations: NormalEquations, alpha: float) -> NDArray[np.float64]:
+def lasso(equations: NormalEquations, alpha: float, *, max_steps: int = MAX_STEPS) -> NDArray[np.float64]:
     r"""Minimiser (D, T) of :math:`\frac{1}{2W}\sum_i w_i (y_i - \dots)^2 + \alpha \|\beta\|_1`, W the total weight.
 
     The scale of ``alpha`` is that of scikit-learn's ``Lasso``. One Cholesky factor, D x D.
@@ -68,14 +69,8 @@ def lasso(equations: NormalEquations, alpha: float) -> NDArray[np.float64]:
         return coef
     penalty = alpha * equations.weight
     for target, square in enumerate(equations.target_squares.tolist()):
-        found, gap = _ended(gram, rhs[:, target], penalty, square, coef[:, target])
-        coef[:, target] = found
-        if gap > _DOUBTFUL_GAP:
-            warnings.warn(
-                f"the lasso stopped up to {gap:.1e} of its objective above the least value; pass a larger alpha.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        found = _ended(gram, rhs[:, target], penalty, square, coef[:, target], max_steps)
+        coef[:, target] = found.checked("the lasso (the gap as a share of its objective)", "pass a larger alpha")
     return coef
 
 
@@ -131,13 +126,18 @@ def relative_gap(
 
 
 def _ended(
-    gram: NDArray[np.float64], rhs: NDArray[np.float64], penalty: float, square: float, start: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], float]:
+    gram: NDArray[np.float64],
+    rhs: NDArray[np.float64],
+    penalty: float,
+    square: float,
+    start: NDArray[np.float64],
+    max_steps: int,
+) -> Solved[NDArray[np.float64]]:
     """The minimiser from a point near it, and its relative gap; the best point met, should rounding bar the way."""
     coef, signs = start.copy(), np.sign(start)
     best, least = start, relative_gap(gram, rhs, penalty, square, start)
-    for _ in range(_MAX_STEPS):
-        if least <= _GAP:
+    for steps in range(max_steps + 1):
+        if least <= _GAP or steps == max_steps:
             break
         if _step(gram, rhs, penalty, coef, signs):
             gap = relative_gap(gram, rhs, penalty, square, coef)
@@ -148,7 +148,7 @@ def _ended(
             if signs[worst] or abs(products[worst]) <= penalty:
                 break
             signs[worst] = np.sign(products[worst])
-    return best, least
+    return Solved(best, steps, least, _DOUBTFUL_GAP, least <= _DOUBTFUL_GAP)
 
 
 def _step(
