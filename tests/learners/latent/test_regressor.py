@@ -145,7 +145,7 @@ def test_a_process_without_bounds_is_the_process_of_its_kernel():
     posterior = model._fitted.latent.posterior.best
     one = model._fitted.measurement
     mean = model._fitted.latent.shift
-    unit = one.scale / one.precision
+    unit = one.noise_deviation
     K = posterior.kernel(X) * unit**2
     cross = posterior.kernel(points(5), X) * unit**2
     A = K + model.noise_deviation_**2 * np.eye(80)
@@ -160,7 +160,7 @@ def test_a_process_behind_a_floor_is_at_the_mode_of_the_written_density():
     X, y, _, floor = behind_floor(0.5, n=4, m=60, pair=1.0)
     model = sa.LatentRegressor("gp", random_state=0).fit(X, y)
     posterior, one = model._fitted.latent.posterior.best, model._fitted.measurement
-    K = posterior.kernel(points(4)) * (one.scale / one.precision) ** 2
+    K = posterior.kernel(points(4)) * one.noise_deviation**2
     place = ((1 - X) // 2) @ (1 << np.arange(4))
     inverse, offset = np.linalg.inv(K + 1e-9 * np.eye(16)), model._fitted.latent.shift
 
