@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact import kernels
 from sparsact.validation.arrays import aligned
-from sparsact.validation.estimators import checked_rows, checked_sample_weight, weights_as_counts
+from sparsact.validation.estimators import checked_rows, checked_sample_weight
 
 Encoding = Literal["signs", "bits"]
 _SYMBOLS: Final[dict[str, tuple[int, int]]] = {"signs": (1, -1), "bits": (0, 1)}
 _SPELLED: Final[dict[str, str]] = {"signs": "signs +1/-1", "bits": "bits 0/1"}
+_WEIGHTS: Final = (1e-100, 1e100)  # beyond, squares of sums vanish or overflow
 _VALUES_AT_ONCE: Final = 1 << 22  # of a sparse matrix, of which blocks of rows become dense
 _KERNEL_DTYPES: Final = {np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "i1", "u1", "?")}
 
@@ -204,13 +205,14 @@ def rows_of_cube(
 ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64]]:
     """Rows of positive weight (m, n) that a learner of its ``domain`` is fitted to, their targets and weights (m,).
 
-    Sets ``encoding_`` and ``cuts_``, of which one is None. Raises a ValueError for what cannot be points or weights.
+    A weight w counts as w rows: noise of variance v becomes v / w, whether w is below one or above. Sets ``encoding_``
+    and ``cuts_``, of which one is None. Raises a ValueError for what cannot be points or weights.
     """
     finite = learner.domain != "cube"  # there, packing names the column and the row of a NaN
     rows, targets = checked_rows(learner, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=finite)
-    weights = weights_as_counts(checked_sample_weight(sample_weight, rows))
+    weights = checked_sample_weight(sample_weight, rows)
     there = weights > 0
-    rows, weights = kernel_dtype(rows[there]), weights[there]
+    rows, weights = kernel_dtype(rows[there]), weights[there].clip(*_WEIGHTS)
     kind, _ = recognize(rows, learner.domain, getattr(learner, "feature_names_in_", None))
     learner.encoding_ = None if kind == "real" else "signs" if kind == "ones" else kind
     learner.cuts_ = median_cuts(rows, weights) if kind == "real" else None
