@@ -81,7 +81,7 @@ class OnCube:
         """Write a file of the learned state, with some of it changed, the cuts, and further arrays."""
         check_is_fitted(self)
         state = schema.learned_state(self, self._LEARNED) | {"params": schema.params_of(self)}
-        state = {part: values | changed.get(part, {}) for part, values in state.items()}
+        state |= {part: state[part] | values for part, values in changed.items()}
         cuts = {} if self.cuts_ is None else {"cuts": self.cuts_}
         modelfile.write(path, type(self).__name__, state, arrays | cuts)
 
