@@ -152,7 +152,6 @@ def coverage(link, mean, factor, *, n_sets=40, m=150, n=5):
     return np.mean(held, axis=0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("link", "mean", "factor"),
     [

@@ -1,6 +1,7 @@
 """LatentRegressor against the written likelihood, maximised by scipy, and against latents that are known."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.stats import norm
@@ -256,3 +257,33 @@ def test_weights_are_numbers_of_rows():
     weighted = sa.LatentRegressor(**settings).fit(X, y, sample_weight=counts)
     repeated = sa.LatentRegressor(**settings).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("bounds", [None, "lower", "both"])
+@pytest.mark.parametrize("framed", [False, True])
+@pytest.mark.parametrize("link", ["identity", "log", "sigmoid", "monotone"])
+@pytest.mark.parametrize("latent", ["low-degree", "gp"])
+def test_what_is_loaded_is_what_was_fitted(latent, link, framed, bounds, tmp_path):
+    X, y, _, _ = behind_floor(0.2, n=4, m=70)
+    y = np.exp(0.3 * y)
+    lower, upper = y.min(), np.quantile(y, 0.9)
+    censoring = {None: None, "lower": (lower, None), "both": (lower, upper)}[bounds]
+    if bounds == "both":
+        y = np.minimum(y, upper)
+    frame = pd.DataFrame((1 - X) // 2, columns=["w", "x", "a", "b"])
+    rows, queries = (frame, frame[["w", "x", "a", "b"]]) if framed else (frame.to_numpy(),) * 2
+    model = sa.LatentRegressor(latent, degree=2, link=link, censoring=censoring, random_state=0).fit(rows, y)
+    model.save(tmp_path / "model")
+    loaded = sa.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(queries), model.predict(queries))
+    for one, other in zip(*(it.predict_latent(queries, return_std=True) for it in (loaded, model)), strict=True):
+        np.testing.assert_array_equal(one, other)
+    subsets = [(0,), (1, 3), (2,)]
+    np.testing.assert_array_equal(loaded.confidence_intervals(subsets), model.confidence_intervals(subsets))
+    np.testing.assert_array_equal(loaded.curve(np.linspace(-3, 3, 7)), model.curve(np.linspace(-3, 3, 7)))
+    for name in ("censoring_", "link_", "degree_", "n_censored_", "noise_deviation_"):
+        assert getattr(loaded, name) == getattr(model, name)
+    if framed:
+        assert list(loaded.feature_names_in_) == list(frame.columns)
+        with pytest.raises(ValueError, match="feature names"):
+            loaded.predict(frame[["x", "w", "a", "b"]])

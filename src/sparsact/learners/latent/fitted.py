@@ -33,6 +33,7 @@ _LEARNED: Final[Checks] = {
     "n_censored_": schema.as_n_rows,
     "link_": schema.as_str,
     "degree_": schema.as_count,
+    "n_iter_": schema.as_count,
     "candidates_": _candidates,
 }
 _ARRAYS: Final = {
@@ -51,6 +52,7 @@ class FittedLatent(OnCube):
     latent: str
     link_: str
     degree_: int
+    n_iter_: int
     n_censored_: int
     candidates_: list[LatentCandidate]
     _fitted: Fitted
@@ -147,5 +149,5 @@ class FittedLatent(OnCube):
             if len(own["coefficients"]) > MOST_MONOMIALS or learner.degree_ > n:
                 raise ValueError(f"{len(own['coefficients'])} monomials of degree {learner.degree_}")
             latent = PolynomialLatent.of_arrays(subsets_of(subset_masks(n, learner.degree_)), own)
-        learner._fitted = Fitted(latent, measurement, True, learner._freedom)
+        learner._fitted = Fitted(latent, measurement, True, learner.n_iter_, learner._freedom)
         return learner

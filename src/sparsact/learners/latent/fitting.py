@@ -23,11 +23,12 @@ from sparsact.learners.latent.targets import Targets
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A latent and its measurement, whether the search for both came to rest, and degrees of freedom of its errors."""
+    """Latent and measurement, whether the search came to rest, its steps, and degrees of freedom of the errors."""
 
     latent: Latent
     measurement: FittedMeasurement
     converged: bool
+    steps: int
     freedom: float = np.inf
 
     def scaled(self, exponent: int) -> Fitted:
@@ -111,7 +112,7 @@ def fitted_polynomial(
     )
     measurement = FittedMeasurement(link, known, 1 / fit.at.precision, (-np.inf, np.inf))
     freedom = max(fit.problem.targets.measured - len(fit.problem.sizes) - fit.at.spent, 1.0)
-    return _in_units(Fitted(latent, measurement, fit.at.converged, freedom), fit, rows)
+    return _in_units(Fitted(latent, measurement, fit.at.converged, fit.at.steps, freedom), fit, rows)
 
 
 def _in_units(fitted: Fitted, fit: PolynomialFit, rows: MeasuredRows) -> Fitted:
@@ -154,7 +155,7 @@ def fitted_gp(
     known = replace(curve, shift=shift, unit=unit * height)
     measurement = FittedMeasurement(link, known, 1 / mode.precision, (-np.inf, np.inf))
     latent = ProcessLatent(posterior, shift, unit / mode.precision)
-    return _in_units(Fitted(latent, measurement, at.converged and converged), fit, rows)
+    return _in_units(Fitted(latent, measurement, at.converged and converged, at.steps), fit, rows)
 
 
 def _over_all_points(posterior: Posterior, at: Mode) -> tuple[float, float]:

@@ -62,6 +62,8 @@ class LatentPolynomial:
         Negative second derivatives of the penalised log-likelihood.
     spent : float
         Number of parameters of the link that the rows determine: the noise has that many degrees of freedom less.
+    steps : int
+        Steps that led here.
     converged : bool
         Whether Newton's method (and the penalties, where they are learned) came to rest.
     """
@@ -72,6 +74,7 @@ class LatentPolynomial:
     penalty: Array
     information: Array
     spent: float = 0.0
+    steps: int = 0
     converged: bool = False
 
     @property
@@ -160,7 +163,9 @@ class PolynomialProblem:
         """Newton's method for a given penalty, damped where a step does not lead up (Levenberg and Marquardt)."""
         value, gradient, hessian = self.terms(at)
         damping, converged = 0.0, False
-        for _ in range(max_iter):
+        n_steps = 0
+        while n_steps < max_iter:
+            n_steps += 1
             step = _step(hessian, gradient, damping)
             expected = np.inf if step is None else float(gradient @ step)
             if expected <= _ENOUGH and damping <= _LEAST_DAMPING:
@@ -173,7 +178,7 @@ class PolynomialProblem:
                 continue
             at, (value, gradient, hessian) = tried, found
             damping = damping / 10 if damping > _LEAST_DAMPING else 0.0
-        return replace(at, information=hessian, converged=converged)
+        return replace(at, information=hessian, steps=at.steps + n_steps, converged=converged)
 
     def _tried(self, at: LatentPolynomial) -> tuple[float, Array, Array] | None:
         """The terms, or None where a step leads to no numbers."""

@@ -79,6 +79,8 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         Links and degrees that were compared, with the mean log-likelihood of a held-out row.
     noise_deviation_ : float
         :math:`\sigma`; with the link ``"log"`` of log y.
+    n_iter_ : int
+        Steps of Newton's method, for all penalties together.
     spectrum_ : Spectrum
         The latent's; in units of y (log y), of a sigmoid's argument, or with ``"monotone"`` of mean 0 and variance 1.
     encoding_ : str
@@ -88,11 +90,12 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
 
     Notes
     -----
-    A polynomial costs some ten products of its monomials with themselves, D monomials of m rows :math:`m D^2` each; up
-    to 1,000 monomials are tried. Processes are those of :class:`CubeGPRegressor` in time and memory, about ten times.
+    A step of a polynomial costs a product of its monomials with themselves, :math:`m D^2` for D monomials of m rows;
+    ten steps are usual, with a curve 50. Up to 1,000 monomials are tried. Processes are as :class:`CubeGPRegressor` in
+    time and memory, about ten times.
 
-    Intervals come from the curvature of the likelihood, with Student's t of the measured rows less the coefficients.
-    Those of a process take its curve and noise as known.
+    Intervals, and deviations of latents, come from the curvature of the likelihood, curve and noise being uncertain,
+    with Student's t of the measured rows less the parameters. Those of a process take its curve and noise as known.
 
     References
     ----------
@@ -177,6 +180,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         unit, share = exponent * np.log(2.0), rows.targets.measured / rows.targets.weights.sum()
         tried = self.candidates_
         self.candidates_ = [replace(one, log_likelihood=one.log_likelihood - share * unit) for one in tried]
+        self.n_iter_ = found.steps
         self._fitted, self._freedom = found.scaled(exponent), found.freedom
 
     def _rows(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> MeasuredRows:
