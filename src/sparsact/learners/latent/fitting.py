@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,11 @@ from sparsact.learners.latent.gauge import reported
 from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLatent
 from sparsact.learners.latent.links import LINKS, Identity, Sigmoid
 from sparsact.learners.latent.measurement import FittedMeasurement, KnownCurve
-from sparsact.learners.latent.polynomial import MAX_ITER, LatentPolynomial, PolynomialProblem
+from sparsact.learners.latent.polynomial import LEAST_NOISE, MAX_ITER, LatentPolynomial, PolynomialProblem
 from sparsact.learners.latent.process import Mode, ProcessProblem, fitted_process
 from sparsact.learners.latent.targets import Targets
+
+_NO_NOISE: Final = 0.5  # part of the greatest precision, from which what is left is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +94,11 @@ def polynomial_fit(
         curve = LINKS[link]()
         c = np.zeros(curve.n_parameters)
         problem = PolynomialProblem(problem.monomials, sizes, standardized, curve)
-        at = problem.fitted(replace(at, c=c, penalty=np.append(at.penalty, np.ones_like(c))), alpha, max_iter)
+        line = replace(at, c=c, penalty=np.append(at.penalty, np.ones_like(c)))
+        if at.precision * LEAST_NOISE > _NO_NOISE:  # the straight line leaves nothing that a curve could explain
+            at = replace(line, information=problem.terms(line)[2])
+        else:
+            at = problem.fitted(line, alpha, max_iter)
     return PolynomialFit(subsets, problem, at, means, centre, scale)
 
 
