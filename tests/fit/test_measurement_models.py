@@ -167,3 +167,30 @@ def test_tables_that_have_no_latent_are_refused():
         sa.fit_table(table.assign(f=np.random.default_rng(0).normal(size=60)), "y", link="log")
     with pytest.raises(ValueError, match=r"no row is at the lower bound -99"):
         sa.fit_table(table, "y", model="latent", censor=(-99.0, None))
+
+
+@pytest.mark.parametrize("floor", [100.0, 0.1 + 0.2, 7])
+def test_folds_of_a_log_link_know_the_floor_of_the_whole(floor, monkeypatch):
+    """The score is that of the model that is returned, and the report has all rows at the floor."""
+    fits = []
+
+    class Noted(sa.LatentRegressor):
+        def fit(self, *rows):
+            fits.append((super().fit(*rows).censoring_, self.link_))
+            return self
+
+    monkeypatch.setattr("sparsact.fit.latent_candidate.LatentRegressor", Noted)
+    table, f, _ = behind_floor(0.5, m=120)
+    table["y"] = np.maximum(np.exp(0.4 * f) * floor, floor)
+    result = sa.fit_table(table, "y", model="latent", link="log", censor=(floor, None))
+    assert set(fits) == {((float(floor), None), "log")}
+    assert result.latent.bounds == (floor, None)
+    at_floor = (table["y"] == floor).sum()
+    assert result.latent.n_censored == result.latent.censored.sum() == at_floor > 0
+
+
+def test_floors_of_tables_in_single_precision_are_recognised():
+    table, f, _ = behind_floor(0.5, m=120)
+    table["y"] = np.maximum(f, 0.3).astype(np.float32)
+    result = sa.fit_table(table, "y", model="latent", censor=(0.3, None))
+    assert result.latent.n_censored == result.latent.censored.sum() == (f <= 0.3).sum()

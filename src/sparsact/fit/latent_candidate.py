@@ -29,7 +29,7 @@ from sparsact.fit.progress import Stages
 from sparsact.fit.reading import has_long_tail
 from sparsact.fit.sums import RowSample
 from sparsact.learners import LatentRegressor
-from sparsact.learners.latent.targets import pinned
+from sparsact.learners.latent.targets import pinned, sides
 
 SAME: Final = 1.02  # errors this close are the same, and the polynomial is taken
 PROCESS_ROWS, MOST_COLUMNS = 5_000, 16  # up to which a latent Gaussian process is tried too
@@ -86,8 +86,8 @@ def is_wanted(table: Table, options: FitOptions, sample: RowSample) -> bool:
     if options.asks_for_measurement or options.given or options.weighted or not is_possible(table):
         return options.asks_for_measurement
     _, y, folds = sample.rows()
-    lower, upper = pinned(y, np.ones(len(y))) if options.censor == "auto" else (-np.inf, np.inf)
-    between = (y > lower) & (y < upper)
+    bounds = pinned(y, np.ones(len(y))) if options.censor == "auto" else (None, None)
+    between = sides(y, bounds) == 0
     is_pinned = not between.all() and all(between[folds != fold].any() for fold in range(options.folds))
     return is_pinned or has_long_tail(y)
 
@@ -149,8 +149,8 @@ def fitted_latent(table: Table, options: FitOptions, sample: RowSample, stages: 
 
 def _reached(bounds: tuple[float | None, float | None], y: NDArray[np.float64]) -> tuple[float | None, float | None]:
     """The bounds that some of these rows are at."""
-    lower, upper = bounds
-    return (lower if lower == y.min() else None, upper if upper == y.max() else None)
+    side = sides(y, bounds)
+    return (bounds[0] if (side < 0).any() else None, bounds[1] if (side > 0).any() else None)
 
 
 def latent_targets(
@@ -184,7 +184,7 @@ def latent_info(model: Any, X: NDArray[Any], y: NDArray[np.float64]) -> LatentIn
         model.noise_deviation_,
         latent,
         y,
-        np.isin(y, [bound for bound in model.censoring_ if bound is not None]),
+        sides(y, model.censoring_) != 0,
         (line, model.curve(line)),
     )
 

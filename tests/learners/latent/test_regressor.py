@@ -1,6 +1,7 @@
 """LatentRegressor against the written likelihood, maximised by scipy, and against latents that are known."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.stats import norm
@@ -145,7 +146,7 @@ def test_a_process_without_bounds_is_the_process_of_its_kernel():
     posterior = model._fitted.latent.posterior.best
     one = model._fitted.measurement
     mean = model._fitted.latent.shift
-    unit = one.scale / one.precision
+    unit = one.noise_deviation
     K = posterior.kernel(X) * unit**2
     cross = posterior.kernel(points(5), X) * unit**2
     A = K + model.noise_deviation_**2 * np.eye(80)
@@ -160,7 +161,7 @@ def test_a_process_behind_a_floor_is_at_the_mode_of_the_written_density():
     X, y, _, floor = behind_floor(0.5, n=4, m=60, pair=1.0)
     model = sa.LatentRegressor("gp", random_state=0).fit(X, y)
     posterior, one = model._fitted.latent.posterior.best, model._fitted.measurement
-    K = posterior.kernel(points(4)) * (one.scale / one.precision) ** 2
+    K = posterior.kernel(points(4)) * one.noise_deviation**2
     place = ((1 - X) // 2) @ (1 << np.arange(4))
     inverse, offset = np.linalg.inv(K + 1e-9 * np.eye(16)), model._fitted.latent.shift
 
@@ -256,3 +257,33 @@ def test_weights_are_numbers_of_rows():
     weighted = sa.LatentRegressor(**settings).fit(X, y, sample_weight=counts)
     repeated = sa.LatentRegressor(**settings).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("bounds", [None, "lower", "both"])
+@pytest.mark.parametrize("framed", [False, True])
+@pytest.mark.parametrize("link", ["identity", "log", "sigmoid", "monotone"])
+@pytest.mark.parametrize("latent", ["low-degree", "gp"])
+def test_what_is_loaded_is_what_was_fitted(latent, link, framed, bounds, tmp_path):
+    X, y, _, _ = behind_floor(0.2, n=4, m=70)
+    y = np.exp(0.3 * y)
+    lower, upper = y.min(), np.quantile(y, 0.9)
+    censoring = {None: None, "lower": (lower, None), "both": (lower, upper)}[bounds]
+    if bounds == "both":
+        y = np.minimum(y, upper)
+    frame = pd.DataFrame((1 - X) // 2, columns=["w", "x", "a", "b"])
+    rows, queries = (frame, frame[["w", "x", "a", "b"]]) if framed else (frame.to_numpy(),) * 2
+    model = sa.LatentRegressor(latent, degree=2, link=link, censoring=censoring, random_state=0).fit(rows, y)
+    model.save(tmp_path / "model")
+    loaded = sa.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(queries), model.predict(queries))
+    for one, other in zip(*(it.predict_latent(queries, return_std=True) for it in (loaded, model)), strict=True):
+        np.testing.assert_array_equal(one, other)
+    subsets = [(0,), (1, 3), (2,)]
+    np.testing.assert_array_equal(loaded.confidence_intervals(subsets), model.confidence_intervals(subsets))
+    np.testing.assert_array_equal(loaded.curve(np.linspace(-3, 3, 7)), model.curve(np.linspace(-3, 3, 7)))
+    for name in ("censoring_", "link_", "degree_", "n_censored_", "noise_deviation_"):
+        assert getattr(loaded, name) == getattr(model, name)
+    if framed:
+        assert list(loaded.feature_names_in_) == list(frame.columns)
+        with pytest.raises(ValueError, match="feature names"):
+            loaded.predict(frame[["x", "w", "a", "b"]])

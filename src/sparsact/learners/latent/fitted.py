@@ -16,7 +16,7 @@ from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.latent.fitting import Fitted
 from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLatent
 from sparsact.learners.latent.links import LINKS
-from sparsact.learners.latent.measurement import FittedMeasurement
+from sparsact.learners.latent.measurement import FittedMeasurement, KnownCurve
 from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate
 from sparsact.learners.on_cube import LEARNED, OnCube
 from sparsact.saving import schema
@@ -33,6 +33,7 @@ _LEARNED: Final[Checks] = {
     "n_censored_": schema.as_n_rows,
     "link_": schema.as_str,
     "degree_": schema.as_count,
+    "n_iter_": schema.as_count,
     "candidates_": _candidates,
 }
 _ARRAYS: Final = {
@@ -51,6 +52,7 @@ class FittedLatent(OnCube):
     latent: str
     link_: str
     degree_: int
+    n_iter_: int
     n_censored_: int
     candidates_: list[LatentCandidate]
     _fitted: Fitted
@@ -58,23 +60,23 @@ class FittedLatent(OnCube):
     def predict(self, X: ArrayLike) -> Array:
         """Expected measured values, (m,): over the noise, the bounds and what the rows leave open of the latent."""
         bits = self._bits(X)
-        return self._fitted.measurement.expected(*self._fitted.latent.moments(bits))
+        return self._fitted.measurement.expected(*self._fitted.latent.moments(bits, curve_known=True))
 
     def predict_latent(self, X: ArrayLike, return_std: bool = False) -> Any:
-        """The latent, (m,); with ``return_std`` also its standard deviations given curve and noise, (m,)."""
-        mean, variance = self._fitted.latent.moments(self._bits(X))
-        return (mean, np.sqrt(variance)) if return_std else mean
+        """The latent, (m,); with ``return_std`` also its standard deviations, (m,), as :meth:`standard_errors`."""
+        mean, deviation = self._fitted.latent.moments(self._bits(X))
+        return (mean, deviation) if return_std else mean
 
     def curve(self, latent: ArrayLike) -> Array:
         """What would be measured of latents (m,) without noise: the learned link, between the bounds."""
         check_is_fitted(self)
-        return self._fitted.measurement.curve(checked_reals(latent, "`latent`"))
+        return np.asarray(self._fitted.measurement.curve(checked_reals(latent, "`latent`")))
 
     @property
     def censoring_(self) -> tuple[float | None, float | None]:
         """Lower and upper bound of the targets, None where there is none."""
         check_is_fitted(self)
-        lower, upper = self._fitted.measurement.target_bounds
+        lower, upper = self._fitted.measurement.bounds
         return (None if np.isinf(lower) else lower, None if np.isinf(upper) else upper)
 
     @property
@@ -108,8 +110,7 @@ class FittedLatent(OnCube):
             named = self.subsets_ if isinstance(latent, PolynomialLatent) else None
         else:
             named = self._named(subsets)
-        values, variances = latent.coefficients(named)
-        return values, np.sqrt(variances)
+        return latent.coefficients(named)
 
     # ---- files ----
 
@@ -117,9 +118,10 @@ class FittedLatent(OnCube):
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
         check_is_fitted(self)
         one, latent = self._fitted.measurement, self._fitted.latent
+        known = one.known
         arrays = schema.add_prefix("latent", latent.arrays()) | {
-            "curve": one.c,
-            "units": np.array([one.precision, one.centre, one.scale, one.shift, one.unit]),
+            "curve": known.c,
+            "units": np.array([one.noise_deviation, known.level, known.height, known.shift, known.unit]),
             "bounds": np.array(one.bounds),
             "freedom": np.array([self._freedom]),
         }
@@ -131,15 +133,14 @@ class FittedLatent(OnCube):
         """The regressor that :meth:`save` wrote."""
         learner, read = cls._read(state, arrays, _ARRAYS)
         n, bounds = learner.n_features_in_, read["bounds"]
-        precision, centre, scale, shift, unit = read["units"].tolist()
-        curve_link = "identity" if learner.link_ == "log" else learner.link_
-        if curve_link not in LINKS or len(read["curve"]) != LINKS[curve_link]().n_parameters:
+        noise, level, height, shift, unit = read["units"].tolist()
+        link = LINKS.get("identity" if learner.link_ == "log" else learner.link_)
+        if link is None or len(read["curve"]) != link().n_parameters:
             raise ValueError(f"a link {learner.link_!r} of {len(read['curve'])} parameters")
-        if not (precision > 0 and scale > 0 and unit > 0 and bounds[0] < bounds[1]) or not read["freedom"][0]:
+        if not (noise > 0 and height > 0 and unit > 0 and bounds[0] < bounds[1]) or not read["freedom"][0]:
             raise ValueError("units, bounds or degrees of freedom that are none")
-        measurement = FittedMeasurement(
-            learner.link_, read["curve"], precision, centre, scale, shift, unit, (float(bounds[0]), float(bounds[1]))
-        )
+        known = KnownCurve(link(), read["curve"], level, height, shift, unit)
+        measurement = FittedMeasurement(learner.link_, known, noise, (float(bounds[0]), float(bounds[1])))
         own, learner._freedom = schema.strip_prefix("latent", arrays), float(read["freedom"][0])
         latent: Latent
         if learner.latent == "gp":
@@ -148,5 +149,5 @@ class FittedLatent(OnCube):
             if len(own["coefficients"]) > MOST_MONOMIALS or learner.degree_ > n:
                 raise ValueError(f"{len(own['coefficients'])} monomials of degree {learner.degree_}")
             latent = PolynomialLatent.of_arrays(subsets_of(subset_masks(n, learner.degree_)), own)
-        learner._fitted = Fitted(latent, measurement)
+        learner._fitted = Fitted(latent, measurement, True, learner.n_iter_, learner._freedom)
         return learner

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,23 +12,39 @@ from sparsact.hypercube import Subset, characters, subset_masks, subsets_of
 from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.cube_gp.posterior import CubePosterior, Posterior
 from sparsact.learners.cube_gp.rows import DistinctRows, distinct_points
+from sparsact.learners.latent.gauge import reported
 from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLatent
-from sparsact.learners.latent.links import LINKS, Identity
-from sparsact.learners.latent.measurement import FittedMeasurement
-from sparsact.learners.latent.polynomial import LatentPolynomial, PolynomialProblem
+from sparsact.learners.latent.links import LINKS, Identity, Sigmoid
+from sparsact.learners.latent.measurement import FittedMeasurement, KnownCurve
+from sparsact.learners.latent.polynomial import LEAST_NOISE, MAX_ITER, LatentPolynomial, PolynomialProblem
 from sparsact.learners.latent.process import Mode, ProcessProblem, fitted_process
 from sparsact.learners.latent.targets import Targets
 
+_NO_NOISE: Final = 0.5  # part of the greatest precision, from which what is left is rounding
 
-class Fitted(NamedTuple):
-    """A latent and its measurement."""
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Latent and measurement, whether the search came to rest, its steps, and degrees of freedom of the errors."""
 
     latent: Latent
     measurement: FittedMeasurement
+    converged: bool
+    steps: int
+    freedom: float = np.inf
+
+    def scaled(self, exponent: int) -> Fitted:
+        """The fit of targets times two to a power."""
+        latent, factor = self.latent, float(np.ldexp(1.0, exponent))
+        if self.measurement.link == "log":
+            latent = latent.moved(float(exponent * np.log(2.0)), 1.0)
+        elif self.measurement.has_line:
+            latent = latent.moved(0.0, factor)
+        return replace(self, latent=latent, measurement=self.measurement.scaled(factor))
 
     def log_densities(self, bits: Array, targets: Targets) -> Array:
         """Log density of each target (m,), or log probability that it is at its bound."""
-        return self.measurement.log_densities(*self.latent.moments(bits), targets)
+        return self.measurement.log_densities(*self.latent.moments(bits, curve_known=True), targets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,88 +64,104 @@ class MeasuredRows:
 
 
 class PolynomialFit(NamedTuple):
-    """Parameters of greatest likelihood and what they are of: monomials less their means where a curve has no shift."""
+    """Parameters of greatest likelihood, the problem that they solve, and the centre and scale of its targets."""
 
     subsets: list[Subset]
     problem: PolynomialProblem
     at: LatentPolynomial
-    measurement: FittedMeasurement
     means: Array
+    centre: float
+    scale: float
 
 
-def polynomial_fit(rows: MeasuredRows, link: str, degree: int, alpha: float | None) -> PolynomialFit:
+def polynomial_fit(
+    rows: MeasuredRows, link: str, degree: int, alpha: float | None, max_iter: int = MAX_ITER
+) -> PolynomialFit:
     """All products of up to ``degree`` columns: first with the identity, from where other curves are searched."""
     targets = rows.of(link)
     centre = float(np.average(targets.y, weights=targets.weights))
     scale = float(np.sqrt(np.average((targets.y - centre) ** 2, weights=targets.weights))) or 1.0
     subsets = subsets_of(subset_masks(rows.bits.shape[1], degree))
-    monomials = characters(1 - 2 * rows.bits, subsets)
-    sizes, means = np.array([len(subset) for subset in subsets]), np.zeros(len(subsets))
-    problem = PolynomialProblem(monomials, sizes, targets.standardized(centre, scale), Identity())
-    nothing = LatentPolynomial(1.0, np.zeros(len(sizes)), np.empty(0), np.where(sizes > 0, 1.0, 0.0), np.empty((0, 0)))
-    at = problem.fitted(nothing, alpha)
-    measurement = FittedMeasurement(link, at.c, at.precision, centre, scale, centre, scale, targets.bounds)
-    if measurement.curve_link != "identity":
+    monomials = characters(1 - 2 * rows.bits, subsets)[:, 1:]
+    means = np.average(monomials, axis=0, weights=targets.weights)
+    sizes = np.array([len(subset) for subset in subsets[1:]], dtype=np.intp)
+    standardized = targets.standardized(centre, scale)
+    problem = PolynomialProblem(monomials - means, sizes, standardized, Identity())
+    penalty = np.append(0.0, np.full(len(sizes), 1.0 if alpha is None else alpha))
+    nothing = LatentPolynomial(1.0, np.zeros(len(subsets)), np.empty(0), penalty, np.empty((0, 0)))
+    at = problem.fitted(nothing, alpha, max_iter)
+    if link in LINKS and link != "identity":
         curve = LINKS[link]()
-        shift, factor, c = curve.start(float(problem.targets.y.min()), float(problem.targets.y.max()))
-        kept = (sizes > 0) | curve.has_intercept
-        b = factor * (at.b - shift * at.precision * (sizes == 0))
-        if not curve.has_intercept:
-            means = np.average(monomials, axis=0, weights=targets.weights)
-        problem = PolynomialProblem((monomials - means)[:, kept], sizes[kept], problem.targets, curve)
-        at = problem.fitted(replace(at, b=b[kept], c=c, penalty=at.penalty[kept] / factor**2), alpha)
-        measurement = replace(measurement, c=at.c, precision=at.precision, shift=0.0, unit=1.0)
-    return PolynomialFit(subsets, problem, at, measurement, means)
+        c = np.zeros(curve.n_parameters)
+        problem = PolynomialProblem(problem.monomials, sizes, standardized, curve)
+        line = replace(at, c=c, penalty=np.append(at.penalty, np.ones_like(c)))
+        if at.precision * LEAST_NOISE > _NO_NOISE:  # the straight line leaves nothing that a curve could explain
+            at = replace(line, information=problem.terms(line)[2])
+        else:
+            at = problem.fitted(line, alpha, max_iter)
+    return PolynomialFit(subsets, problem, at, means, centre, scale)
 
 
-def fitted_polynomial(rows: MeasuredRows, link: str, degree: int, alpha: float | None) -> Fitted:
+def fitted_polynomial(
+    rows: MeasuredRows, link: str, degree: int, alpha: float | None, max_iter: int = MAX_ITER
+) -> Fitted:
     """A latent polynomial of all products of up to ``degree`` columns."""
-    subsets, problem, at, measurement, means = polynomial_fit(rows, link, degree, alpha)
-    values, variances, given = _coefficients(at, measurement.unit)
-    if problem.link.has_intercept:
-        values[0] += measurement.shift
-        return Fitted(PolynomialLatent(subsets, values, variances, given), measurement)
-    # the curve leaves shift and scale of the latent open: mean 0 and variance 1 over all points
-    size = float(np.linalg.norm(values)) or 1.0
-    direction, means = values / size, means[1:]
-    across = (np.eye(len(values)) - np.outer(direction, direction)) / size
-    variances = np.einsum("pq,qr,pr->p", across, _covariance(at, 1.0), across)
-    centred = np.vstack([-means, np.eye(len(values))]) / size  # f is of the centred monomials
-    measurement = replace(measurement, shift=float(means @ direction), unit=1 / size)
-    values, variances = np.append(0.0, direction), np.append(0.0, variances)
-    return Fitted(PolynomialLatent(subsets, values, variances, centred @ given @ centred.T), measurement)
+    fit = polynomial_fit(rows, link, degree, alpha, max_iter)
+    values, by_parameters, known = reported(fit.problem, fit.at, fit.means)
+    covariance = fit.at.covariance
+    by_latent = by_parameters[:, 1 : 1 + len(fit.at.b)]
+    latent = PolynomialLatent(
+        fit.subsets,
+        values,
+        by_parameters @ covariance @ by_parameters.T,
+        by_latent @ fit.at.conditional @ by_latent.T,
+    )
+    measurement = FittedMeasurement(link, known, 1 / fit.at.precision, (-np.inf, np.inf))
+    freedom = max(fit.problem.targets.measured - len(fit.problem.sizes) - fit.at.spent, 1.0)
+    return _in_units(Fitted(latent, measurement, fit.at.converged, fit.at.steps, freedom), fit, rows)
 
 
-def _coefficients(at: LatentPolynomial, unit: float) -> tuple[Array, Array, Array]:
-    """Coefficients in a unit, their variances, and their covariance given the measurement."""
-    return unit / at.precision * at.b, _covariance(at, unit).diagonal(), (unit / at.precision) ** 2 * at.conditional
+def _in_units(fitted: Fitted, fit: PolynomialFit, rows: MeasuredRows) -> Fitted:
+    """The fit of standardised targets (of their logarithms) in the units of the targets, and with their bounds."""
+    one, latent = fitted.measurement, fitted.latent
+    known = replace(one.known, level=fit.centre + fit.scale * one.known.level, height=fit.scale * one.known.height)
+    if one.has_line:
+        known = replace(known, shift=fit.centre + fit.scale * known.shift, unit=fit.scale * known.unit)
+        latent = latent.moved(fit.centre, fit.scale)
+    noise = fit.scale * one.noise_deviation
+    one = replace(one, known=known, noise_deviation=noise, bounds=rows.targets.bounds)
+    return replace(fitted, latent=latent, measurement=one)
 
 
-def _covariance(at: LatentPolynomial, unit: float) -> Array:
-    """Covariance of the coefficients over the precision, in a unit; both are uncertain."""
-    own = at.covariance[: 1 + len(at.b), : 1 + len(at.b)]
-    by_all = unit / at.precision * np.column_stack([-at.b / at.precision, np.eye(len(at.b))])
-    return np.asarray(by_all @ own @ by_all.T)
-
-
-def fitted_gp(rows: MeasuredRows, link: str, degree: int, kernel: str, rng: np.random.Generator) -> Fitted:
+def fitted_gp(
+    rows: MeasuredRows, link: str, degree: int, kernel: str, rng: np.random.Generator, max_iter: int
+) -> Fitted:
     """A latent Gaussian process, with the curve that belongs to a polynomial of some degree."""
-    _, problem, at, measurement, _ = polynomial_fit(rows, link, degree, None)
+    fit = polynomial_fit(rows, link, degree, None, max_iter)
+    at, problem = fit.at, fit.problem
     points, place = distinct_points(rows.bits)
     nothing = np.zeros(len(points))
-    varying = problem.sizes > 0
-    offset = float(at.b[~varying].sum()) / at.precision
     distinct = DistinctRows(points, nothing, nothing + 1, nothing, nothing + 1, nothing)
-    whole = ProcessProblem(distinct, place, problem.targets, problem.link, at.c, offset)
-    unit = float(np.hypot(np.linalg.norm(at.b[varying]), 1.0))
-    mode, posterior = fitted_process(whole, Mode(at.precision, nothing, nothing), unit, kernel, rng)
-    shift, unit = measurement.shift + measurement.unit * offset, measurement.unit
-    if not problem.link.has_intercept:
+    height = problem.deviation(at.b)[0] / at.precision
+    level = float(at.b[0]) / at.precision
+    curve = KnownCurve(problem.link, at.c, level, height, 0.0, height)  # of slope about 1
+    whole = ProcessProblem(distinct, place, problem.targets, curve)
+    unit = float(np.hypot(np.linalg.norm(at.b[1:]), 1.0))
+    mode, posterior, converged = fitted_process(
+        whole, Mode(at.precision, nothing, nothing), unit, kernel, rng, max_iter
+    )
+    if isinstance(problem.link, Sigmoid):
+        steepness, place_of = problem.link.exponent(at.c)
+        shift, unit = -place_of, steepness / height
+    elif problem.link.n_parameters:
         mean, size = _over_all_points(posterior.best, mode)
         shift, unit = -mean / size, 1 / size
-        measurement = replace(measurement, shift=shift, unit=unit)
-    measurement = replace(measurement, precision=mode.precision)
-    return Fitted(ProcessLatent(posterior, shift, unit / mode.precision), measurement)
+    else:
+        shift, unit = level, 1.0
+    known = replace(curve, shift=shift, unit=unit * height)
+    measurement = FittedMeasurement(link, known, 1 / mode.precision, (-np.inf, np.inf))
+    latent = ProcessLatent(posterior, shift, unit / mode.precision)
+    return _in_units(Fitted(latent, measurement, at.converged and converged, at.steps), fit, rows)
 
 
 def _over_all_points(posterior: Posterior, at: Mode) -> tuple[float, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Protocol
+from typing import Final, Protocol, Self
 
 import numpy as np
 
@@ -19,8 +19,9 @@ from sparsact.saving.schema import ArrayField, Arrays
 _ROWS_AT_ONCE: Final = 1 << 12
 _POLYNOMIAL: Final = {
     "coefficients": ArrayField("p", finite=True),
-    "variances": ArrayField("p", finite=True, nonnegative=True),
     "covariance": ArrayField("p p", finite=True),
+    "conditional": ArrayField("p p", finite=True),
+    "units": ArrayField("2", finite=True),
 }
 _UNITS: Final = {"units": ArrayField("2", finite=True)}
 
@@ -28,11 +29,14 @@ _UNITS: Final = {"units": ArrayField("2", finite=True)}
 class Latent(Protocol):
     """A fitted latent."""
 
-    def moments(self, bits: Array) -> tuple[Array, Array]:
-        """Means and variances (m,) at points of bits (m, n)."""
+    def moments(self, bits: Array, *, curve_known: bool = False) -> tuple[Array, Array]:
+        """Means and standard deviations (m,) at points of bits (m, n), curve and noise being uncertain or known."""
 
     def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
-        """Means and variances (N,) of the coefficients of some subsets, or of all."""
+        """Values and standard errors (N,) of the coefficients of some subsets, or of all."""
+
+    def moved(self, shift: float, factor: float) -> Self:
+        """The latent ``shift + factor * f``."""
 
     def arrays(self) -> Arrays:
         """What a file keeps."""
@@ -40,51 +44,67 @@ class Latent(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PolynomialLatent:
-    """A polynomial of some subsets, the empty one first.
+    """A polynomial f of some subsets, the empty one first, reported as ``shift + unit * f``.
 
     Attributes
     ----------
     subsets : list of p tuples of int
         Its monomials.
-    values, variances : ndarray of shape (p,)
-        Coefficients and their variances, the measurement's parameters being uncertain.
-    covariance : ndarray of shape (p, p)
-        Covariance of the coefficients given those of the measurement, which predictions use.
+    values : ndarray of shape (p,)
+        Coefficients of f.
+    covariance, conditional : ndarray of shape (p, p)
+        Their covariance, the measurement's parameters being uncertain, and given these.
+    shift, unit : float
+        Those of the targets may be of any size, so that variances are kept without them.
     """
 
     subsets: list[Subset]
     values: Array
-    variances: Array
     covariance: Array
+    conditional: Array
+    shift: float = 0.0
+    unit: float = 1.0
 
-    def moments(self, bits: Array) -> tuple[Array, Array]:
-        """Means and variances (m,) at points of bits (m, n)."""
-        found = []
+    def moments(self, bits: Array, *, curve_known: bool = False) -> tuple[Array, Array]:
+        """Means and standard deviations (m,) at points of bits (m, n), curve and noise being uncertain or known."""
+        found, covariance = [], self.conditional if curve_known else self.covariance
         for start in range(0, max(1, len(bits)), _ROWS_AT_ONCE):
             rows = characters(1 - 2 * bits[start : start + _ROWS_AT_ONCE], self.subsets)
-            found.append(np.stack([rows @ self.values, np.einsum("mp,mp->m", rows @ self.covariance, rows)]))
+            found.append(np.stack([rows @ self.values, np.einsum("mp,mp->m", rows @ covariance, rows)]))
         mean, variance = np.concatenate(found, axis=1)
-        return mean, np.maximum(variance, 0.0)
+        return self.shift + self.unit * mean, self.unit * np.sqrt(np.maximum(variance, 0.0))
 
     def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
-        """Means and variances (N,) of the coefficients of some subsets, or of all."""
+        """Values and standard errors (N,) of the coefficients of some subsets, or of all."""
         place = {subset: k for k, subset in enumerate(self.subsets)}
         wanted = self.subsets if subsets is None else subsets
         missing = [subset for subset in wanted if subset not in place]
         if missing:
             raise ValueError(f"subset {missing[0]} is not among the fitted monomials; see subsets_.")
         chosen = [place[subset] for subset in wanted]
-        return self.values[chosen], self.variances[chosen]
+        errors = np.sqrt(np.maximum(self.covariance.diagonal()[chosen], 0.0))
+        empty = np.array([not subset for subset in wanted], dtype=bool)
+        return self.unit * self.values[chosen] + np.where(empty, self.shift, 0.0), self.unit * errors
+
+    def moved(self, shift: float, factor: float) -> PolynomialLatent:
+        """The latent ``shift + factor * f``."""
+        return replace(self, shift=shift + factor * self.shift, unit=factor * self.unit)
 
     def arrays(self) -> Arrays:
         """What a file keeps; the subsets are those of the model's degree."""
-        return {"coefficients": self.values, "variances": self.variances, "covariance": self.covariance}
+        return {
+            "coefficients": self.values,
+            "covariance": self.covariance,
+            "conditional": self.conditional,
+            "units": np.array([self.shift, self.unit]),
+        }
 
     @classmethod
     def of_arrays(cls, subsets: list[Subset], arrays: Arrays) -> PolynomialLatent:
         """The latent that :meth:`arrays` took apart."""
         read = schema.read_arrays(_POLYNOMIAL, arrays, p=len(subsets))
-        return cls(subsets, read["coefficients"], read["variances"], read["covariance"])
+        shift, unit = read["units"].tolist()
+        return cls(subsets, read["coefficients"], read["covariance"], read["conditional"], shift, unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +120,16 @@ class ProcessLatent:
         """The posterior given the most probable kernel."""
         return replace(self.posterior, hyperparameters=self.posterior.parameters[:0])
 
-    def moments(self, bits: Array) -> tuple[Array, Array]:
-        """Means and variances (m,) at points of bits (m, n), given the kernel."""
-        return self.shift + self.unit * self.given.best.values(bits), self.unit**2 * self.given.variances(bits)
+    def moments(self, bits: Array, *, curve_known: bool = True) -> tuple[Array, Array]:
+        """Means and standard deviations (m,) at points of bits (m, n), given kernel, curve and noise."""
+        return self.shift + self.unit * self.given.best.values(bits), self.unit * np.sqrt(self.given.variances(bits))
+
+    def moved(self, shift: float, factor: float) -> ProcessLatent:
+        """The latent ``shift + factor * f``."""
+        return replace(self, shift=shift + factor * self.shift, unit=factor * self.unit)
 
     def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
-        """Means and variances (N,) of the coefficients of some subsets, or of all in table order."""
+        """Means and standard deviations (N,) of the coefficients of some subsets, or of all in table order."""
         if subsets is not None:
             mean, variance = self.posterior.coefficient_moments(subsets)
             empty = np.array([not subset for subset in subsets])
@@ -117,7 +141,7 @@ class ProcessLatent:
                 f"a spectrum of {self.posterior.best.kernel.n} columns needs all coefficients, made for up to "
                 f"{LARGEST_CUBE} columns; name some subsets."
             )
-        return self.unit * mean + np.where(empty, self.shift, 0.0), self.unit**2 * variance
+        return self.unit * mean + np.where(empty, self.shift, 0.0), self.unit * np.sqrt(variance)
 
     def arrays(self) -> Arrays:
         """What a file keeps."""

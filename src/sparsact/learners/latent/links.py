@@ -1,10 +1,13 @@
-r"""Links: increasing curves g from a latent f to the mean of a measurement of variance about 1.
+r"""Links: increasing curves g of a standardised latent u, whose slope is about 1, and their derivatives.
 
-Beside the identity a logistic curve from C to C + A with the parameters C and :math:`\log A`,
+A measurement is ``level + height * g(u)``, so that a family needs no parameters for level and height. Its parameters c
+are standard normal a priori, and the search for a curve begins at c = 0. Beside the identity there are a logistic curve
+of any steepness :math:`\kappa` and place t, with g(0) = 0 and a greatest slope of 1,
 
-.. math:: g(f) = C + A / (1 + e^{-f}),
+.. math:: g(u) = \frac{4}{\kappa} (\sigma(\kappa u - t) - \sigma(-t)), \qquad \sigma(x) = 1 / (1 + e^{-x}),
 
-and an increasing cubic spline of equidistant knots, whose coefficients have increments :math:`e^{c_k}` [1]_.
+and an increasing cubic spline of equidistant knots, whose coefficients have increments :math:`e^{l_k}` [1]_, with
+g(0) = 0. The l are a random walk, whose deviation is learned, less their mean over a normal u.
 
 References
 ----------
@@ -23,112 +26,122 @@ from scipy.special import expit
 from sparsact.learners.cube_gp.component import Array
 
 _REACH: Final = 3.5  # standard deviations of the latent within the knots
-_PIECES: Final = 8
+_PIECES: Final = 20  # one in a third of a standard deviation: a kink is seen
 _STEP: Final = 2 * _REACH / _PIECES
-_ROUGHNESS: Final = 0.5  # prior deviation of a difference of log increments
-_LOG_HEIGHT: Final = float(np.log(4.0))  # prior mean of a sigmoid's, whose deviation is 1
+_ROUGHNESS: Final = 0.5 * np.sqrt(_STEP)  # deviation of a difference of log increments where the penalty is 1
+_PLACE: Final = 3.0  # prior deviation of t: nearly all rows may be on one side of the inflection
+_STEEPEST: Final = 30.0  # of logarithms, beyond which a curve is a step to rounding
 
 
 class Curve(NamedTuple):
-    """Values, derivatives by f (m,) and by the parameters (m, k)."""
+    """Values, first and second derivatives by u (m,); derivatives of values and of slopes by the parameters (m, k)."""
 
     value: Array
     slope: Array
+    bend: Array
     by_parameters: Array
+    slope_by_parameters: Array
 
 
 class Link(Protocol):
     """A family of curves."""
 
     n_parameters: int
-    has_intercept: bool  # whether the latent's intercept is a parameter, not fixed by the curve
+    learns_penalty: bool  # whether the precision of the parameters' prior is learned, as of coefficients
 
-    def start(self, low: float, high: float) -> tuple[float, float, Array]:
-        """Shift and factor of a linear model of targets from low to high that make it a latent, and c to begin with."""
+    def curve(self, u: Array, c: Array) -> Curve:
+        """The curve of parameters c at u."""
 
-    def curve(self, f: Array, c: Array) -> Curve:
-        """The curve of parameters c at f."""
-
-    def prior(self, c: Array) -> tuple[Array, Array]:
-        """Residuals (p,) of the prior, standard normal and linear in c, and their derivatives (p, k)."""
+    def curvature(self, u: Array, c: Array, weights: Array) -> Array:
+        """Weighted sum over u of the second derivatives of values by the parameters (k, k)."""
 
 
 class Identity:
     """The latent is the mean."""
 
-    n_parameters = 0
-    has_intercept = True
+    n_parameters, learns_penalty = 0, False
 
-    def start(self, low: float, high: float) -> tuple[float, float, Array]:
-        """The linear model itself."""
-        return 0.0, 1.0, np.empty(0)
+    def curve(self, u: Array, c: Array) -> Curve:
+        """U."""
+        nothing = np.empty((len(u), 0))
+        return Curve(u, np.ones_like(u), np.zeros_like(u), nothing, nothing)
 
-    def curve(self, f: Array, c: Array) -> Curve:
-        """F."""
-        return Curve(f, np.ones_like(f), np.empty((len(f), 0)))
-
-    def prior(self, c: Array) -> tuple[Array, Array]:
+    def curvature(self, u: Array, c: Array, weights: Array) -> Array:
         """None."""
-        return np.empty(0), np.empty((0, 0))
+        return np.empty((0, 0))
 
 
 class Sigmoid:
-    """A logistic curve; c holds C and log A."""
+    r"""A logistic curve; c holds :math:`\log \kappa` and t in its deviation."""
 
-    n_parameters = 2
-    has_intercept = True
+    n_parameters, learns_penalty, place_unit = 2, False, _PLACE
 
-    def start(self, low: float, high: float) -> tuple[float, float, Array]:
-        """A curve whose tangent in the middle is the linear model."""
-        span, middle = 1.2 * (high - low), (low + high) / 2
-        return middle, 4 / span, np.array([middle - span / 2, np.log(span)])
+    def exponent(self, c: Array) -> tuple[float, float]:
+        r""":math:`\kappa` and t."""
+        return float(np.exp(np.clip(c[0], -_STEEPEST, _STEEPEST))), _PLACE * float(c[1])
 
-    def curve(self, f: Array, c: Array) -> Curve:
-        """Value, slope, and derivatives by C and log A."""
-        share = expit(f)
-        height = np.exp(c[1]) * share
-        return Curve(c[0] + height, height * (1 - share), np.stack([np.ones_like(f), height], axis=1))
+    def _parts(self, u: Array, c: Array) -> tuple[Array, float, Array, Array, Array]:
+        """Exponents but for t, a quarter of the steepness, the logistic function less that at 0, two derivatives."""
+        steepness, place = self.exponent(c)
+        share = expit(steepness * u - place)
+        density = share * expit(place - steepness * u)
+        return steepness * u, steepness / 4, share - expit(-place), density, density * (1 - 2 * share)
 
-    def prior(self, c: Array) -> tuple[Array, Array]:
-        """Of the height: about that of the targets."""
-        return np.array([c[1] - _LOG_HEIGHT]), np.array([[0.0, 1.0]])
+    def curve(self, u: Array, c: Array) -> Curve:
+        """Value, slope, bend, and derivatives by both parameters."""
+        ku, quarter, share, density, bend = self._parts(u, c)
+        value, at_0 = share / quarter, self._parts(np.zeros(1), c)[3]
+        by = [u * 4 * density - value, _PLACE * (at_0 - density) / quarter]
+        slope_by = [4 * ku * bend, -4 * _PLACE * bend]
+        return Curve(value, 4 * density, 16 * quarter * bend, np.stack(by, axis=1), np.stack(slope_by, axis=1))
+
+    def curvature(self, u: Array, c: Array, weights: Array) -> Array:
+        """Second derivatives by both parameters."""
+        ku, quarter, share, density, bend = self._parts(u, c)
+        *_, density_at_0, bend_at_0 = self._parts(np.zeros(1), c)
+        both = _PLACE * (density - density_at_0 - ku * bend)
+        found = np.array([[ku**2 * bend - ku * density + share, both], [both, _PLACE**2 * (bend - bend_at_0)]])
+        return np.asarray(found @ weights / quarter)
 
 
 class Monotone:
-    """An increasing spline, straight beyond its outer knots; c holds its first coefficient and log increments."""
+    """An increasing spline, straight beyond its outer knots; c holds differences of its log increments."""
 
-    n_parameters = _PIECES + 3
-    has_intercept = False  # the latent has mean 0 over the rows
+    n_parameters, learns_penalty = _PIECES + 1, True
 
     def __init__(self) -> None:
         knots = -_REACH + _STEP * np.arange(-3, _PIECES + 4)
-        self._basis = BSpline(knots, np.eye(_PIECES + 3), 3)
-        self._slopes = self._basis.derivative()
+        basis = BSpline(knots, np.eye(_PIECES + 3), 3)
+        self._derivatives = [basis, basis.derivative(), basis.derivative(2)]
+        middles = _STEP * (np.arange(_PIECES + 2) - (_PIECES + 1) / 2)
+        walk = _ROUGHNESS * np.tri(_PIECES + 2, _PIECES + 1, -1)
+        self._walk = walk - np.average(walk, axis=0, weights=np.exp(-(middles**2) / 2))
+        self._at_0 = self._after(np.zeros(1), 0)
 
-    def start(self, low: float, high: float) -> tuple[float, float, Array]:
-        """A straight line through the linear model."""
-        middle, increments = (low + high) / 2, np.full(_PIECES + 2, np.log(_STEP))
-        return middle, 1.0, np.append(middle - (_PIECES + 2) * _STEP / 2, increments)
+    def _after(self, u: Array, order: int) -> Array:
+        """Derivatives of some order of the values by the increments: increment k belongs to all coefficients from k."""
+        inside = np.clip(u, -_REACH, _REACH)
+        found = self._derivatives[order](inside)
+        if order == 0:
+            found += (u - inside)[:, None] * self._derivatives[1](inside)
+        elif order == 2:
+            found[u != inside] = 0.0
+        return np.cumsum(found[:, ::-1], axis=1)[:, -2::-1]
 
-    def curve(self, f: Array, c: Array) -> Curve:
-        """Value, slope, and derivatives by the first coefficient and the log increments."""
-        inside = np.clip(f, -_REACH, _REACH)
-        basis, slopes = self._basis(inside), self._slopes(inside)
-        increments = np.exp(c[1:])
-        basis += (f - inside)[:, None] * slopes
-        # coefficient j is the first one and the increments up to j, so increment k belongs to all from k on
-        after = np.cumsum(basis[:, ::-1], axis=1)[:, ::-1]
-        steps = np.cumsum(slopes[:, ::-1], axis=1)[:, ::-1]
-        by_increments = after[:, 1:] * increments
-        value = c[0] * after[:, 0] + by_increments.sum(axis=1)
-        return Curve(value, steps[:, 1:] @ increments, np.column_stack([after[:, 0], by_increments]))
+    def _increments(self, c: Array) -> Array:
+        return np.asarray(_STEP * np.exp(np.clip(self._walk @ c, -_STEEPEST, _STEEPEST)))
 
-    def prior(self, c: Array) -> tuple[Array, Array]:
-        """Of the mean log increment, and of differences of neighbours: near a line of slope 1."""
-        k = len(c) - 1
-        rows = np.zeros((k, k + 1))
-        rows[0, 1:], rows[1:, 1:] = 1 / k, np.diff(np.eye(k), axis=0) / _ROUGHNESS
-        return rows @ c - np.log(_STEP) * (np.arange(k) == 0), rows
+    def curve(self, u: Array, c: Array) -> Curve:
+        """Value, slope, bend, and derivatives by the parameters."""
+        increments = self._increments(c)
+        value, slope, bend = ((self._after(u, order)) * increments for order in range(3))
+        value -= self._at_0 * increments
+        return Curve(value.sum(axis=1), slope.sum(axis=1), bend.sum(axis=1), value @ self._walk, slope @ self._walk)
+
+    def curvature(self, u: Array, c: Array, weights: Array) -> Array:
+        """Second derivatives: each increment is an exponential."""
+        each = weights @ (self._after(u, 0) - self._at_0) * self._increments(c)
+        return np.asarray(self._walk.T @ (each[:, None] * self._walk))
 
 
 LINKS: Final[dict[str, Callable[[], Link]]] = {"identity": Identity, "sigmoid": Sigmoid, "monotone": Monotone}

@@ -1,19 +1,41 @@
-"""A learned measurement: from a latent and its variance to expected measured values and densities of new ones."""
+"""A learned measurement: from a latent and its deviation to expected measured values and densities of new ones."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from scipy.special import logsumexp
 
 from sparsact.learners.cube_gp.component import Array
-from sparsact.learners.latent.links import LINKS
+from sparsact.learners.latent.links import Link
 from sparsact.learners.latent.targets import Targets, expected_clipped, expected_exponential, residual_terms
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
 _LOG_WEIGHTS: Final = np.log(_WEIGHTS / _WEIGHTS.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class KnownCurve:
+    """``level + height * g((latent - shift) / unit)`` for the curve g of a link and its parameters c (k,)."""
+
+    link: Link
+    c: Array
+    level: float
+    height: float
+    shift: float = 0.0
+    unit: float = 1.0
+
+    def values(self, latent: Array) -> Array:
+        """Means of measurements, of the shape of the latents."""
+        value = self.link.curve((latent.ravel() - self.shift) / self.unit, self.c).value
+        return np.asarray(self.level + self.height * value).reshape(latent.shape)
+
+    def values_and_slopes(self, latent: Array) -> tuple[Array, Array]:
+        """Means and their derivatives by the latents (m,)."""
+        curve = self.link.curve((latent - self.shift) / self.unit, self.c)
+        return self.level + self.height * curve.value, self.height / self.unit * curve.slope
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,75 +46,63 @@ class FittedMeasurement:
     ----------
     link : str
         ``"identity"``, ``"log"``, ``"sigmoid"`` or ``"monotone"``.
-    c : ndarray of shape (k,)
-        Parameters of the curve.
-    precision : float
-        One over the noise's deviation, in units of ``scale``.
-    centre, scale : float
-        Targets (their logarithms) less the centre, over the scale, are what was learned from.
-    shift, unit : float
-        A latent is ``shift + unit * f``, where f is the argument of the curve.
+    known : KnownCurve
+        Means of the targets (of their logarithms).
+    noise_deviation : float
+        Standard deviation of their noise.
     bounds : tuple of float
-        Bounds of the targets (their logarithms), infinite where there is none.
+        Bounds of the targets themselves, infinite where there is none.
     """
 
     link: str
-    c: Array
-    precision: float
-    centre: float
-    scale: float
-    shift: float
-    unit: float
+    known: KnownCurve
+    noise_deviation: float
     bounds: tuple[float, float]
 
     @property
-    def curve_link(self) -> str:
-        """The link between the latent and the targets' logarithms, or the targets themselves."""
-        return "identity" if self.link == "log" else self.link
+    def has_line(self) -> bool:
+        """Whether the latent is the mean of the targets or of their logarithms."""
+        return self.link in ("identity", "log")
 
-    @property
-    def target_bounds(self) -> tuple[float, float]:
-        """Bounds of the targets themselves."""
+    def scaled(self, factor: float) -> FittedMeasurement:
+        """The measurement of targets times a number; of a log link, of latents with its logarithm added."""
         lower, upper = self.bounds
-        if self.link != "log":
-            return lower, upper
-        return (float(np.exp(lower)) if np.isfinite(lower) else lower, float(np.exp(upper)))
-
-    @property
-    def noise_deviation(self) -> float:
-        """Standard deviation of the noise of targets (of their logarithms)."""
-        return self.scale / self.precision
-
-    def means(self, latent: Array) -> Array:
-        """Means of targets (of their logarithms) before they are clipped, without noise."""
-        f = (latent - self.shift) / self.unit
-        value = LINKS[self.curve_link]().curve(f.ravel(), self.c).value
-        return np.asarray(self.centre + self.scale * value).reshape(f.shape)
+        new = replace(self, bounds=(lower * factor, upper * factor))
+        if self.link == "log":
+            more = float(np.log(factor))
+            known = replace(self.known, level=self.known.level + more, shift=self.known.shift + more)
+            return replace(new, known=known)
+        known = replace(self.known, level=self.known.level * factor, height=self.known.height * factor)
+        if self.has_line:
+            known = replace(known, shift=known.shift * factor, unit=known.unit * factor)
+        return replace(new, known=known, noise_deviation=self.noise_deviation * factor)
 
     def curve(self, latent: Array) -> Array:
         """Targets at latents, without noise."""
-        clipped = np.clip(self.means(latent), *self.bounds)
-        return np.asarray(np.exp(clipped) if self.link == "log" else clipped)
+        values = self.known.values(latent)
+        return np.clip(np.exp(values) if self.link == "log" else values, *self.bounds)
 
-    def expected(self, latent: Array, variance: Array) -> Array:
-        """Expected targets of latents of some means and variances, noise and bounds included."""
-        if self.curve_link == "identity":
-            deviation = np.sqrt(variance + self.noise_deviation**2)
+    def expected(self, latent: Array, deviation: Array) -> Array:
+        """Expected targets of latents of some means and deviations, noise and bounds included."""
+        if self.has_line:
             expectation = expected_exponential if self.link == "log" else expected_clipped
-            return expectation(latent, deviation, self.bounds)
-        at_nodes = self.means(latent[:, None] + np.sqrt(variance)[:, None] * _NODES)
+            return expectation(latent, np.hypot(deviation, self.noise_deviation), self.bounds)
+        at_nodes = self.known.values(latent[:, None] + deviation[:, None] * _NODES)
         noise = np.full_like(at_nodes, self.noise_deviation)
         return np.asarray(expected_clipped(at_nodes, noise, self.bounds) @ np.exp(_LOG_WEIGHTS))
 
-    def log_densities(self, latent: Array, variance: Array, targets: Targets) -> Array:
-        """Log density of each target, or log probability that it is at its bound, in the units of y."""
-        if self.curve_link == "identity":
-            deviation = np.sqrt(variance + self.noise_deviation**2)
-            logs = residual_terms((targets.y - latent) / deviation, targets.side)[0]
+    def log_densities(self, latent: Array, deviation: Array, targets: Targets) -> Array:
+        """Log density of each target, or log probability that it is at its bound, in the units of y.
+
+        With the link ``"log"`` the targets are :meth:`Targets.logarithms`.
+        """
+        if self.has_line:
+            noise = np.hypot(deviation, self.noise_deviation)
+            logs = residual_terms((targets.y - latent) / noise, targets.side)[0]
         else:
-            deviation = np.full_like(latent, self.noise_deviation)
-            nodes = latent[:, None] + np.sqrt(variance)[:, None] * _NODES
-            each = [residual_terms((targets.y - self.means(node)) / deviation, targets.side)[0] for node in nodes.T]
+            noise = np.full_like(latent, self.noise_deviation)
+            nodes = latent[:, None] + deviation[:, None] * _NODES
+            each = [residual_terms((targets.y - self.known.values(node)) / noise, targets.side)[0] for node in nodes.T]
             logs = logsumexp(np.stack(each, axis=1) + _LOG_WEIGHTS, axis=1)
-        jacobian = np.log(deviation) + (targets.y if self.link == "log" else 0.0)
+        jacobian = np.log(noise) + (targets.y if self.link == "log" else 0.0)
         return np.asarray(logs - np.where(targets.side == 0, jacobian, 0.0))

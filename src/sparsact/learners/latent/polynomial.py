@@ -1,15 +1,21 @@
 r"""A latent polynomial and its measurement by penalised maximum likelihood.
 
-Parameters are :math:`\gamma = 1/\sigma`, the latent's coefficients b in units of the noise (Olsen's [1]_) and those of
-the link, c. With the monomials z of a row and :math:`f = z^\top b / \gamma` its residual is
-:math:`r = \gamma (y - g_c(f))`. With the identity it is linear, :math:`r = \gamma y - z^\top b`, the penalised
-log-likelihood is concave, and Newton's method finds its maximum from anywhere. With other links second derivatives of r
-are left out (Gauss-Newton).
+Parameters are :math:`\gamma = 1/\sigma`, the coefficients b of the latent in units of the noise (Olsen's [1]_), the
+intercept :math:`b_0` among them, and those of the link, c. With the monomials z of a row less their means and
+:math:`\eta = z^\top b` its residual is
+
+.. math:: r = \gamma y - b_0 - \rho\, g_c(\eta / \rho), \qquad \rho^2 = 1 + \mathrm{mean}(\eta^2).
+
+The curve g has slope about 1, so that shift and scale of the latent are fixed: a curve sees :math:`u = \eta / \rho`, of
+variance about 1 where there is more signal than noise. With the identity r is linear, the penalised log-likelihood is
+concave, and Newton's method finds its maximum from anywhere. With other links all second derivatives are kept, and
+steps are damped where these are not positive definite or a step does not lead up; the first curve is a straight line.
 
 The ridge penalty is a normal prior :math:`b_S \sim N(0, 1/\alpha_d)` for each size d of S. "auto" maximises the
 marginal likelihood by MacKay's rule :math:`\alpha_d = (D_d - \alpha_d\, \mathrm{tr}_d\, \Sigma) / |b_d|^2` with the
 covariance :math:`\Sigma` [2]_, up to :math:`\alpha_d = m` measured rows: no prior weighs more than they do. As it is in
-units of the noise, the mode has the noise of restricted maximum likelihood: squares over rows less parameters.
+units of the noise, the mode has the noise of restricted maximum likelihood: squares over rows less parameters; those of
+the link, which have other units, are taken off the rows. The roughness of a spline is learned as a penalty is.
 
 References
 ----------
@@ -20,6 +26,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -31,11 +38,12 @@ from sparsact.learners.latent.links import Link
 from sparsact.learners.latent.targets import Targets, residual_terms
 
 LEAST_NOISE: Final = 1e-3  # standard deviation, in that of the targets
-_MOST_STEPS, _STEPS_A_ROUND, _MOST_ROUNDS = 50, 5, 25
-_ENOUGH, _ENOUGH_OF_A_CURVE = 1e-7, 1e-3  # expected gain of a step in log-likelihood
-_LEAST_DAMPING: Final = 1e-3
-_SETTLED: Final = 1e-2  # change of a penalty's logarithm
+MAX_ITER: Final = 500  # steps of Newton's method for a penalty, and penalties; 5 to 60 are usual
+_ENOUGH: Final = 1e-7  # expected gain of a step in log-likelihood
+_LEAST_DAMPING: Final = 1e-6  # in the diagonal of second derivatives: as large as their rounding
+_SETTLED: Final = 1e-2  # change of a penalty's logarithm, and of a number of parameters
 _LEAST_PENALTY: Final = 1e-8
+_DIFFERENCES: Final = 5.0  # prior weight of a spline's roughness
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +55,17 @@ class LatentPolynomial:
     precision : float
         :math:`\gamma`, one over the noise's standard deviation.
     b, c : ndarray of shape (p,), (k,)
-        Coefficients of the latent in units of the noise, and parameters of the link.
-    penalty : ndarray of shape (p,)
-        :math:`\alpha` of each coefficient, 0 of the intercept.
+        Coefficients of the latent in units of the noise, the intercept first, and parameters of the link.
+    penalty : ndarray of shape (p + k,)
+        :math:`\alpha` of each of these, 0 of the intercept.
     information : ndarray of shape (1 + p + k, 1 + p + k)
         Negative second derivatives of the penalised log-likelihood.
+    spent : float
+        Number of parameters of the link that the rows determine: the noise has that many degrees of freedom less.
+    steps : int
+        Steps that led here.
+    converged : bool
+        Whether Newton's method (and the penalties, where they are learned) came to rest.
     """
 
     precision: float
@@ -59,6 +73,9 @@ class LatentPolynomial:
     c: Array
     penalty: Array
     information: Array
+    spent: float = 0.0
+    steps: int = 0
+    converged: bool = False
 
     @property
     def covariance(self) -> Array:
@@ -74,85 +91,152 @@ class LatentPolynomial:
 
 @dataclass(frozen=True, eq=False)
 class PolynomialProblem:
-    """Rows of monomials (m, p) of some sizes (p,), and their targets, of about unit variance."""
+    """Monomials (m, p - 1) less their means, their sizes, and the targets of the rows, of about unit variance."""
 
     monomials: Array
     sizes: NDArray[np.intp]
     targets: Targets
     link: Link
 
+    @cached_property
+    def _products(self) -> Array:
+        """Mean products (p - 1, p - 1) of the monomials over the rows."""
+        weights = self.targets.weights
+        return np.asarray((self.monomials * weights[:, None]).T @ self.monomials / weights.sum())
+
+    def deviation(self, b: Array) -> tuple[float, Array]:
+        r""":math:`\rho`, and its derivatives (p - 1,) by the coefficients but the intercept."""
+        by = self._products @ b[1:]
+        size = float(np.sqrt(1 + by @ b[1:]))
+        return size, by / size
+
     def terms(self, at: LatentPolynomial) -> tuple[float, Array, Array]:
         """Penalised log-likelihood, its gradient and negative second derivatives."""
-        targets, total, p = self.targets, self.targets.measured, len(at.b)
-        f = self.monomials @ at.b / at.precision
-        curve = self.link.curve(f, at.c)
-        away = targets.y - curve.value
-        found = residual_terms(at.precision * away, targets.side)
+        targets, p = self.targets, len(at.b)
+        total = max(targets.measured - at.spent, 1.0)
+        size, by_b = self.deviation(at.b)
+        u = self.monomials @ at.b[1:] / size
+        curve = self.link.curve(u, at.c)
+        found = residual_terms(at.precision * targets.y - at.b[0] - size * curve.value, targets.side)
         value, slope, curvature = (targets.weights * each for each in found)
-        residuals, rows = self.link.prior(at.c)
+        parameters = np.concatenate([at.b, at.c])
         objective = (
             value.sum()
             + total * (np.log(at.precision) - 0.5 * (LEAST_NOISE * at.precision) ** 2)
-            - 0.5 * (at.penalty @ at.b**2 + residuals @ residuals)
+            - 0.5 * at.penalty @ parameters**2
         )
-        jacobian = np.column_stack(
-            [away + f * curve.slope, -curve.slope[:, None] * self.monomials, -at.precision * curve.by_parameters]
-        )
-        gradient, hessian = slope @ jacobian, (jacobian * curvature[:, None]).T @ jacobian
+        # Derivatives of -r by gamma, b_0, c and rho, the direction of the latent held, and of these by all parameters.
+        # rho * g(eta / rho) is homogeneous, so that direction and rho have no second derivatives in common.
+        few = np.column_stack([-targets.y, np.ones_like(u), size * curve.by_parameters, curve.value])
+        to_few = np.zeros((few.shape[1], 1 + p + len(at.c)))
+        to_few[[0, 1], [0, 1]] = 1.0
+        to_few[2:-1, 1 + p :] = np.eye(len(at.c))
+        to_few[-1, 2 : 1 + p] = by_b
+        direction = self.monomials - np.outer(u, by_b)
+        steep, own = slope * curve.slope, slice(2, 1 + p)
+        mixed = curvature[:, None] * curve.slope[:, None] * few
+        mixed[:, 2:-1] += slope[:, None] * curve.slope_by_parameters
+        square = (few * curvature[:, None]).T @ few
+        square[2:-1, 2:-1] += size * self.link.curvature(u, at.c, slope)
+        with_size = slope @ curve.by_parameters
+        square[2:-1, -1] += with_size
+        square[-1, 2:-1] += with_size
+        gradient = -(slope @ few) @ to_few
+        gradient[own] -= steep @ direction
+        hessian = to_few.T @ square @ to_few
+        across = (direction.T @ mixed) @ to_few
+        hessian[own] += across
+        hessian[:, own] += across.T
+        each = curvature * curve.slope**2 + slope * curve.bend / size
+        hessian[own, own] += (direction * each[:, None]).T @ direction
+        if len(at.c):  # else rho cancels
+            hessian[own, own] += (
+                slope @ (curve.value - u * curve.slope) / size * (self._products - np.outer(by_b, by_b))
+            )
         gradient[0] += total * (1 / at.precision - LEAST_NOISE**2 * at.precision)
         hessian[0, 0] += total * (1 / at.precision**2 + LEAST_NOISE**2)
-        gradient[1 : 1 + p] -= at.penalty * at.b
-        hessian[range(1, 1 + p), range(1, 1 + p)] += at.penalty
-        gradient[1 + p :] -= residuals @ rows
-        hessian[1 + p :, 1 + p :] += rows.T @ rows
+        gradient[1:] -= at.penalty * parameters
+        hessian[range(1, len(hessian)), range(1, len(hessian))] += at.penalty
         return float(objective), gradient, hessian
 
-    def maximum(self, at: LatentPolynomial, most_steps: int = _MOST_STEPS) -> LatentPolynomial:
+    def maximum(self, at: LatentPolynomial, max_iter: int = MAX_ITER) -> LatentPolynomial:
         """Newton's method for a given penalty, damped where a step does not lead up (Levenberg and Marquardt)."""
         value, gradient, hessian = self.terms(at)
-        damping, enough = 0.0, _ENOUGH if not len(at.c) else _ENOUGH_OF_A_CURVE
-        for _ in range(most_steps):
-            diagonal = hessian.diagonal()
-            step = cho_solve(_factor(hessian + np.diag(damping * diagonal)), gradient)
-            expected = float(gradient @ step)
-            if expected <= enough:
+        damping, converged = 0.0, False
+        n_steps = 0
+        while n_steps < max_iter:
+            n_steps += 1
+            step = _step(hessian, gradient, damping)
+            expected = np.inf if step is None else float(gradient @ step)
+            if expected <= _ENOUGH and damping <= _LEAST_DAMPING:
+                converged = True
                 break
-            tried = self._moved(at, step)
-            if tried.precision > 0 and (found := self.terms(tried))[0] >= value + 1e-3 * expected:
-                at, (value, gradient, hessian) = tried, found
-                damping = damping / 10 if damping > _LEAST_DAMPING else 0.0
-            else:
+            tried = None if step is None else self._moved(at, step)
+            found = None if tried is None else self._tried(tried)
+            if tried is None or found is None or found[0] < value + 1e-3 * expected:
                 damping = max(4 * damping, _LEAST_DAMPING)
-        return replace(at, information=hessian)
+                continue
+            at, (value, gradient, hessian) = tried, found
+            damping = damping / 10 if damping > _LEAST_DAMPING else 0.0
+        return replace(at, information=hessian, steps=at.steps + n_steps, converged=converged)
+
+    def _tried(self, at: LatentPolynomial) -> tuple[float, Array, Array] | None:
+        """The terms, or None where a step leads to no numbers."""
+        if not at.precision > 0:
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):
+            value, gradient, hessian = self.terms(at)
+        return (value, gradient, hessian) if np.isfinite(value) and np.isfinite(hessian).all() else None
 
     def _moved(self, at: LatentPolynomial, step: Array) -> LatentPolynomial:
         p = len(at.b)
         return replace(at, precision=at.precision + step[0], b=at.b + step[1 : 1 + p], c=at.c + step[1 + p :])
 
-    def fitted(self, start: LatentPolynomial, alpha: float | None) -> LatentPolynomial:
+    def fitted(self, start: LatentPolynomial, alpha: float | None, max_iter: int = MAX_ITER) -> LatentPolynomial:
         """The maximum for a penalty of all but the intercept, or for those of greatest marginal likelihood."""
-        at = start if alpha is None else replace(start, penalty=np.where(self.sizes > 0, alpha, 0.0))
-        for _ in range(_MOST_ROUNDS):
-            at = self.maximum(at, _STEPS_A_ROUND if alpha is None else _MOST_STEPS)
-            if alpha is not None:
-                return at
-            updated = self._updated(at)
+        groups = self._groups(alpha)
+        at = start
+        for _ in range(max_iter):
+            at = self.maximum(at, max_iter)
+            updated = self._updated(at, groups)
+            spent = 0.0  # of the link; where the posterior is wider than the prior, none
+            if len(at.c):
+                spent = max(float((1 - at.penalty * at.covariance.diagonal()[1:])[len(at.b) :].sum()), 0.0)
             ratio = (updated + _LEAST_PENALTY) / (at.penalty + _LEAST_PENALTY)
-            if np.abs(np.log(ratio)).max() < _SETTLED:
-                break
-            at = replace(at, penalty=updated)
-        return self.maximum(at)
+            if max(np.abs(np.log(ratio)).max(), abs(spent - at.spent)) < _SETTLED:
+                return at
+            at = replace(at, penalty=updated, spent=spent)
+        return replace(self.maximum(at, max_iter), converged=False)
 
-    def _updated(self, at: LatentPolynomial) -> Array:
-        """MacKay's penalties (p,)."""
-        variances = at.covariance.diagonal()[1 : 1 + len(at.b)]
-        penalty, largest = np.zeros_like(at.b), max(self.targets.measured, 1.0)
-        for size in np.unique(self.sizes[self.sizes > 0]):
-            own = self.sizes == size
-            known = max(float((1 - at.penalty[own] * variances[own]).sum()), 0.0)
-            # one more parameter of one standard error stands for the prior of the penalty
-            penalty[own] = np.clip((known + 1) / ((at.b[own] ** 2).sum() + 1 / largest), _LEAST_PENALTY, largest)
+    def _groups(self, alpha: float | None) -> list[NDArray[np.bool_]]:
+        """Parameters (p + k,) that share a penalty that is learned."""
+        k = self.link.n_parameters
+        sizes = np.concatenate([[0], self.sizes, np.full(k, -1)])
+        learned = [] if alpha is not None else np.unique(self.sizes).tolist()
+        return [sizes == size for size in learned + [-1] * self.link.learns_penalty]
+
+    def _updated(self, at: LatentPolynomial, groups: list[NDArray[np.bool_]]) -> Array:
+        """MacKay's penalties (p + k,)."""
+        parameters, penalty = np.concatenate([at.b, at.c]), at.penalty.copy()
+        largest = max(self.targets.measured, 1.0)
+        variances = at.covariance.diagonal()[1:] if groups else parameters
+        for own in groups:
+            known = max(float((1 - penalty[own] * variances[own]).sum()), 0.0)
+            # One more parameter of one standard error stands for the prior of a ridge penalty; for that of a roughness,
+            # of which few rows say little, five differences of their usual deviation.
+            more, squares = (1.0, 1 / largest) if own[: len(at.b)].any() else (_DIFFERENCES, _DIFFERENCES)
+            found = (known + more) / ((parameters[own] ** 2).sum() + squares)
+            penalty[own] = np.clip(found, _LEAST_PENALTY, largest)
         return penalty
+
+
+def _step(information: Array, gradient: Array, damping: float) -> Array | None:
+    """Newton's step, or None where the damped second derivatives are not positive definite."""
+    damped = information + damping * np.diag(np.abs(information.diagonal()))
+    try:
+        return np.asarray(cho_solve(cho_factor(damped, lower=True), gradient))
+    except np.linalg.LinAlgError:
+        return None
 
 
 def _inverse(information: Array) -> Array:

@@ -1,6 +1,6 @@
 r"""A latent Gaussian process on the cube and the noise of its measurement, by Laplace's approximation.
 
-In units of the noise, :math:`\eta = \gamma (f - f_0)` has the prior :math:`N(0, K)`, so that the joint mode of
+In units of the noise, :math:`\eta = \gamma f` has the prior :math:`N(0, K)`, so that the joint mode of
 :math:`\eta` and :math:`\gamma = 1/\sigma` has the noise of greatest marginal likelihood. The curve of the link is
 known: its mode together with so free a latent would be a straight line. With the curvatures W of the negative
 log-likelihood by :math:`\eta` and its mixed derivatives b with :math:`\gamma`, a Newton step of both is
@@ -30,11 +30,10 @@ from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.marginal import PARTS, MarginalPosterior
 from sparsact.learners.cube_gp.posterior import Posterior, posterior_of
 from sparsact.learners.cube_gp.rows import DistinctRows
-from sparsact.learners.latent.links import Link
+from sparsact.learners.latent.measurement import KnownCurve
 from sparsact.learners.latent.polynomial import LEAST_NOISE
 from sparsact.learners.latent.targets import Targets, residual_terms
 
-_MOST_STEPS: Final = 60
 _ENOUGH: Final = 1e-6  # of a step's gain in log-likelihood
 _SHORTEST: Final = 1e-6  # part of a step
 _SETTLED: Final = 0.1  # of changes of the kernel's parameters
@@ -60,14 +59,12 @@ class Mode:
 
 @dataclass(frozen=True, eq=False)
 class ProcessProblem:
-    """Distinct points, the point of each row, the targets of the rows, the curve, and the latent's constant part."""
+    """Distinct points, the point of each row, the targets of the rows, and the curve."""
 
     points: DistinctRows
     place: NDArray[np.intp]
     targets: Targets
-    link: Link
-    c: Array
-    offset: float
+    curve: KnownCurve
 
     def objective(self, at: Mode) -> float:
         """Log-likelihood plus log prior density, up to a constant."""
@@ -78,8 +75,8 @@ class ProcessProblem:
     def _curve(self, at: Mode) -> tuple[Array, Array, Array]:
         """Slopes of the curve at the rows, the targets less its values, and the varying part of the latent."""
         varying = at.eta[self.place] / at.precision
-        curve = self.link.curve(self.offset + varying, self.c)
-        return curve.slope, self.targets.y - curve.value, varying
+        values, slopes = self.curve.values_and_slopes(varying)
+        return slopes, self.targets.y - values, varying
 
     def pseudo_rows(self, at: Mode) -> tuple[DistinctRows, Array, float, float]:
         r"""Pseudo-targets and curvatures at the points, b (m,), and both derivatives by :math:`\gamma`."""
@@ -98,10 +95,14 @@ class ProcessProblem:
         """Sums over the rows of each point."""
         return np.bincount(self.place, values, len(self.points)).astype(np.float64)
 
-    def mode(self, at: Mode, kernel: CubeKernel) -> tuple[Mode, Posterior]:
-        """The most probable latent and measurement given the kernel, and Laplace's approximation of the posterior."""
+    def mode(self, at: Mode, kernel: CubeKernel, max_iter: int) -> tuple[Mode, Posterior, bool]:
+        """The most probable latent and measurement given the kernel, and Laplace's approximation of the posterior.
+
+        The last is whether Newton's method came to rest: no step of any length leads up, or a step hardly gains.
+        """
+        converged = False
         value = self.objective(at)
-        for _ in range(_MOST_STEPS):
+        for _ in range(max_iter):
             aim = self._aim(at, kernel)
             length = 1.0
             while length > _SHORTEST:
@@ -110,11 +111,13 @@ class ProcessProblem:
                     break
                 length /= 2
             else:
+                converged = True
                 break
             gain, at, value = found - value, tried, found
             if gain < _ENOUGH:
+                converged = True
                 break
-        return at, posterior_of(kernel, 1.0, self.pseudo_rows(at)[0])
+        return at, posterior_of(kernel, 1.0, self.pseudo_rows(at)[0]), converged
 
     def _aim(self, at: Mode, kernel: CubeKernel) -> Mode:
         """Where a whole Newton step leads."""
@@ -127,8 +130,8 @@ class ProcessProblem:
 
 
 def fitted_process(
-    problem: ProcessProblem, start: Mode, unit: float, kernel: str, rng: np.random.Generator
-) -> tuple[Mode, MarginalPosterior]:
+    problem: ProcessProblem, start: Mode, unit: float, kernel: str, rng: np.random.Generator, max_iter: int
+) -> tuple[Mode, MarginalPosterior, bool]:
     """Kernel and measurement in turn, from a measurement whose latent is constant and will deviate by about a unit."""
     n = problem.points.bits.shape[1]
     prior = prior_of(default_kernel(n) if kernel == "auto" else kernel, n)
@@ -137,17 +140,17 @@ def fitted_process(
     for _ in range(_ROUNDS):
         before = mode
         kernel_now = _in_units(prior.kernel.with_theta(mode[:-1]), unit)
-        at, posterior = problem.mode(replace(start, precision=at.precision), kernel_now)
+        at, posterior, _ = problem.mode(replace(start, precision=at.precision), kernel_now, max_iter)
         rows = posterior.rows.take(chosen).standardized(0.0, unit)
         found = most_probable(prior, rows, unit**-2, rng=rng, report=lambda line: None, start=mode)
         mode = found.mode
         if np.abs(mode - before).max() < _SETTLED:
             break
     best = _in_units(found.best.kernel, unit)
-    at, posterior = problem.mode(replace(start, precision=at.precision), best)
+    at, posterior, converged = problem.mode(replace(start, precision=at.precision), best, max_iter)
     drawn = found.draws(PARTS, rng)  # of kernels; the pseudo-targets' noise is in their weights alone
     parameters = np.column_stack([drawn[:, :-1] + best.theta - found.best.kernel.theta, np.zeros(len(drawn))])
-    return at, MarginalPosterior(posterior, parameters, tuple(rng.integers(2**31, size=4).tolist()))
+    return at, MarginalPosterior(posterior, parameters, tuple(rng.integers(2**31, size=4).tolist())), converged
 
 
 def _in_units(kernel: CubeKernel, unit: float) -> CubeKernel:

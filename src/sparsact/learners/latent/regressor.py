@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -15,12 +18,14 @@ from sparsact.hypercube import n_subsets
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.latent.fitted import FittedLatent
 from sparsact.learners.latent.fitting import MeasuredRows, fitted_gp, fitted_polynomial
+from sparsact.learners.latent.polynomial import MAX_ITER
 from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate, chosen, degrees_to_try
 from sparsact.learners.latent.targets import Targets, checked_bounds
 from sparsact.learners.points import rows_of_cube
 from sparsact.transaction import transaction
 
 _SQUARED_MONOMIALS: Final = 1e5  # of a typical product
+_LEVELS: Final = 3  # from the warning to the caller of fit
 LINK_NAMES: Final = ("identity", "log", "sigmoid", "monotone")  # from the simplest on
 
 
@@ -57,6 +62,8 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     domain : {"auto", "cube", "real"}, default="auto"
         ``"cube"``: X must be signs (+1, -1), bits (0, 1) or bool; bit 1 is sign -1. ``"real"``: columns are cut at
         their medians. ``"auto"``: the cube if the values allow it.
+    max_iter : int, default=500
+        Most steps of Newton's method for given penalties, and of penalties; a fit that needs more warns.
     random_state : int, RandomState or None, default=None
         Of folds, and of the rows that kernels are learned from.
 
@@ -72,6 +79,8 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         Links and degrees that were compared, with the mean log-likelihood of a held-out row.
     noise_deviation_ : float
         :math:`\sigma`; with the link ``"log"`` of log y.
+    n_iter_ : int
+        Steps of Newton's method, for all penalties together.
     spectrum_ : Spectrum
         The latent's; in units of y (log y), of a sigmoid's argument, or with ``"monotone"`` of mean 0 and variance 1.
     encoding_ : str
@@ -81,11 +90,12 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
 
     Notes
     -----
-    A polynomial costs some ten products of its monomials with themselves, D monomials of m rows :math:`m D^2` each; up
-    to 1,000 monomials are tried. Processes are those of :class:`CubeGPRegressor` in time and memory, about ten times.
+    A step of a polynomial costs a product of its monomials with themselves, :math:`m D^2` for D monomials of m rows;
+    ten steps are usual, with a curve 50. Up to 1,000 monomials are tried. Processes are as :class:`CubeGPRegressor` in
+    time and memory, about ten times.
 
-    Intervals come from the curvature of the likelihood, with Student's t of the measured rows less the coefficients.
-    Those of a process take its curve and noise as known.
+    Intervals, and deviations of latents, come from the curvature of the likelihood, curve and noise being uncertain,
+    with Student's t of the measured rows less the parameters. Those of a process take its curve and noise as known.
 
     References
     ----------
@@ -117,6 +127,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "kernel": [str],
         "domain": [StrOptions({"auto", "cube", "real"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
 
@@ -130,6 +141,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         alpha: float | str = "auto",
         kernel: str = "auto",
         domain: str = "auto",
+        max_iter: int = MAX_ITER,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.latent = latent
@@ -139,6 +151,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         self.alpha = alpha
         self.kernel = kernel
         self.domain = domain
+        self.max_iter = max_iter
         self.random_state = random_state
 
     @transaction
@@ -147,21 +160,35 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         self._validate_params()
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1, size=4).tolist())
         rows = self._rows(X, y, sample_weight)
+        exponent = int(np.frexp(np.abs(rows.targets.y).max())[1]) - 1
+        rows = replace(rows, targets=rows.targets.scaled(-exponent))  # squares of any numbers are then numbers
         self.n_censored_ = int(np.count_nonzero(rows.targets.side))
         alpha = None if isinstance(self.alpha, str) else float(self.alpha)
         with blas_threads(len(rows.bits) * _SQUARED_MONOMIALS):
             self.link_, self.degree_, self.candidates_ = self._selected(rows, alpha, rng)
             if self.latent == "gp":
-                self._fitted = fitted_gp(rows, self.link_, self.degree_, self.kernel, rng)
+                found = fitted_gp(rows, self.link_, self.degree_, self.kernel, rng, self.max_iter)
             else:
-                self._fitted = fitted_polynomial(rows, self.link_, self.degree_, alpha)
-        parameters = len(self.subsets_) if self.latent == "low-degree" else 0
-        self._freedom = max(rows.targets.measured - parameters, 1.0) if parameters else np.inf
+                found = fitted_polynomial(rows, self.link_, self.degree_, alpha, self.max_iter)
+        if not found.converged:
+            warnings.warn(
+                f"the likelihood of a latent with link {self.link_!r} is not at its maximum after max_iter="
+                f"{self.max_iter:,} steps; raise max_iter, or choose a lower degree.",
+                ConvergenceWarning,
+                stacklevel=_LEVELS,
+            )
+        unit, share = exponent * np.log(2.0), rows.targets.measured / rows.targets.weights.sum()
+        tried = self.candidates_
+        self.candidates_ = [replace(one, log_likelihood=one.log_likelihood - share * unit) for one in tried]
+        self.n_iter_ = found.steps
+        self._fitted, self._freedom = found.scaled(exponent), found.freedom
 
     def _rows(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> MeasuredRows:
         """Points and targets of the rows of positive weight; notes the encoding."""
         rows, answers, weights = rows_of_cube(self, X, y, sample_weight)
         targets = Targets.of(answers, weights, checked_bounds(self.censoring, answers, weights))
+        if self.link == "log":
+            targets.logarithms()  # raises here, where the error can name the targets as they are
         return MeasuredRows(self._unpacked(rows), targets)
 
     def _selected(
@@ -184,4 +211,4 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
             links = [name for name in LINK_NAMES if name != "log" or (rows.targets.y > 0).all()]
         if len(links) == len(degrees) == 1:
             return links[0], degrees[0], []
-        return chosen(rows, links, degrees, alpha, rng)
+        return chosen(rows, links, degrees, alpha, rng, self.max_iter)

@@ -35,7 +35,12 @@ def degrees_to_try(n: int, n_rows: int) -> list[int]:
 
 
 def chosen(
-    rows: MeasuredRows, links: list[str], degrees: list[int], alpha: float | None, rng: np.random.Generator
+    rows: MeasuredRows,
+    links: list[str],
+    degrees: list[int],
+    alpha: float | None,
+    rng: np.random.Generator,
+    max_iter: int,
 ) -> tuple[str, int, list[LatentCandidate]]:
     """The link and degree of greatest held-out log-likelihood, and all that were tried.
 
@@ -51,7 +56,7 @@ def chosen(
     for link in links:
         before = -np.inf
         for degree in degrees:
-            found = _held_out(rows, folds, link, degree, alpha)
+            found = _held_out(rows, folds, link, degree, alpha, max_iter)
             mean = float(np.average(found, weights=weights))
             tried.append(LatentCandidate(link, degree, mean))
             if not np.isfinite(best[2][0]) or _is_ahead(found, best[2], weights):
@@ -78,14 +83,17 @@ def _folds(rows: MeasuredRows, rng: np.random.Generator) -> NDArray[np.intp]:
     return folds
 
 
-def _held_out(rows: MeasuredRows, folds: NDArray[np.intp], link: str, degree: int, alpha: float | None) -> Array:
+def _held_out(
+    rows: MeasuredRows, folds: NDArray[np.intp], link: str, degree: int, alpha: float | None, max_iter: int
+) -> Array:
     """Log-likelihood of each row by a fit of the other folds."""
     found = np.empty(len(folds))
     for fold in range(FOLDS):
         left = folds == fold
         if not left.any():
             continue
-        fitted = fitted_polynomial(rows.take(~left), link, degree, alpha)
+        # one that did not converge is scored as it is: by rows that it has not seen
+        fitted = fitted_polynomial(rows.take(~left), link, degree, alpha, max_iter)
         held = rows.take(left)
         found[left] = fitted.log_densities(held.bits, held.of(link))
     return found

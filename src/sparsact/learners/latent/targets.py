@@ -55,7 +55,7 @@ class Targets:
                     f"no row is at the {word} bound {bound:g} of `censoring`, the nearest is {furthest:g}; pass the "
                     "number that the rows are pinned at, or None for this side."
                 )
-        side = (y >= upper).astype(np.int8) - (y <= lower).astype(np.int8)
+        side = sides(y, bounds)
         if side.all():
             raise ValueError(
                 f"all {len(y):,} rows are at a bound of `censoring`, so that nothing was measured; pass rows with "
@@ -70,6 +70,12 @@ class Targets:
         """Some of the rows."""
         return replace(self, y=self.y[rows], side=self.side[rows], weights=self.weights[rows])
 
+    def scaled(self, exponent: int) -> Targets:
+        """The same times two to a power, which rounds nothing."""
+        lower, upper = self.bounds
+        bounds = (float(np.ldexp(lower, exponent)), float(np.ldexp(upper, exponent)))
+        return replace(self, y=np.ldexp(self.y, exponent), bounds=bounds)
+
     def standardized(self, centre: float, scale: float) -> Targets:
         """The same in the units ``(y - centre) / scale``."""
         lower, upper = self.bounds
@@ -83,14 +89,20 @@ class Targets:
                 f"{self.y.min():g}); choose another link, or clip the targets to the least that can be measured and "
                 "name it as the lower bound of `censoring`."
             )
-        lower, upper = self.bounds
-        logs = (np.log(lower) if np.isfinite(lower) else lower, np.log(upper))
-        return replace(self, y=np.log(self.y), bounds=logs)
+        return replace(self, y=np.log(self.y), bounds=log_bounds(self.bounds))
 
     @property
     def measured(self) -> float:
         """Weight of the rows that are not censored."""
         return float(self.weights[self.side == 0].sum())
+
+
+def sides(y: Array, bounds: tuple[float | None, float | None]) -> NDArray[np.int8]:
+    """-1 for targets (m,) at the lower bound or below, 1 at the upper one or above, else 0; None is no bound."""
+    lower, upper = bounds
+    below = np.zeros(len(y), dtype=bool) if lower is None else y <= lower
+    above = np.zeros(len(y), dtype=bool) if upper is None else y >= upper
+    return above.astype(np.int8) - below.astype(np.int8)
 
 
 def pinned(y: Array, weights: Array) -> tuple[float, float]:
@@ -108,7 +120,7 @@ def pinned(y: Array, weights: Array) -> tuple[float, float]:
 
 
 def checked_bounds(censoring: Any, y: Array, weights: Array) -> tuple[float, float]:
-    """The bounds that the parameter ``censoring`` names."""
+    """The bounds that the parameter ``censoring`` names, in single precision where all targets are such numbers."""
     if censoring is None:
         return -np.inf, np.inf
     if isinstance(censoring, str):
@@ -120,6 +132,9 @@ def checked_bounds(censoring: Any, y: Array, weights: Array) -> tuple[float, flo
     lower, upper = (
         default if bound is None else float(bound) for bound, default in zip(censoring, (-np.inf, np.inf), strict=True)
     )
+    with np.errstate(over="ignore"):
+        if np.array_equal(y, y.astype(np.float32)):  # a floor of .3 is then recorded as .30000001
+            lower, upper = float(np.float32(lower)), float(np.float32(upper))
     if not lower < upper:
         raise ValueError(f"the lower bound of `censoring` must be below the upper one; got {lower:g} and {upper:g}.")
     return lower, upper
@@ -153,10 +168,15 @@ def expected_clipped(mean: Array, deviation: Array, bounds: tuple[float, float])
 
 
 def expected_exponential(mean: Array, deviation: Array, bounds: tuple[float, float]) -> Array:
-    """Mean of the exponential of a normal number that is clipped to the bounds."""
-    low, high = ((bound - mean) / deviation for bound in bounds)
+    """Mean of the exponential of a normal number, clipped to bounds (of the exponential, not of the number)."""
+    low, high = ((log_bound - mean) / deviation for log_bound in log_bounds(bounds))
     inside = np.exp(mean + deviation**2 / 2) * (ndtr(high - deviation) - ndtr(low - deviation))
-    return inside + _at(np.exp(bounds[0]), ndtr(low)) + _at(np.exp(bounds[1]), ndtr(-high))
+    return inside + _at(bounds[0], ndtr(low)) + _at(bounds[1], ndtr(-high))
+
+
+def log_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
+    """Bounds of logarithms."""
+    return float(np.log(bounds[0])) if bounds[0] > 0 else -np.inf, float(np.log(bounds[1]))
 
 
 def _density(u: Array) -> Array:
