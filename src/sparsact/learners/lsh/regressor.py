@@ -71,7 +71,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         Columns of categories: names, numbers or a mask; ``"from_dtype"``: those of a categorical type in a data frame.
         Up to 8 categories get a column of zeros and ones each; more stand as their mean targets, drawn to the mean of
-        all. A category that ``fit`` did not see counts as missing, with a warning.
+        all. A category that ``fit`` did not see counts as the mean of those it saw, with a warning.
     n_jobs : int or None, default=None
         Threads of prediction; see :func:`sparsact.kernels.dispatch.threads`.
     n_stages : int or "auto", default="auto"
