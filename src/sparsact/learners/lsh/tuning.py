@@ -42,6 +42,7 @@ MIXED: Final = 2.0  # ratio of the deviations of two columns, from which on thei
 OUTLYING: Final = 100.0  # interquartile ranges beyond the quartiles
 MAX_SUMS: Final = 1 << 16  # of a bucket: half a megabyte
 MOST_SUMMED: Final = 1 << 31  # numbers, added up in a fit, up to which degree 2 and more tables are tried
+ORDER_STEP: Final = 2.0**-20  # of a column's deviation: coarse beside rounding, and few rows share all steps
 MIN_ROWS_A_COLUMN: Final = 10  # fewer rows do not tell in which direction the target moves
 
 
@@ -322,14 +323,16 @@ def distinct(X: Array, Y: Array, weights: Array) -> Rows:
     """Distinct rows with their total weights, in the order of a hash of X, those of equal X by Y.
 
     A choice then sees a row of weight 2 as the same row twice, never leaves one copy of a row in where another is left
-    out, and depends neither on the order of the rows nor on the units of Y.
+    out, and depends neither on the order of the rows nor on the units of Y. The hash is of columns in steps of a
+    millionth of their deviation, so that rounding, an offset or a unit of X leave samples and folds as they are.
     """
     kept = weights > 0
     X, Y, weights = X[kept], Y[kept], weights[kept]
     keys = hashing.row_keys(np.ascontiguousarray(np.concatenate([X, Y], axis=1) + 0.0))
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     X, Y, weights = X[first], Y[first], np.bincount(inverse, weights).astype(np.float64)
-    order = np.lexsort((*Y.T[::-1], hashing.row_keys(np.ascontiguousarray(X + 0.0))))
+    steps = np.floor((X - weights @ X / weights.sum()) * standard_units(X, weights) / ORDER_STEP)
+    order = np.lexsort((*Y.T[::-1], hashing.row_keys(np.ascontiguousarray(steps + 0.0))))
     return X[order], Y[order], weights[order]
 
 
