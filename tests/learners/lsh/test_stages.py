@@ -221,7 +221,7 @@ def test_columns_of_noise_drop_out_and_near_duplicates_are_named():
     fresh = rng.normal(size=(500, 12))
     for each in (model, whole):
         errors.append(np.abs(each.predict(fresh) - np.sin(2 * fresh[:, 4]) - fresh[:, 9] ** 2).mean())
-    assert errors[0] < 0.5 * errors[1]
+    assert errors[0] < 0.7 * errors[1]
 
 
 def test_columns_drop_out_for_a_gain_of_one_per_cent_from_500_rows_on():
