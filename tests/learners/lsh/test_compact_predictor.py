@@ -16,6 +16,7 @@ from sparsact.kernels import dispatch, hashing
 from sparsact.kernels.bucket_statistics import features
 from sparsact.learners import CompactPredictor
 from sparsact.learners.lsh.compact import CompactModel
+from sparsact.learners.lsh.ends import Ends
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.saving.modelfile import ModelFileError, read, write
 
@@ -262,21 +263,21 @@ def whole_model():
         for seed, (n_tables, width) in enumerate([(3, 2.0), (2, 0.4), (2, 6.0)])
     )
     low, high = np.quantile(Y, [0.1, 0.9])[:, None]
-    whole = replace(stage, tables=(stage.tables[0], last.tables[0]), columns=kept, backup=coarse.tables[0], low=low)
+    whole = replace(stage, tables=(stage.tables[0], last.tables[0]), columns=kept, backup=coarse.tables[0])
     own = [replace(stage, tables=(part.tables[0],)) for part in (stage, last, coarse)]
     linear = stage.level + (QUERIES[:, kept] - stage.centre) @ stage.trend
     first, second, backup = (part.values(np.ascontiguousarray(QUERIES[:, kept])) for part in own)
     missed = (second[1] == 0)[:, None]
     assert 0 < missed.sum() < len(QUERIES)
     expected = first[0] + np.where(missed, backup[0], second[0]) - linear
-    return replace(whole, high=high), np.clip(expected, low, high)
+    return whole, Ends(low, high), np.clip(expected, low, high)
 
 
 @dtypes
 @pytest.mark.parametrize("kind", ["memory", "file", "c", "onnx"])
 def test_stages_columns_clipping_and_backup_are_shipped(kind, dtype, tmp_path):
-    compiled, expected = whole_model()
-    predict = CompactPredictor(CompactModel.of(compiled, dtype), plain(X.shape[1]), single=False)
+    compiled, ends, expected = whole_model()
+    predict = CompactPredictor(CompactModel.of(compiled, ends, dtype), plain(X.shape[1]), single=False)
     if kind == "memory":
         values = predict(QUERIES)
     elif kind == "file":

@@ -241,3 +241,50 @@ def test_thin_buckets_without_a_penalty(degree, seeds):
             mine, theirs = (getattr(m.table_.layout.hashes, part) for m in (fitted, scaled))
             np.testing.assert_array_equal(mine, theirs)
         np.testing.assert_allclose(scaled.predict(Q), 1024 * expected, atol=1e-3 * scale)
+
+
+def kinked(m=400):
+    rng = np.random.default_rng(1)
+    table, queries = rng.normal(size=(m, 3)), rng.normal(size=(60, 3))
+    return table, np.abs(table[:, 0]) + table[:, 1] + 0.05 * rng.normal(size=m), queries
+
+
+@pytest.mark.parametrize("change", ["noise", "offset", "unit", "y", "copies", "order"])
+def test_rounding_offsets_units_and_copies_turn_no_choice(change):
+    """The same layout is chosen; offsets and units are powers of two times 3, so that sums are rounded elsewhere."""
+    table, y, queries = kinked()
+    other, z, there = table.copy(), y.copy(), queries.copy()
+    if change == "noise":
+        other = table * (1 + 1e-14 * np.random.default_rng(2).normal(size=table.shape))
+    elif change in ("offset", "unit"):
+        other, there = (part + 3e4 if change == "offset" else part * 3e-5 for part in (table, queries))
+    elif change == "y":
+        z = 3 * y + 3e5
+    elif change == "copies":
+        other, z = np.concatenate([table, table]), np.concatenate([y, y])
+    else:
+        other, z = table[::-1], y[::-1]
+    first, second = LSHRegressor(random_state=0).fit(table, y), LSHRegressor(random_state=0).fit(other, z)
+    chosen = [(one.degree_, one.n_tables_, one.n_stages_, one.directions_) for one in (first, second)]
+    assert chosen[0] == chosen[1]
+    assert change == "copies" or first.alpha_ == second.alpha_  # a penalty is in rows
+    assert first.columns_.tolist() == second.columns_.tolist()
+    found = (second.predict(there) - 3e5) / 3 if change == "y" else second.predict(there)
+    assert np.median(np.abs(found - first.predict(queries))) < (0.02 if change == "copies" else 1e-4)
+
+
+def test_of_equally_good_directions_the_first_is_taken():
+    """In one dimension all directions are one; which has the lesser last bit must not matter."""
+    table, y, _ = kinked()
+    assert LSHRegressor(random_state=0, n_stages=1).fit(table[:, :1], y).directions_ == "principal"
+
+
+@pytest.mark.parametrize("family", ["pca_grid", "euclidean", "hyperplane"])
+@pytest.mark.parametrize("offset", [1e4, 1e9])
+def test_every_family_learns_rows_and_targets_far_from_zero(offset, family):
+    table, y, queries = kinked()
+    truth = np.abs(queries[:, 0]) + queries[:, 1]
+    options = {"family": family, "random_state": 0, "n_tables": 8, "degree": 1, "n_stages": 1}
+    error = np.abs(LSHRegressor(**options).fit(table, y).predict(queries) - truth).mean()
+    found = LSHRegressor(**options).fit(table + offset, y + offset).predict(queries + offset) - offset
+    assert np.abs(found - truth).mean() < 1.2 * error + 1e-3

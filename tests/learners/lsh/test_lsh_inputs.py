@@ -129,16 +129,22 @@ def test_few_categories_are_zeros_and_ones():
     )
 
 
-def test_a_category_that_fit_did_not_see_is_missing_and_one_line_says_so():
-    table, y = frame(1000, np.random.default_rng(3))
-    learner = model().fit(table, y)
-    new, missing = table[:5].copy(), table[:5].copy()
-    new["town"], missing["town"] = pd.Categorical(["moon"] * 5), pd.Categorical([None] * 5, categories=["t0"])
-    with pytest.warns(UserWarning, match="row 0, column 2 of `X`: a category that was not there in fit, in 5 rows"):
-        found = learner.predict(new)
+def test_a_category_that_fit_did_not_see_says_nothing_and_one_line_says_so():
+    """Its numbers are the mean of the others over rows; so are those of a missing one where fit met none."""
+    rng = np.random.default_rng(0)
+    codes, numbers = rng.choice([3.0, 7.0, 20.0], 500, p=[0.5, 0.3, 0.2]), rng.uniform(-1, 1, (500, 2))
+    y = numbers[:, 0] + (codes == 7.0)
+    learner = model(categorical_features=[1]).fit(np.column_stack([numbers[:, 0], codes, numbers[:, 1]]), y)
+    ones = np.equal(codes[:, None], [3.0, 7.0, 20.0])
+    reference = model().fit(np.column_stack([numbers, ones]), y)
+    expected = reference.predict(np.column_stack([numbers[:5], np.tile(ones.mean(axis=0), (5, 1))]))
+    new = np.column_stack([numbers[:5, 0], np.full(5, 8.0), numbers[:5, 1]])
+    with pytest.warns(UserWarning, match="row 0, column 1 of `X`: a category that was not there in fit, in 5 rows"):
+        np.testing.assert_allclose(learner.predict(new), expected, rtol=1e-9)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        np.testing.assert_array_equal(found, learner.predict(missing))
+        new[:, 1] = np.nan
+        np.testing.assert_allclose(learner.predict(new), expected, rtol=1e-9)
 
 
 def test_mean_targets_of_unequal_categories():

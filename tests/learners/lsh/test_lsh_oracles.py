@@ -49,10 +49,10 @@ def test_euclidean_directions_are_normal_and_offsets_uniform():
     assert abs(offsets.mean() - 0.5) < 5 / np.sqrt(12 * 400)
 
 
-def test_hyperplanes_give_sign_patterns_about_the_origin(kernels_in_use):
+def test_hyperplanes_give_sign_patterns_about_the_mean(kernels_in_use):
     learner = model(family="hyperplane", degree=0, n_hashes=4, fallback="nan").fit(X + 0.3, Y)
     directions = learner.table_.layout.hashes.directions
-    patterns = [((rows + 0.3) @ directions > 0).reshape(-1, 3, 4) for rows in (QUERIES, X)]
+    patterns = [((rows - X.mean(axis=0)) @ directions > 0).reshape(-1, 3, 4) for rows in (QUERIES, X)]
     shared = (patterns[0][:, :, None] == patterns[1].transpose(1, 0, 2)[None]).all(axis=-1)
     counts = shared.sum(axis=(1, 2))
     expected = np.where(counts > 0, np.einsum("qtr,r->q", shared, Y) / np.maximum(counts, 1), np.nan)

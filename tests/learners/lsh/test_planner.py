@@ -98,6 +98,23 @@ def test_buckets_are_as_small_as_promised(theorem):
                 assert np.linalg.norm(bucket[:, None] - bucket[None], axis=2).max() <= 0.9 / 3
 
 
+def test_queries_in_empty_buckets_get_the_mean_of_the_nearest_one():
+    """Most of the queries beside few rows meet empty buckets; positions are means in all of R^2, means by hand."""
+    rng = np.random.default_rng(3)
+    X, queries = rng.uniform(-1, 1, (60, 2)), rng.uniform(-1, 1, (200, 2))
+    y = X[:, 0] - 2 * X[:, 1]
+    learner = plan_table(2, 1.5, ambient=2).estimator(random_state=5).fit(X, y)
+    missed = learner.apply(queries)[:, 0] < 0
+    assert missed.mean() > 0.6
+    numbers = learner.apply(X)[:, 0]
+    assert len(np.unique(numbers)) > 20
+    buckets = [numbers == number for number in np.unique(numbers)]
+    positions = np.array([X[inside].mean(axis=0) for inside in buckets])
+    closest = np.linalg.norm(queries[missed, None] - positions, axis=2).argmin(axis=1)
+    means = np.array([y[inside].mean() for inside in buckets])
+    np.testing.assert_allclose(learner.predict(queries[missed]), means[closest], rtol=1e-9)
+
+
 def test_the_memory_is_about_that_of_the_table():
     plan = plan_table(1, 0.2, ambient=5)
     table = planned_error(plan, 0)[1].table_

@@ -14,7 +14,7 @@ from hashed_rows import model, rows
 
 import sparsact
 from sparsact.learners.lsh import trees
-from sparsact.learners.lsh.inputs import codes_of
+from sparsact.learners.lsh.categories import codes_of
 from sparsact.learners.lsh.trees import TreeEnsemble, TreeNodes
 
 X, Y = rows(m=300)
@@ -117,19 +117,6 @@ def test_categories_that_are_numbers_are_shipped(base, kind, tmp_path):
     np.testing.assert_allclose(values, learner.predict(queries), rtol=0, atol=1e-12)
 
 
-@kinds
-def test_a_category_that_fit_did_not_meet_counts_as_missing(kind, tmp_path):
-    learner, queries = fitted(categories="numbers"), numbered(50, 1)[0]
-    queries[:, 3] = 1e6
-    if kind in ("memory", "file"):
-        with pytest.warns(UserWarning, match="column 3 of `X`: a category that was not there in fit"):
-            values = shipped_values(kind, learner, queries, tmp_path)[:, 0]
-    else:
-        values = shipped_values(kind, learner, queries, tmp_path)[:, 0]
-    missing = np.where(np.arange(4) == 3, np.nan, queries)
-    np.testing.assert_allclose(values, learner.predict(missing), rtol=0, atol=1e-12)
-
-
 def lettered(m, seed):
     """The same rows as a frame of texts."""
     table, y = numbered(m, seed)
@@ -159,7 +146,7 @@ def test_predictors_take_texts_as_predict_does():
         np.testing.assert_allclose(predict(table), expected, rtol=1e-12)
         np.testing.assert_allclose(predict(table.to_numpy(object)), expected, rtol=1e-12)
         assert predict(table.to_numpy(object)[3]) == pytest.approx(expected[3], rel=1e-12)
-        with pytest.raises(ValueError, match="a query has 4 numbers"):
+        with pytest.raises(ValueError, match="columns of fit by name, and 'age' is not there"):
             predict(table[["size", "kind"]])
 
 

@@ -12,10 +12,11 @@ import sparsact
 from sparsact import LSHRegressor
 from sparsact.learners.lsh import stages, trees
 from sparsact.learners.lsh.bucket_table import BucketTable
+from sparsact.learners.lsh.ends import Policy
 from sparsact.learners.lsh.frozen import Frozen, occurrences
 from sparsact.learners.lsh.layout import Layout, grid_hashes
 from sparsact.learners.lsh.left_out import LeftOut
-from sparsact.learners.lsh.predictor import Policy, TablePredictor, compiled_model, separate_solution
+from sparsact.learners.lsh.predictor import TablePredictor, compiled_model, separate_solution
 from sparsact.learners.lsh.trees import TreeEnsemble
 from sparsact.statistics.statistic import Batch
 
@@ -220,7 +221,29 @@ def test_columns_of_noise_drop_out_and_near_duplicates_are_named():
     fresh = rng.normal(size=(500, 12))
     for each in (model, whole):
         errors.append(np.abs(each.predict(fresh) - np.sin(2 * fresh[:, 4]) - fresh[:, 9] ** 2).mean())
-    assert errors[0] < 0.5 * errors[1]
+    assert errors[0] < 0.7 * errors[1]
+
+
+def test_columns_drop_out_for_a_gain_of_one_per_cent_from_500_rows_on():
+    """The target is one column of six; the error of the others is given: 1.5 % or .5 % above that of the one."""
+    rows = np.random.default_rng(0).normal(size=(500, 6))
+    target, ones = np.sin(2 * rows[:, 2:3]), np.ones(500)
+    for gain, dropped in ((0.015, True), (0.005, False)):
+        found = stages.kept_columns(rows, target, ones, lambda some, gain=gain: 1 - gain * (some.shape[1] < 6), 0)
+        assert (found is not None) == dropped
+        assert not dropped or (2 in found and len(found) < 6)
+    few = stages.kept_columns(rows[:499], target[:499], ones[:499], lambda some: float(some.shape[1]), 0)
+    assert few is None
+
+
+@pytest.mark.parametrize(("offset", "size"), [(3e9, 1.0), (-1e13, 1e3), (0.0, 1e-160)])
+def test_trees_learn_targets_of_any_offset_and_size(offset, size):
+    plain = trees.learn_trees(X, Y[:, None], np.ones(500), 3)
+    found = trees.learn_trees(X, offset + size * Y[:, None], np.ones(500), 3)
+    rounding = 1e-15 * abs(offset) / size
+    for here, there in ((plain[1], found[1]), (plain[0].values(NEW), found[0].values(NEW))):
+        assert here.std() > 0.15
+        assert np.abs((there - offset) / size - here).mean() < 0.02 + 10 * rounding
 
 
 def test_occurrences_count_equal_keys_before():

@@ -41,8 +41,8 @@ def c_source(model: CompactModel, name: str, inputs: InputRules) -> str:
     number = model.tables[-1].coefficients.dtype
     parts = [_table(key, table, number, weight) for key, table in tables.items()]
     linear = {"level": model.level, "centre": model.centre, "trend": model.trend}
-    limits = {} if model.low is None or model.high is None else {"low": model.low, "high": model.high}
-    parts += [_array(key, values) for key, values in (linear | limits).items()]
+    ends = {key: values for key in ("low", "high", "start") if (values := getattr(model.ends, key)) is not None}
+    parts += [_array(key, values) for key, values in (linear | ends).items()]
     if model.trees is not None:
         parts += [_array(f"tree_{key}", values) for key, values in model.trees.arrays().items()]
     if model.columns is not None:
@@ -85,11 +85,13 @@ def _template(name: str) -> Template:
 
 def _input_arrays(inputs: InputRules) -> list[str]:
     """What rows are encoded by."""
-    parts = [_array("fills", inputs.fills)]
     if inputs.is_plain:
-        return parts
-    parts.append(_array("numeric", inputs.numeric.astype(np.uint32)))
-    parts.append(_array("gaps", inputs.gaps.astype(np.uint32)))
+        return [_array("fills", inputs.fills)]
+    parts = []  # of arrays that are used: compilers warn of others
+    if len(inputs.numeric):
+        parts += [_array("fills", inputs.fills), _array("numeric", inputs.numeric.astype(np.uint32))]
+    if len(inputs.gaps):
+        parts.append(_array("gaps", inputs.gaps.astype(np.uint32)))
     for place, one in enumerate(inputs.categories):
         parts += [_array(f"known_{place}", one.known), _array(f"category_{place}", one.values)]
     return parts
@@ -107,22 +109,22 @@ def _encoding(inputs: InputRules) -> list[str]:
     lines.append(f"for (size_t i = 0; i < {d}; ++i) lacking[i] = given[i] != given[i];")
     for place, one in enumerate(inputs.categories):
         n = len(one.known)
-        lines.append(f"place_{place} = place_of(known_{place}, {n}, given[{one.column}]);")
-        lines.append(f"lacking[{one.column}] = place_{place} == {n};")
+        known = f"place_of(known_{place}, {n}, given[{one.column}])"
+        lines.append(f"place_{place} = lacking[{one.column}] ? {n + 1} : {known};")
     if n_numbers:
         number = "lacking[numeric[i]] ? fills[numeric[i]] : given[numeric[i]]"
         lines.append(f"for (size_t i = 0; i < {n_numbers}; ++i) *next++ = {number};")
     if n_gaps:
         lines.append(f"for (size_t i = 0; i < {n_gaps}; ++i) *next++ = lacking[gaps[i]];")
     for place, one in enumerate(inputs.categories):
-        n, width = one.values.shape
-        value = f"place_{place} < {n} ? category_{place}[place_{place} * {width} + i] : 0.0"
-        lines.append(f"for (size_t i = 0; i < {width}; ++i) *next++ = {value};")
+        width = one.values.shape[1]
+        lines.append(f"for (size_t i = 0; i < {width}; ++i) *next++ = category_{place}[place_{place} * {width} + i];")
     return lines
 
 
 def _body(model: CompactModel) -> list[str]:
     """Statements of the function."""
+    stages, last = [f"add(&table_{place}, x, y);" for place in range(len(model.tables) - 1)], len(model.tables) - 1
     lines = ["double from[MOST_COLUMNS]" + (";" if model.trees is None else ", from_trees[TARGETS];")]
     if model.columns is None:
         lines += ["const double *x = row;"]
@@ -132,15 +134,21 @@ def _body(model: CompactModel) -> list[str]:
         "for (size_t i = 0; i < MOST_COLUMNS; ++i) from[i] = x[i] - centre[i];",
         "project(from, MOST_COLUMNS, trend, TARGETS, TARGETS, y);",
         "for (size_t j = 0; j < TARGETS; ++j) y[j] = level[j] + y[j];",
-        *(f"add(&table_{place}, x, y);" for place in range(len(model.tables) - 1)),
+        *stages,
+        f"if (!add(&table_{last}, x, y)) {{",
+        *([] if model.backup is None else ["    add(&backup, x, y);"]),
+        *([] if model.ends.start is None else ["    for (size_t j = 0; j < TARGETS; ++j) y[j] = start[j];"]),
+        *([] if model.ends.start is None else [f"    {line}" for line in stages]),
+        "}",
     ]
-    last = f"add(&table_{len(model.tables) - 1}, x, y)"
-    lines.append(f"{last};" if model.backup is None else f"if (!{last}) add(&backup, x, y);")
     if model.trees is not None:
         lines += _TREES.replace("TREES", str(len(model.trees.roots))).splitlines()
-    if model.low is not None:
-        clipped = "y[j] = y[j] < low[j] ? low[j] : y[j] > high[j] ? high[j] : y[j];"
-        lines.append(f"for (size_t j = 0; j < TARGETS; ++j) {clipped}")
+    if model.ends.low is not None:
+        below, above = ("low[j]", "high[j]") if model.ends.beyond == "clip" else ("NAN", "NAN")
+        limited = f"y[j] = y[j] < low[j] ? {below} : y[j] > high[j] ? {above} : y[j];"
+        lines.append(f"for (size_t j = 0; j < TARGETS; ++j) {limited}")
+    lines.append("for (size_t i = 0; i < COLUMNS; ++i)")
+    lines.append("    for (size_t j = 0; isinf(given[i]) && j < TARGETS; ++j) y[j] = NAN;")
     return lines
 
 
@@ -187,11 +195,17 @@ def _array(name: str, values: NDArray[Any], *, bitwise: bool = False) -> str:
     if flat.dtype.kind == "i":
         return f"static const {kind} {name}[{len(flat)}] = {{\n{_lines(map(str, flat.tolist()))}\n}};\n"
     if not bitwise:
-        return f"static const {kind} {name}[{len(flat)}] = {{\n{_lines(map(float.hex, flat.tolist()))}\n}};\n"
+        return f"static const {kind} {name}[{len(flat)}] = {{\n{_lines(map(_in_c, flat.tolist()))}\n}};\n"
     word = f"uint{8 * flat.dtype.itemsize}"
     bits = _lines(map(hex, flat.view(word).tolist()))
     declared = f"static const union {{ {word}_t bits[{len(flat)}]; {kind} numbers[{len(flat)}]; }}"
     return f"{declared} {name} = {{{{\n{bits}\n}}}};\n"
+
+
+def _in_c(number: float) -> str:
+    """A float as C99 spells it."""
+    words = {"nan": "NAN", "inf": "INFINITY", "-inf": "-INFINITY"}
+    return words.get(str(number)) or number.hex()
 
 
 def _lines(numbers: Any) -> str:

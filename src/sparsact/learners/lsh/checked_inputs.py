@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.learners.lsh.inputs import InputRules, categorical_columns, coded
+from sparsact.learners.lsh.categories import categorical_columns, coded
+from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array
 from sparsact.statistics.statistic import Batch
 from sparsact.validation.arrays import aligned, check_row_weights
@@ -57,7 +58,8 @@ class CheckedInputs:
 
     def _plain(self, X: Any) -> Array | None:
         """The rows of an array of numbers, all finite, of as many columns as were fitted; None of anything else."""
-        plain = type(X) is np.ndarray and X.dtype.kind in "fiu" and X.ndim == 2
+        kinds = "f" if self.is_categorical_.any() else "fiu"  # categories that are integers may be beyond floats
+        plain = type(X) is np.ndarray and X.dtype.kind in kinds and X.ndim == 2
         if not plain or "feature_names_in_" in self.__dict__ or not len(X) or X.shape[1] != self.n_features_in_:
             return None
         numbers: Array = aligned(np.ascontiguousarray(X, dtype=np.float64))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
@@ -13,6 +14,7 @@ from sparsact.kernels import compact_values
 from sparsact.kernels.bucket_values import Combination, row_predictor
 from sparsact.kernels.hashing import Hashes, project
 from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable
+from sparsact.learners.lsh.ends import NO_ENDS, Ends
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.trees import TreeEnsemble
 
@@ -113,14 +115,15 @@ class CompactModel:
     columns: NDArray[np.int64] | None = None
     trees: TreeEnsemble | None = None
     backup: CompactTable | None = None
-    low: Array | None = None
-    high: Array | None = None
+    ends: Ends = NO_ENDS
 
     @classmethod
-    def of(cls, compiled: CompiledModel, dtype: Precision, chosen: TableChoice | None = None) -> CompactModel:
-        """The same function; of the last table only what is chosen."""
+    def of(
+        cls, compiled: CompiledModel, ends: Ends, dtype: Precision, chosen: TableChoice | None = None
+    ) -> CompactModel:
+        """The same function, with its ends; of the last table only what is chosen."""
         *frozen, last = compiled.tables
-        parts = {field.name: getattr(compiled, field.name) for field in fields(cls)}
+        parts = {field.name: getattr(compiled, field.name) for field in fields(compiled)} | {"ends": ends}
         parts["tables"] = (*(CompactTable.of(each, dtype) for each in frozen), CompactTable.of(last, dtype, chosen))
         if compiled.backup is not None:
             parts["backup"] = CompactTable.of(compiled.backup, dtype)
@@ -130,7 +133,8 @@ class CompactModel:
     def nbytes(self) -> int:
         """Bytes of all arrays."""
         tables = (*self.tables, *([] if self.backup is None else [self.backup]))
-        parts = (*vars(self).values(), *({} if self.trees is None else self.trees.arrays()).values())
+        trees = {} if self.trees is None else self.trees.arrays()
+        parts = (*vars(self).values(), *vars(self.ends).values(), *trees.values())
         own = (part for part in parts if isinstance(part, np.ndarray))
         return sum(part.nbytes for part in own) + sum(table.nbytes for table in tables)
 
@@ -144,15 +148,13 @@ class CompactModel:
 
         See :func:`sparsact.kernels.bucket_values.row_predictor`.
         """
-        if len(self.level) > 1 or self.trees is not None or self.columns is not None:
+        if len(self.level) > 1 or self.trees is not None or self.columns is not None or self.ends.beyond == "nan":
             return None
-        low, high = (-np.inf, np.inf) if self.low is None or self.high is None else (self.low[0], self.high[0])
         return row_predictor(
             [table.kernel for table in self.tables],
             None if self.backup is None else self.backup.kernel,
             float(self.level[0]),
-            float(low),
-            float(high),
+            *self.ends.of_one,
             np.ascontiguousarray(self.centre, dtype=np.float64),
             np.ascontiguousarray(self.trend[:, 0], dtype=np.float64),
         )
@@ -160,21 +162,29 @@ class CompactModel:
     def values(self, X: Array, n_threads: int = 1) -> Array:
         """Values (m, targets) at rows (m, d)."""
         rows = X if self.columns is None else np.ascontiguousarray(X[:, self.columns])
-        values: Array = self.level + project(rows, self.centre, self.trend, np.zeros(len(self.level)))
-        own, behind = np.empty(values.shape), np.empty(len(X))
-        for table in self.tables:
-            table.kernel(rows, own, behind, n_threads)
-            values += own
-        if self.backup is not None and not behind.all():
-            missed = np.flatnonzero(behind == 0)
-            own, behind = np.empty((len(missed), values.shape[1])), np.empty(len(missed))
-            self.backup.kernel(np.ascontiguousarray(rows[missed]), own, behind, n_threads)
-            values[missed] += own
+        with np.errstate(over="ignore", invalid="ignore"):  # values of far rows may be infinite: native does not warn
+            values: Array = self.level + project(rows, self.centre, self.trend, np.zeros(len(self.level)))
+        behind = _add(self.tables, rows, values, n_threads)
+        missed = np.flatnonzero(behind == 0)
+        self.ends.check_known(missed)
+        if len(missed):
+            rows = np.ascontiguousarray(rows[missed])
+            start = values[missed] if self.ends.start is None else np.tile(self.ends.start, (len(missed), 1))
+            again = () if self.ends.start is None else self.tables[:-1]
+            _add(again if self.backup is None else (*again, self.backup), rows, start, n_threads)
+            values[missed] = start
         if self.trees is not None:
             values += self.trees.values(X, n_threads)
-        if self.low is not None and self.high is not None:
-            np.clip(values, self.low, self.high, out=values)
-        return values
+        return self.ends.limited(values)
+
+
+def _add(tables: Sequence[CompactTable], rows: Array, values: Array, n_threads: int) -> Array:
+    """Add the values of tables to ``values`` (m, targets); the weight (m,) behind those of the last."""
+    own, behind = np.empty(values.shape), np.empty(len(rows))
+    for table in tables:
+        table.kernel(rows, own, behind, n_threads)
+        values += own
+    return behind
 
 
 def first_tables(hashes: Hashes, n_tables: int) -> Hashes:

@@ -15,6 +15,7 @@ from sparsact.kernels.bucket_statistics import n_features
 from sparsact.kernels.compact_values import COMBINE
 from sparsact.learners.lsh.c_source import c_source
 from sparsact.learners.lsh.compact import CompactModel, CompactTable
+from sparsact.learners.lsh.ends import Ends
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array, read_hashes
 from sparsact.learners.lsh.onnx_graph import onnx_model
@@ -27,9 +28,8 @@ _LINEAR: Final = {
     "centre": ArrayField("c", finite=True),
     "trend": ArrayField("c T", finite=True),
     "columns": ArrayField("c", np.int64, nonnegative=True, optional=True),
-    "low": ArrayField("T", optional=True),
-    "high": ArrayField("T", optional=True),
 }
+_ENDS: Final = {name: ArrayField("T", optional=True) for name in ("low", "high", "start")}
 _INDEX: Final = {"starts": ArrayField("groups", np.uint32), "tags": ArrayField("B", np.uint32)}
 _DTYPES: Final = {("float64", "float64"), ("float32", "float32"), ("float32", "uint16")}
 
@@ -90,7 +90,7 @@ class CompactPredictor:
         if self._row is not None and type(x) is np.ndarray and (value := self._row(x)) is not None:
             return value if x.ndim == 1 else np.array([value])
         rows = self._inputs.numbers(x)
-        values = self.model.values(self._inputs.encode(np.atleast_2d(rows)))
+        values = self.model.ends.checked(self.model.values(self._inputs.encode(np.atleast_2d(rows))))
         values = values[:, 0] if self._single else values
         return values[0] if rows.ndim == 1 else values
 
@@ -104,11 +104,14 @@ class CompactPredictor:
 
     def save(self, path: str | Path) -> None:
         """Write the predictor to one file, which :func:`sparsact.load` maps into memory."""
-        arrays: Arrays = {name: value for name in _LINEAR if (value := getattr(self.model, name)) is not None}
+        model, ends = self.model, self.model.ends
+        named = [(name, getattr(model, name)) for name in _LINEAR] + [(name, getattr(ends, name)) for name in _ENDS]
+        arrays: Arrays = {name: value for name, value in named if value is not None}
         arrays |= schema.add_prefix("inputs", self._inputs.arrays())
         if self.model.trees is not None:
             arrays |= schema.add_prefix("trees", self.model.trees.arrays())
         state: State = {"n_features_in_": self.n_features_in_, "single": self._single, "tables": len(self.model.tables)}
+        state |= {"beyond": ends.beyond, "refuses": ends.refuses, "feature_names": list(self._inputs.names)}
         for name, table in self._tables().items():
             arrays |= schema.add_prefix(name, _arrays_of(table))
             state[name] = {
@@ -126,6 +129,11 @@ class CompactPredictor:
         kind = path.suffix.lower()
         if kind not in (".c", ".onnx"):
             raise ValueError(f"`path` must end with .c or .onnx; got {str(path)!r}.")
+        if self.model.ends.refuses:
+            raise ValueError(
+                'a program of C or ONNX cannot raise an error for a row of empty buckets (fallback="raise"): call '
+                'set_params(fallback="nan") first, and look for NaN.'
+            )
         if kind == ".onnx":
             files.write(path, onnx_model(self.model, self._inputs))
             return
@@ -143,7 +151,8 @@ class CompactPredictor:
         linear: dict[str, Any] = schema.read_arrays(_LINEAR, arrays)
         lengths = {"c": len(linear["centre"]), "T": len(linear["level"])}
         n_features = schema.as_count(state["n_features_in_"], "n_features_in_", minimum=1)
-        inputs = InputRules.from_arrays(schema.strip_prefix("inputs", arrays), n_features)
+        names = tuple(schema.as_str(name, "feature_names") for name in state.get("feature_names", ()))
+        inputs = InputRules.from_arrays(schema.strip_prefix("inputs", arrays), n_features, names)
         columns, n_encoded = linear.get("columns"), len(inputs.sources)
         if (columns is None and lengths["c"] != n_encoded) or (columns is not None and (columns >= n_encoded).any()):
             raise ValueError("the columns are others")
@@ -152,12 +161,15 @@ class CompactPredictor:
         n_tables = schema.as_count(state["tables"], "tables", minimum=1)
         tables = tuple(_table(f"table{place}", state, arrays, lengths) for place in range(n_tables))
         backup = _table("backup", state, arrays, lengths) if "backup" in state else None
-        if ("low" in linear) != ("high" in linear):
-            raise ValueError("one limit is missing")
+        limits: dict[str, Any] = schema.read_arrays(_ENDS, arrays, T=lengths["T"])
+        beyond, refuses = state.get("beyond", "clip"), state.get("refuses", False)  # earlier versions wrote neither
+        if ("low" in limits) != ("high" in limits) or beyond not in ("clip", "nan"):
+            raise ValueError("one limit is missing, or what lies beyond them has no name")
+        ends = Ends(**limits, beyond=beyond, refuses=schema.as_bool(refuses, "refuses"))
         single = schema.as_bool(state["single"], "single")
         if single and lengths["T"] != 1:
             raise ValueError(f"{lengths['T']} targets where there is one")
-        return cls(CompactModel(**linear, tables=tables, backup=backup, trees=trees), inputs, single)
+        return cls(CompactModel(**linear, tables=tables, backup=backup, trees=trees, ends=ends), inputs, single)
 
 
 def _arrays_of(table: CompactTable) -> Arrays:

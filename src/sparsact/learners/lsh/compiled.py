@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sparsact.kernels import bucket_values
 from sparsact.kernels.bucket_values import SOLVED, Combination, Unsolved, packed
 from sparsact.kernels.hashing import Hashes
+from sparsact.learners.lsh.ends import Ends
 from sparsact.learners.lsh.layout import Array
 
 
@@ -72,9 +73,9 @@ class CompiledTable:
 
 @dataclass(frozen=True)
 class CompiledModel:
-    r"""A model as a frozen function of the row.
+    r"""A model as a frozen function of the row, before :class:`~sparsact.learners.lsh.ends.Ends` have a say.
 
-    .. math:: f(x) = \mathrm{clip}\Big(\ell + (x_C - c)^T W + \mathrm{trees}(x) + \sum_s \mathrm{table}_s(x_C)\Big).
+    .. math:: f(x) = \ell + (x_C - c)^T W + \mathrm{trees}(x) + \sum_s \mathrm{table}_s(x_C).
 
     Attributes
     ----------
@@ -89,8 +90,6 @@ class CompiledModel:
         They see all columns.
     backup : CompiledTable or None
         Coarse tables, asked where all buckets of the last table are empty.
-    low, high : (targets,) or None
-        Least and largest target, to which values are clipped; None where they are not.
     """
 
     level: Array
@@ -100,8 +99,6 @@ class CompiledModel:
     columns: NDArray[np.int64] | None = None
     trees: Trees | None = None
     backup: CompiledTable | None = None
-    low: Array | None = None
-    high: Array | None = None
 
     @property
     def n_targets(self) -> int:
@@ -117,23 +114,18 @@ class CompiledModel:
     def _backup_kernel(self) -> Any:
         return None if self.backup is None else self.backup.kernel(np.zeros_like(self.trend))
 
-    @cached_property
-    def row(self) -> Any:
+    def row(self, ends: Ends) -> Any:
         """The value at one row as a function of it; see :func:`sparsact.kernels.bucket_values.row_predictor`.
 
-        None where there is no such function: with several targets, trees, or a choice of columns.
+        None where there is no such function: with several targets, trees, a choice of columns, or NaN beyond limits.
         """
-        if self.n_targets > 1 or self.trees is not None or self.columns is not None:
+        if self.n_targets > 1 or self.trees is not None or self.columns is not None or ends.beyond == "nan":
             return None
-        low, high = (-np.inf, np.inf) if self.low is None or self.high is None else (self.low[0], self.high[0])
-        level = float(self.level[0])
-        return bucket_values.row_predictor(self._kernels, self._backup_kernel, level, float(low), float(high))
+        return bucket_values.row_predictor(self._kernels, self._backup_kernel, float(self.level[0]), *ends.of_one)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the kernels, which point into memory; they are made again when needed."""
-        return {
-            name: value for name, value in self.__dict__.items() if name not in ("_kernels", "_backup_kernel", "row")
-        }
+        return {name: value for name, value in self.__dict__.items() if name not in ("_kernels", "_backup_kernel")}
 
     def values(self, X: Array, n_threads: int = 1) -> tuple[Array, Array]:
         """Values (m, targets) at rows (m, d), and the weight (m,) behind the last table: 0 where it has none."""
@@ -153,13 +145,7 @@ class CompiledModel:
             own = np.empty((len(missed), self.n_targets))
             self._backup_kernel(rows[missed], own, np.empty(len(missed)), n_threads)
             values[missed] += own
-        return self.clipped(values), behind
-
-    def clipped(self, values: Array) -> Array:
-        """Values within the limits, if there are any; those that are not finite stay as they are."""
-        if self.low is not None and self.high is not None:
-            np.clip(values, self.low, self.high, out=values, where=np.isfinite(values))
-        return values
+        return values, behind
 
     def without_last(self, X: Array) -> Array:
         """All but the last table, (m, targets): level, trend, frozen stages and trees."""

@@ -112,7 +112,8 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
 
     def _begin(self, raw: Batch) -> None:
         """Choose what becomes of missing values and categories, and the layout, from these rows, and hold none."""
-        self._inputs = InputRules.choose(raw.X, raw.y, raw.row_weights(), self.is_categorical_)
+        names = tuple(getattr(self, "feature_names_in_", ()))
+        self._inputs = InputRules.choose(raw.X, raw.y, raw.row_weights(), self.is_categorical_, names)
         batch = self._encoded(raw)
         options: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(LSHConfig)}
         words = {"directions", "columns"}  # of which "auto" is one

@@ -16,6 +16,7 @@ from sparsact.kernels.hashing import BucketPlaces, Hashes
 from sparsact.learners.lsh.bucket_table import ROWS_AT_ONCE, BucketTable
 from sparsact.learners.lsh.compact import CompactModel, TableChoice
 from sparsact.learners.lsh.compiled import CompiledModel
+from sparsact.learners.lsh.ends import Ends
 from sparsact.learners.lsh.layout import SMALLEST, Array
 from sparsact.learners.lsh.nearest import mean_positions
 from sparsact.notebook import to_pandas
@@ -152,10 +153,10 @@ def sizes(compiled: CompiledModel, table: BucketTable) -> Iterator[tuple[int, in
     yield len(compiled.tables), n_tables, None
 
 
-def resized(compiled: CompiledModel, n_stages: int, choice: TableChoice | None, dtype: Any) -> CompactModel:
+def resized(compiled: CompiledModel, ends: Ends, n_stages: int, choice: TableChoice | None, dtype: Any) -> CompactModel:
     """A model of the first stages, and of the last one's tables that are chosen."""
     backup = compiled.backup if n_stages == len(compiled.tables) else None  # it stands in for the last stage
-    return CompactModel.of(replace(compiled, tables=compiled.tables[:n_stages], backup=backup), dtype, choice)
+    return CompactModel.of(replace(compiled, tables=compiled.tables[:n_stages], backup=backup), ends, dtype, choice)
 
 
 def microseconds(model: CompactModel, X: Array) -> float:

@@ -2,39 +2,44 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.learners.lsh.categories import ROUNDED, coded, is_pandas, names_of
 from sparsact.learners.lsh.layout import Array
 from sparsact.saving.schema import ArrayField, Arrays, read_arrays
 
 MOST_ONE_HOT: Final = 8  # categories that get a column each; of more, their mean targets stand for them
 MOST_DIRECTIONS: Final = 3  # of mean targets, where there are several targets
-TEXT: Final = 1 << 52  # codes of texts lie from here to 2**53, all exact in float64
 
 
 @dataclass(frozen=True, eq=False)
 class CategoryCodes:
-    """Numbers that stand for the categories of a column: ``values`` (c, e) for ``known`` (c,), sorted; else zeros."""
+    """Numbers that stand for the categories of a column.
+
+    ``values`` (c + 2, e) are those of the ``known`` ones (c,), sorted; then of one that the fit did not meet, the mean
+    of these over its rows; then of a missing one: zeros beside an indicator, or the same mean where there is none.
+    """
 
     column: int
     known: Array
     values: Array
 
-    def places(self, codes: Array) -> NDArray[np.intp]:
-        """Place of each row's category; -1 where it is missing, or was not seen."""
-        at = np.minimum(np.searchsorted(self.known, codes), len(self.known) - 1)
-        return np.where(self.known[at] == codes, at, -1)
+    @classmethod
+    def of(cls, column: int, known: Array, values: Array, counts: Array, has_gap: bool) -> Self:
+        """With the mean of values (c, e) over rows, of which each category has ``counts`` (c,)."""
+        prior = counts @ values / counts.sum()
+        return cls(column, known, np.vstack([values, prior, np.zeros_like(prior) if has_gap else prior]))
 
-    def encode(self, places: NDArray[np.intp]) -> Array:
-        """Numbers (m, e) for the categories at these places."""
-        return np.where(places[:, None] >= 0, self.values[places], 0.0)
+    def places(self, codes: Array) -> NDArray[np.intp]:
+        """Place of each row's category among ``values``."""
+        n = len(self.known)
+        at = np.minimum(np.searchsorted(self.known, codes), n - 1)
+        return np.where(np.isnan(codes), n + 1, np.where(self.known[at] == codes, at, n))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +53,8 @@ class InputRules:
     .. math:: \frac{n_c}{n_c + \sigma^2 / \tau^2} (\bar y_c - \bar y),
 
     with the variances within categories, :math:`\sigma^2`, and between, :math:`\tau^2`: 0, so that the column says
-    nothing, where categories differ by no more than chance. A category that the fit did not meet counts as missing.
+    nothing, where categories differ by no more than chance. A category that the fit did not meet has the mean of the
+    numbers that stand for known ones, over its rows: it says nothing, and is not a missing value.
 
     Attributes
     ----------
@@ -58,6 +64,8 @@ class InputRules:
         Columns that have an indicator, 1 where a value is missing.
     categories : tuple of CategoryCodes
         Columns of categories.
+    names : tuple of str
+        Names of the columns; none of rows that came as an array.
 
     References
     ----------
@@ -67,9 +75,12 @@ class InputRules:
     fills: Array
     gaps: NDArray[np.int64]
     categories: tuple[CategoryCodes, ...] = ()
+    names: tuple[str, ...] = ()
 
     @classmethod
-    def choose(cls, X: Array, Y: Array, weights: Array, categorical: NDArray[np.bool_]) -> Self:
+    def choose(
+        cls, X: Array, Y: Array, weights: Array, categorical: NDArray[np.bool_], names: tuple[str, ...] = ()
+    ) -> Self:
         """Rules for rows (m, d), where NaN is a missing value and columns of categories hold codes."""
         there, d = weights > 0, X.shape[1]
         lacking = np.isnan(X[there]) if np.isnan(X.sum()) else np.zeros((1, d), bool)
@@ -82,10 +93,12 @@ class InputRules:
         fills = np.zeros(d)
         for column in np.flatnonzero(~empty & ~categorical):
             fills[column] = np.nanmedian(X[there, column])
+        gaps = np.logical_and(lacking.any(axis=0), ~empty)
         codes = [
-            category_codes(i, X[there, i], Y[there], weights[there]) for i in range(d) if (categorical & ~empty)[i]
+            category_codes(i, X[there, i], Y[there], weights[there], has_gap=bool(gaps[i]))
+            for i in np.flatnonzero(categorical & ~empty).tolist()
         ]
-        return cls(fills, np.flatnonzero(lacking.any(axis=0) & ~empty), tuple(codes))
+        return cls(fills, np.flatnonzero(gaps), tuple(codes), names)
 
     @property
     def n_columns(self) -> int:
@@ -116,21 +129,41 @@ class InputRules:
     def numbers(self, X: Any) -> Array:
         """Rows (m, d), or one row (d,), as numbers: codes for categories, NaN for missing values.
 
+        Columns of a data frame, and entries of a named row of pandas, are taken by name.
+
         Raises
         ------
         ValueError
-            If a row has another number of columns, or an infinity.
+            If a row has another number of columns, or other names, or an infinity.
         """
-        X = X if _names(X) is not None else np.asarray(X)
+        X = self._by_name(X)
         if X.shape[-1:] != (self.n_columns,) or len(X.shape) > 2:
             raise ValueError(f"a query has {self.n_columns} numbers, or is an array of such rows; got shape {X.shape}.")
         categorical = np.isin(np.arange(self.n_columns), [one.column for one in self.categories])
         if categorical.any() and getattr(X, "dtype", None) != np.float64:
             X = coded(X, categorical) if len(X.shape) == 2 else coded(X[None], categorical)[0]
+        if is_pandas(X):  # which has more words for a missing value than NumPy
+            X = X.to_numpy(np.float64, na_value=np.nan)
         numbers = np.ascontiguousarray(X, dtype=np.float64)
         if np.isinf(numbers).any():
             raise ValueError("a query must be finite, but for NaN, a missing value; it holds an infinity.")
         return numbers
+
+    def _by_name(self, X: Any) -> Any:
+        """X with its columns in the order of fit, where both have names; an array of anything without columns."""
+        names, wanted = names_of(X), list(self.names)
+        if names is None and not is_pandas(X):
+            return np.asarray(X)
+        found = list(X.index) if names is None else names
+        if not wanted or found == wanted or not all(isinstance(name, str) for name in found):
+            return X.to_numpy(object, na_value=None) if names is None else X
+        if sorted(found) != sorted(self.names):
+            lost = [name for name in wanted if name not in found]
+            fact = f"{lost[0]!r} is not there" if lost else f"there are {len(found)} columns for {len(wanted)} names"
+            raise ValueError(f"a query has the columns of fit by name, and {fact}; pass those of `feature_names_in_`.")
+        if names is None:
+            return X[wanted].to_numpy(object, na_value=None)
+        return X.select(wanted) if hasattr(X, "select") else X[wanted]
 
     def encode(self, X: Array) -> Array:
         """Encoded rows (m, e), all finite; rows that need nothing are returned as they are."""
@@ -138,16 +171,22 @@ class InputRules:
             return np.where(np.isnan(X), self.fills, X) if np.isnan(X.sum()) else X
         lacking, coded = np.isnan(X), []
         for one in self.categories:
-            places = one.places(X[:, one.column])
-            new = (places < 0) & ~lacking[:, one.column]
+            codes = X[:, one.column]
+            if (np.abs(codes) >= ROUNDED).any():
+                row = int(np.argmax(np.abs(codes) >= ROUNDED))
+                raise ValueError(
+                    f"row {row}, column {one.column} of `X`: the category {codes[row]:.17g} is a float beyond 2**53, "
+                    "which stands for several integers; pass integers as such (or Int64, or texts)."
+                )
+            places = one.places(codes)
+            new = places == len(one.known)
             if new.any():
                 warnings.warn(
                     f"row {int(np.argmax(new))}, column {one.column} of `X`: a category that was not there in fit, in "
-                    f"{int(new.sum())} rows; it counts as a missing value.",
+                    f"{int(new.sum())} rows; it counts as the mean of those that were.",
                     stacklevel=2,
                 )
-            lacking[:, one.column] |= new
-            coded.append(one.encode(places))
+            coded.append(one.values[places])
         numbers = np.where(lacking, self.fills, X)[:, self.numeric]
         return np.ascontiguousarray(np.column_stack([numbers, lacking[:, self.gaps], *coded]))
 
@@ -157,11 +196,11 @@ class InputRules:
         return {"fills": self.fills, "gaps": self.gaps, **one}
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays, n_columns: int) -> Self:
+    def from_arrays(cls, arrays: Arrays, n_columns: int, names: tuple[str, ...] = ()) -> Self:
         """What :meth:`arrays` wrote; a model of an earlier version wrote none, and had neither gaps nor categories."""
         if not arrays:
-            return cls(np.zeros(n_columns), np.empty(0, np.int64))
-        if len(arrays["fills"]) != n_columns:
+            return cls(np.zeros(n_columns), np.empty(0, np.int64), (), names)
+        if len(arrays["fills"]) != n_columns or len(names) not in (0, n_columns):
             raise ValueError("the model's rules for missing values are of other columns")
         found = read_arrays(
             {"fills": ArrayField("n", finite=True), "gaps": ArrayField("g", "int64")}, arrays, n=n_columns
@@ -171,27 +210,34 @@ class InputRules:
             fields = {f"column{i}": ArrayField("1", "int64")}
             fields |= {
                 f"known{i}": ArrayField(f"c{i}", finite=True),
-                f"values{i}": ArrayField(f"c{i} e{i}", finite=True),
+                f"values{i}": ArrayField(f"v{i} e{i}", finite=True),
             }
             read = read_arrays(fields, arrays)
-            codes.append(CategoryCodes(int(read[f"column{i}"][0]), read[f"known{i}"], read[f"values{i}"]))
+            column, known, values = int(read[f"column{i}"][0]), read[f"known{i}"], read[f"values{i}"]
+            if len(values) == len(known):  # of a file of version 0.2
+                gap = column in found["gaps"]
+                codes.append(CategoryCodes.of(column, known, values, np.ones(len(known)), gap))
+            elif len(values) == len(known) + 2:
+                codes.append(CategoryCodes(column, known, values))
+            else:
+                raise ValueError("categories and their numbers do not fit together")
         used = [*found["gaps"].tolist(), *(code.column for code in codes)]
         if used and not 0 <= min(used) <= max(used) < n_columns:
             raise ValueError("inputs name columns that are not there")
-        return cls(found["fills"], found["gaps"], tuple(codes))
+        return cls(found["fills"], found["gaps"], tuple(codes), names)
 
 
 def _arrays_of(code: CategoryCodes) -> Arrays:
     return {"column": np.array([code.column]), "known": code.known, "values": code.values}
 
 
-def category_codes(column: int, codes: Array, Y: Array, weights: Array) -> CategoryCodes:
+def category_codes(column: int, codes: Array, Y: Array, weights: Array, *, has_gap: bool) -> CategoryCodes:
     """Numbers for the categories of a column of which some value is there."""
     there = ~np.isnan(codes)
     known, places = np.unique(codes[there], return_inverse=True)
-    if len(known) <= MOST_ONE_HOT:
-        return CategoryCodes(column, known, np.eye(len(known)))
-    return CategoryCodes(column, known, mean_targets(places, Y[there], weights[there]))
+    few = len(known) <= MOST_ONE_HOT
+    values = np.eye(len(known)) if few else mean_targets(places, Y[there], weights[there])
+    return CategoryCodes.of(column, known, values, np.bincount(places, weights[there]).astype(np.float64), has_gap)
 
 
 def mean_targets(places: NDArray[np.intp], Y: Array, weights: Array) -> Array:
@@ -211,93 +257,3 @@ def mean_targets(places: NDArray[np.intp], Y: Array, weights: Array) -> Array:
         return np.ascontiguousarray(drawn)
     directions = np.linalg.svd(drawn * np.sqrt(counts)[:, None], full_matrices=False)[2][:MOST_DIRECTIONS]
     return np.ascontiguousarray(drawn @ directions.T)
-
-
-def categorical_columns(X: Any, features: str | Sequence[Any] | None) -> NDArray[np.bool_] | None:
-    """Which columns of X hold categories: those of a categorical type, of these names or numbers, or of a mask.
-
-    None if there can be none.
-
-    Raises
-    ------
-    ValueError
-        If a name or a number is no column's.
-    """
-    names = _names(X)
-    if features is None or (isinstance(features, str) and names is None):
-        return None
-    if isinstance(features, str):
-        return np.array([_is_categorical(X, name) for name in names or ()], dtype=bool)
-    d = len(names) if names is not None else np.shape(X)[1]
-    wanted = np.asarray(features)
-    if wanted.dtype == bool and wanted.shape == (d,):
-        return wanted
-    known = names if names is not None and wanted.dtype.kind in "OU" else list(range(d))
-    missing = [each for each in wanted.tolist() if each not in known]
-    if missing or wanted.dtype == bool:
-        fact = repr(missing[0]) if missing else f"a mask of {len(wanted)}"
-        raise ValueError(
-            f"`categorical_features` has {fact}, but `X` has {d} columns: {', '.join(map(repr, known[:4]))}, ...; "
-            "give names or numbers of columns."
-        )
-    return np.isin(np.arange(d), [known.index(each) for each in wanted.tolist()])
-
-
-def _names(X: Any) -> list[Any] | None:
-    if hasattr(X, "column_names") and hasattr(X, "schema"):
-        return list(X.column_names)
-    return list(X.columns) if hasattr(X, "columns") and hasattr(X, "dtypes") else None
-
-
-def _is_categorical(X: Any, name: Any) -> bool:
-    """Whether a column of a data frame is of a type of categories: of pandas, polars or Arrow."""
-    kind = X.schema.field(name).type if hasattr(X, "column_names") else X[name].dtype
-    return str(kind).startswith(("category", "Categorical", "Enum", "dictionary"))
-
-
-def coded(X: Any, categorical: NDArray[np.bool_]) -> Any:
-    """X with codes for its categories: numbers as they are, a digest of 52 bits for a text, NaN where it is missing."""
-    names = _names(X)
-    if names is None:
-        X = np.asarray(X, dtype=object)
-        columns = [codes_of(X[:, i], i) if here else X[:, i] for i, here in enumerate(categorical)]
-        return np.column_stack(columns).astype(object if _has_text(columns) else np.float64)
-    frame = X.to_pandas() if hasattr(X, "to_pandas") else X.copy(deep=False)
-    for name in np.array(names, dtype=object)[categorical]:
-        frame[name] = codes_of(frame[name], name)
-    return frame
-
-
-def _has_text(columns: Iterable[NDArray[Any]]) -> bool:
-    return any(isinstance(value, str | bytes) for column in columns if column.dtype == object for value in column)
-
-
-def codes_of(column: Any, name: Any) -> Array:
-    """Codes (m,) of a column of categories."""
-    codes: dict[Any, float] = {}
-    found = np.empty(len(column))
-    for row, value in enumerate(np.asarray(column, dtype=object)):
-        number = value.item() if isinstance(value, np.generic) else value
-        if _is_missing(number):
-            found[row] = np.nan
-            continue
-        if number not in codes:
-            codes[number] = _code(number)
-        found[row] = codes[number]
-    if len({isinstance(value, int | float) for value in codes}) > 1:
-        raise ValueError(f"column {name!r} of `X` mixes numbers and other categories; make them all texts.")
-    return found
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether it is None, NaN, or what pandas has for them."""
-    return (
-        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
-    )
-
-
-def _code(value: Any) -> float:
-    if isinstance(value, int | float):
-        return float(value)
-    digest = hashlib.blake2b(str(value).encode(), digest_size=8).digest()
-    return float(TEXT | int.from_bytes(digest, "little") >> 12)

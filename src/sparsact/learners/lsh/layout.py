@@ -174,10 +174,15 @@ def euclidean_hashes(
     return Hashes(centre, _scaled(local, width), directions, offsets, _seeds(n_tables, rng), False, False)
 
 
-def hyperplane_hashes(centre: Array, local: Array, n_hashes: int, n_tables: int, rng: np.random.Generator) -> Hashes:
-    """Sign patterns of standard normal directions: hyperplanes through the origin of X (Section 2.2)."""
-    directions = rng.normal(size=(len(centre), n_tables * n_hashes))
-    return Hashes(centre, local, directions, centre @ directions, _seeds(n_tables, rng), False, True)
+def hyperplane_hashes(
+    centre: Array, units: Array, local: Array, n_hashes: int, n_tables: int, rng: np.random.Generator
+) -> Hashes:
+    """Sign patterns of standard normal directions: hyperplanes through the mean of the rows (Section 2.2).
+
+    Of columns in units (d,) of their own: the paper's rows lie about the origin, in one unit.
+    """
+    directions = units[:, None] * rng.normal(size=(len(centre), n_tables * n_hashes))
+    return Hashes(centre, local, directions, np.zeros(n_tables * n_hashes), _seeds(n_tables, rng), False, True)
 
 
 def _scaled(directions: Array, width: float) -> Array:

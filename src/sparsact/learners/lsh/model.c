@@ -4,8 +4,9 @@
  *
  *     void $name(const double x[$n_columns], double y[$n_targets]);
  *
- * A missing value is NaN$note. Compile it without -ffast-math. With -DSPARSACT_STATIC the function is static, for files that include this one.
+ * A missing value is NaN$note; a row with an infinity has the value NaN. Compile it without -ffast-math. With -DSPARSACT_STATIC the function is static, for files that include this one.
  */
+#include <math.h> /* its macros alone: no library is linked */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,7 +15,7 @@ static
 #endif
 void $name(const double *x, double *y);
 
-enum { MOST_COLUMNS = $most_columns, MOST_LOCAL = $most_local, MOST_CODES = $most_codes, MOST_TABLES = $most_tables, TARGETS = $n_targets };
+enum { COLUMNS = $n_columns, MOST_COLUMNS = $most_columns, MOST_LOCAL = $most_local, MOST_CODES = $most_codes, MOST_TABLES = $most_tables, TARGETS = $n_targets };
 
 /* Hash functions, and the polynomials of the buckets that hold rows, in ascending order of their keys: the first
    `bits` bits of a key tell its group, and the next 32, its tag, which of the group it is. */

@@ -21,26 +21,30 @@ SUM, LESS_OR_EQUAL = 1, 0  # of a TreeEnsemble's `aggregate_function` and `nodes
 def onnx_model(model: CompactModel, inputs: InputRules) -> bytes:
     """A file of ONNX: input ``X`` (rows, columns) and output ``Y`` (rows, targets), both float64.
 
-    Sums are those of the model up to rounding, which a runtime may order otherwise.
+    A row falls into the same cells as in the model, to the bit; values are the same up to rounding, as a runtime may
+    order their sums otherwise. A row with an infinity has the value NaN.
     """
     graph = OnnxGraph({"": OPSET} | ({} if model.trees is None else {TREES: TREES_OPSET}))
     encoded = _encoded(graph, inputs)
-    rows = encoded if model.columns is None else graph.add("Gather", encoded, graph.constant(model.columns), axis=1)
-    line = graph.add("MatMul", graph.add("Sub", rows, graph.constant(model.centre)), graph.constant(model.trend))
-    values, total = graph.add("Add", line, graph.constant(model.level)), ""
-    for table in model.tables:
-        own, total = _Tables(graph, table).values(rows)
-        values = graph.add("Add", values, own)
+    add, constant, ends = graph.add, graph.constant, model.ends
+    rows = encoded if model.columns is None else add("Gather", encoded, constant(model.columns), axis=1)
+    line = _product(graph, add("Sub", rows, constant(model.centre)), model.trend)
+    values = add("Add", line, constant(model.level))
+    *stages, (own, total) = (_Tables(graph, table).values(rows) for table in model.tables)
     if model.backup is not None:
-        own, _ = _Tables(graph, model.backup).values(rows)
-        zero = graph.constant(0.0)
-        missed = graph.add("Where", graph.add("Greater", total, zero), zero, own)
-        values = graph.add("Add", values, missed)
+        own = add("Where", add("Greater", total, constant(0.0)), own, _Tables(graph, model.backup).values(rows)[0])
+    if ends.start is not None:
+        values = add("Where", add("Greater", total, constant(0.0)), values, constant(ends.start))
+    for each in (*(stage for stage, _ in stages), own):
+        values = add("Add", values, each)
     if model.trees is not None:
-        values = graph.add("Add", values, _tree_values(graph, model.trees, encoded))
-    if model.low is not None and model.high is not None:
-        values = graph.add("Min", graph.add("Max", values, graph.constant(model.low)), graph.constant(model.high))
-    graph.add("Identity", values, result="Y")
+        values = add("Add", values, _tree_values(graph, model.trees, encoded))
+    if ends.low is not None and ends.high is not None:
+        below, above = (ends.low, ends.high) if ends.beyond == "clip" else (np.nan, np.nan)
+        for operator, limit, instead in (("Less", ends.low, below), ("Greater", ends.high, above)):
+            values = add("Where", add(operator, values, constant(limit)), constant(instead), values)
+    strange = add("ReduceMax", add("Cast", add("IsInf", "X"), to=ELEMENTS["float64"]), constant([1]), keepdims=1)
+    add("Where", add("Greater", strange, constant(0.0)), constant(np.nan), values, result="Y")
     return graph.to_bytes({"X": ["rows", inputs.n_columns]}, {"Y": ["rows", len(model.level)]})
 
 
@@ -52,19 +56,30 @@ def _encoded(graph: OnnxGraph, inputs: InputRules) -> str:
     if inputs.is_plain:
         return filled
     parts = [add("Gather", filled, constant(inputs.numeric), axis=1)] if len(inputs.numeric) else []
-    unseen, values = {}, []
+    gaps, values = add("Cast", lacking, to=ELEMENTS["float64"]), []
     for one in inputs.categories:
         same = add("Equal", add("Gather", rows, constant([one.column]), axis=1), constant(one.known[None]))
         ones = add("Cast", same, to=ELEMENTS["float64"])
         seen = add("ReduceSum", ones, constant([1]), keepdims=1)
-        unseen[one.column] = add("Sub", constant(1.0), seen)
-        values.append(add("MatMul", ones, constant(one.values)))
-    gaps = add("Cast", lacking, to=ELEMENTS["float64"]) if len(inputs.gaps) else ""
-    parts += [
-        unseen[column] if column in unseen else add("Gather", gaps, constant([column]), axis=1)
-        for column in inputs.gaps.tolist()
-    ]
+        gap = add("Gather", gaps, constant([one.column]), axis=1)
+        unseen = add("Sub", add("Sub", constant(1.0), seen), gap)
+        values.append(add("MatMul", add("Concat", ones, unseen, gap, axis=1), constant(one.values)))
+    parts += [add("Gather", gaps, constant(inputs.gaps), axis=1)] if len(inputs.gaps) else []
     return add("Concat", *parts, *values, axis=1)
+
+
+def _product(graph: OnnxGraph, rows: str, matrix: NDArray[np.float64]) -> str:
+    """Rows (m, n) times a matrix (n, k), added column by column as the model's kernels do.
+
+    MatMul orders and fuses as it likes, and a last bit moves a row at an edge into another cell.
+    """
+    add, constant = graph.add, graph.constant
+    columns = (add("Gather", rows, constant([i]), axis=1) for i in range(len(matrix)))
+    terms = [add("Mul", column, constant(row[None])) for column, row in zip(columns, matrix, strict=True)]
+    total = terms[0]
+    for term in terms[1:]:
+        total = add("Add", total, term)
+    return total
 
 
 def _tree_values(graph: OnnxGraph, trees: TreeEnsemble, rows: str) -> str:
@@ -107,10 +122,11 @@ class _Tables:
         add, constant = self._graph.add, self._graph.constant
         features, keys = self._features_and_keys(rows)
         found = self._find(keys)
-        hit = self._cast(add("GreaterOrEqual", found, constant(0)), "float64")
-        at = add("Max", found, constant(0))
+        known = add("GreaterOrEqual", found, constant(0))
+        hit, at = self._cast(known, "float64"), add("Max", found, constant(0))
         weights = add("Mul", self._cast(add("Gather", constant(self._weights()), at), "float64"), hit)
-        value = self._polynomials(features, at)
+        value = self._polynomials(features, at)  # of rows far off, of which some other bucket's may be no number
+        value = add("Where", add("Unsqueeze", known, constant([2])), value, constant(0.0))
         total = add("ReduceSum", weights, constant([1]), keepdims=1)
         share = self._first(hit) if self._table.combine == "first" else weights
         values = add("ReduceSum", add("Mul", add("Unsqueeze", share, constant([2])), value), constant([1]), keepdims=0)
@@ -134,8 +150,8 @@ class _Tables:
         n_tables = len(hashes.seeds)
         n_codes = len(hashes.offsets) // n_tables
         centred = add("Sub", rows, constant(hashes.centre))
-        local = add("MatMul", centred, constant(hashes.local))
-        places = add("MatMul", local if hashes.grid else centred, constant(hashes.directions))
+        local = _product(self._graph, centred, hashes.local)
+        places = _product(self._graph, local if hashes.grid else centred, hashes.directions)
         places = add("Reshape", add("Add", places, constant(hashes.offsets)), constant([-1, n_tables, n_codes]))
         if hashes.signs:
             codes = self._cast(add("Greater", places, constant(0.0)), "int64")

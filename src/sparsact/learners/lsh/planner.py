@@ -69,7 +69,8 @@ class TablePlan:
             self.bucket_width,
             0,
             "euclidean",
-            random_state=random_state,
+            "nearest",
+            random_state,
             directions="principal",
         )
 

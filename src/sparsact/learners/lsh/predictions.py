@@ -13,11 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.lsh.bucket_table import BucketTable
+from sparsact.learners.lsh.ends import Policy
 from sparsact.learners.lsh.frozen import Frozen
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.live import LiveSolution
-from sparsact.learners.lsh.predictor import BucketSolution, Policy, TablePredictor, joint_solution, separate_solution
+from sparsact.learners.lsh.predictor import BucketSolution, TablePredictor, joint_solution, separate_solution
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import lock_of, locked
 
@@ -87,15 +88,8 @@ class PredictingLSH:
 
     def _values(self, X: Any) -> Array:
         rows = self._queries(X)
-        values: Array = self._predictor.values(rows, threads(self.n_jobs))
-        finite = np.isfinite(values)
-        if "nan" not in (self.fallback, self.extrapolate) and not finite.all():
-            row = int(np.argmin(finite.reshape(len(values), -1).all(axis=1)))
-            raise ValueError(
-                f"row {row} lies so far from the rows fitted that its value is beyond any float; scale it as they are, "
-                "or leave it out."
-            )
-        return values
+        predictor = self._predictor
+        return predictor.ends.checked(predictor.values(rows, threads(self.n_jobs)))
 
     def apply(self, X: ArrayLike) -> NDArray[np.int64]:
         """Number of the bucket of each row in each table, (m, n_tables); -1 where there is none.

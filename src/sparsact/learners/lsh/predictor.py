@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,7 @@ from sparsact.kernels import bucket_statistics, hashing
 from sparsact.kernels.bucket_values import Combination
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable, LiveBuckets
+from sparsact.learners.lsh.ends import Ends, Policy
 from sparsact.learners.lsh.frozen import Frozen
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array, Layout
@@ -109,14 +110,6 @@ def _design(X: Array, table: BucketTable, layout: Layout) -> sp.csr_array:
     return sp.csr_array((entries.ravel(), columns.ravel(), starts), shape=(len(X), len(table.index) * D))
 
 
-class Policy(NamedTuple):
-    """What a prediction is where there is little to go by; see :class:`LSHRegressor`."""
-
-    fallback: str = "coarse"
-    extrapolate: str = "clip"
-    min_count: int = 1
-
-
 class TablePredictor:
     """Values of a fitted LSH model at single points or at rows, as fast as the table allows.
 
@@ -163,7 +156,7 @@ class TablePredictor:
             return value if x.ndim == 1 else np.array([value])
         rows = self.inputs.numbers(x)
         single = rows.ndim == 1
-        values = self.values(self.inputs.encode(np.atleast_2d(rows)))
+        values = self.ends.checked(self.values(self.inputs.encode(np.atleast_2d(rows))))
         if single:
             return values[0, 0] if self._single else values[0]
         return values[:, 0] if self._single else values
@@ -175,30 +168,32 @@ class TablePredictor:
 
     @cached_property
     def _row(self) -> Any:
-        plain = self.inputs.is_plain and self._single and self.policy.extrapolate != "nan"
-        return self.compiled.row if plain else None
+        return self.compiled.row(self.ends) if self.inputs.is_plain and self._single else None
+
+    @property
+    def ends(self) -> Ends:
+        """What values are where there is little to go by, as the table is now."""
+        return Ends.of(self.policy, self.table)
+
+    def shipped_ends(self) -> Ends:
+        """The same for a predictor without sums; a ValueError if it would need them."""
+        if self.policy.fallback == "nearest" or (self.policy.fallback == "coarse" and self.compiled.backup is None):
+            raise ValueError(
+                f"fallback={self.policy.fallback!r} looks for the nearest bucket by sums that a predictor of "
+                'coefficients does not hold; call set_params(fallback="mean") first, or take predictor() without '
+                "`dtype` and limits."
+            )
+        return self.ends
 
     def values(self, X: Array, n_threads: int = 1) -> Array:
         """Values (m, targets) at rows."""
         values, behind = self.compiled.values(X, n_threads)
+        ends = self.ends
         if self.compiled.backup is None and not behind.all():
             missed = np.flatnonzero(behind == 0)
-            _check_finite(X[missed])
-            values[missed] = self.compiled.clipped(self._of_missed(X[missed], missed))
-        # A row that is not finite has no finite value: the linear trend multiplies each of its numbers.
-        if not np.isfinite(values).all():
-            values = self._finite(X, values)
-        if self.policy.extrapolate == "nan":
-            values[(values < self.table.low) | (values > self.table.high)] = np.nan
-        return values
-
-    def _finite(self, X: Array, values: Array) -> Array:
-        """Values at finite rows whose trend leads beyond any float: with limits, those."""
-        _check_finite(X)
-        low, high = self.compiled.low, self.compiled.high
-        if low is not None and high is not None:
-            values = np.where(np.isinf(values), np.clip(values, low, high), values)
-        return values
+            ends.check_known(missed)
+            values[missed] = self._of_missed(X[missed], ends.start)
+        return ends.limited(values)
 
     def deviations(self, X: Array, n_threads: int = 1) -> Array:
         """Roots (m, targets) of the mean variances of targets about the polynomials of buckets.
@@ -234,20 +229,15 @@ class TablePredictor:
         """Weight of the rows (m,) that stand behind each value, over all tables; 0 where every table misses."""
         return self.compiled.values(X)[1]
 
-    def _of_missed(self, X: Array, rows: NDArray[np.int64]) -> Array:
+    def _of_missed(self, X: Array, start: Array | None) -> Array:
         """Values of rows whose buckets are all empty."""
-        layout, fallback = self.table.layout, self.policy.fallback
-        if fallback == "nan":
-            return np.full((len(X), layout.n_targets), np.nan)
-        if fallback == "mean":
-            mean = np.tile(self.table.mean(), (len(X), 1))
-            return mean + self.frozen.values(X) if self.frozen.adds else mean
+        if start is not None:
+            values = np.tile(start, (len(X), 1))
+            return values + self.frozen.values(X) if self.frozen.adds else values
         present = self.table.counts >= self.policy.min_count
-        if fallback == "raise" or not present.any():
-            remedy = 'pass fallback="coarse" or "mean"' if present.any() else "lower `min_count`, or fallback='mean'"
+        if not present.any():
             raise ValueError(
-                f"row {int(rows[0])} and {len(rows) - 1} others fall into empty buckets; learn rows like them, or "
-                f"{remedy}."
+                f'no bucket holds {self.policy.min_count} rows; lower `min_count`, or pass fallback="mean".'
             )
         if self._nearest is None:
             self._nearest = NearestBuckets(self.table, present)
@@ -277,17 +267,15 @@ def compiled_model(
 ) -> CompiledModel:
     """The function of the row that a table, its solution and the frozen part stand for."""
     layout = table.layout
-    backup = low = high = None
+    backup = None
     if policy.fallback == "coarse" and table.backup is not None:
         live = isinstance(solution, LiveSolution)
         coarse = table.backup.solution(0.0, 1) if live else separate_solution(table.backup, 0.0, 1)
         backup = _compiled_table(table.backup, coarse, "first")
-    if policy.extrapolate == "clip" and table.n_rows:
-        low, high = table.low, table.high
     combine: Combination = "sum" if isinstance(solution, BucketSolution) and not solution.average else "average"
     last = _compiled_table(table, solution, combine)
     line = layout.level, layout.hashes.centre, layout.trend
-    return frozen.beneath(CompiledModel(*line, (last,), backup=backup, low=low, high=high))
+    return frozen.beneath(CompiledModel(*line, (last,), backup=backup))
 
 
 def _compiled_table(table: BucketTable, solution: BucketSolution | LiveSolution, combine: Combination) -> CompiledTable:
@@ -298,8 +286,3 @@ def _compiled_table(table: BucketTable, solution: BucketSolution | LiveSolution,
     live = LiveBuckets(solution.records[:n], solution.unsolved(table.counts, table.sums))
     coefficients = live.records[:, :-1].reshape(n, layout.n_features, layout.n_targets)
     return CompiledTable(layout.hashes, slots, layout.degree, coefficients, live.records[:, -1], combine, live)
-
-
-def _check_finite(rows: Array) -> None:
-    if not np.isfinite(rows).all():
-        raise ValueError("a query must be finite; it holds NaN or an infinity.")

@@ -50,7 +50,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     family : {"pca_grid", "euclidean", "hyperplane"}, default="pca_grid"
         ``"pca_grid"``: randomly rotated and shifted grids in directions that suit the data. ``"euclidean"``:
         :math:`\lfloor (\langle a, x \rangle + b) / \text{width} \rfloor` with normal a, literally Theorem 4.1 at
-        ``degree=0, n_tables=1``. ``"hyperplane"``: sign patterns, Section 2.2.
+        ``degree=0, n_tables=1``. ``"hyperplane"``: sign patterns about the mean.
     fallback : {"coarse", "nearest", "mean", "nan", "raise"}, default="coarse"
         For inputs whose buckets are all empty. ``"coarse"``: the mean, less the linear trend, of the first cell that
         holds rows among cells 2, 4, 8, ... times as wide, at a look-up each. ``"nearest"``: that of the nearest bucket,
@@ -71,7 +71,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         Columns of categories: names, numbers or a mask; ``"from_dtype"``: those of a categorical type in a data frame.
         Up to 8 categories get a column of zeros and ones each; more stand as their mean targets, drawn to the mean of
-        all. A category that ``fit`` did not see counts as missing, with a warning.
+        all. A category that ``fit`` did not see counts as the mean of those it saw, with a warning.
     n_jobs : int or None, default=None
         Threads of prediction; see :func:`sparsact.kernels.dispatch.threads`.
     n_stages : int or "auto", default="auto"

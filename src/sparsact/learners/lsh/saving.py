@@ -96,7 +96,8 @@ class SavedLSH:
         if "table_encoding" in state:
             learner.table_encoding_ = schema.as_str(state["table_encoding"], "table_encoding")
         layout = Layout.from_arrays(schema.strip_prefix("layout", arrays))
-        learner._inputs = InputRules.from_arrays(schema.strip_prefix("inputs", arrays), learner.n_features_in_)
+        names = tuple(getattr(learner, "feature_names_in_", ()))
+        learner._inputs = InputRules.from_arrays(schema.strip_prefix("inputs", arrays), learner.n_features_in_, names)
         learner.is_categorical_ = np.isin(
             np.arange(learner.n_features_in_), [code.column for code in learner._inputs.categories]
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +74,9 @@ class ShippedLSH:
             as_it_is: TablePredictor = self._frozen_predictor()
             return as_it_is
         as_now = self._frozen_predictor()
-        compiled, table = as_now.compiled, as_now.table
+        compiled, table, ends = as_now.compiled, as_now.table, as_now.shipped_ends()
         if max_bytes is None and max_microseconds is None:
-            return _shipped(self, resized(compiled, len(compiled.tables), None, dtype))
+            return _shipped(self, resized(compiled, ends, len(compiled.tables), None, dtype))
         for limit, name in ((max_bytes, "`max_bytes`"), (max_microseconds, "`max_microseconds`")):
             if limit is not None:
                 checked_positive(limit, name)
@@ -83,7 +84,7 @@ class ShippedLSH:
         best = frontier.best(max_bytes=max_bytes, max_microseconds=max_microseconds)
         for n_stages, n_tables, choice in sizes(compiled, table):
             if (n_stages, n_tables) == (best.n_stages, best.n_tables):
-                return _shipped(self, resized(compiled, n_stages, choice, best.dtype))
+                return _shipped(self, resized(compiled, ends, n_stages, choice, best.dtype))
         raise AssertionError("the point is of this model")
 
     def export(self: Any, path: str | Path, *, dtype: str = "float32", name: str | None = None, **limits: Any) -> None:
@@ -109,7 +110,9 @@ class ShippedLSH:
         A classifier exports the shares of its classes, before they are clipped to [0, 1] and add up to 1. Columns are
         those of ``fit``, in their order; a missing value is NaN, and a category a number, as
         :meth:`CompactPredictor.numbers` gives it. In C, ``model_predict_code(text, length)`` gives that of a text; ONNX
-        has no operator that hashes texts. A category that ``fit`` did not meet counts as missing, without a warning.
+        has no operator that hashes texts. A category that ``fit`` did not meet counts as the mean of those it met,
+        without a warning. A row with an infinity has the value NaN. ``fallback`` and ``extrapolate`` are those of the
+        model; ``"nearest"``, which needs its sums, and ``"raise"`` are refused.
         """
         self.predictor(checked_option(dtype, "`dtype`", DTYPES), **limits).export(path, name=name)
 
@@ -147,6 +150,7 @@ class ShippedLSH:
         held_out = None if X is None else self._encoded(self._validated(X, y, None, reset=False))
         as_now = self._frozen_predictor()
         compiled, table = as_now.compiled, as_now.table
+        ends = replace(as_now.shipped_ends(), beyond="clip", start=None, refuses=False)  # every row has a value
         if held_out is None:
             rows = typical_rows(table, compiled.columns, len(self._inputs.sources))
         else:
@@ -156,7 +160,7 @@ class ShippedLSH:
         points = []
         for n_stages, n_tables, choice in sizes(compiled, table):
             for each in DTYPES if dtype is None else (checked_option(dtype, "`dtype`", DTYPES),):
-                model = resized(compiled, n_stages, choice, each)
+                model = resized(compiled, ends, n_stages, choice, each)
                 error = self._size_error(n_stages, n_tables) if held_out is None else _error(model, held_out)
                 points.append(FrontierPoint(n_stages, n_tables, each, error, model.nbytes, microseconds(model, rows)))
         return Frontier(tuple(sorted(points, key=lambda point: point.nbytes)))

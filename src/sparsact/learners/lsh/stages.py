@@ -15,8 +15,9 @@ from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.frozen import Frozen, FrozenStage, LearnedRows
 from sparsact.learners.lsh.layout import SMALLEST, Array, Layout, PrincipalMoments, linear_trend, standard_units
 from sparsact.learners.lsh.left_out import LeftOut
+from sparsact.learners.lsh.sample import Rows, distinct, in_order, without_outliers
 from sparsact.learners.lsh.trees import learn_trees
-from sparsact.learners.lsh.tuning import LayoutSearch, LSHConfig, Rows, Trial, TunedLayout, distinct, without_outliers
+from sparsact.learners.lsh.tuning import LayoutSearch, LSHConfig, Trial, TunedLayout
 from sparsact.statistics.statistic import Batch
 
 MIN_ROWS_FOR_COLUMNS, MIN_COLUMNS = 500, 3  # fewer do not tell
@@ -107,7 +108,7 @@ def choose(X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.G
     Every error that something is chosen by is that of rows that were left out, and it depends neither on the order of
     the rows nor on whether one of weight 2 stands there twice.
     """
-    rows = without_outliers(*distinct(X, Y, weights))
+    rows = in_order(*without_outliers(*distinct(X, Y, weights)))
     X, Y, weights = rows
     seed = int(rng.integers(2**31))
     trees, out_of_fold = learn_trees(X, Y, weights, seed) if wish.base == "trees" else (None, np.zeros_like(Y))

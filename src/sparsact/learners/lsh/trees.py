@@ -163,20 +163,23 @@ def learn_trees(X: Array, Y: Array, weights: Array, seed: int) -> tuple[TreeEnse
     values = np.empty(Y.shape)
     fitted: list[tuple[float, tuple[TreeNodes, ...]]] = []
     for target in range(Y.shape[1]):
-        rows = X, Y[:, target], weights
+        level = float(np.average(Y[:, target], weights=weights))
+        unit = float(np.abs(Y[:, target] - level).max()) or 1.0
         if len(X) < MIN_ROWS:
-            level = float(weights @ rows[1] / weights.sum())
             values[:, target] = level
             fitted.append((level, ()))
             continue
-        model, values[:, target] = _out_of_fold(choices, rows, seed)
-        fitted.append((model.base, model.trees))
+        # Libraries hold targets in float32, where those far from 0, or as small as its least numbers, are all alike.
+        model, found = _out_of_fold(choices, (X, (Y[:, target] - level) / unit, weights), seed)
+        values[:, target] = level + unit * found
+        trees = tuple(tree._replace(leaves=unit * tree.leaves) for tree in model.trees)
+        fitted.append((level + unit * model.base, trees))
     return TreeEnsemble.joined(fitted), values
 
 
 def _out_of_fold(choices: Sequence[Choice], rows: Rows, seed: int) -> tuple[Boosted, Array]:
     X, y, weights = rows
-    folds = np.arange(len(X)) % N_FOLDS
+    folds = np.arange(len(X)) * N_FOLDS // len(X)  # blocks: a row that comes or goes moves few others
 
     def some(kept: NDArray[np.bool_]) -> Rows:
         return np.ascontiguousarray(X[kept]), y[kept], weights[kept]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 from math import inf, log2
 from typing import Final
 
@@ -27,6 +28,7 @@ from sparsact.learners.lsh.layout import (
     standard_units,
 )
 from sparsact.learners.lsh.left_out import LeftOut
+from sparsact.learners.lsh.sample import Rows
 from sparsact.statistics.statistic import Batch
 
 PENALTIES: Final = (1e-5, 1e-4, 0.001, 0.01, 0.1, 1.0)
@@ -36,10 +38,12 @@ TABLES, MOST_TABLES = 16, 64
 FEW_ROWS: Final = 4096  # with fewer, as many tables as there may be: the draw of the grids counts more than the time
 WORTH_TWICE: Final = 0.03  # of the error, for which twice the tables are worth their time
 STEP: Final = 1.25  # between widths tried
+SURE: Final = 1.5  # standard errors; one row that misses in one layout alone makes a difference of exactly one
+SAME: Final = 1e-9  # of the squared error: rounding
+PLATEAU: Final = 1.02  # of the least error so far, up to which the search goes on: a row that misses makes steps
 ROWS_IN_A_BUCKET: Final = 8.0  # where the search for a width begins
 MAX_STEPS, BISECTIONS, MAX_HYPERPLANES = 12, 12, 40
 MIXED: Final = 2.0  # ratio of the deviations of two columns, from which on their units are in question
-OUTLYING: Final = 100.0  # interquartile ranges beyond the quartiles
 MAX_SUMS: Final = 1 << 16  # of a bucket: half a megabyte
 MOST_SUMMED: Final = 1 << 31  # numbers, added up in a fit, up to which degree 2 and more tables are tried
 MIN_ROWS_A_COLUMN: Final = 10  # fewer rows do not tell in which direction the target moves
@@ -99,7 +103,7 @@ class TunedLayout:
     column_shares: Array
 
 
-Rows = tuple[Array, Array, Array]
+Choice = tuple[tuple[float, float, float], Candidate]  # after (error, width, alpha)
 
 
 class LayoutSearch:
@@ -121,6 +125,7 @@ class LayoutSearch:
         unit = root_mean_square(Y, weights)
         self.unit = np.where(unit > 0, unit, 1.0)
         self.trials: list[Trial] = []
+        self._losses: dict[tuple[str, int, float, float], Array] = {}  # of rows left out, by candidate, width, alpha
         self.n_tables = wish.n_tables or TABLES
 
     def quick_error(self) -> float:
@@ -145,18 +150,32 @@ class LayoutSearch:
         shares = column_shares(candidate.local, self.units)
         return TunedLayout(self._layout(candidate, width), alpha, width, candidate.name, tuple(self.trials), shares)
 
-    def _best_on_sample(self, candidates: list[Candidate]) -> tuple[tuple[float, float, float], Candidate]:
+    def _best_on_sample(self, candidates: list[Candidate]) -> Choice:
         """The best directions on a sample, and of these the better degree, after (error, width, alpha)."""
         rows = self._some(ROWS_FOR_DIRECTIONS)
         best = self._least(candidates, rows)
         squares = replace(best[1], degree=2)
         if self.wish.degree is None and self._affords(squares, self.n_tables):
-            best = min(best, self._least([squares], rows), key=_error)
+            best = self._better(best, self._least([squares], rows))
         return best
 
-    def _least(self, candidates: list[Candidate], rows: Rows) -> tuple[tuple[float, float, float], Candidate]:
-        """The candidate of least error, after (error, width, alpha); of equals the first."""
-        return min(((self._tuned(each, rows), each) for each in candidates), key=_error)
+    def _least(self, candidates: list[Candidate], rows: Rows) -> Choice:
+        """The candidate of least error, after (error, width, alpha); of those that chance may have parted the first."""
+        return reduce(self._better, ((self._tuned(each, rows), each) for each in candidates))
+
+    def _better(self, first: Choice, second: Choice) -> Choice:
+        """The second, if its squared errors are less by more than ``SURE`` standard errors of the paired difference.
+
+        So neither rounding nor the luck of a few rows turns a choice between layouts that are about as good.
+        """
+        found = [self._losses.get((one.name, one.degree, width, alpha)) for (_, width, alpha), one in (first, second)]
+        before, after = found
+        if before is None or after is None or not (np.isfinite(before).all() and np.isfinite(after).all()):
+            return min(first, second, key=_error)
+        gain = before - after
+        spread = float(gain.std()) / np.sqrt(max(len(gain) - 1, 1))
+        sure = float(gain.mean()) > max(SURE * spread, SAME * float(before.mean()))
+        return second if sure else first
 
     def _more_tables(self, candidate: Candidate, found: tuple[float, float, float]) -> None:
         """Twice the tables, as often as that is worth their time; of few rows, as many as there may be."""
@@ -223,13 +242,13 @@ class LayoutSearch:
             start = self._start(candidate, rows)
         error(start)
         for direction in (1, -1) if given is None else ():
-            here = start
+            here, best = start, tried[start][0]
             for _ in range(MAX_STEPS):
-                further = self._step(here, direction)
-                if error(further) >= error(here):
+                here = self._step(here, direction)
+                if error(here) >= PLATEAU * best:
                     break
-                here = further
-            if here != start:
+                best = min(best, error(here))
+            if best < tried[start][0]:
                 break
         if given is None and wish.family != "hyperplane":
             _, best, _ = min(tried.values())
@@ -275,7 +294,10 @@ class LayoutSearch:
         folds = 1 if len(X) > 2 * ROWS_LEFT_OUT else FOLDS if len(X) >= ROWS_FOR_FOLDS else None
         for alpha in penalties:
             values = left_out.values(alpha, self.wish.min_count, folds)
-            error = float(np.sqrt((own @ (values - residual) ** 2 / own.sum()).mean()))
+            squares = (values - residual) ** 2
+            error = float(np.sqrt((own @ squares / own.sum()).mean()))
+            losses = squares.mean(axis=1) * own * (len(own) / own.sum())
+            self._losses[candidate.name, candidate.degree, width, alpha] = losses
             held = len(X) * layout.n_tables / len(table.index)
             cost = (len(table.index), held, error, candidate.degree, layout.n_tables)
             self.trials.append(Trial(candidate.name, layout.n_hashes, width, alpha, *cost))
@@ -297,7 +319,7 @@ class LayoutSearch:
             n_hashes = wish.n_hashes or 4 * min(len(self.moments.deviations), MAX_LOCAL)
             hashes = euclidean_hashes(centre, local * self.moments.scale, width, n_hashes, n_tables, rng)
         else:
-            hashes = hyperplane_hashes(centre, local, int(width), n_tables, rng)
+            hashes = hyperplane_hashes(centre, self.units, local, int(width), n_tables, rng)
         none = np.zeros((len(centre), len(self.unit)))
         layout = Layout(hashes, candidate.degree, none, np.zeros(len(self.unit)), self.unit)
         if layout.n_sums > MAX_SUMS:
@@ -314,35 +336,5 @@ def _beside(penalties: tuple[float, ...], alpha: float) -> tuple[float, ...]:
     return penalties[max(at - 1, 0) : at + 2]
 
 
-def _error(found: tuple[tuple[float, float, float], Candidate]) -> float:
+def _error(found: Choice) -> float:
     return found[0][0]
-
-
-def distinct(X: Array, Y: Array, weights: Array) -> Rows:
-    """Distinct rows with their total weights, in the order of a hash of X, those of equal X by Y.
-
-    A choice then sees a row of weight 2 as the same row twice, never leaves one copy of a row in where another is left
-    out, and depends neither on the order of the rows nor on the units of Y.
-    """
-    kept = weights > 0
-    X, Y, weights = X[kept], Y[kept], weights[kept]
-    keys = hashing.row_keys(np.ascontiguousarray(np.concatenate([X, Y], axis=1) + 0.0))
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    X, Y, weights = X[first], Y[first], np.bincount(inverse, weights).astype(np.float64)
-    order = np.lexsort((*Y.T[::-1], hashing.row_keys(np.ascontiguousarray(X + 0.0))))
-    return X[order], Y[order], weights[order]
-
-
-def without_outliers(X: Array, Y: Array, weights: Array) -> Rows:
-    """Rows of which no column lies far outside its quartiles: a sentinel such as -99999 must not set all scales.
-
-    They are left out of the choice alone, if they are less than half. A column whose quartiles are equal, such as a
-    rare indicator, has no say.
-    """
-    low, high = np.quantile(X[:ROWS_FOR_DIRECTIONS], (0.25, 0.75), axis=0)
-    reach = np.where(high > low, OUTLYING * np.minimum(high - low, 1e300), np.inf)
-    inside = ((low - reach <= X) & (high + reach >= X)).all(axis=1)
-    enough = np.count_nonzero(inside) >= len(X) / 2  # else there is nothing special about the others
-    if inside.all() or not enough:
-        return X, Y, weights
-    return X[inside], Y[inside], weights[inside]
