@@ -260,8 +260,8 @@ def test_experts_by_grouped_products_are_found_and_return():
     assert [block.name for block in measured.blocks] == [block.name for block in sa.measure(plain, IDS).blocks]
     assert measured.model_bytes == bytes_read(plain)
     assert "forward" in vars(model.model.layers[1].mlp.experts)
-    names = [choice.name for choice in sa.plan_of(sa.sparsify(model, "exact", SHOWN)).choices]
-    assert names == [choice.name for choice in sa.plan_of(sa.sparsify(plain, "exact", SHOWN)).choices]
+    names = [choice.block for choice in sa.plan_of(sa.sparsify(model, "exact", SHOWN)).choices]
+    assert names == [choice.block for choice in sa.plan_of(sa.sparsify(plain, "exact", SHOWN)).choices]
     assert len(names) == N_BLOCKS["mixtral"]
     torch.testing.assert_close(outputs(model), before, rtol=1e-4, atol=1e-6)
     sa.densify(model)
@@ -271,12 +271,19 @@ def test_experts_by_grouped_products_are_found_and_return():
 
 def test_experts_that_are_modules_are_found_behind_grouped_products():
     sizes = {"d_model": 24, "d_ff": 40, "d_kv": 8, "num_heads": 3, "num_layers": 2, "num_decoder_layers": 2}
-    config = transformers.SwitchTransformersConfig(**sizes, vocab_size=11, num_experts=3, decoder_start_token_id=0)
+    sizes |= {"pad_token_id": 0, "decoder_start_token_id": 0}
+    sparse = {
+        "num_sparse_encoder_layers": 1,
+        "num_sparse_decoder_layers": 1,
+        "vocab_size": 11,
+        "decoder_start_token_id": 0,
+    }
+    config = transformers.SwitchTransformersConfig(**sizes, **sparse, num_experts=3, vocab_size=11)
     model, shown = transformers.SwitchTransformersModel(config).eval(), {"input_ids": IDS, "decoder_input_ids": IDS}
     replace_experts(model)
     before = model(**shown).last_hidden_state
     plan = sa.plan_of(sa.sparsify(model, "exact", shown))
-    assert any(".experts.expert_" in choice.name for choice in plan.choices)
+    assert any(".experts.expert_" in choice.block for choice in plan.choices)
     torch.testing.assert_close(model(**shown).last_hidden_state, before, rtol=1e-4, atol=1e-6)
     assert torch.equal(sa.densify(model)(**shown).last_hidden_state, before)
 
