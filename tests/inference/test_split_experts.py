@@ -272,13 +272,8 @@ def test_experts_by_grouped_products_are_found_and_return():
 def test_experts_that_are_modules_are_found_behind_grouped_products():
     sizes = {"d_model": 24, "d_ff": 40, "d_kv": 8, "num_heads": 3, "num_layers": 2, "num_decoder_layers": 2}
     sizes |= {"pad_token_id": 0, "decoder_start_token_id": 0}
-    sparse = {
-        "num_sparse_encoder_layers": 1,
-        "num_sparse_decoder_layers": 1,
-        "vocab_size": 11,
-        "decoder_start_token_id": 0,
-    }
-    config = transformers.SwitchTransformersConfig(**sizes, **sparse, num_experts=3, vocab_size=11)
+    sizes |= {"num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1, "num_experts": 3, "vocab_size": 11}
+    config = transformers.SwitchTransformersConfig(**sizes)
     model, shown = transformers.SwitchTransformersModel(config).eval(), {"input_ids": IDS, "decoder_input_ids": IDS}
     replace_experts(model)
     before = model(**shown).last_hidden_state
