@@ -40,7 +40,9 @@ demo: .venv/sparsact
 
 # On processes of one thread each, a file of tests at a time; tests of threads ask for theirs. Bytecode is
 # kept, for hundreds of tests start Python. Three processes on two cores: a quarter of the time is spent waiting.
-PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 3 --dist loadfile
+ONE_THREAD := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1
+RUN_TESTS := $(BIN)/python -m pytest --quiet --numprocesses 3 --dist loadfile
+PYTEST := $(ONE_THREAD) $(RUN_TESTS)
 
 test: .venv/dev
 	$(PYTEST)
@@ -61,17 +63,22 @@ digests: .venv/dev
 	$(BIN)/python tests/digests/digests.py compare
 
 # Results must not depend on the processor: the numerical tests again, on the code paths of other machines' BLAS and on
-# every instruction set of the kernels. tests/test_forced.py fails where a variable has no effect. SkylakeX needs AVX-512.
-AVX512 := $(shell grep -q avx512vpopcntdq /proc/cpuinfo 2>/dev/null && echo SkylakeX:avx512)
-AVX2 := $(shell grep -q avx2 /proc/cpuinfo 2>/dev/null && echo Haswell:avx2 Zen:avx2)
-CPUS ?= $(AVX512) $(AVX2) Sandybridge:portable
+# every instruction set of the kernels; then what else a processor decides, both ways, where it matters. The variables
+# are those that kernels/dispatch.py lists; tests/test_forced.py fails where one has no effect. SkylakeX needs AVX-512.
+AVX512 := $(shell grep -q avx512_vpopcntdq /proc/cpuinfo 2>/dev/null && echo OPENBLAS_CORETYPE=SkylakeX,SPARSACT_ISA=avx512)
+AVX2 := $(shell grep -q avx2 /proc/cpuinfo 2>/dev/null && \
+    echo OPENBLAS_CORETYPE=Haswell,SPARSACT_ISA=avx2 OPENBLAS_CORETYPE=Zen,SPARSACT_ISA=avx2)
+CPUS ?= $(AVX512) $(AVX2) OPENBLAS_CORETYPE=Sandybridge,SPARSACT_ISA=portable
+VNNI := $(if $(AVX512),$(shell grep -q avx512_vnni /proc/cpuinfo 2>/dev/null && echo SPARSACT_VNNI=1,SPARSACT_CACHE_WAYS=12))
+ROUTED := SPARSACT_ONEDNN=0 SPARSACT_ONEDNN=1,OMP_NUM_THREADS=2
 NUMERICAL := tests/test_forced.py tests/kernels tests/fourier tests/learners tests/certificate tests/rademacher tests/papers \
     tests/inference tests/differential
 
 test-cpus: .venv/dev
-	for cpu in $(CPUS); do echo "BLAS core type : kernels = $$cpu"; \
-	    OPENBLAS_CORETYPE=$${cpu%:*} SPARSACT_ISA=$${cpu#*:} \
-	    $(PYTEST) $(NUMERICAL) || exit 1; done
+	run() { echo "$$1"; $(ONE_THREAD) env $$(echo "$$1" | tr , ' ') $(RUN_TESTS) $$2 || exit 1; }; \
+	for cpu in $(CPUS); do run $$cpu "$(NUMERICAL)"; done; \
+	for cpu in $(VNNI) SPARSACT_VNNI=0,SPARSACT_CACHE_WAYS=8; do run $$cpu "tests/test_forced.py tests/kernels"; done; \
+	for cpu in $(ROUTED); do run $$cpu "tests/test_forced.py tests/layers"; done
 
 # A copy of the package with kernels that check themselves, in an environment that finds it before the installed one; the
 # sanitizers must be in the process before Python is. First a planted error must be caught, or nothing else is believed.

@@ -6,20 +6,60 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from sparsact import kernels
+from sparsact.kernels import dispatch
+
+
+def forced(variable):
+    value = os.environ.get(variable)
+    if not value:
+        pytest.skip(f"{variable} is not set")
+    return value
 
 
 def test_openblas_runs_the_core_type_that_is_forced():
-    forced = os.environ.get("OPENBLAS_CORETYPE")
-    if not forced:
-        pytest.skip("OPENBLAS_CORETYPE is not set")
+    core = forced("OPENBLAS_CORETYPE")
     import scipy.linalg  # noqa: F401 # loads its own OpenBLAS
 
     cores = {each["architecture"] for each in threadpool_info() if each["internal_api"] == "openblas"}
-    assert cores in ({forced}, {"Haswell"} if forced == "Zen" else {forced})  # Zen runs Haswell's, and may say so
+    assert cores in ({core}, {"Haswell"} if core == "Zen" else {core})  # Zen runs Haswell's, and may say so
 
 
 def test_the_kernels_run_on_the_instruction_set_that_is_forced():
-    forced = os.environ.get("SPARSACT_ISA")
-    if not forced:
-        pytest.skip("SPARSACT_ISA is not set")
-    assert kernels.description() == f"native ({forced})"
+    assert kernels.description() == f"native ({forced('SPARSACT_ISA')})"
+
+
+def test_the_kernels_are_those_that_are_forced():
+    assert kernels.backend() == forced("SPARSACT_KERNELS")
+
+
+def test_int8_products_are_those_of_vnni_where_it_is_forced():
+    assert dispatch.native.vnni() == (forced("SPARSACT_VNNI") == "1")
+
+
+def test_the_first_cache_is_the_one_that_is_forced():
+    assert dispatch.native.cache_ways() == int(forced("SPARSACT_CACHE_WAYS"))
+
+
+def test_threads_are_as_many_as_are_forced():
+    torch = pytest.importorskip("torch")
+    n_threads = int(forced("OMP_NUM_THREADS"))
+    assert torch.get_num_threads() == n_threads
+    if dispatch.native is not None:
+        assert dispatch.native.max_threads() == n_threads
+
+
+@pytest.mark.filterwarnings("ignore:Profiler clears events:UserWarning")  # of torch, which then repeats no event
+def test_onednn_multiplies_where_it_is_forced():
+    """As torch's profiler sees the product of a segment of 80 rows, and by lengths that it is quick with."""
+    onednn = forced("SPARSACT_ONEDNN") == "1"
+    torch = pytest.importorskip("torch")
+    from sparsact.layers.segments import Groups, segment_matmul
+
+    x, weight = torch.ones(80, 64), torch.ones(1, 64, 96)
+    segment_matmul(x, weight, torch.tensor([0, 80]))  # the first one tries oneDNN against torch's own product
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        product = segment_matmul(x, weight, torch.tensor([0, 80]))
+    assert (product == 64).all()
+    names = {event.key for event in profile.key_averages()}
+    assert ("mkldnn::_linear_pointwise" in names, "aten::mm" in names) == (onednn, not onednn)
+    assert Groups.of(torch.zeros(70, 1, dtype=torch.int64), 1).n_slots == (70 + 63 if onednn else 70)

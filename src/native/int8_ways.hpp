@@ -8,7 +8,6 @@
 #include "vector.hpp"
 
 #if defined(SPARSACT_ISA_avx2) || defined(SPARSACT_ISA_avx512)
-#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -63,19 +62,9 @@ struct Int8Products {
 namespace sparsact::SPARSACT_ISA {
 namespace {
 
-#ifdef SPARSACT_ISA_avx2
-bool has_avx_vnni() {  // __builtin_cpu_supports does not know it in every compiler
-    unsigned a = 0, b, c, d;
-    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
-}
-#endif
-
 inline const Int8Products& int8_products() {
-#if defined(SPARSACT_ISA_avx512)
-    if (__builtin_cpu_supports("avx512vnni")) return in_32_bits::products;
-#elif defined(SPARSACT_ISA_avx2)
-    static const bool vnni = has_avx_vnni();
-    if (vnni) return in_32_bits::products;
+#ifdef INT8_VNNI
+    if (current_vnni()) return in_32_bits::products;
 #endif
     return in_16_bits::products;
 }

@@ -6,7 +6,6 @@
 // vectors stands in `#ifdef SPARSACT_ISA_portable` and `namespace sparsact`, and needs no dispatch.
 #pragma once
 
-#include <cstdlib>
 #include <stdexcept>
 #include <string>
 
@@ -14,7 +13,7 @@ namespace sparsact {
 
 enum class Isa { portable, avx2, avx512 };
 
-// The widest set that this processor has; SPARSACT_ISA=portable|avx2|avx512 narrows it.
+// The widest set that this processor has; kernels/dispatch.py narrows it.
 inline Isa widest_isa() {
 #ifdef SPARSACT_X86
     __builtin_cpu_init();
@@ -33,6 +32,8 @@ inline Isa widest_isa() {
 Isa current_isa();
 void use_isa(const std::string& name);
 const char* isa_name(Isa isa);
+bool current_vnni();            // whether int8 products are VNNI's: if the current set has them here
+unsigned current_cache_ways();  // lines in each set of the first data cache; 0 if unknown
 
 }  // namespace sparsact
 

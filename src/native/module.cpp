@@ -14,7 +14,12 @@
 #include <omp.h>
 #endif
 
+#ifdef SPARSACT_X86
+#include <cpuid.h>
+#endif
+
 #include "bind.hpp"
+#include "caches.hpp"
 #include "forks.hpp"
 #include "isa.hpp"
 
@@ -22,10 +27,33 @@ namespace sparsact {
 
 namespace {
 Isa chosen = Isa::portable;
+bool vnni_allowed = true;
+bool vnni = false;
+unsigned cache_ways = first_cache_ways();
+
+bool has_vnni([[maybe_unused]] Isa isa) {
+#ifdef SPARSACT_X86
+    if (isa == Isa::avx512) return __builtin_cpu_supports("avx512vnni");
+    unsigned a = 0, b, c, d;  // __builtin_cpu_supports does not know AVX-VNNI in every compiler
+    return isa == Isa::avx2 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
+#else
+    return false;
+#endif
+}
+
+void allow_vnni(bool allowed) {
+    vnni_allowed = allowed;
+    vnni = allowed && has_vnni(chosen);
+}
+
 std::atomic<bool> lost{false};
 }  // namespace
 
 Isa current_isa() { return chosen; }
+
+bool current_vnni() { return vnni; }
+
+unsigned current_cache_ways() { return cache_ways; }
 
 const char* isa_name(Isa isa) {
     return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "portable";
@@ -36,9 +64,10 @@ void use_isa(const std::string& name) {
         if (name == isa_name(isa)) {
             if (isa > widest_isa()) throw std::invalid_argument("this processor has no " + name);
             chosen = isa;
+            allow_vnni(vnni_allowed);
             return;
         }
-    throw std::invalid_argument("SPARSACT_ISA=" + name + " is none of portable, avx2, avx512");
+    throw std::invalid_argument("no instruction set " + name + ": portable, avx2 or avx512");
 }
 
 void remember_threads() {
@@ -52,14 +81,14 @@ bool lost_threads() { return lost; }
 }  // namespace sparsact
 
 NB_MODULE(_native, module) {
-    const char* forced = std::getenv("SPARSACT_ISA");
-    if (forced && *forced)
-        sparsact::use_isa(forced);
-    else
-        sparsact::use_isa(sparsact::isa_name(sparsact::widest_isa()));
+    sparsact::use_isa(sparsact::isa_name(sparsact::widest_isa()));
     module.def("isa", [] { return std::string(sparsact::isa_name(sparsact::current_isa())); });
     module.def("widest_isa", [] { return std::string(sparsact::isa_name(sparsact::widest_isa())); });
     module.def("use_isa", &sparsact::use_isa);
+    module.def("vnni", &sparsact::current_vnni);
+    module.def("allow_vnni", &sparsact::allow_vnni);
+    module.def("cache_ways", &sparsact::current_cache_ways);
+    module.def("use_cache_ways", [](unsigned ways) { sparsact::cache_ways = ways; });
     module.def("max_threads", [] {
 #ifdef _OPENMP
         return omp_get_max_threads();

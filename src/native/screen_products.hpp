@@ -108,7 +108,7 @@ inline const Products& screen_products() {
 #if defined(SPARSACT_ISA_avx512)
     static constexpr Products vnni = {
         {products_vnni<1>, products_vnni<2>, products_vnni<3>, products_vnni<4>}, 0x1p8};
-    if (__builtin_cpu_supports("avx512vnni")) return vnni;
+    if (current_vnni()) return vnni;
 #endif
     static constexpr Products widened = {
         {products_widened<1>, products_widened<2>, products_widened<3>, products_widened<4>}, 0x1p16};

@@ -14,6 +14,7 @@ from torch import nn
 
 import sparsact as sa
 from sparsact.inference import load_plan, save_plan
+from sparsact.inference.roofline import bytes_read
 from sparsact.inference.sparse_linear import SparseLinear
 from sparsact.inference.split_experts import SplitExperts, split_experts
 from sparsact.layers import MixtureOfExperts, replace_experts
@@ -241,11 +242,45 @@ def test_weights_of_inference_mode_are_left_and_named():
 
 def test_experts_of_another_forward_stay():
     model = mixtral().eval()
-    replace_experts(model)
+    for layer in model.model.layers:
+        experts = layer.mlp.experts
+        experts.forward = lambda *given, experts=experts: type(experts).forward(experts, *given)
     before = outputs(model)
     with pytest.raises(ValueError, match="MixtralExperts keeps all experts in one parameter per projection"):
         sa.sparsify(model, "exact", SHOWN)
     assert torch.equal(outputs(model), before)
+
+
+def test_experts_by_grouped_products_are_found_and_return():
+    """As in the model before its experts were replaced; dense again, they are replaced ones."""
+    model, plain = mixtral().eval(), mixtral().eval()
+    plain.load_state_dict(model.state_dict())
+    replace_experts(model)
+    before, measured = outputs(model), sa.measure(model, IDS)
+    assert [block.name for block in measured.blocks] == [block.name for block in sa.measure(plain, IDS).blocks]
+    assert measured.model_bytes == bytes_read(plain)
+    assert "forward" in vars(model.model.layers[1].mlp.experts)
+    names = [choice.block for choice in sa.plan_of(sa.sparsify(model, "exact", SHOWN)).choices]
+    assert names == [choice.block for choice in sa.plan_of(sa.sparsify(plain, "exact", SHOWN)).choices]
+    assert len(names) == N_BLOCKS["mixtral"]
+    torch.testing.assert_close(outputs(model), before, rtol=1e-4, atol=1e-6)
+    sa.densify(model)
+    assert model.model.layers[1].mlp.experts.forward.func.__module__ == "sparsact.layers.replace"
+    assert torch.equal(outputs(model), before)
+
+
+def test_experts_that_are_modules_are_found_behind_grouped_products():
+    sizes = {"d_model": 24, "d_ff": 40, "d_kv": 8, "num_heads": 3, "num_layers": 2, "num_decoder_layers": 2}
+    sizes |= {"pad_token_id": 0, "decoder_start_token_id": 0}
+    sizes |= {"num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1, "num_experts": 3, "vocab_size": 11}
+    config = transformers.SwitchTransformersConfig(**sizes)
+    model, shown = transformers.SwitchTransformersModel(config).eval(), {"input_ids": IDS, "decoder_input_ids": IDS}
+    replace_experts(model)
+    before = model(**shown).last_hidden_state
+    plan = sa.plan_of(sa.sparsify(model, "exact", shown))
+    assert any(".experts.expert_" in choice.block for choice in plan.choices)
+    torch.testing.assert_close(model(**shown).last_hidden_state, before, rtol=1e-4, atol=1e-6)
+    assert torch.equal(sa.densify(model)(**shown).last_hidden_state, before)
 
 
 def test_whole_models_in_service():

@@ -1,5 +1,6 @@
 from importlib import import_module
 from pkgutil import iter_modules
+from types import SimpleNamespace
 
 import pytest
 import scipy.linalg  # noqa: F401 # its BLAS is there before any limit is set
@@ -16,6 +17,7 @@ def test_every_native_kernel_has_a_reference_of_its_name():
     for module in iter_modules(kernels.__path__, "sparsact.kernels."):
         import_module(module.name)
     others = {"isa", "widest_isa", "use_isa", "max_threads", "read_past_the_end"}
+    others |= {"vnni", "allow_vnni", "cache_ways", "use_cache_ways"}
     others.add("LayerCall")  # no kernel: a layer without it asks in full
     native = {name for name in dir(dispatch.native) if not name.startswith("_")} - others
     assert set(vars(dispatch.reference)) == native
@@ -64,3 +66,61 @@ def test_an_error_ends_the_limit():
         with pytest.raises(ZeroDivisionError), blas_threads(0):
             raise ZeroDivisionError
         assert blas() == {2}
+
+
+def obey(monkeypatch, **variables):
+    """What is chosen under these variables alone."""
+    for name in ("KERNELS", "ISA", "VNNI", "CACHE_WAYS"):
+        monkeypatch.setenv(f"SPARSACT_{name}", variables.get(name, ""))
+    dispatch._obey_environment()
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"ISA": "avx1024"}, "SPARSACT_ISA must be one of portable, avx2, avx512; got 'avx1024'"),
+        ({"ISA": "avx", "KERNELS": "reference"}, "SPARSACT_ISA must be one of portable, avx2, avx512; got 'avx'"),
+        ({"KERNELS": "numpy"}, "SPARSACT_KERNELS must be one of native, reference; got 'numpy'"),
+        ({"VNNI": "no"}, "SPARSACT_VNNI must be one of 0, 1; got 'no'"),
+        ({"CACHE_WAYS": "9"}, "SPARSACT_CACHE_WAYS must be one of 8, 12; got '9'"),
+    ],
+)
+@pytest.mark.parametrize("built", [True, False])
+def test_unknown_values_are_refused(monkeypatch, variables, message, built):
+    """Whether there are native kernels or not, and before anything is chosen."""
+    if not built:
+        monkeypatch.setattr(dispatch, "native", None)
+    before = dispatch.chosen
+    with pytest.raises(ValueError, match=message):
+        obey(monkeypatch, **variables)
+    assert dispatch.chosen is before
+
+
+def test_upper_case_is_the_same(monkeypatch):
+    monkeypatch.setattr(dispatch, "chosen", dispatch.chosen)  # is put back
+    obey(monkeypatch, KERNELS="REFERENCE")
+    assert kernels.description() == "reference (NumPy)"
+    if dispatch.native is not None:
+        with kernels.using("native"):
+            obey(monkeypatch, KERNELS="Native", ISA="PORTABLE")
+            assert kernels.description() == "native (portable)"
+
+
+def test_what_this_processor_lacks_is_refused(monkeypatch):
+    old = SimpleNamespace(widest_isa=lambda: "avx2", isa=lambda: "avx2", vnni=lambda: False, allow_vnni=lambda _: None)
+    monkeypatch.setattr(dispatch, "native", old)
+    monkeypatch.setattr(dispatch, "chosen", dispatch.chosen)
+    with pytest.raises(ValueError, match="SPARSACT_ISA=avx512: this processor has no avx512; set avx2 at most"):
+        obey(monkeypatch, ISA="AVX512")
+    with pytest.raises(ValueError, match="SPARSACT_VNNI=1: avx2 has no VNNI on this processor"):
+        obey(monkeypatch, VNNI="1")
+
+
+@pytest.mark.parametrize(("variables", "message"), [({"ISA": "avx2"}, "ISA=avx2"), ({"KERNELS": "native"}, "=native")])
+def test_native_kernels_that_were_not_built_are_not_replaced_in_silence(monkeypatch, variables, message):
+    monkeypatch.setattr(dispatch, "native", None)
+    monkeypatch.setattr(dispatch, "chosen", dispatch.chosen)
+    with pytest.raises(ImportError, match=f"{message} wants native kernels, but .* without a C\\+\\+ compiler"):
+        obey(monkeypatch, **variables)
+    obey(monkeypatch, KERNELS="reference", ISA="avx2")
+    assert kernels.backend() == "reference"

@@ -329,3 +329,47 @@ def test_what_is_no_module_is_refused(call):
         call()
     with pytest.raises(TypeError, match="`dtype` must be one of real numbers"):
         layer(dtype=torch.complex64)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [(name, {}) for name in ("top_k", "top_k all", "sigmoid", "switch", "expert_choice", "block_top1", "learned_lsh")]
+    + [(name, {"n_active": 1}) for name in ("top_k", "top_k all", "sigmoid", "block_top1", "learned_lsh", "tree")],
+)
+def test_the_task_trains_the_router(name, options):
+    """By every router that learns, however few experts a token has: without the balancing losses."""
+    moe = layer(name, **options)
+    moe(inputs(30)).square().sum().backward()
+    trained = [moe.routing.get_parameter(one) for one in moe.routing.router.trainable]
+    assert trained
+    assert all(one.grad.abs().max() > 1e-5 for one in trained)
+
+
+def test_a_single_choice_has_the_weight_that_its_gate_gives_it():
+    """As in Switch transformers; by sigmoids, as in DeepSeek-V3, which divides by the sum of two and more alone."""
+    x = inputs(9)
+    for name, scale, score in (("top_k", {}, lambda z: z.softmax(1)), ("sigmoid", {"scale": 2.5}, torch.sigmoid)):
+        moe = layer(name, n_active=1, capacity_factor=None, **scale)
+        selection, scores = moe.route(x), score(x @ moe.routing.gate.T)
+        torch.testing.assert_close(selection.weights, scale.get("scale", 1) * scores.amax(1, keepdim=True))
+        assert torch.equal(selection.indices, scores.argmax(1, keepdim=True))
+    renormalised = layer("top_k", n_active=1, capacity_factor=None, normalise="chosen").route(x).weights
+    torch.testing.assert_close(renormalised, torch.ones_like(renormalised))
+
+
+@pytest.mark.parametrize("name", ["top_k", "sigmoid"])
+def test_a_full_expert_with_one_choice_drops_the_least_weights(name):
+    """Not the last of the batch, unless that is asked for."""
+    x, options = inputs(21), {"n_active": 1, "capacity_factor": 0.8}
+    room = -(-21 * 0.8 // experts)
+    for priority in ("weight", "arrival"):
+        moe = layer(name, priority=priority, **options)
+        free = layer(name, n_active=1, capacity_factor=None)
+        chosen, kept = free.route(x), moe.route(x).indices[:, 0] >= 0
+        wanted = torch.zeros(21, dtype=torch.bool)
+        for e in range(experts):
+            its = (chosen.indices[:, 0] == e).nonzero()[:, 0]
+            order = chosen.weights[its, 0].argsort(descending=True) if priority == "weight" else torch.arange(len(its))
+            wanted[its[order[: int(room)]]] = True
+        assert torch.equal(kept, wanted)
+        assert not kept.all()

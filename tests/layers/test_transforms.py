@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from expert_layers import NAMES, hidden, inputs, layer, n
@@ -15,6 +16,7 @@ from sparsact.layers import (
     MixtureOfExperts,
     SparselyActivatedLayer,
     routing_losses,
+    segments,
     update_biases,
 )
 
@@ -116,30 +118,90 @@ BLOCKS = {
 }
 
 
-@pytest.mark.parametrize("name", ["top_k", "expert_choice", "hyperplane_lsh", "tree", "buckets", *BLOCKS])
-def test_exported_programs_take_batches_of_any_size(name):
-    moe = (LAYERS | BLOCKS)[name]().eval()
-    exported = torch.export.export(moe, (inputs(6),), dynamic_shapes=({0: torch.export.Dim("m", min=2)},)).module()
-    for m in (2, 6, 33):
-        torch.testing.assert_close(exported(inputs(m)), moe(inputs(m)))
+GROUPS = {
+    "top_k in groups": lambda: layer("top_k", eval_capacity_factor=0.7, group_size=4),
+    "switch with room": lambda: layer("switch", eval_capacity_factor=0.9),
+    "expert_choice in groups": lambda: layer("expert_choice", group_size=4),
+}
 
 
-@pytest.mark.parametrize("padding", [torch.nan, torch.inf, 1e300])
-@pytest.mark.parametrize("name", ["top_k", "switch", "sigmoid", "expert_choice", "hyperplane_lsh"])
-def test_padding_may_hold_anything(name, padding):
-    moe, x, mask = layer(name), inputs(6), torch.tensor([True, True, True, True, False, False])
-    outcomes = []
-    for filled in (0.0, padding):
-        tokens = x.masked_fill(~mask[:, None], filled)
-        moe.zero_grad()
-        with routing_losses(moe) as losses:
-            y = moe(tokens, mask=mask)
-        (y.square().sum() + losses.total).backward()
-        outcomes.append(
-            [y.detach(), losses.total.detach(), *(p.grad.clone() for p in moe.parameters() if p.requires_grad)]
-        )
-    for plain, found in zip(*outcomes, strict=True):
-        torch.testing.assert_close(found, plain, rtol=1e-12, atol=1e-12)
+class RoutedByItself(torch.nn.Module):
+    """A mixture whose router sees its tokens as ``route_by``."""
+
+    def __init__(self, moe):
+        super().__init__()
+        self.moe = moe
+
+    def forward(self, x):
+        return self.moe(x, route_by=x)
+
+
+@pytest.mark.parametrize("name", [*NAMES, *GROUPS, "buckets", "units of hashes", *BLOCKS])
+def test_exported_programs_take_batches_of_any_size(name, monkeypatch):
+    """Whether the example has few tokens, one group of them, or many, where oneDNN would be taken for many too."""
+    monkeypatch.setattr(segments, "ONEDNN", True)
+    moe = (LAYERS | GROUPS | BLOCKS)[name]().eval()
+    moe = RoutedByItself(moe) if name == "hash_table" else moe
+    for example in (3, 300):
+        shapes = ({0: torch.export.Dim("m", min=2)},)
+        exported = torch.export.export(moe, (inputs(example),), dynamic_shapes=shapes).module()
+        for m in (2, 7, 301):
+            torch.testing.assert_close(exported(inputs(m)), moe(inputs(m)))
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("name", ["top_k", "switch", "sigmoid"])
+@pytest.mark.parametrize("group_size", [None, 5])
+def test_rooms_hold_what_experts_take(name, training, group_size):
+    """The bound of a layer's memory is one on what a batch takes, in groups that are not full too."""
+    router = layer(
+        name, capacity_factor=0.6, eval_capacity_factor=0.9, group_size=group_size, z_loss=0, load_balance=0
+    ).routing.router
+    for m in (1, 3, 5, 13, 20):
+        state = router.initial_state(n, rng=np.random.default_rng(m))
+        taken = (router.select(inputs(m).numpy(), state, training=training).indices >= 0).sum()
+        assert taken <= router.most_taken(m, training=training)
+
+
+def outcome(moe, tokens, mask, real):
+    """Output and gradient of each token that is ``real``, the loss, and the gradients of all parameters."""
+    tokens = tokens.clone().requires_grad_()
+    routed = {"route_by": tokens.detach()} if moe.routing.router.name == "hash_table" else {}
+    moe.zero_grad()
+    with routing_losses(moe) as losses:
+        y = moe(tokens, **routed, **({} if mask is None else {"mask": mask}))
+    (y.square().sum() + y.sum() + losses.total).backward()
+    assert not y[~real].any()
+    assert not tokens.grad[~real].any()
+    gradients = [p.grad for p in moe.parameters() if p.grad is not None]
+    return [y.detach()[real], tokens.grad[real], losses.total.detach(), *gradients]
+
+
+PADDED = {"shared": {"n_shared": 2}, "biases": {"bias": True}, "gelu": {"activation": "gelu", "n_shared": 1}}
+PADDED |= {"never 0": {"activation": lambda z: torch.cos(z), "n_shared": 1}, "jitter": {}}
+
+
+@pytest.mark.parametrize("padding", [torch.nan, -torch.inf, 1e300])
+@pytest.mark.parametrize("kind", list(PADDED))
+@pytest.mark.parametrize("name", [*NAMES, "one", "one in groups"])
+def test_padding_may_hold_anything(name, kind, padding):
+    """Outputs and gradients are those of the tokens alone, in a batch without padding."""
+    options = dict(PADDED[kind])
+    if name.startswith("one"):
+        options |= {"n_active": 1, "capacity_factor": 0.9} | ({"group_size": 4} if name == "one in groups" else {})
+    moe = layer("top_k" if name.startswith("one") else name, **options)
+    mask = torch.tensor([True, False, True, True, True, False])
+    if name == "one in groups":  # of 4 tokens with padding and without
+        mask = torch.tensor([True, True, True, True, False, False])
+    x = inputs(6)
+    if kind == "jitter":
+        wanted = outcome(moe, x.masked_fill(~mask[:, None], 0), mask, mask)
+    else:
+        wanted = outcome(moe, x[mask], None, torch.ones(4, dtype=torch.bool))
+    wanted = [one.clone() for one in wanted]
+    found = outcome(moe, x.masked_fill(~mask[:, None], padding), mask, mask)
+    for plain, padded in zip(wanted, found, strict=True):
+        torch.testing.assert_close(padded, plain, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["top_k", "expert_choice", "random_hash"])

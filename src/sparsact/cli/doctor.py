@@ -14,7 +14,10 @@ from sparsact.cli.options import AsJson
 from sparsact.extras import install
 
 EXTRAS: Final = ("cli", "table", "report", "torch", "hf", "dask", "ann", "gpu")
-VARIABLES: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "SPARSACT_DATA", "SPARSACT_ISA", "SPARSACT_KERNELS")
+VARIABLES: Final = (
+    *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "SPARSACT_CACHE_WAYS", "SPARSACT_DATA", "SPARSACT_ISA"),
+    *("SPARSACT_KERNELS", "SPARSACT_ONEDNN", "SPARSACT_VNNI"),
+)
 
 
 def doctor(as_json: AsJson = False) -> None:

@@ -17,6 +17,7 @@ from sparsact.inference.block import Block
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.measurement import LEVELS, WINDOWS, BlockMeasurement, Measurement
 from sparsact.inference.roofline import bytes_read
+from sparsact.inference.split_experts import split_experts
 
 CHUNK: Final = 1 << 22  # activations whose magnitudes are counted in one step
 
@@ -34,7 +35,8 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
     inputs : Tensor, mapping, tuple, or an iterable of these
         One batch, or several: positional or keyword arguments of the model. An iterator is consumed once.
     blocks : sequence of Block, optional
-        By default all that :func:`~sparsact.inference.find_blocks` finds with the first batch.
+        By default all that :func:`~sparsact.inference.find_blocks` finds with the first batch, in stacked experts too,
+        as :func:`~sparsact.sparsify` splits them; experts that no row reaches are left out.
 
     Returns
     -------
@@ -65,8 +67,13 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
     >>> round(found.density, 3), found.blocks[0].active_rows.tolist()
     (0.667, [2, 1, 3])
     """
+    with split_experts(model):
+        return _measured(model, inputs, blocks)
+
+
+def _measured(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None) -> Measurement:
     shown = batches(inputs)
-    first = next(shown)
+    first, found = next(shown), blocks is None
     if blocks is None:
         with _errors_name_devices(model, first):
             blocks = find_blocks(model, first)
@@ -83,13 +90,14 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
                 call(model, batch)
             n_batches += 1
     unseen = [counter.name for counter in counters if not counter.calls]
-    if unseen:
+    seen = [(block, counter) for block, counter in zip(blocks, counters, strict=True) if counter.calls]
+    if unseen and not (found and seen):  # experts that were found may not be chosen
         raise ValueError(
             f"every block must see at least one row; {', '.join(map(repr, unseen))} saw none (batches: {n_batches}): "
             "pass batches that are not empty, or only `blocks` that they reach."
         )
     return Measurement(
-        blocks=tuple(counter.measurement(model, block) for counter, block in zip(counters, blocks, strict=True)),
+        blocks=tuple(counter.measurement(model, block) for block, counter in seen),
         n_batches=n_batches,
         model_bytes=bytes_read(model),
         token_bytes=bytes_read(model, batch=2) - bytes_read(model),

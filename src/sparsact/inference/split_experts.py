@@ -17,7 +17,7 @@ from sparsact.inference.sparse_linear import SparseLinear
 from sparsact.layers.common import Activation, activation_of
 from sparsact.layers.experts import GATED
 from sparsact.layers.mixture import MixtureOfExperts
-from sparsact.layers.replace import is_stacked
+from sparsact.layers.replace import is_stacked, restore_forward, take_forward
 from sparsact.routing.selection import Selection
 from sparsact.validation.arrays import checked_layer_inputs
 
@@ -244,6 +244,7 @@ def split_experts(model: nn.Module) -> Iterator[None]:
     done = False
     try:
         for module in list(model.modules()):
+            take_forward(module)
             kind = _split_class(module)
             if kind is not None:
                 split: Any = module
@@ -272,10 +273,11 @@ def _split_class(module: Any) -> type[SplitExperts] | None:
 def join_experts(model: nn.Module, *, dense_only: bool = False) -> None:
     """Stack the experts of a model again; ``dense_only``: those with no sparse layer."""
     for module in list(model.modules()):
+        if dense_only and any(isinstance(one, SparseLinear) for one in module.modules()):
+            continue
         if isinstance(module, SplitExperts):
-            sparse = any(isinstance(one, SparseLinear) for one in module.modules())
-            if not (dense_only and sparse):
-                module.join()
+            module.join()
+        restore_forward(module)
 
 
 @contextmanager

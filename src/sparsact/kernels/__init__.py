@@ -1,6 +1,6 @@
 """The hot loops: one readable NumPy reference and one native (C++) version of each, and the choice between them.
 
-``SPARSACT_KERNELS=reference|native`` forces a choice; ``SPARSACT_ISA=portable|avx2|avx512`` narrows the native one.
+Variables force what the processor decides otherwise: :mod:`sparsact.kernels.dispatch` lists them.
 Kernels trust their arrays: the public functions and estimators that call them have checked them.
 """
 

@@ -1,4 +1,23 @@
-"""The kernels in use: native or reference, their instruction set, and their threads."""
+"""The kernels in use, native or reference, what they choose by the processor, and their threads.
+
+Variables force each choice that the processor decides otherwise, when sparsact is imported. Upper case is the same,
+an empty value the processor's choice; another value, or one that this machine cannot serve, is an error. Results do
+not depend on them: native kernels and the reference give the same bits, oneDNN rounds as float32.
+
+=======================  ===========================  ===================================================
+variable                 values                       what it forces
+=======================  ===========================  ===================================================
+``SPARSACT_KERNELS``     ``native``, ``reference``    C++ or NumPy
+``SPARSACT_ISA``         ``portable``, ``avx2``,      instruction set of native kernels
+                         ``avx512``
+``SPARSACT_VNNI``        ``0``, ``1``                 whether int8 products are VNNI's
+``SPARSACT_CACHE_WAYS``  ``8``, ``12``                the first cache, whose shape orders Walsh-Hadamard
+                                                      transforms of 32 MiB or more
+``SPARSACT_ONEDNN``      ``0``, ``1``                 whether oneDNN multiplies the experts of a mixture
+                                                      on the CPU, in place of ``torch.mm``
+``OMP_NUM_THREADS``      a number                     threads of kernels, NumPy and torch
+=======================  ===========================  ===================================================
+"""
 
 from __future__ import annotations
 
@@ -22,6 +41,10 @@ except ImportError:  # built without a C++ compiler
 reference: Any = SimpleNamespace()  # the NumPy definition of each kernel, under the name of its native twin
 chosen: Any = reference  # the kernels in use: `dispatch.chosen.NAME(...)` calls one of them
 
+KERNELS: Final = ("native", "reference")
+ISAS: Final = ("portable", "avx2", "avx512")  # each has what those before it have
+NO_OR_YES: Final = ("0", "1")
+WAYS: Final = ("8", "12")  # lines in a set of the first cache, on either side of what the transform asks
 AS_ALLOWED: Final = 0
 WORTH_BLAS_THREADS: Final = 2e9  # multiplications: about a tenth of a second on one core
 MAX_THREADS: Final = max(16, os.cpu_count() or 1)  # more gain nothing, and too many can end the process
@@ -93,14 +116,47 @@ def using(name: str, isa: str | None = None) -> Iterator[None]:
 
 def _choose(name: str) -> None:
     global chosen
-    if name not in ("", "native", "reference"):
-        raise ValueError(f"SPARSACT_KERNELS={name!r} is neither 'native' nor 'reference'.")
-    if name == "native" and native is None:
-        raise ImportError(
-            "SPARSACT_KERNELS=native, but sparsact was built without a C++ compiler: "
-            "install one and reinstall, or unset SPARSACT_KERNELS."
-        )
     chosen = reference if name == "reference" or native is None else native
+
+
+def forced(variable: str, values: tuple[str, ...]) -> str:
+    """Value in lower case of an environment variable that forces a choice; empty if it is not set.
+
+    Raises
+    ------
+    ValueError
+        If it is none of ``values``.
+    """
+    value = os.environ.get(variable, "").lower()
+    if value not in ("", *values):
+        raise ValueError(f"{variable} must be one of {', '.join(values)}; got {value!r}. Correct it, or unset it.")
+    return value
+
+
+def _obey_environment() -> None:
+    """Choose kernels as the variables say; errors name the variable."""
+    name = forced("SPARSACT_KERNELS", KERNELS)
+    isa, vnni = forced("SPARSACT_ISA", ISAS), forced("SPARSACT_VNNI", NO_OR_YES)
+    ways = forced("SPARSACT_CACHE_WAYS", WAYS)
+    _choose(name)
+    if native is None:
+        if name == "native" or (isa and not name):
+            raise ImportError(
+                f"{'SPARSACT_KERNELS=native' if name else f'SPARSACT_ISA={isa}'} wants native kernels, but sparsact "
+                "was built without a C++ compiler: install one and reinstall, or unset the variable."
+            )
+        return
+    if isa:
+        widest = native.widest_isa()
+        if ISAS.index(isa) > ISAS.index(widest):
+            raise ValueError(f"SPARSACT_ISA={isa}: this processor has no {isa}; set {widest} at most, or unset it.")
+        native.use_isa(isa)
+    if vnni:
+        native.allow_vnni(vnni == "1")
+        if vnni == "1" and not native.vnni():
+            raise ValueError(f"SPARSACT_VNNI=1: {native.isa()} has no VNNI on this processor; set 0, or unset it.")
+    if ways:
+        native.use_cache_ways(int(ways))
 
 
 def threads(wanted: int | None) -> int:
@@ -157,4 +213,4 @@ def _blas() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
-_choose(os.environ.get("SPARSACT_KERNELS", ""))
+_obey_environment()

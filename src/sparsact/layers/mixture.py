@@ -184,7 +184,7 @@ class MixtureOfExperts(RoutedLayer):
         Returns
         -------
         y : Tensor of shape (..., d_out)
-            Sums of the experts' outputs; 0 from the routed experts for padding and dropped tokens.
+            Sums of the experts' outputs; 0 for padding, and from the routed experts for dropped tokens.
         selection : Selection
             Experts, weights, auxiliary loss, counts and drops, over tokens with leading dimensions flattened.
         """
@@ -193,9 +193,13 @@ class MixtureOfExperts(RoutedLayer):
         if self.training and hasattr(self.routing.router, "moved_bias") and not is_recomputing():
             self._count(selection)
         rows = as_computed(tokens)
+        padding = None if mask is None else ~mask.reshape(-1, 1)
+        if padding is not None:
+            rows = rows.masked_fill(padding, 0)  # it may hold NaN, which no product may see
         y = self._routed(rows, selection)
         if self.shared_up is not None and self.shared_down is not None:
-            y = y + self._activated(rows @ self.shared_up.to(rows.dtype)) @ self.shared_down.to(rows.dtype)
+            shared = self._activated(rows @ self.shared_up.to(rows.dtype)) @ self.shared_down.to(rows.dtype)
+            y = y + (shared if padding is None else shared.masked_fill(padding, 0))
         return y.reshape(*x.shape[:-1], self.out_features), selection
 
     def _count(self, selection: Selection) -> None:

@@ -77,6 +77,19 @@ def replace_experts(model: nn.Module) -> int:
     return replaced
 
 
+def take_forward(module: nn.Module) -> None:
+    """Let experts that were replaced run as they are written, until :func:`restore_forward`."""
+    forward = vars(module).get("forward")
+    if isinstance(forward, partial) and forward.func in (_stacked, _separate):
+        vars(module)["_replaced_forward"] = vars(module).pop("forward")
+
+
+def restore_forward(module: nn.Module) -> None:
+    """Compute experts by grouped products again, where :func:`take_forward` ended it."""
+    if "_replaced_forward" in vars(module):
+        vars(module)["forward"] = vars(module).pop("_replaced_forward")
+
+
 def is_stacked(module: Any, *, has_gate: bool = True) -> bool:
     """Whether a module of transformers computes ``down(act(gate) * up)``, or ``down(act(up))``, of stacked weights."""
     up, down = (getattr(module, name, None) for name in ("gate_up_proj" if has_gate else "up_proj", "down_proj"))

@@ -17,13 +17,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
+from sparsact.kernels.dispatch import NO_OR_YES, forced
+from sparsact.layers.common import is_exporting
 from sparsact.routing.backend import gpu_kernels, is_transformed
 from sparsact.routing.operators import of_two_matrices
 
 SLOTS: Final = (
     64  # a segment's length is a multiple of it: products then have few shapes, which oneDNN compiles once each
 )
-ONEDNN: Final = torch.backends.cpu.get_cpu_capability().startswith("AVX512")  # where it is the faster one
+FORCED: Final = forced("SPARSACT_ONEDNN", NO_OR_YES)
+ONEDNN: Final = (  # where it is the faster one, unless forced
+    FORCED == "1" if FORCED else torch.backends.cpu.get_cpu_capability().startswith("AVX512")
+)
 FEW_TOKENS: Final = 64  # an expert, on average: below, segments are as long as they are
 LAUNCHED: Final = 2**34  # multiplications of float32 on a GPU
 SMALL_PRODUCT: Final = 2**18  # multiplications, below which torch's own product is taken
@@ -52,7 +57,7 @@ class Groups:
         """Groups of ``indices`` (m, k), experts or -1, of which at most ``max_taken`` are experts; without a sync."""
         n_places = indices.numel()
         taken = n_places if max_taken is None else min(n_places, max_taken)
-        step = SLOTS if (ONEDNN and taken >= FEW_TOKENS * n_experts) or indices.device.type != "cpu" else 1
+        step = SLOTS if indices.device.type != "cpu" or _are_padded(taken, n_experts) else 1
         experts, order = torch.sort(indices.reshape(-1).int(), stable=True)  # half the passes of int64
         bounds = torch.searchsorted(experts, torch.arange(n_experts + 1, device=indices.device, dtype=torch.int32))
         ends = ((bounds.diff() + (step - 1)) // step * step).cumsum(0)
@@ -68,6 +73,11 @@ class Groups:
         slots = torch.arange(self.n_slots, device=self.starts.device)
         experts = torch.searchsorted(self.starts, slots, right=True) - 1
         return experts.where(experts < self.starts.shape[0] - 1, -1)
+
+
+def _are_padded(taken: int, n_experts: int) -> bool:
+    """Whether segments on the CPU have lengths that oneDNN is quick with; never in exports, which serve any batch."""
+    return ONEDNN and not is_exporting() and taken >= FEW_TOKENS * n_experts
 
 
 def segment_matmul(x: Tensor, weight: Tensor, starts: Tensor) -> Tensor:
@@ -158,6 +168,14 @@ def _onednn_is_right() -> bool:
     """
     if not ONEDNN:
         return False
+    if _rounds_as_float32():
+        return True
+    if FORCED:
+        raise RuntimeError("SPARSACT_ONEDNN=1, but this build of torch has no right product of oneDNN; unset it.")
+    return False
+
+
+def _rounds_as_float32() -> bool:
     left, right = torch.arange(35.0).reshape(5, 7).sin(), torch.arange(21.0).reshape(7, 3).cos()
     try:
         found = torch.ops.mkldnn._linear_pointwise(left, right.T, None, "none", [], "")

@@ -52,15 +52,15 @@ class GatedRouter(Router):
         """Keys (m, experts) whose largest are chosen."""
         return logits
 
-    def _weighted(self, chosen: Any) -> Any:
-        """Weights (m, k) from the scores of the chosen experts."""
-        return chosen
+    def _weights(self, logits: Any, probabilities: Any, units: Any) -> Any:
+        """Weights (m, k) of the chosen experts."""
+        return taken(probabilities, units)
 
     def most_taken(self, m: int, *, training: bool) -> int | None:
         """The most places of a batch of m inputs that all experts take together; None for no limit."""
-        size = m if self.group_size is None else self.group_size
-        room = self.capacity(min(size, m), training=training)
-        return None if room is None else room * self.n_experts * -(-m // max(size, 1))
+        room = self.capacity(m if self.group_size is None else self.group_size, training=training)
+        groups = 1 if self.group_size is None else -(-m // self.group_size)  # no branch on m: an export would keep it
+        return None if room is None else room * self.n_experts * groups
 
     def capacity(self, n_inputs: Any, *, training: bool) -> Any:
         """The most inputs of a group, by default the batch, that an expert takes; None for no limit."""
@@ -75,7 +75,7 @@ class GatedRouter(Router):
         logits = scores(x, state["gate"])
         probabilities = self._probabilities(logits)
         units = largest(constant(self._keys(logits, state)), self.max_active(x.shape[1]))
-        weights = self._weighted(taken(probabilities, units))
+        weights = self._weights(logits, probabilities, units)
         real = state["mask"] if "mask" in state else xp.ones((x.shape[0],), dtype=xp.bool, device=x.device)
         units = xp.where(real[:, None], units, EMPTY)
         counts = counts_of(units, self.n_experts)
@@ -113,10 +113,10 @@ class GatedRouter(Router):
         return (place >= room[group][:, None]) & (units != EMPTY)
 
     def _group_sizes(self, m: int, size: int, real: Any, group: Any) -> Any:
-        """Inputs (groups,) of each group, without padding."""
+        """Inputs of each group, without padding, and 0 for groups past the last: exports treat one group as special."""
         xp = namespace(group)
         counted = xp.where(real, group, EMPTY) if real is not None else group
-        return xp.astype(counts_of(counted, -(-m // size)), xp.float64)
+        return xp.astype(counts_of(counted, m // size + 2), xp.float64)
 
     def pooled_loss(self, selection: Selection, counts: Any, n_parts: int) -> Any:
         """Auxiliary loss of a part of a batch, in which ``counts`` (experts,) are those of all ``n_parts`` parts.
@@ -190,8 +190,9 @@ class SoftmaxTopK(GatedRouter):
     ----------
     n_experts, n_active : int
         E, and k, 2 by default.
-    normalise : {"chosen", "all"}
-        Over which experts the weights add up to 1.
+    normalise : {"chosen", "all"}, default=None
+        Over which experts the weights add up to 1. None is ``"chosen"`` for two experts and more, and ``"all"`` for
+        one: over itself alone it always has the weight 1, and the task gives the gate no gradient.
     capacity_factor, eval_capacity_factor : float or None, default=None
         In training and outside of it, an expert takes at most ``ceil(factor * k * m / E)`` of m inputs. None: no limit.
     priority : {"weight", "arrival"}
@@ -223,7 +224,7 @@ class SoftmaxTopK(GatedRouter):
     name: ClassVar[str] = "softmax_top_k"
     n_experts: int
     n_active: int = 2
-    normalise: str = "chosen"
+    normalise: str | None = None
     capacity_factor: float | None = None
     eval_capacity_factor: float | None = None
     priority: str = "weight"
@@ -234,15 +235,16 @@ class SoftmaxTopK(GatedRouter):
 
     def __post_init__(self) -> None:
         check_sizes(self, "n_active")
-        checked_option(self.normalise, "`normalise`", NORMALISERS)
+        checked_option(self.normalise or NORMALISERS[0], "`normalise`", NORMALISERS)
         self._check()
 
     def max_active(self, in_features: int) -> int:
         """``n_active``."""
         return self.n_active
 
-    def _weighted(self, chosen: Any) -> Any:
-        if self.normalise == "all":
+    def _weights(self, logits: Any, probabilities: Any, units: Any) -> Any:
+        chosen = taken(probabilities, units)
+        if (self.normalise or ("all" if self.n_active == 1 else "chosen")) == "all":
             return chosen
         return chosen / namespace(chosen).sum(chosen, axis=1, keepdims=True)
 
@@ -252,9 +254,9 @@ class SigmoidTopK(GatedRouter):
     r"""The k experts of the largest :math:`\sigma((Gx)_i) + b_i`, balanced by the bias b instead of a loss.
 
     The bias decides the choice alone: the weights are :math:`c\, s_i / \sum_{j\ \mathrm{chosen}} s_j` with
-    :math:`s = \sigma(Gx)`. After each step of training ``sparsact.layers.update_biases`` adds
-    :math:`u\, \mathrm{sign}(\bar n - n_i)` to :math:`b_i`, for the number :math:`n_i` of inputs that expert i had
-    [1]_.
+    :math:`s = \sigma(Gx)`, and :math:`c\, s_i` for a single choice, so that the gate learns. After each step of
+    training ``sparsact.layers.update_biases`` adds :math:`u\, \mathrm{sign}(\bar n - n_i)` to :math:`b_i`, for the
+    number :math:`n_i` of inputs that expert i had [1]_.
 
     Parameters
     ----------
@@ -326,7 +328,10 @@ class SigmoidTopK(GatedRouter):
     def _keys(self, logits: Any, state: State) -> Any:
         return sigmoid(logits) + state["bias"]
 
-    def _weighted(self, chosen: Any) -> Any:
+    def _weights(self, logits: Any, probabilities: Any, units: Any) -> Any:
+        if self.n_active == 1:
+            return self.scale * sigmoid(taken(logits, units))
+        chosen = taken(probabilities, units)
         return self.scale * chosen / (namespace(chosen).sum(chosen, axis=1, keepdims=True) + _TINY)
 
 
