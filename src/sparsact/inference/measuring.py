@@ -17,6 +17,7 @@ from sparsact.inference.block import Block
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.measurement import LEVELS, WINDOWS, BlockMeasurement, Measurement
 from sparsact.inference.roofline import bytes_read
+from sparsact.inference.split_experts import showing_all_experts, split_experts
 
 CHUNK: Final = 1 << 22  # activations whose magnitudes are counted in one step
 
@@ -34,7 +35,8 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
     inputs : Tensor, mapping, tuple, or an iterable of these
         One batch, or several: positional or keyword arguments of the model. An iterator is consumed once.
     blocks : sequence of Block, optional
-        By default all that :func:`~sparsact.inference.find_blocks` finds with the first batch.
+        By default all that :func:`~sparsact.inference.find_blocks` finds with the first batch; an expert that no token
+        chooses is measured on one token of each call of the first batch.
 
     Returns
     -------
@@ -65,8 +67,15 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
     >>> round(found.density, 3), found.blocks[0].active_rows.tolist()
     (0.667, [2, 1, 3])
     """
+    with split_experts(model):
+        return _measured(model, inputs, blocks)
+
+
+def _measured(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None) -> Measurement:
+    """The measurement of a model whose experts are modules of their own."""
     shown = batches(inputs)
     first = next(shown)
+    find = blocks is None
     if blocks is None:
         with _errors_name_devices(model, first):
             blocks = find_blocks(model, first)
@@ -82,6 +91,11 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
             with _errors_name_devices(model, batch):
                 call(model, batch)
             n_batches += 1
+        if find and not all(counter.calls for counter in counters):
+            for counter in counters:
+                counter.paused = counter.calls > 0
+            with showing_all_experts(model):  # those that no token chose are measured on tokens of other experts
+                call(model, first)
     unseen = [counter.name for counter in counters if not counter.calls]
     if unseen:
         raise ValueError(
@@ -126,6 +140,7 @@ class ActivationCounter:
         self.union_active = dict.fromkeys(WINDOWS, 0)
         self.within = torch.zeros(len(LEVELS) + 1, dtype=torch.int64)
         self.squares = torch.zeros(len(LEVELS) + 1, dtype=torch.float64)
+        self.paused = False
         self.calls = self.few = self.min_rows = self.max_rows = 0
 
     def count_input(self, layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -137,7 +152,7 @@ class ActivationCounter:
             If a number is NaN or infinite: it is neither active nor zero.
         """
         activation: Tensor = args[0] if args else kwargs["input"]
-        if not activation.numel():
+        if self.paused or not activation.numel():
             return
         finite = torch.isfinite(activation)
         if not finite.all():
