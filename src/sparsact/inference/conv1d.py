@@ -72,11 +72,11 @@ class Conv1DQuantized(SparseConv1D, QuantizedLinear, Conv1D):  # type: ignore[mi
         return self.dense(x) if self._sparse.dropped is None else QuantizedLinear.compiled_forward(self, x)
 
 
-class Conv1DQuantizedGate(Conv1DQuantized, QuantizedGate):
+class Conv1DQuantizedGate(Conv1DQuantized, QuantizedGate):  # type: ignore[misc]
     """The gate of a gated block with integer weights."""
 
 
-class Conv1DQuantizedGatedUp(Conv1DQuantized, QuantizedGatedUp):
+class Conv1DQuantizedGatedUp(Conv1DQuantized, QuantizedGatedUp):  # type: ignore[misc]
     """The up-projection of a gated block with integer weights."""
 
 

@@ -254,7 +254,7 @@ def count_writes(layer: nn.Module) -> None:
     with torch.inference_mode(False):
         for held in layer._parameters.values():
             if held is not None and held.is_inference():  # swapped, so that it stays tied to other modules
-                swap_tensors(held, nn.Parameter(held.clone(), held.requires_grad))
+                swap_tensors(held, nn.Parameter(held.clone(), held.requires_grad))  # type: ignore[no-untyped-call]
 
 
 def is_being_traced() -> bool:
