@@ -53,7 +53,7 @@ def smooth(model: nn.Module, errors: dict[str, float], weights: str, shown: Sequ
 
 
 def column_scales(weight: Tensor, sizes: Tensor) -> Tensor:
-    r"""Powers of two c (inputs,), float32, with which W diag(c)^-1 and diag(c) x have columns of alike sizes.
+    r"""Powers of two c (inputs,), float32, so that column k of W diag(c)^-1 and input k of diag(c) x vary alike.
 
     .. math:: c_k \approx \lambda \sqrt{\max_j |w_{jk}| \,/\, \max |x_k|}
 
@@ -74,7 +74,7 @@ def column_scales(weight: Tensor, sizes: Tensor) -> Tensor:
     Examples
     --------
     >>> column_scales(torch.tensor([[1.0, -1.0], [0.5, 1 / 256]]), torch.tensor([1.0, 256.0]))
-    tensor([1.0000, 0.0625])
+    tensor([16.,  1.])
     """
     columns = weight.detach().abs().amax(0).double().cpu()
     sizes = torch.where(sizes > 0, sizes, sizes[sizes > 0].median()) if sizes.any() else torch.ones_like(sizes)
