@@ -12,7 +12,7 @@ namespace sparsact::SPARSACT_ISA {
 
 void int4_codes(const float* X, std::size_t m, std::size_t n, std::int8_t* codes, float* scales) {
     constexpr float to_integer = 12582912;  // 1.5 * 2^23: what is added to it is rounded to even
-    constexpr float smallest = 0x1p-100f;   // below it all codes are 0
+    constexpr float smallest = 0x1p-121f;   // 127 over less may overflow: all codes are 0
     for (std::size_t i = 0; i < m; ++i) {
         float least, largest;
         find_range(X + i * n, n, &least, &largest);

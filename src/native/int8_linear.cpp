@@ -26,7 +26,7 @@ void int8_codes(const float* X, std::size_t m, std::size_t n, std::size_t width,
     for (std::size_t i = 0; i < m; ++i, X += n, codes += width) {
         float least, largest;
         find_range(X, n, &least, &largest);
-        if (!(largest - least < std::numeric_limits<float>::infinity())) {
+        if (!(static_cast<double>(largest) - least < std::numeric_limits<double>::infinity())) {
             by[i] = {std::numeric_limits<float>::quiet_NaN(), 0};
             std::memset(codes, 0, n);
             continue;

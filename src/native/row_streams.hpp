@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "threads.hpp"
@@ -21,11 +22,13 @@ constexpr std::size_t MAX_NEAR = 16,
                       NEAR_BYTES = 16384;   // inputs that stay in the nearest cache beside a few rows
 constexpr std::size_t WORTH_A_THREAD = 32;  // rows to add up
 
-// fma(raw, s * scale, bias) for each output, the products of torch's output stage.
+// fma(raw, s * scale, bias) for each output, the products of torch's output stage. A product of scales that
+// overflows counts as the largest float, so that a sum of 0 adds nothing; NaN stays NaN.
 inline void put_outputs(const std::int32_t* raw, float s, const float* scale, const float* bias,
                         std::size_t count, float* out) {
     for (std::size_t j = 0; j < count; ++j)
-        out[j] = std::fma(static_cast<float>(raw[j]), s * scale[j], bias[j]);
+        out[j] = std::fma(static_cast<float>(raw[j]),
+                          std::min(s * scale[j], std::numeric_limits<float>::max()), bias[j]);
 }
 
 // f(j) for each of the codes that is not `zero`; eight of them are looked at together.

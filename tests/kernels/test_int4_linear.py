@@ -132,11 +132,11 @@ def test_what_is_not_finite_shows_in_its_own_row(strange, place):
     assert np.isnan(rows_at(layer, X, 0 * mask)[1]).all()
 
 
-@pytest.mark.parametrize("size", [0.0, 1e-42, 1e-31, 3e38])
+@pytest.mark.parametrize("size", [0.0, 1e-42, 3.7e-37, 3.8e-37, 1e-31, 3e38])
 def test_the_smallest_and_largest_inputs(size):
     X = np.array([[size, -size, 0.0]], dtype=np.float32)
     codes, scales = quantize_rows(X)
-    assert codes.tolist() == [[127, -127, 0] if size >= 1e-30 else [0, 0, 0]]
+    assert codes.tolist() == [[127, -127, 0] if size >= 2.0**-121 else [0, 0, 0]]
     assert np.isfinite(scales).all()
 
 

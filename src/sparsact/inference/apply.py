@@ -30,7 +30,7 @@ from sparsact.inference.layer_state import (
     has_global_hooks,
     has_hooks,
 )
-from sparsact.inference.linear_layers import WeightRows, weight_and_bias
+from sparsact.inference.linear_layers import WeightRows, conv1d, weight_and_bias
 from sparsact.inference.plan import BlockPlan, refused
 from sparsact.inference.products import device_type
 from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
@@ -59,11 +59,7 @@ class Replacement:
         """Turn the model's layers into sparse ones."""
         for name, (kind, state) in self.layers.items():
             layer: Any = model.get_submodule(name)
-            if not isinstance(layer, nn.Linear):
-                from sparsact.inference.conv1d import CLASSES  # it needs transformers, which such a layer has loaded
-
-                kind = CLASSES[kind]
-            layer.__class__ = kind
+            become(layer, kind)
             layer.set_sparse(state)
 
     def remove(self, model: nn.Module) -> None:
@@ -94,6 +90,16 @@ class Replacement:
         finally:
             for state, before in limits:
                 state.limits = before
+
+
+def become(layer: Any, kind: type[SparseLinear]) -> None:
+    """Give a linear layer this class, or what stands for it where the layer is a ``Conv1D``."""
+    other = conv1d()
+    if other is not None and isinstance(layer, other):
+        from sparsact.inference.conv1d import CLASSES  # it needs transformers, which such a layer has loaded
+
+        kind = CLASSES[kind]
+    layer.__class__ = kind
 
 
 def restore(module: nn.Module) -> None:

@@ -70,15 +70,15 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def observed(model: nn.Module, names: Iterable[str], seen: Callable[[str, Any, Any], object]) -> Iterator[None]:
-    """Call ``seen(name, args, output)`` after each call of these modules within the context."""
+    """Call ``seen(name, args, output)`` after each call of these modules; named arguments come after the others."""
     with ExitStack() as stack:
         stack.enter_context(showing_all_experts(model))
         for name in dict.fromkeys(names):
 
-            def hook(module: nn.Module, args: Any, output: Any, name: str = name) -> None:
-                seen(name, args, output)
+            def hook(module: nn.Module, args: Any, kwargs: Any, output: Any, name: str = name) -> None:
+                seen(name, (*args, *kwargs.values()), output)
 
-            stack.callback(model.get_submodule(name).register_forward_hook(hook).remove)
+            stack.callback(model.get_submodule(name).register_forward_hook(hook, with_kwargs=True).remove)
         yield
 
 

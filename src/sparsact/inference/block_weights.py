@@ -78,6 +78,7 @@ class BlockWeights:
         """Which units are on, (m, units) bool, from their pre-activations."""
         return pre_activations > self.threshold
 
+    @torch.no_grad()  # the activation may have parameters
     def hidden(self, x: Tensor, pre_activations: Tensor | None = None) -> Tensor:
         """What ``down`` reads, (m, units)."""
         h = self.activation.function(self.pre_activations(x) if pre_activations is None else pre_activations)

@@ -18,7 +18,7 @@ from sparsact.inference.block import Activation, Block
 from sparsact.inference.dataflow import DataflowTracer, TracedInput
 from sparsact.inference.expression import Expression, Leaf, evaluate, leaves
 from sparsact.inference.linear_layers import WeightRows, is_plain, other_forms
-from sparsact.inference.split_experts import showing_all_experts
+from sparsact.inference.split_experts import showing_all_experts, split_experts
 
 
 def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
@@ -41,7 +41,8 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
     -------
     blocks : list of Block
         Not empty. A layer may be ``down`` of one block and ``up`` of the next; blocks that would give it one role
-        twice, or that are not computed in the same way whenever their layers run, are left out.
+        twice, or that are not computed in the same way whenever their layers run, are left out. Blocks of experts that
+        a model stacks in one parameter have the names under which ``sparsify`` and ``measure`` split them.
 
     Raises
     ------
@@ -61,18 +62,18 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
     >>> block.up, block.activation.name, block.down, block.activation.zero_below.tolist()
     ('0', 'relu', '2', [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     """
-    layers = {name: module for name, module in model.named_modules() if is_plain(module)}
     if any(parameter.is_meta for parameter in model.parameters()):
         raise ValueError(
             "The model must hold numbers; some of its parameters are on the meta device, which holds shapes alone: "
             "load its weights first."
         )
     batch = next(batches(inputs))
-    with evaluating(model), showing_all_experts(model):
+    with split_experts(model), evaluating(model), showing_all_experts(model):
+        layers = {name: module for name, module in model.named_modules() if is_plain(module)}
         tracer, calls, n_run = _trace(model, layers, batch)
         blocks, reasons = _blocks(calls, tracer)
-    if not blocks:
-        raise ValueError(_no_block(model, layers, n_run, reasons))
+        if not blocks:
+            raise ValueError(_no_block(model, layers, n_run, reasons))
     return blocks
 
 

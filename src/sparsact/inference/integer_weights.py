@@ -25,6 +25,7 @@ from sparsact.kernels.int8_linear import Int8Linear, quantize_inputs
 Arrays = dict[str, NDArray[Any]]
 MAX_ROWS: Final = 16  # of a call whose up-projections are computed only where their gates are on
 SMALLEST_SCALE: Final = float(np.finfo(np.float32).eps)  # of weights, in torch's observers
+SMALLEST_STEP: Final = float(np.finfo(np.float32).tiny)  # of int4 weights: its reciprocal is finite
 
 
 class IntegerWeights(ABC):
@@ -38,6 +39,8 @@ class IntegerWeights(ABC):
     def __init__(self, arrays: Arrays, by_input: bool) -> None:
         self.arrays, self._by_input, self._outputs = arrays, by_input, len(arrays["scale"])
         self._columns = int(arrays["columns"].item())
+        found = arrays.get("smoothing")
+        self.scales = None if found is None else torch.tensor(found)  # that inputs are multiplied by
 
     @classmethod
     @abstractmethod
@@ -45,13 +48,25 @@ class IntegerWeights(ABC):
         """The integers of a layer's float weight."""
 
     @classmethod
+    def smoothed(cls, weight: Tensor, bias: Tensor | None, *, scales: Tensor, by_input: bool = False) -> IntegerWeights:
+        """The integers of a weight whose columns are divided by scales (inputs,), by which inputs are multiplied."""
+        found = cls.of(weight.detach().cpu().float() / scales, bias, by_input=by_input)
+        return cls(found.arrays | {"smoothing": scales.numpy()}, by_input)
+
+    @classmethod
     @abstractmethod
     def n_active(cls, rows: Tensor) -> int:
         """How many numbers of float32 inputs, each row quantised on its own, have another code than 0."""
 
     @abstractmethod
+    def _numbers(self) -> Tensor:
+        """The numbers that the integers and their multipliers stand for, by rows as they are held, without scales."""
+
     def dequantized(self) -> Tensor:
         """The numbers (outputs, inputs) that the integers stand for, float32."""
+        rows = self._numbers()
+        weight = (rows.t() if self._by_input else rows) * torch.tensor(self.arrays["scale"])[:, None]
+        return weight if self.scales is None else weight * self.scales
 
     @property
     def kernel(self) -> Callable[[int, int, int, int], Any]:
@@ -69,9 +84,11 @@ class IntegerWeights(ABC):
         With a mask (..., outputs) of bytes only its outputs, and 0 elsewhere; not for weights by rows of inputs.
         """
         product, dtype, sizes = self._product, x.dtype, [*x.shape]
+        if self.scales is not None:
+            x = x.float() * self.scales.to(x.device)
         if device != "cpu":
             out = self._by_triton(x.reshape(-1, sizes[-1]), device)
-            return out.view(*sizes[:-1], self._outputs)
+            return out.view(*sizes[:-1], self._outputs).to(dtype)
         numbers = contiguous(x if dtype is torch.float32 else x.float())
         m, threads = numbers.numel() // sizes[-1], torch.get_num_threads()
         sizes[-1] = self._outputs
@@ -110,9 +127,8 @@ class Int8Weights(IntegerWeights):
         codes, _, zero_point = quantize_inputs(contiguous(rows).numpy())
         return int(np.count_nonzero(codes != zero_point[:, None]))
 
-    def dequantized(self) -> Tensor:  # noqa: D102
-        rows = torch.tensor(self.arrays["integers"][:, : self._columns]).float()
-        return (rows.t() if self._by_input else rows) * torch.tensor(self.arrays["scale"])[:, None]
+    def _numbers(self) -> Tensor:
+        return torch.tensor(self.arrays["integers"][:, : self._columns]).float()
 
     def _by_triton(self, x: Tensor, device: str) -> Tensor:
         if self._on_device is None:
@@ -142,11 +158,10 @@ class Int4Weights(IntegerWeights):
     def n_active(cls, rows: Tensor) -> int:  # noqa: D102
         return int(np.count_nonzero(quantize_rows(contiguous(rows).numpy())[0]))
 
-    def dequantized(self) -> Tensor:  # noqa: D102
+    def _numbers(self) -> Tensor:
         multipliers = torch.tensor(self.arrays["multipliers"]).repeat_interleave(INT4_GROUP, dim=1)
         integers = torch.from_numpy(unpack_int4(self.arrays["packed"], self._columns))
-        rows = integers.float() * multipliers[:, : self._columns]
-        return (rows.t() if self._by_input else rows) * torch.tensor(self.arrays["scale"])[:, None]
+        return integers.float() * multipliers[:, : self._columns]
 
 
 KINDS: Final[dict[str, type[IntegerWeights]]] = {"int8": Int8Weights, "int4": Int4Weights}
@@ -223,7 +238,7 @@ def grouped_weight(weight: Tensor, *, by_input: bool = False) -> tuple[Tensor, T
     least, largest = padded.aminmax(dim=2)
     steps = torch.where(largest > -least, largest, least) / -8
     most = min(LARGEST_MULTIPLIER, (2**31 - 1) // (8 * LARGEST_MULTIPLIER * weight.shape[1]))
-    unit = (steps.abs().amax(dim=0 if by_input else 1, keepdim=True) / most).clamp_(min=2.0**-100)
+    unit = (steps.abs().amax(dim=0 if by_input else 1, keepdim=True) / most).clamp_(min=SMALLEST_STEP)
     multipliers = (steps.abs() / unit).ceil_().clamp_(max=most).copysign_(steps)
     inverse = torch.where(multipliers == 0, 0.0, 1 / (multipliers * unit))
     integers = (padded * inverse[:, :, None]).round_().clamp_(-8, 7).to(torch.int8)

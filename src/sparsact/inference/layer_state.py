@@ -156,6 +156,8 @@ class LinearState:
         known = self.direct is not None and self.direct.holds(layer)
         if known or LayerCall is None or dispatch.backend() == "reference" or self.device != "cpu":
             return
+        if any(held is not None and held.is_inference() for held in layer._parameters.values()):
+            return  # writes to it are not counted
         version, sizes = self.version, (layer.in_features, layer.out_features)
         stripe = None if version is None else version.stripe
         self.direct = LayerCall(kernel, layer, version, stripe, *sizes, max_rows, most)

@@ -17,7 +17,7 @@ from sparsact.inference.block import Block
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.measurement import LEVELS, WINDOWS, BlockMeasurement, Measurement
 from sparsact.inference.roofline import bytes_read
-from sparsact.inference.split_experts import split_experts
+from sparsact.inference.split_experts import showing_all_experts, split_experts
 
 CHUNK: Final = 1 << 22  # activations whose magnitudes are counted in one step
 
@@ -35,8 +35,8 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
     inputs : Tensor, mapping, tuple, or an iterable of these
         One batch, or several: positional or keyword arguments of the model. An iterator is consumed once.
     blocks : sequence of Block, optional
-        By default all that :func:`~sparsact.inference.find_blocks` finds with the first batch, in stacked experts too,
-        as :func:`~sparsact.sparsify` splits them; experts that no row reaches are left out.
+        By default all that :func:`~sparsact.inference.find_blocks` finds with the first batch; an expert that no token
+        chooses is measured on one token of each call of the first batch.
 
     Returns
     -------
@@ -72,8 +72,10 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
 
 
 def _measured(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None) -> Measurement:
+    """The measurement of a model whose experts are modules of their own."""
     shown = batches(inputs)
-    first, found = next(shown), blocks is None
+    first = next(shown)
+    find = blocks is None
     if blocks is None:
         with _errors_name_devices(model, first):
             blocks = find_blocks(model, first)
@@ -89,15 +91,19 @@ def _measured(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None) 
             with _errors_name_devices(model, batch):
                 call(model, batch)
             n_batches += 1
+        if find and not all(counter.calls for counter in counters):
+            for counter in counters:
+                counter.paused = counter.calls > 0
+            with showing_all_experts(model):  # those that no token chose are measured on tokens of other experts
+                call(model, first)
     unseen = [counter.name for counter in counters if not counter.calls]
-    seen = [(block, counter) for block, counter in zip(blocks, counters, strict=True) if counter.calls]
-    if unseen and not (found and seen):  # experts that were found may not be chosen
+    if unseen:
         raise ValueError(
             f"every block must see at least one row; {', '.join(map(repr, unseen))} saw none (batches: {n_batches}): "
             "pass batches that are not empty, or only `blocks` that they reach."
         )
     return Measurement(
-        blocks=tuple(counter.measurement(model, block) for block, counter in seen),
+        blocks=tuple(counter.measurement(model, block) for block, counter in zip(blocks, counters, strict=True)),
         n_batches=n_batches,
         model_bytes=bytes_read(model),
         token_bytes=bytes_read(model, batch=2) - bytes_read(model),
@@ -134,6 +140,7 @@ class ActivationCounter:
         self.union_active = dict.fromkeys(WINDOWS, 0)
         self.within = torch.zeros(len(LEVELS) + 1, dtype=torch.int64)
         self.squares = torch.zeros(len(LEVELS) + 1, dtype=torch.float64)
+        self.paused = False
         self.calls = self.few = self.min_rows = self.max_rows = 0
 
     def count_input(self, layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -145,7 +152,7 @@ class ActivationCounter:
             If a number is NaN or infinite: it is neither active nor zero.
         """
         activation: Tensor = args[0] if args else kwargs["input"]
-        if not activation.numel():
+        if self.paused or not activation.numel():
             return
         finite = torch.isfinite(activation)
         if not finite.all():

@@ -35,7 +35,7 @@ from sparsact.inference.quantized_plan_file import (
     quantized_state,
 )
 from sparsact.inference.quantizing import QuantizedPlan
-from sparsact.inference.sparse_linear import SparseLinear
+from sparsact.inference.sparse_linear import SparseLinear, count_writes
 from sparsact.inference.sparsifying import PLAN, being_sparsified, densify, plan_of
 from sparsact.inference.weight_cache import WeightVersion
 from sparsact.saving import ModelFileError, modelfile
@@ -148,6 +148,8 @@ def load_plan(model: Model, path: str | Path, inputs: Inputs) -> Model:
         raise ModelFileError(f"{path} must hold a plan, and holds a {kind}: pass a file that save_plan wrote.")
     densify(model)
     batch = next(batches(inputs))
+    for layer in filter(is_linear, model.modules()):
+        count_writes(layer)
     with being_sparsified(model):
         plan = (load_quantized if kind == QUANTIZED else _load)(model, state, arrays, batch)
     object.__setattr__(model, PLAN, plan)

@@ -7,6 +7,7 @@ is that of the quantised layer read whole.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,13 +15,13 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.inference.activation_function import ActivationConstants
 from sparsact.inference.compiled import compiled_forward
 from sparsact.inference.gate_memo import GateActivations, GateMemo
 from sparsact.inference.integer_weights import KINDS, IntegerWeights
 from sparsact.inference.layer_state import LinearState, Readers
+from sparsact.inference.linear_layers import conv1d, weight_and_bias
 from sparsact.inference.products import DEVICES, device_obstacle, device_type
 from sparsact.inference.sparse_linear import SparseLinear, is_being_traced
 from sparsact.inference.split_experts import SplitExperts
@@ -65,6 +66,11 @@ class QuantizedState(LinearState):
     def __post_init__(self) -> None:
         self.integers = WeightCache(partial(KINDS[self.weights].of, by_input=self.by_input))
 
+    def smooth(self, scales: Tensor) -> None:
+        """Multiply inputs by these scales (inputs,), and divide weights by them, before they are quantised."""
+        self.integers = WeightCache(partial(KINDS[self.weights].smoothed, scales=scales, by_input=self.by_input))
+        self.direct = None
+
 
 class QuantizedLinear(SparseLinear):
     """A linear layer that is computed with integer weights; with its own weights where gradients are recorded."""
@@ -78,7 +84,7 @@ class QuantizedLinear(SparseLinear):
     def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias``, weights and input quantised."""
         out = self.outputs(x, rows)
-        if rows:
+        if rows and self.integers.scales is None:
             self._sparse.call_directly(self.integers.kernel, self, sys.maxsize)
         return out
 
@@ -87,7 +93,7 @@ class QuantizedLinear(SparseLinear):
         sparse = self._sparse
         sparse.calls += 1
         if not rows:
-            return F.linear(x, self.weight, self.bias)
+            return self.dense(x)
         sparse.sparse_calls += 1
         return self.integers(x, mask, sparse.device)
 
@@ -117,7 +123,10 @@ class QuantizedLinear(SparseLinear):
         """The float weight, or what the integers stand for if it was dropped."""
         dropped = self._sparse.dropped
         kept: Any = self._parameters.get("weight")
-        return kept if dropped is None else dropped.dequantized().to(self._sparse.place)
+        if dropped is None:
+            return kept  # type: ignore[no-any-return] # a parameter
+        weight = dropped.dequantized().to(self._sparse.place)
+        return weight.t() if self.transposed else weight
 
     def drop_weight(self) -> None:
         """Free the float weight; :attr:`weight` is computed from the integers from now on."""
@@ -131,7 +140,8 @@ class QuantizedLinear(SparseLinear):
         """Register the weight again if it was dropped."""
         if self._sparse.dropped is not None:
             bias = self._parameters.pop("bias")
-            self._parameters["weight"] = nn.Parameter(self.weight, requires_grad=False)
+            with torch.inference_mode(False):  # parameters made within it count no writes
+                self._parameters["weight"] = nn.Parameter(self.weight.contiguous(), requires_grad=False)
             self._parameters["bias"] = bias
 
 
@@ -174,10 +184,12 @@ class QuantizedGatedUp(QuantizedLinear):
 
 
 def drop_weights(model: nn.Module, names: Iterable[str]) -> None:
-    """Free the float weights of quantised layers."""
+    """Free the float weights of quantised layers; those that are tied to another module, which needs them, stay."""
+    held = Counter(id(one) for module in model.modules() for one in module._parameters.values())
     for name in names:
         layer: Any = model.get_submodule(name)
-        layer.drop_weight()
+        if held[id(layer.weight)] == 1:
+            layer.drop_weight()
     for module in model.modules():
         if isinstance(module, SplitExperts):
             module.release()
@@ -186,8 +198,11 @@ def drop_weights(model: nn.Module, names: Iterable[str]) -> None:
 def quantizing_obstacle(layer: nn.Module, weights: str, device: str | None = None) -> str:
     """Why a layer keeps its float weights; empty if it can take integers, by default where it is."""
     weight = layer._parameters.get("weight")
-    if type(layer) is not nn.Linear or "forward" in vars(layer) or type(weight) is not nn.Parameter:
+    plain = type(layer) in (nn.Linear, conv1d()) and "forward" not in vars(layer)
+    if not plain or type(weight) is not nn.Parameter:
         return "it is no plain nn.Linear"
+    if not weight.numel():
+        return "it has no weights"
     if weight.is_inference():
         return "its weights were made in inference mode, which counts no writes to them: copy the model outside of it"
     device = device or device_type(weight)
@@ -197,8 +212,9 @@ def quantizing_obstacle(layer: nn.Module, weights: str, device: str | None = Non
         return f'its weights are on {weight.device}, where integers are int8: pass weights="int8", or move the model'
     if weight.dtype not in DTYPES:
         return f"its weights are {weight.dtype} on {weight.device}; quantisation takes float32, bfloat16 and float16"
-    if layer.in_features > MAX_ADDED:
-        return f"it has {layer.in_features:,} inputs; quantisation takes at most {MAX_ADDED:,}"
+    inputs = weight_and_bias(layer)[0].shape[1]
+    if inputs > MAX_ADDED:
+        return f"it has {inputs:,} inputs; quantisation takes at most {MAX_ADDED:,}"
     if not all(bool(end.isfinite()) for end in weight.aminmax()):
         return "its weights are not all finite"
     return ""

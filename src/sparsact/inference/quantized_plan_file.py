@@ -16,6 +16,7 @@ from sparsact.inference.batches import Batch
 from sparsact.inference.block import Block
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.integer_weights import KINDS, Arrays
+from sparsact.inference.linear_layers import is_linear
 from sparsact.inference.plan import BlockPlan, WholeModel, finite
 from sparsact.inference.quantized import QuantizedGate, QuantizedGatedUp, QuantizedLinear, drop_weights
 from sparsact.inference.quantizing import LayerQuantization, QuantizedPlan, alone_on, candidates
@@ -33,7 +34,7 @@ def quantized_state(model: nn.Module, plan: QuantizedPlan) -> tuple[dict[str, An
         "weights": plan.weights,
         "dropped": dropped,
         "digest": digest_of(model, list(layers), without_weights=dropped),
-        "classes": {name: type(layer).__name__ for name, layer in layers.items()},
+        "classes": {name: _class_name(layer) for name, layer in layers.items()},
         "choices": [finite(asdict(one)) for one in plan.choices],
         "layers": [finite(asdict(one)) for one in plan.layers],
         "whole": None if plan.whole is None else finite(asdict(plan.whole)),
@@ -43,10 +44,15 @@ def quantized_state(model: nn.Module, plan: QuantizedPlan) -> tuple[dict[str, An
     return finite(state), arrays
 
 
+def _class_name(layer: QuantizedLinear) -> str:
+    """The name of the layer's class among ``CLASSES``, of which that of a ``Conv1D`` is a subclass."""
+    return next(kind.__name__ for kind in type(layer).__mro__ if kind.__name__ in CLASSES)
+
+
 def load_quantized(model: nn.Module, state: dict[str, Any], arrays: Arrays, batch: Batch) -> QuantizedPlan:
     """Quantise a model by the state and the arrays of a file, and return its plan."""
     classes, choices = state["classes"], [block_plan(one) for one in state["choices"]]
-    linears = {name for name, module in model.named_modules() if type(module) is nn.Linear}
+    linears = {name for name, module in model.named_modules() if is_linear(module)}
     missing = set(classes) - linears
     same = not missing and digest_of(model, list(classes), without_weights=state["dropped"]) == state["digest"]
     blocks = planned_blocks(model, choices, batch, same_weights=same)
@@ -63,11 +69,13 @@ def load_quantized(model: nn.Module, state: dict[str, Any], arrays: Arrays, batc
     for name in classes:
         layer: Any = model.get_submodule(name)
         parts = {key.rpartition("/")[2]: array for key, array in arrays.items() if key.rpartition("/")[0] == name}
+        if "smoothing" in parts:
+            layer._sparse.smooth(torch.tensor(parts["smoothing"]))
         integers = KINDS[state["weights"]](parts, layer._sparse.by_input)
         layer._sparse.integers.set(integers, layer._sparse.weight_version(layer))
     if state["dropped"]:
         drop_weights(model, classes)
-    layers = [LayerQuantization(one["layer"], _number(one["error"]), one["reason"]) for one in state["layers"]]
+    layers = [LayerQuantization(**one | {"error": _number(one["error"])}) for one in state["layers"]]
     return QuantizedPlan(
         tuple(plan for _, plan in planned),
         None if state["whole"] is None else WholeModel(**state["whole"]),

@@ -10,11 +10,10 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
 from torch.utils._pytree import tree_leaves
 
 from sparsact.inference.activation_function import activation_constants
-from sparsact.inference.apply import Replacement, apply, hides_pre_activations, with_sparse_shares
+from sparsact.inference.apply import Replacement, apply, become, hides_pre_activations, with_sparse_shares
 from sparsact.inference.autotune import BlockProfile
 from sparsact.inference.batches import Batch, call, evaluating, observed
 from sparsact.inference.block import Block
@@ -22,7 +21,7 @@ from sparsact.inference.block_weights import BlockWeights, plain
 from sparsact.inference.gate_memo import GateMemo
 from sparsact.inference.integer_weights import KINDS, MAX_ROWS
 from sparsact.inference.layer_state import Readers
-from sparsact.inference.linear_layers import weight_and_bias
+from sparsact.inference.linear_layers import is_linear, weight_and_bias
 from sparsact.inference.method_times import Times, block_output, time_methods
 from sparsact.inference.plan import BlockPlan, Plan, finite
 from sparsact.inference.products import DEVICES, device_type
@@ -35,6 +34,7 @@ from sparsact.inference.quantized import (
     quantizing_obstacle,
 )
 from sparsact.inference.roofline import ratio, roofline
+from sparsact.inference.smoothing import layer_errors, smooth, warn_of_errors
 from sparsact.inference.whole_model import measured
 
 MAX_DENSITY: Final = 0.5  # share of codes that are not that of 0, up to which reading their weights alone is tried
@@ -53,6 +53,9 @@ class LayerQuantization:
         :math:`\|y - y'\| / \|y\|` of its outputs over the inputs shown, y' quantised; NaN if it was not.
     reason : str
         Why it keeps its float weights; empty if it was quantised.
+    smoothed : bool
+        Whether its inputs are scaled by powers of two before they are quantised, and its weights by their inverses,
+        because a few inputs are much larger than the rest.
 
     Examples
     --------
@@ -66,6 +69,7 @@ class LayerQuantization:
     layer: str
     error: float = nan
     reason: str = ""
+    smoothed: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,8 @@ class QuantizedPlan(Plan):
                 f"a block's at most {max(self.block_errors, default=nan):.2%}, the model's {self.output_error:.2%}"
             )
         floats = [f"float weights in {', '.join(names)}: {reason}" for reason, names in kept.items()]
+        scaled = [one.layer for one in self.layers if one.smoothed]
+        floats += [f"inputs scaled before they are quantised in {', '.join(scaled)}"] if scaled else []
         return "\n".join([super().__str__(), summary, *floats])
 
 
@@ -145,11 +151,7 @@ def quantize(
     blocks = [one.block for one in profiles]
     samples = [one.sample[:ROWS_COMPARED] for one in profiles]
     float_blocks = [_block_outputs(model, *pair) for pair in zip(blocks, samples, strict=True)]
-    linears = {
-        name: module
-        for name, module in model.named_modules()
-        if isinstance(module, nn.Linear) and module.in_features and module.out_features
-    }
+    linears = {name: module for name, module in model.named_modules() if is_linear(module)}
     reasons = {name: quantizing_obstacle(layer, weights, device) for name, layer in linears.items()}
     called = _called(model, linears, shown)
     reasons |= {name: "no call shown reached it" for name in linears if not reasons[name] and name not in called}
@@ -159,21 +161,26 @@ def quantize(
     others = [name for name, reason in reasons.items() if not reason and name not in in_blocks]
     alone_on(model, others, weights, device).apply(model)
     _check_gates(model, blocks, planned, shown[0])
-    errors = _layer_errors(model, [name for name, reason in reasons.items() if not reason], shown)
+    errors = layer_errors(model, [name for name, reason in reasons.items() if not reason], shown)
+    smoothed = smooth(model, errors, weights, shown)
     choices = with_sparse_shares(model, [block.down for block in blocks], planned, shown)
     whole, _ = measured(model, [one for one, _ in planned if one is not None], shown, time_limit / 8)
     if not keep_weights:
         drop_weights(model, errors)
+    output_error = _relative_error(float_outputs, _outputs(model, shown))
+    warn_of_errors(weights, errors, output_error)
     return QuantizedPlan(
         choices,
         whole,
         weights=weights,
-        layers=tuple(LayerQuantization(name, errors.get(name, nan), reason) for name, reason in reasons.items()),
+        layers=tuple(
+            LayerQuantization(name, errors.get(name, nan), reason, name in smoothed) for name, reason in reasons.items()
+        ),
         block_errors=tuple(
             _relative_error(before, _block_outputs(model, block, sample))
             for before, block, sample in zip(float_blocks, blocks, samples, strict=True)
         ),
-        output_error=_relative_error(float_outputs, _outputs(model, shown)),
+        output_error=output_error,
     )
 
 
@@ -299,11 +306,12 @@ def _check_gates(
     sparse = _outputs(model, [batch])
     for pair in gates:
         for layer in pair:
-            layer.__class__ = QuantizedLinear
+            become(layer, QuantizedLinear)
     whole = _outputs(model, [batch])
     if len(whole) == len(sparse) and all(torch.equal(one, two) for one, two in zip(whole, sparse, strict=True)):
         for gate, up in gates:
-            gate.__class__, up.__class__ = QuantizedGate, QuantizedGatedUp
+            become(gate, QuantizedGate)
+            become(up, QuantizedGatedUp)
 
 
 def _called(model: nn.Module, names: Iterable[str], shown: Sequence[Batch]) -> set[str]:
@@ -311,20 +319,6 @@ def _called(model: nn.Module, names: Iterable[str], shown: Sequence[Batch]) -> s
     with observed(model, names, lambda name, args, output: seen.add(name)):
         _outputs(model, shown[:1])
     return seen
-
-
-def _layer_errors(model: nn.Module, names: Sequence[str], shown: Sequence[Batch]) -> dict[str, float]:
-    """Relative error of each quantised layer's output over the batches, for the inputs that it receives."""
-    layers: dict[str, Any] = {name: model.get_submodule(name) for name in names}
-    squares = {name: torch.zeros(2, dtype=torch.float64) for name in names}
-
-    def add(name: str, args: Any, output: Tensor) -> None:
-        expected = F.linear(args[0], layers[name].weight, layers[name].bias).double()
-        squares[name] += torch.stack([(output.double() - expected).square().sum(), expected.square().sum()]).cpu()
-
-    with observed(model, names, add):
-        _outputs(model, shown)
-    return {name: float((error / size).sqrt()) if size else 0.0 for name, (error, size) in squares.items()}
 
 
 def _outputs(model: nn.Module, shown: Sequence[Batch]) -> list[Tensor]:

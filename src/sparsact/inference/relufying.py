@@ -197,7 +197,7 @@ def relufy(
     if len(shown) < 2:
         raise ValueError(f"`data` must hold two batches at least, one to measure the result; got {len(shown)}.")
     held_out, used = shown[::HELD_OUT], [batch for i, batch in enumerate(shown) if i % HELD_OUT]
-    found = checked_blocks(model, blocks) if blocks is not None else find_blocks(model, shown[0])
+    found = checked_blocks(model, blocks if blocks is not None else _own_blocks(model, shown[0]))
     changed = with_relu(model, found, ACTIVATIONS[activation](threshold))
     started = time.perf_counter()
     training = _Distillation(model, changed, found, target_density, learning_rate)
@@ -212,6 +212,18 @@ def relufy(
             if share >= 1:
                 break
     return _measured(model, changed, found, held_out, taken, time.perf_counter() - started)
+
+
+def _own_blocks(model: nn.Module, batch: Batch) -> list[Block]:
+    """The blocks of a model but those of experts that it stacks in one parameter."""
+    found = find_blocks(model, batch)
+    own = [one for one in found if one.fits(model)]
+    if not own:
+        raise ValueError(
+            f"relufy changes activations between two modules, and the {len(found)} blocks of this model are experts "
+            'stacked in one parameter: set their activation to ReLU where the model is built (hidden_act="relu").'
+        )
+    return own
 
 
 def _check(threshold: float, target_density: float) -> None:

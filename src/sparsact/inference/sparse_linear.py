@@ -7,7 +7,6 @@ layer computes what ``nn.Linear`` computes.
 
 from __future__ import annotations
 
-from copy import deepcopy
 from functools import partial
 from typing import Any, ClassVar
 
@@ -16,6 +15,7 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 from torch.overrides import _get_current_function_mode_stack
+from torch.utils import swap_tensors
 from torch.utils._device import DeviceContext
 
 from sparsact.inference.certified_screen import Screen
@@ -76,17 +76,11 @@ class SparseLinear(nn.Linear):
         state.handle = handle_of(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Copies, and layers read from a file, are found by handles of their own."""
+        """Copies, and layers read from a file, have their own handles, and count writes, within inference mode too."""
         super().__setstate__(state)  # type: ignore[no-untyped-call]
         if "_sparse" in self.__dict__:
             self._sparse.handle = handle_of(self)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> SparseLinear:
-        """A copy that counts writes to its parameters, within inference mode too."""
-        memo[id(self)] = other = type(self).__new__(type(self))
-        with torch.inference_mode(False):
-            other.__setstate__(deepcopy(self.__dict__, memo))
-        return other
+        count_writes(self)
 
     def eligible_rows(self, x: Tensor) -> int:
         """Number of input rows if the sparse path applies, else 0."""
@@ -253,6 +247,14 @@ class GatedUp(SparseLinear):
                 known = memo.activations(gate.pre_activations(x, rows))
             memo.store(x, known, by_gate=False)
         return known
+
+
+def count_writes(layer: nn.Module) -> None:
+    """Have torch count writes to the parameters of a layer, which it does not if they were made in inference mode."""
+    with torch.inference_mode(False):
+        for held in layer._parameters.values():
+            if held is not None and held.is_inference():  # swapped, so that it stays tied to other modules
+                swap_tensors(held, nn.Parameter(held.clone(), held.requires_grad))  # type: ignore[no-untyped-call]
 
 
 def is_being_traced() -> bool:

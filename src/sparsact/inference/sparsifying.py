@@ -85,12 +85,14 @@ def sparsify(
     weights : {"keep", "int8", "int4"}
         ``"int8"`` also quantises all linear layers, with one scale per output, and inputs as they come, as
         ``torch.ao.quantization.quantize_dynamic`` does with ``per_channel_dynamic_qconfig``: the outputs are those of
-        that model. ``"int4"`` rounds weights to 4 bits in groups of 32, and inputs to 8 bits row by row. Methods
+        that model, but for layers in which a few inputs are much larger than the rest: these are scaled first.
+        ``"int4"`` rounds weights to 4 bits in groups of 32, and inputs to 8 bits row by row. Methods
         ``"auto"`` and ``"exact"`` then leave out the weights of units whose *quantised* activation is 0, after any
-        activation. :func:`plan_of` reports the error of quantisation on the inputs shown.
+        activation. :func:`plan_of` reports the error of quantisation on the inputs shown; a warning names large ones.
     keep_weights : bool
         Whether quantised layers keep their float weights too. Without them a layer takes a quarter or an eighth of its
-        memory, and what :func:`densify` returns is the rounded weight; ``state_dict`` lacks it meanwhile.
+        memory, and what :func:`densify` returns is the rounded weight; ``state_dict`` lacks it meanwhile. Weights that
+        are tied to those of another module stay.
     blocks : list of Block, optional
         By default those that :func:`find_blocks` finds, and stacked experts.
     copy : bool

@@ -240,20 +240,29 @@ class SplitMixture(SplitExperts, MixtureOfExperts):
 
 @contextmanager
 def split_experts(model: nn.Module) -> Iterator[None]:
-    """The model with its stacked experts split; joined afterwards where no layer of theirs has become sparse."""
+    """The model with its stacked experts split; joined afterwards where no layer of theirs has become sparse.
+
+    Those that were split before stay so.
+    """
     done = False
+    found: list[Any] = []
     try:
         for module in list(model.modules()):
             take_forward(module)
             kind = _split_class(module)
             if kind is not None:
-                split: Any = module
-                split._joined_class, split.__class__ = type(module), kind
-                split.split()
+                found.append(module)
+                found[-1]._joined_class, found[-1].__class__ = type(module), kind
+                found[-1].split()
         yield
         done = True
     finally:
-        join_experts(model, dense_only=done)
+        for module in list(model.modules()):
+            if done and _is_sparse(module):
+                continue
+            if isinstance(module, SplitExperts) and any(module is one for one in found):
+                module.join()
+            restore_forward(module)
 
 
 def _split_class(module: Any) -> type[SplitExperts] | None:
@@ -270,11 +279,13 @@ def _split_class(module: Any) -> type[SplitExperts] | None:
     return StackedExperts if stacked else None
 
 
-def join_experts(model: nn.Module, *, dense_only: bool = False) -> None:
-    """Stack the experts of a model again; ``dense_only``: those with no sparse layer."""
+def _is_sparse(module: nn.Module) -> bool:
+    return any(isinstance(one, SparseLinear) for one in module.modules())
+
+
+def join_experts(model: nn.Module) -> None:
+    """Stack the experts of a model again."""
     for module in list(model.modules()):
-        if dense_only and any(isinstance(one, SparseLinear) for one in module.modules()):
-            continue
         if isinstance(module, SplitExperts):
             module.join()
         restore_forward(module)

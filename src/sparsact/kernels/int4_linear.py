@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels import dispatch
-from sparsact.kernels.int8_linear import IntegerLinear, Singles, fused, in_large_pages
+from sparsact.kernels.int8_linear import IntegerLinear, Singles, in_large_pages
 
 INT4_GROUP: Final = 32  # weights that share a multiplier
 INT4_BLOCK: Final = 128  # columns that rows are filled up to
 LARGEST_MULTIPLIER: Final = 127
-SMALLEST_INPUT: Final = np.float32(2.0**-100)  # a row of smaller numbers has codes of 0
+SMALLEST_INPUT: Final = np.float32(2.0**-121)  # a row of smaller numbers has codes of 0: 127 / 2^-122 overflows
 
 
 class Int4Linear:
@@ -131,8 +131,7 @@ class _Int4Linear(IntegerLinear):
 
     def _outputs(self, X: Singles, weights: NDArray[np.int64]) -> tuple[Any, int]:
         codes, scales = quantize_rows(X)
-        raw = (codes.astype(np.int64) @ weights).astype(np.float32)
-        return fused(raw, scales[:, None] * self._scale, self._bias), int(np.count_nonzero(codes))
+        return self._scaled(codes.astype(np.int64) @ weights, scales), int(np.count_nonzero(codes))
 
 
 def quantize_rows(X: Singles) -> tuple[NDArray[np.int8], Singles]:
@@ -146,7 +145,7 @@ def quantize_rows(X: Singles) -> tuple[NDArray[np.int8], Singles]:
     Returns
     -------
     codes : ndarray of shape (m, n), int8
-        From -127 to 127; 0 in rows whose numbers are not all finite, or all smaller than :math:`2^{-100}`.
+        From -127 to 127; 0 in rows whose numbers are not all finite, or all smaller than :math:`2^{-121}`.
     scales : ndarray of shape (m,), float32
         NaN for a row whose numbers are not all finite.
 

@@ -105,6 +105,8 @@ class IntegerLinear:
     """What the reference kernels of integer weights share: arrays at addresses around ``_outputs``."""
 
     _weights: NDArray[np.int64]  # (t, n)
+    _scale: Singles
+    _bias: Singles
 
     def rows(self, x: int, m: int, out: int, n_threads: int) -> None:
         """Outputs (m, t) of inputs (m, n)."""
@@ -128,6 +130,15 @@ class IntegerLinear:
         """Outputs of inputs (m, inputs) for weights (inputs, outputs), and how many codes differ from that of 0."""
         raise NotImplementedError
 
+    def _scaled(self, sums: NDArray[np.int64], scale: Singles) -> Singles:
+        """Sums (m, outputs) times the scales (m,) of inputs and those of weights, and the bias.
+
+        A product of scales that overflows counts as the largest float, so that a sum of 0 adds nothing.
+        """
+        with np.errstate(over="ignore"):
+            scales = np.minimum(scale[:, None] * self._scale, np.finfo(np.float32).max)
+        return fused(sums.astype(np.float32), scales, self._bias)
+
 
 @dispatch.kernel
 class _Int8Linear(IntegerLinear):
@@ -137,8 +148,7 @@ class _Int8Linear(IntegerLinear):
     def _outputs(self, X: Singles, weights: NDArray[np.int64]) -> tuple[Singles, int]:
         codes, scale, zero_point = quantize_inputs(X)
         centred = codes.astype(np.int64) - zero_point[:, None]
-        raw = (centred @ weights).astype(np.float32)
-        return fused(raw, scale[:, None] * self._scale, self._bias), int(np.count_nonzero(centred))
+        return self._scaled(centred @ weights, scale), int(np.count_nonzero(centred))
 
 
 def quantize_inputs(X: Singles) -> tuple[NDArray[np.uint8], Singles, NDArray[np.int32]]:
@@ -169,9 +179,8 @@ def _quantize_inputs(X: Singles, codes: NDArray[np.uint8], scale: Singles, zero_
     codes[:], scale[:], zero_point[:] = 0, np.nan, 0
     for i, row in enumerate(X):
         least, largest = np.float32(row.min(initial=0)), np.float32(row.max(initial=0))
-        with np.errstate(over="ignore", invalid="ignore"):
-            if not np.isfinite(largest - least):
-                continue
+        if not np.isfinite(float(largest) - float(least)):
+            continue
         scale[i], zero_point[i] = _quantization(least, largest)
         scaled = fused(row, np.float32(1) / scale[i], np.float32(zero_point[i]))
         codes[i] = np.maximum(np.rint(scaled), 0)

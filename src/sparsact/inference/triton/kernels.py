@@ -12,6 +12,7 @@ import triton
 import triton.language as tl
 
 INFINITY: Final = tl.constexpr(float("inf"))
+LARGEST: Final = tl.constexpr(3.4028234663852886e38)  # float32
 ROUNDING: Final = tl.constexpr(
     1.5 * 2.0**23
 )  # added and taken away again, it rounds to the nearest integer, halves to even
@@ -31,7 +32,6 @@ def quantization(low, high):
     low, high = low.to(tl.float32), high.to(tl.float32)
     finite = (tl.abs(low) < INFINITY) & (tl.abs(high) < INFINITY)
     low, high = tl.minimum(low, 0.0), tl.maximum(high, 0.0)
-    finite = finite & (high - low < INFINITY)
     cutoff, tenth = tl.full((), 6.1e-5, tl.float32), tl.full((), 0.1, tl.float64)
     scale = (high.to(tl.float64) - low.to(tl.float64)) / 127
     scale = tl.where((1 / scale.to(tl.float32).to(tl.float64)).to(tl.float32) == INFINITY, tenth, scale)
@@ -118,6 +118,7 @@ def total(partial, least, largest, scales, bias, out, n, parts, AT_ONCE: tl.cons
         scale = quantization(tl.load(least + i), tl.load(largest + i))[0] * tl.load(
             scales + columns, mask=columns < n, other=0
         )
+        scale = tl.where(scale == INFINITY, LARGEST, scale)  # so that a sum of 0 adds nothing
         result = tl.fma(sums.to(tl.float32), scale, added)
     else:
         result = sums + added
