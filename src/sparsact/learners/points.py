@@ -52,6 +52,14 @@ class Points:
         start, stop = rows.start, min(rows.stop, self.n_rows)
         return Points(np.ascontiguousarray(self.columns[:, start // 64 : -(-stop // 64)]), stop - start)
 
+    def first_alike(self) -> NDArray[np.intp]:
+        """Place of the first column that each equals up to sign in all rows, (n,); -1 for a constant column."""
+        odd, ones = self.columns[:, :1] & np.uint64(1), np.full(self.columns.shape[1], ~np.uint64(0))
+        ones[-1:] >>= np.uint64(-self.n_rows % 64)
+        from_zero = self.columns ^ odd * ones  # the first row is 0
+        places = {bytes(ones.nbytes): -1}
+        return np.array([places.setdefault(row.tobytes(), i) for i, row in enumerate(from_zero)], dtype=np.intp)
+
     @classmethod
     def from_codes(cls, codes: NDArray[np.uint64], n: int) -> Points:
         """Points from their packed words, shape (n_rows, ceil(n / 64))."""

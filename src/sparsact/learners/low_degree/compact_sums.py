@@ -9,6 +9,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.learners.low_degree.alike import first_alike, single_columns
 from sparsact.learners.low_degree.distinct_points import DistinctPoints, SymmetricDifferences, correlations
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic, Reading, Totals
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
@@ -129,6 +130,12 @@ class Cells(CompactSums):
         chosen = family.with_empty[:, 0].astype(np.intp)
         return self.sums.walsh_hadamard(chosen, n_threads=n_threads).to_float()
 
+    def first_alike(self) -> NDArray[np.intp]:
+        """Place of the first column that each equals up to sign on all rows, (n,); -1 if it is constant."""
+        self.flush()
+        codes = np.flatnonzero(self.weights.nonzero()).astype(np.uint64)[:, None]
+        return Points.from_codes(codes, self.n).first_alike()
+
 
 class Moments(CompactSums):
     """Exact sums of weights times the characters of every symmetric difference, and of targets times the family's.
@@ -232,13 +239,23 @@ class Moments(CompactSums):
 
         A moment is plus or minus the total weight when the two characters agree wherever there is weight.
         """
-        weight = self.totals.weight
+        return self._extreme(self._places(family)[place])
 
-        def extreme(moments: ExactSum) -> NDArray[np.float64]:
-            off = [moments.plus(weight.repeated(moments.shape[0]), sign).nonzero() for sign in (1, -1)]
-            return (~(off[0] & off[1])).astype(np.float64)
+    def first_alike(self) -> NDArray[np.intp]:
+        """Place of the first column that each equals up to sign on all rows, (n,); -1 if it is constant."""
+        columns = single_columns(self.family)
+        return first_alike(columns, np.stack([self._extreme(row) for row in self._places(columns)]))
 
-        return np.asarray(self.gram(family, read=extreme)[place] > 0)
+    def _places(self, family: Family) -> NDArray[np.intp]:
+        """Places of the moments of ``S xor T`` for S, T in ``[(), *family]``, a leading part, (D + 1, D + 1)."""
+        every = np.arange(len(self.differences.masks), dtype=np.float64)
+        return self.differences.gram(family, every, n_threads=self.n_threads).astype(np.intp)
+
+    def _extreme(self, places: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Whether moments at some places are plus or minus the total weight."""
+        self.flush()
+        moments, weight = self.weights.take(places), self.totals.weight.repeated(len(places))
+        return np.asarray(~(moments.plus(weight, 1).nonzero() & moments.plus(weight, -1).nonzero()))
 
     def squared_error(self, polynomial: FittedPolynomial, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted squared error (T,) of a polynomial on the rows, from the equations of its family."""

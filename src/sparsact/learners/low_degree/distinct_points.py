@@ -255,9 +255,16 @@ class DistinctPoints(ExactStatistic):
 
     def aliases(self, family: Family, place: int) -> NDArray[np.bool_]:
         """Whether each monomial of ``[(), *family]`` equals, up to sign, that of ``place`` on all rows."""
+        return agreeing(self._weighted(), family.with_empty, place)
+
+    def first_alike(self) -> NDArray[np.intp]:
+        """Place of the first column that each equals up to sign on all rows, (n,); -1 if it is constant."""
+        return self._weighted().first_alike()
+
+    def _weighted(self) -> Points:
+        """The points that have a weight."""
         self.deduplicate()
-        codes = np.ascontiguousarray(self.codes[self.weights.nonzero()])
-        return agreeing(Points.from_codes(codes, self.n), family.with_empty, place)
+        return Points.from_codes(np.ascontiguousarray(self.codes[self.weights.nonzero()]), self.n)
 
     def squared_error(self, polynomial: FittedPolynomial, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted squared error (T,) of a polynomial on the rows, point by point."""

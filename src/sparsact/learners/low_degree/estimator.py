@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
+from sparsact.learners.low_degree.exact_statistic import ExactStatistic
 from sparsact.learners.low_degree.fitted import FittedLowDegree
 from sparsact.learners.low_degree.heredity import hierarchical
 from sparsact.learners.low_degree.polynomial import Penalty, Solution
@@ -264,6 +265,8 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
             found = self._solve_rescaled(statistic.rescaled(exponent, origin), spec, penalty.over(unit))
         except OverflowError as error:  # no rows can do that, but a file that was made up may say so
             raise ValueError(f"the sums of targets are beyond any float ({error}); fit the rows again.") from error
+        if isinstance(statistic, ExactStatistic):  # points of the cube
+            found.first_alike = statistic.first_alike()
         return found.undo_scaling(unit, origin, penalty)
 
     def _solve_rescaled(self, statistic: Any, spec: FitSpec, penalty: Penalty) -> Solution:

@@ -291,6 +291,13 @@ class ExactStatistic(ABC):
         """Whether each monomial of ``[(), *family]`` equals, up to sign, that of ``place`` on all rows."""
         return np.asarray(self.as_points().aliases(family, place))
 
+    @abstractmethod
+    def first_alike(self) -> NDArray[np.intp]:
+        """Place of the first column that each equals up to sign on all rows, (n,); -1 if it is constant.
+
+        Its own place where no column before it does, or where the sums do not say.
+        """
+
     def squared_error(self, polynomial: FittedPolynomial, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted squared error (T,) of a polynomial on the rows."""
         return np.asarray(self.as_points().squared_error(polynomial, n_threads=n_threads))

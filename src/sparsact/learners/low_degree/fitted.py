@@ -16,6 +16,7 @@ from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
+from sparsact.learners.low_degree.alike import warn_of_columns_alike
 from sparsact.learners.low_degree.distinct_points import agreeing
 from sparsact.learners.low_degree.interpretation import coefficients, standard_errors, total_effects
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Solution
@@ -110,9 +111,10 @@ class FittedLowDegree(ABC):
 
     @property
     def spectrum_(self) -> Spectrum | list[Spectrum]:
-        """Fourier spectrum of the fitted function, or a list of one a function."""
+        """Fourier spectrum, or a list of one a function; warns of columns that were constant or copies of others."""
         if self.domain_ == "real":
             raise AttributeError('a model of real columns has no spectrum over the cube; fit with domain="cube".')
+        warn_of_columns_alike(self._fitted, getattr(self, "feature_names_in_", None))
         family, intercept = self._polynomial.family, self._polynomial.intercept
         spectra = [
             Spectrum.from_coefficients(np.concatenate([intercept[i : i + 1], column]), family.with_empty, family.n)

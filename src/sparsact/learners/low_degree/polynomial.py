@@ -284,6 +284,8 @@ class Solution:
         Total effects of the columns, once they were asked for.
     unit : float
         A power of two near the size of the targets, over which squares are float64 whatever that size.
+    first_alike : ndarray of shape (n,), intp, or None
+        Place of the first column equal to each on all rows, up to sign; -1 for a constant. None for real columns.
     """
 
     polynomial: FittedPolynomial
@@ -302,6 +304,7 @@ class Solution:
     choice: Any = None
     importances: NDArray[np.float64] | None = None
     unit: float = 1.0
+    first_alike: NDArray[np.intp] | None = None
 
     def undo_scaling(self, unit: float, origin: NDArray[np.float64], penalty: Penalty) -> Solution:
         """The solution for the targets themselves, where it was found for targets over a unit, minus an origin."""

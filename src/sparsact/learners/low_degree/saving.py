@@ -23,6 +23,7 @@ _DUAL: Final = {
     "kernel": ArrayField("sizes"),
 }
 _COEF: Final = {"coef": ArrayField("D T")}
+_COLUMNS: Final = {"first_alike": ArrayField("n", np.intp, optional=True)}
 _TERMS: Final = {
     "variances": ArrayField("terms", optional=True),
     "identified": ArrayField("terms", np.bool_, optional=True),
@@ -36,6 +37,8 @@ def solution_state(solution: Solution) -> tuple[State, Arrays]:
     _ = solution.residual_degrees_of_freedom  # so that the number of parameters is known
     arrays: Arrays = {name: getattr(solution, name) for name in ("squared_error", "target_squares")}
     arrays["intercept"] = polynomial.intercept
+    if solution.first_alike is not None:
+        arrays["first_alike"] = solution.first_alike
     names = ("solver", "reason", "n_rows", "total_weight", "unit", "parameters", "encoding")
     state: State = {name: getattr(solution, name) for name in names} | {"n": family.n, "span": family.degree_range}
     state["penalty"] = [penalty.kind, penalty.alpha, bool(penalty.fit_intercept)]
@@ -75,6 +78,9 @@ def read_solution(state: State, arrays: Arrays) -> Solution:
     family = Family.of_file(n, state["span"], arrays, None if coef is None else len(coef))
     if coef is not None and len(coef) != len(family):
         raise ValueError(f"{len(coef)} coefficients of {len(family)} monomials")
+    first = schema.read_arrays(_COLUMNS, arrays, n=n).get("first_alike")
+    if first is not None and not ((first >= -1) & (first <= np.arange(n))).all():
+        raise ValueError("columns that are like later ones")
     terms = schema.read_arrays(_TERMS, arrays, terms=len(family) + 1)
     return Solution(
         FittedPolynomial(family, coef, found["intercept"], dual),
@@ -92,4 +98,5 @@ def read_solution(state: State, arrays: Arrays) -> Solution:
         parameters=None if state["parameters"] is None else float(state["parameters"]),
         choice=choice,
         unit=checked_positive(state["unit"], "the unit of targets"),
+        first_alike=first,
     )

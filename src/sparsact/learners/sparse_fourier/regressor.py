@@ -21,7 +21,7 @@ from sparsact.learners.low_degree import LowDegreeRegressor
 from sparsact.learners.low_degree.saving import read_solution, solution_state
 from sparsact.learners.points import Encoding, Points, kernel_dtype, median_cuts, points_of, recognize, unpack
 from sparsact.learners.sparse_fourier.integer_sample import IntegerSample
-from sparsact.learners.sparse_fourier.search import SearchOptions, SearchResult, TermSearch
+from sparsact.learners.sparse_fourier.search import SearchOptions, TermSearch
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 from sparsact.validation.estimators import checked_rows
@@ -87,7 +87,8 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     threshold_ : float
         Least significant t-statistic of a monomial of ``degree`` columns. Smaller monomials have a lower one.
     n_monomials_ : int
-        D, the number of monomials considered.
+        D, the number of monomials considered: of the columns that are neither constant nor equal, up to sign, to one
+        before. An effect that several columns might have is that of the first.
     polynomial_ : LowDegreeRegressor
         The least squares on ``subsets_``; it takes further rows by ``partial_fit`` and ``merge``.
     held_out_ : LowDegreeRegressor or None
@@ -179,8 +180,8 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         if points is None:
             points = self._points(rows)
         held = self._held_out(len(targets), rng)
-        found = self._search(*((points, targets) if held is None else (points[~held], targets[~held])), rng)
-        self.polynomial_ = self._refit(points, targets, found)
+        terms, critical = self._search(*((points, targets) if held is None else (points[~held], targets[~held])), rng)
+        self.polynomial_ = self._refit(points, targets, terms, critical)
         self.held_out_ = (
             None
             if held is None
@@ -188,27 +189,32 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         )
         return self
 
-    def _search(self, points: Points, y: Array, rng: np.random.Generator) -> SearchResult:
-        """Choose the monomials."""
-        sample = IntegerSample.of(points, y, rng=rng, n_threads=threads(self.n_jobs))
+    def _search(self, points: Points, y: Array, rng: np.random.Generator) -> tuple[list[Subset], Array]:
+        """Choose the monomials; and the least significant t by size.
+
+        Columns that are constant or equal, up to sign, to one before have no effect of their own, and are left out.
+        """
+        kept = np.flatnonzero(points.first_alike() == np.arange(points.n))
+        kept = kept if len(kept) else np.arange(1)  # of a table of constants, one column is searched in vain
+        distinct = Points(points.columns[kept], points.n_rows)
+        sample = IntegerSample.of(distinct, y, rng=rng, n_threads=threads(self.n_jobs))
         most = min(int(self.max_terms), len(y) // 4)
         options = SearchOptions(int(self.degree), float(self.significance), most, bool(self.certify), self._report)
         search = TermSearch(sample, options)
         found = search.run()
         self.threshold_, self.n_monomials_ = float(found.critical[-1]), search.n_monomials
         self.n_iter_, self.certified_ = found.n_rounds, found.certified
-        return found
+        return [tuple(kept[list(subset)].tolist()) for subset in subsets_of(found.masks)], found.critical
 
-    def _refit(self, points: Points, y: Array, found: SearchResult) -> LowDegreeRegressor:
+    def _refit(self, points: Points, y: Array, terms: list[Subset], critical: Array) -> LowDegreeRegressor:
         """Least squares on the terms, from exact sums; those that are not significant there are left out."""
-        terms = subsets_of(found.masks)
         while True:
             model = _least_squares(points, y, terms, self.encoding_ or "bits")
             if not terms or model._fitted.residual_degrees_of_freedom <= 0:
                 return model
             terms = model.subsets_
             with np.errstate(divide="ignore", invalid="ignore"):
-                share = np.abs(model.coefficients_) / model.standard_errors() / found.critical[list(map(len, terms))]
+                share = np.abs(model.coefficients_) / model.standard_errors() / critical[list(map(len, terms))]
             weakest = int(np.nanargmin(share)) if np.isfinite(share).any() else 0
             if not share[weakest] < 1 - 1e-3:
                 return model
