@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from copy import copy
 from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any, ClassVar, Final, Self
@@ -32,7 +31,7 @@ from sparsact.learners.lsh.stages import choose
 from sparsact.learners.lsh.tuning import LSHConfig, Trial
 from sparsact.routing.backend import hash_generator
 from sparsact.statistics.statistic import Batch
-from sparsact.transaction import lock_of, transaction
+from sparsact.transaction import lock_of, transaction, twin_of
 
 ENOUGH_FOR_LAYOUT: Final = 2048  # rows; a stream that began with fewer keeps them till then
 
@@ -134,6 +133,12 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         self._frozen, self._learned_rows = choice.frozen, choice.learned_rows
         self._rows = []
         self._forget_solution()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and pickles: a table that shares no array with this one, whatever other threads do meanwhile."""
+        with lock_of(self):
+            state: dict[str, Any] = super().__getstate__()
+            return state | {"table_": self.table_.detached(), "_compiled": []} if "table_" in state else state
 
     @transaction
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
@@ -295,8 +300,8 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         True
         """
         check_is_fitted(self)
-        empty = copy(self)
-        empty.table_ = self.table_.empty(keeps_rows=remember_rows)
+        empty = twin_of(self)
+        empty.table_ = empty.table_.empty(keeps_rows=remember_rows)
         empty._rows, empty._first_rows, empty._stream = [], [], None
         empty._forget_solution()
         return empty

@@ -253,9 +253,8 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         it. NaN where :meth:`predict` is, by ``fallback`` or ``extrapolate``, and only there.
         """
         checked_probability(confidence, "`confidence`")
-        check_is_fitted(self)
-        rows = self._queries(X)
         predictor = self._predictor
+        rows = self._queries(X, predictor.inputs)
         values = predictor.values(rows, threads(self.n_jobs))
         reach = ndtri((1 + confidence) / 2) * predictor.deviations(rows, threads(self.n_jobs))
         intervals = np.stack([values - reach, values + reach], axis=-1)
@@ -277,7 +276,11 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
             Numbers with p-values; ``print(drift)`` is a line for a log.
         """
         check_is_fitted(self)
-        rows = self._queries(X)
+        with lock_of(self):
+            return self._drift(X, y)
+
+    def _drift(self, X: ArrayLike, y: ArrayLike | None) -> Drift:
+        rows = self._queries(X, self._inputs)
         residuals = None
         if y is not None:
             predicted = self._predictor.values(rows, threads(self.n_jobs))
