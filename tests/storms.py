@@ -1,6 +1,6 @@
-"""Threads that ask a model, save it and pickle it while others change it; run by test_storms.py in its own process.
+"""Threads that ask a model, save it and pickle it while others change it; run by learners/test_storms.py in its own process.
 
-``storm.py SECONDS NAME ...`` prints a line of JSON for each learner: what went wrong, and how many answers were seen.
+``storms.py SECONDS NAME ...`` prints a line of JSON for each learner: what went wrong, and how many answers were seen.
 """
 
 from __future__ import annotations
@@ -73,10 +73,9 @@ class Storm:
                 fresh = self.model.blank() if hasattr(blank, "blank") else deepcopy(LEARNERS[name]()[0])
                 self.part = fresh.partial_fit(self.X[half:], self.y[half:])
                 self.updates[::3] = [self.merge] * len(self.updates[::3])
-            states, each = [self.model], deepcopy(self.model)
+            states = [self.model]
             for _ in self.updates:
-                each = deepcopy(each.partial_fit(self.X[half:], self.y[half:]))
-                states.append(each)
+                states.append(deepcopy(states[-1]).partial_fit(self.X[half:], self.y[half:]))
         else:
             other = deepcopy(blank).fit(self.X[half:], self.y[half:])
             self.model = blank.fit(self.X[:half], self.y[:half])
