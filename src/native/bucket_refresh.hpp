@@ -44,11 +44,11 @@ class Refresher {
         if (!waiting) return;
         // Only now: whoever took them may wait for mine. A thread that a fork left behind never ends: what is not
         // solved in time is solved here, to the same bits.
-        taken = 0;
+        std::size_t late = 0;
         const auto end = std::chrono::steady_clock::now() + PATIENCE;
         for (std::size_t i = 0; i < waiting; ++i)
-            if (!solved_by(end, others[i])) mine[taken++] = others[i];
-        solve_all(mine, taken);
+            if (!solved_by(end, others[i])) others[late++] = others[i];
+        solve_all(others, late);
     }
 
   private:

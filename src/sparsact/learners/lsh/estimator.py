@@ -176,7 +176,7 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
                 "blank(remember_rows=False), or learned in parts; fit again, and save with statistic=True."
             )
         raw = self._validated(X, y, sample_weight, reset=False).positive()
-        rest, names = beyond_frozen(self._encoded(raw), self._frozen, self._learned_rows, removed_from=self.table_.rows)
+        rest, names = beyond_frozen(self._encoded(raw), self._frozen, self._learned_rows)
         self.table_.remove(rest, names)
         if self.combine == "joint":
             self._rows = [Batch.joined(self._rows).without(rest)]
@@ -246,7 +246,7 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         self._first_rows = first
         batch = batch.positive()
         targets = batch.y
-        batch, names = beyond_frozen(self._encoded(batch), self._frozen, self._learned_rows if begin else None)
+        batch, names = beyond_frozen(self._encoded(batch), self._frozen, self._learned_rows)
         self.table_.add(batch, names)
         if begin:
             self._measure_tables(batch, targets)
