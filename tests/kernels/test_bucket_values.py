@@ -149,9 +149,7 @@ def unsolved(t: Table, least: int = 2) -> bucket_values.Unsolved:
     """Buckets of a table that are all to be solved."""
     n, n_targets = len(t.counts), t.Y.shape[1]
     unit = np.linspace(0.5, 2.0, n_targets)
-    return bucket_values.Unsolved(
-        np.ones(n, np.uint8), t.counts, t.sums, unit, least, 0.01
-    )
+    return bucket_values.Unsolved(np.ones(n, np.uint8), t.counts, t.sums, unit, least, 0.01)
 
 
 @properties

@@ -34,9 +34,7 @@ class Unsolved(NamedTuple):
 
 
 NOTHING: Final = np.zeros(0)
-SOLVED: Final = Unsolved(
-    np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros(0), 1, 0.0
-)
+SOLVED: Final = Unsolved(np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros(0), 1, 0.0)
 
 
 def packed(coefficients: Array, weights: Array) -> Array:

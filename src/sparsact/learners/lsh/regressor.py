@@ -21,7 +21,7 @@ from sparsact.learners.lsh.estimator import LSHModel
 from sparsact.learners.lsh.nearest import mean_positions
 from sparsact.saving.schema import as_bool
 from sparsact.statistics.statistic import Batch
-from sparsact.transaction import lock_of, transaction
+from sparsact.transaction import locked, transaction
 from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import checked_probability
 
@@ -260,6 +260,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         intervals = np.stack([values - reach, values + reach], axis=-1)
         return intervals[:, 0] if self._single else intervals
 
+    @locked
     def drift(self, X: ArrayLike, y: ArrayLike | None = None) -> Drift:
         """Whether rows come from where the rows of the model came from; with targets, also whether it is still right.
 
@@ -276,10 +277,6 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
             Numbers with p-values; ``print(drift)`` is a line for a log.
         """
         check_is_fitted(self)
-        with lock_of(self):
-            return self._drift(X, y)
-
-    def _drift(self, X: ArrayLike, y: ArrayLike | None) -> Drift:
         rows = self._queries(X, self._inputs)
         residuals = None
         if y is not None:
@@ -291,13 +288,12 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
                     f"`y` has shape {targets.shape}; drift needs {predicted.shape}, all predicted by numbers."
                 )
             residuals = targets - predicted
-        with lock_of(self):
-            found = hashing.places(self._frozen.selected(rows), self.table_.layout.hashes)
-            ids = self.table_.index.find(found.keys).astype(np.int64)
-            present = self.table_.counts > 0
-            ids = np.where((ids >= 0) & present[ids], np.cumsum(present)[ids] - 1, -1)
-            positions = mean_positions(self.table_.sums[present], self.table_.layout.n_local)
-            return drift_of(ids, self.table_.counts[present], positions, residuals)
+        found = hashing.places(self._frozen.selected(rows), self.table_.layout.hashes)
+        ids = self.table_.index.find(found.keys).astype(np.int64)
+        present = self.table_.counts > 0
+        ids = np.where((ids >= 0) & present[ids], np.cumsum(present)[ids] - 1, -1)
+        positions = mean_positions(self.table_.sums[present], self.table_.layout.n_local)
+        return drift_of(found, ids, self.table_.counts[present], positions, residuals)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
