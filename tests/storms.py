@@ -1,4 +1,4 @@
-"""Threads that ask a model, save it and pickle it while others change it; run by learners/test_storms.py in its own process.
+"""Threads that ask a model, save it and pickle it while others change it; learners/test_storms.py runs this.
 
 ``storms.py SECONDS NAME ...`` prints a line of JSON for each learner: what went wrong, and how many answers were seen.
 """

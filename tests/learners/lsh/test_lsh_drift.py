@@ -126,7 +126,7 @@ def test_a_narrow_shift_is_seen_where_rows_have_tails():
     rng = np.random.default_rng(8)
     X = rng.standard_t(3, (800, 3))
     learner = LSHRegressor(n_tables=8, bucket_width=0.5, n_stages=1, random_state=0, degree=1).fit(X, X[:, 0])
-    moved = rng.standard_t(3, (300, 3)) + [0.5, 0, 0]
+    moved = rng.standard_t(3, (300, 3)) + np.array([0.5, 0, 0])
     assert learner.drift(moved).p_value < 1e-3
 
 

@@ -30,6 +30,7 @@ _ARRAYS: Final = {
     "sums": ArrayField("B n_sums", finite=True),
     "totals": ArrayField("totals", finite=True),
 }
+_SCORES: Final = {"scores": ArrayField("n targets", finite=True, nonnegative=True, optional=True)}
 _RANGE: Final = {"range": ArrayField("2 targets")}
 
 
@@ -56,11 +57,14 @@ class BucketTable:
         self._n_empty = 0
         self._solution: LiveSolution | None = None
         self._pending: PendingUpdate | None = None
+        self.scores: Array | None = None  # of rows held out; see :mod:`sparsact.learners.lsh.intervals`
         self._readers: list[Any] = []  # the predictor of the table, while a shallow copy of it is changed
 
     def empty(self, *, keeps_rows: bool = True) -> BucketTable:
         """The same layout without rows."""
-        return BucketTable(self.layout, keeps_rows=keeps_rows, with_backup=self.backup is not None)
+        other = BucketTable(self.layout, keeps_rows=keeps_rows, with_backup=self.backup is not None)
+        other.scores = self.scores
+        return other
 
     def state(self, *, rows: bool = True) -> tuple[State, Arrays]:
         """Every part as an array; with the keys of its ``rows``, if it remembers them and they may be taken away."""
@@ -68,6 +72,8 @@ class BucketTable:
         kept = {"keys": tidy.index.keys, "counts": tidy.counts, "sums": tidy.sums, "totals": self.totals}
         if rows and self.keeps_rows:
             kept |= add_prefix("rows", self.rows.arrays())
+        if self.scores is not None:
+            kept["scores"] = self.scores
         if self.backup is not None:
             kept |= {"range": np.stack([self.low, self.high])} | add_prefix("backup", self.backup.state()[1])
         return {}, kept
@@ -78,6 +84,7 @@ class BucketTable:
         read = read_arrays(_ARRAYS, arrays, n_sums=self.layout.n_sums, totals=1 + self.layout.n_targets)
         self.index = _index(read["keys"], "two buckets have one key")
         self._counts, self._sums, self.totals = read["counts"], read["sums"], read["totals"]
+        self.scores = read_arrays(_SCORES, arrays, targets=self.layout.n_targets).get("scores")
         self._n_empty = int(np.count_nonzero(self._counts == 0))
         self.n_rows = int(self._counts.sum()) // self.layout.n_tables
         if self.backup is not None and "range" in arrays:

@@ -22,6 +22,7 @@ from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.checked_inputs import CheckedInputs
 from sparsact.learners.lsh.frozen import Frozen, LearnedRows, beyond_frozen
 from sparsact.learners.lsh.inputs import InputRules
+from sparsact.learners.lsh.intervals import held_out_scores
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.predictions import PredictingLSH
 from sparsact.learners.lsh.saving import SavedLSH
@@ -250,6 +251,7 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         self.table_.add(batch, names)
         if begin:
             self._measure_tables(batch, targets)
+            self.table_.scores = held_out_scores(self.table_, batch, self.alpha_, self.min_count)
         if self.combine == "joint":
             self._rows = [*self._rows, batch]
         self._forget_solution()
