@@ -116,7 +116,7 @@ class RowUpdater {
     RowUpdater(const TableSums& table, const TableSums* backup, nb::list stages,
                Array<const std::int64_t, 1> columns, std::size_t n_columns, double level, double unit,
                Numbers centre, Numbers slopes, double finest, double low, double high, nb::object rows,
-               nb::object learned, std::uint64_t of_fit, Array<double, 1> totals)
+               nb::object learned, Array<double, 1> totals)
         : table_(table.change()),
           backup_(backup ? &backup->change() : nullptr),
           columns_(columns),
@@ -134,7 +134,6 @@ class RowUpdater {
           targets_(nb::cast<Array<double, 2> >(rows.attr("targets"))),
           known_(nb::cast<Array<std::uint64_t, 2> >(slots_),
                  nb::cast<Array<std::uint64_t, 1> >(rows.attr("index").attr("_keys")), nb::len(rows)),
-          of_fit_(of_fit),
           selected_(centre.shape(0)) {
         for (nb::handle stage : stages) stages_.push_back(row_table(stage.attr("row_table")));
         if (learned.is_none()) return;
@@ -164,15 +163,11 @@ class RowUpdater {
   private:
     bool change(const double* x, double y, int sign, std::int64_t n_rows, nb::handle table,
                 nb::handle index) {
-        std::uint64_t key = key_of(x, y, true), number = known_.find(key);
+        const std::uint64_t key = key_of(x, y, true);
+        std::uint64_t number = known_.find(key);
         const double* selected = select(x);
         double left_out = 0.0;
-        if (sign < 0 && learned(key_of(x, y, false), key, left_out)) {
-            key ^= of_fit_;
-            number = known_.find(key);
-        } else if (!stages_.empty()) {
-            left_out = frozen(selected);
-        }
+        if (!stages_.empty() && !learned(key_of(x, y, false), left_out)) left_out = frozen(selected);
         if (sign < 0 ? !has_copies(number) : number == NOWHERE && !known_.has_room(copies_.shape(0)))
             return false;
         const double own = y - left_out;
@@ -228,9 +223,9 @@ class RowUpdater {
         return number < copies_.shape(0) && copies_.data()[number] > 0;
     }
 
-    // Whether the frozen part was learned from the row, which is held; its value without it.
-    bool learned(std::uint64_t own, std::uint64_t key, double& value) const {
-        if (!learned_values_.is_valid() || !has_copies(known_.find(key ^ of_fit_))) return false;
+    // Whether the frozen part was learned from the row; its value without it.
+    bool learned(std::uint64_t own, double& value) const {
+        if (!learned_values_.is_valid()) return false;
         const std::uint64_t at = Search({learned_slots_.data(), learned_slots_.shape(0)}).number(own);
         if (at >= learned_values_.shape(0)) return false;
         value = learned_values_.data()[at];
@@ -261,7 +256,6 @@ class RowUpdater {
     Array<std::int64_t, 1> copies_;
     Array<double, 2> targets_;
     KnownRows known_;
-    std::uint64_t of_fit_;
     SlotWords learned_slots_;
     Matrix learned_values_;
     std::vector<double> selected_;

@@ -34,7 +34,7 @@ class BucketPredictor {
     BucketPredictor(Numbers centre, Matrix local, Matrix directions, Numbers offsets, Keys seeds, bool grid,
                     bool signs, SlotWords slots, int degree, Records records, Matrix trend,
                     const std::string& combine, Stale stale, Counts counts, Matrix sums, Numbers unit,
-                    Records residual, std::int64_t least, double alpha)
+                    std::int64_t least, double alpha)
         : hashes_(hashes_of(centre, local, directions, offsets, seeds, grid, signs)),
           combine_(combine_of(combine)),
           trend_values_(trend.data()),
@@ -48,7 +48,6 @@ class BucketPredictor {
           seeds_(seeds),
           slots_(slots),
           records_(records),
-          residual_(residual),
           stale_(stale),
           counts_(counts) {
         const std::size_t targets = trend.shape(1), n = records.shape(0);
@@ -56,7 +55,6 @@ class BucketPredictor {
                                 counts.data(),
                                 sums.data(),
                                 unit.data(),
-                                residual.data(),
                                 least,
                                 alpha};
         buckets_ = {{slots.data(), slots.shape(0)},
@@ -91,7 +89,7 @@ class BucketPredictor {
     Matrix local_, directions_, trend_, sums_;
     Keys seeds_;
     SlotWords slots_;
-    Records records_, residual_;
+    Records records_;
     Stale stale_;
     Counts counts_;
 };

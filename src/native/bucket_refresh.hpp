@@ -3,7 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
+#include <thread>
 
 #include "bucket_solver.hpp"
 #include "bucket_values.hpp"
@@ -15,6 +17,7 @@ class Refresher {
   public:
     static constexpr std::size_t MOST = 256;        // numbers of buckets that a call takes
     static constexpr std::size_t MOST_AHEAD = 256;  // sums asked for ahead; longer runs the processor sees
+    static constexpr std::chrono::milliseconds PATIENCE{100};  // far more than a call solves buckets for
 
     explicit Refresher(const BucketPolynomials& buckets, std::size_t p)
         : buckets_(buckets), shape_(p, buckets.degree, buckets.targets) {}
@@ -37,11 +40,15 @@ class Refresher {
                 others[waiting++] = numbers[i];
             }
         }
-        for (std::size_t first = 0; first < taken; first += LANES)
-            solve(mine + first, std::min(LANES, taken - first));
-        for (std::size_t i = 0; i < waiting; ++i)  // only now: whoever took them may wait for mine
-            while (state(others[i]).load(std::memory_order_acquire) != SOLVED) {
-            }
+        solve_all(mine, taken);
+        if (!waiting) return;
+        // Only now: whoever took them may wait for mine. A thread that a fork left behind never ends: what is not
+        // solved in time is solved here, to the same bits.
+        std::size_t late = 0;
+        const auto end = std::chrono::steady_clock::now() + PATIENCE;
+        for (std::size_t i = 0; i < waiting; ++i)
+            if (!solved_by(end, others[i])) others[late++] = others[i];
+        solve_all(others, late);
     }
 
   private:
@@ -52,6 +59,19 @@ class Refresher {
         return *reinterpret_cast<std::atomic<std::uint8_t>*>(buckets_.unsolved.stale + number);
     }
 
+    bool solved_by(std::chrono::steady_clock::time_point end, std::uint64_t number) {
+        while (state(number).load(std::memory_order_acquire) != SOLVED) {
+            if (std::chrono::steady_clock::now() > end) return false;
+            std::this_thread::yield();
+        }
+        return true;
+    }
+
+    void solve_all(const std::uint64_t* numbers, std::size_t count) {
+        for (std::size_t first = 0; first < count; first += LANES)
+            solve(numbers + first, std::min(LANES, count - first));
+    }
+
     void prefetch_sums(std::uint64_t number) const {
         const Unsolved& given = buckets_.unsolved;
         const std::size_t n_sums = shape_.sums();
@@ -59,7 +79,6 @@ class Refresher {
             prefetch(given.sums + number * n_sums, k);
         prefetch(given.sums + number * n_sums, n_sums - 1);
         prefetch(given.counts, number);
-        prefetch(given.residual, number * buckets_.targets);
     }
 
     void solve(const std::uint64_t* numbers, std::size_t count) {
@@ -74,10 +93,6 @@ class Refresher {
         for (std::size_t k = 0; k < size; ++k) {
             store(lane, solver_->coefficient(k / targets, k % targets));
             for (std::size_t l = 0; l < count; ++l) record(numbers[l])[k] = lane[l] * given.unit[k % targets];
-        }
-        for (std::size_t t = 0; t < targets; ++t) {
-            store(lane, solver_->residual(t));
-            for (std::size_t l = 0; l < count; ++l) given.residual[numbers[l] * targets + t] = lane[l];
         }
         for (std::size_t l = 0; l < count; ++l) {
             const std::uint64_t number = numbers[l];

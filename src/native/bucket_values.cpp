@@ -219,12 +219,12 @@ namespace sparsact {
 SPARSACT_BINDINGS(module) {
     nb::class_<BucketPredictor>(module, "BucketPredictor")
         .def(nb::init<Numbers, Matrix, Matrix, Numbers, Keys, bool, bool, SlotWords, int, Records, Matrix,
-                      const std::string&, Stale, Counts, Matrix, Numbers, Records, std::int64_t, double>(),
+                      const std::string&, Stale, Counts, Matrix, Numbers, std::int64_t, double>(),
              nb::arg("centre"), nb::arg("local"), nb::arg("directions"), nb::arg("offsets"), nb::arg("seeds"),
              nb::arg("grid"), nb::arg("signs"), nb::arg("slots"), nb::arg("degree"),
              nb::arg("records").noconvert(), nb::arg("trend"), nb::arg("combine"),
              nb::arg("stale").noconvert(), nb::arg("counts").noconvert(), nb::arg("sums").noconvert(),
-             nb::arg("unit"), nb::arg("residual").noconvert(), nb::arg("least"), nb::arg("alpha"))
+             nb::arg("unit"), nb::arg("least"), nb::arg("alpha"))
         .def("__call__", &BucketPredictor::operator(), nb::arg("X").noconvert(),
              nb::arg("values").noconvert(), nb::arg("total").noconvert(), nb::arg("n_threads"))
         .def_prop_ro("row_table", [](const BucketPredictor& self) { return nb::capsule(self.row_table()); });

@@ -13,13 +13,12 @@
 namespace sparsact {
 
 // Buckets that are solved when a row first meets them. Threads may meet one at a time: who turns its `stale`
-// from STALE to TAKEN solves it, the others wait for it to be SOLVED.
+// from STALE to TAKEN solves it, the others wait for it to be SOLVED, and solve it themselves if that takes long.
 struct Unsolved {
     std::uint8_t* stale;         // (n,); null: all are solved
     const std::int64_t* counts;  // (n,)
     const double* sums;          // (n, n_sums), as Shape of monomials.hpp has them
     const double* unit;          // (targets,): what coefficients are multiplied by
-    double* residual;            // (n, targets): sums of squares about the polynomials
     std::int64_t least;          // buckets of fewer rows have weight 0
     double alpha;                // ridge penalty
 };

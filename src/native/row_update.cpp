@@ -101,9 +101,9 @@ SPARSACT_BINDINGS(module) {
     nb::class_<RowUpdater>(module, "_RowUpdater")
         .def(nb::init<const TableSums&, const TableSums*, nb::list, Array<const std::int64_t, 1>, std::size_t,
                       double, double, Numbers, Numbers, double, double, double, nb::object, nb::object,
-                      std::uint64_t, Array<double, 1> >(),
+                      Array<double, 1> >(),
              nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-             nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(),
+             nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(),
              nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
         .def("__call__", &RowUpdater::operator());
 }

@@ -60,8 +60,7 @@ def transaction(method: Callable[Concatenate[S, P], Any]) -> Callable[Concatenat
         others = [thing for thing in (*args, *kwargs.values()) if isinstance(thing, type(self))]
         first, second = sorted((self, others[0] if others else self), key=id)  # one order: no deadlock
         with lock_of(first), lock_of(second):
-            twin = object.__new__(type(self))
-            twin.__dict__.update(self.__dict__)
+            twin = twin_of(self)
             finish: Callable[[bool], None] = twin._fork()  # type: ignore[attr-defined]
             try:
                 method(twin, *args, **kwargs)
@@ -76,6 +75,13 @@ def transaction(method: Callable[Concatenate[S, P], Any]) -> Callable[Concatenat
         return self
 
     return run
+
+
+def twin_of(thing: S) -> S:
+    """Another object with the same attributes, and a lock of its own."""
+    twin = object.__new__(type(thing))
+    twin.__dict__.update(thing.__dict__)
+    return twin
 
 
 @contextmanager

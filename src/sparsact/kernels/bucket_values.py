@@ -21,23 +21,20 @@ class Unsolved(NamedTuple):
     """What buckets are solved from when a row first meets them; arrays of no entry where all are solved.
 
     ``stale`` (B,) is 1 for a bucket that is to be solved and 0 from then on. Coefficients are those of ``sums``
-    (B, n_sums) times ``unit`` (targets,), ``residual`` (B, targets) takes the sums of squares about the polynomial, and
-    the weight of a bucket is that of its rows, or 0 if ``counts`` (B,) has fewer than ``least``.
+    (B, n_sums) times ``unit`` (targets,), and the weight of a bucket is that of its rows, or 0 if ``counts`` (B,) has
+    fewer than ``least``.
     """
 
     stale: NDArray[np.uint8]
     counts: NDArray[np.int64]
     sums: Array
     unit: Array
-    residual: Array
     least: int
     alpha: float
 
 
 NOTHING: Final = np.zeros(0)
-SOLVED: Final = Unsolved(
-    np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros(0), np.zeros((0, 0)), 1, 0.0
-)
+SOLVED: Final = Unsolved(np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros(0), 1, 0.0)
 
 
 def packed(coefficients: Array, weights: Array) -> Array:
@@ -130,7 +127,7 @@ class _BucketPredictor:
         dispatch.reference.solve(given.sums[ids], p, self._degree, given.alpha, coefficients, residual)
         weights = np.where(given.counts[ids] >= given.least, given.sums[ids, p], 0.0)
         self._records[ids] = packed(coefficients * given.unit, weights)
-        given.residual[ids], given.stale[ids] = residual, 0
+        given.stale[ids] = 0
 
 
 def row_predictor(

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 from hashed_rows import model, rows
-from scipy.stats import f as f_distribution
 from scipy.stats import ttest_1samp
 
 from sparsact import LSHRegressor
-from sparsact.learners.lsh.drift import groups, hotelling
+from sparsact.learners.lsh.drift import dempster, groups
 
 
 def surface(m, rng, shift=0.0):
@@ -78,20 +77,69 @@ def test_rows_that_left_count_no_more():
     assert left.misses > 0
 
 
-def test_hotelling_by_its_textbook_form():
+def test_dempster_against_draws_from_the_null():
+    """Of 4,000 p-values 1 in 20 lies below .05; four standard errors are .014, and the form is an approximation."""
     rng = np.random.default_rng(4)
-    D = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 3)) + 0.2
-    T2 = 40 * D.mean(axis=0) @ np.linalg.inv(np.cov(D.T)) @ D.mean(axis=0)
-    assert hotelling(D, 1 / 40) == pytest.approx(f_distribution.sf(T2 * 37 / (3 * 39), 3, 37))
+    root = rng.normal(size=(5, 5)) * np.array([3.0, 1, 1, 0.3, 0.1])
+    weights = np.array([0.4, 0.3, 0.1, 0.1, 0.1])
+    p_values = []
+    for _ in range(4000):
+        D = rng.normal(size=(25, 5)) @ root
+        p_values.append(dempster(D, D.mean(axis=0) - rng.normal(size=5) @ root / 10, weights, 1 / 25 + 1 / 100))
+    assert abs(np.mean(np.array(p_values) < 0.05) - 0.05) < 0.02
+    assert dempster(np.ones((20, 3)), np.zeros(3), weights[:3], 0.1) == 1.0
+    assert dempster(np.ones((20, 3)), np.full(3, 0.5), weights[:3], 0.1) == 0.0
+
+
+def rows_like(name, rng, m):
+    """Rows of three columns or more whose tails, clusters and copies differ."""
+    if name == "normal":
+        return rng.normal(size=(m, 3))
+    if name == "heavy":
+        return rng.standard_t(2, (m, 3))
+    if name == "clusters":
+        centres = np.array([[0, 0, 0], [3, 0, 1], [0, 2, 2], [9, 9, 9]])
+        return 0.05 * rng.normal(size=(m, 3)) + centres[rng.choice(4, m, p=[0.5, 0.3, 0.18, 0.02])]
+    if name == "discrete":
+        return rng.integers(0, 3, (m, 3)).astype(float)
+    if name == "copies":
+        return np.random.default_rng(99).normal(size=(30, 3))[rng.integers(0, 30, m)]
+    return np.exp(rng.normal(size=(m, 8)))
+
+
+@pytest.mark.parametrize("name", ["normal", "heavy", "clusters", "discrete", "copies", "log-normal"])
+def test_p_values_hold_whatever_the_distribution(name):
+    """240 batches from where the rows came: more than 1 in 10 below .05 has a probability of 1e-3 for each case."""
+    rng = np.random.default_rng(7)
+    p_values: dict[int, list[float]] = {20: [], 80: [], 300: []}
+    for seed in range(8):
+        X = rows_like(name, rng, 600)
+        fixed = {"n_tables": 8, "n_stages": 1, "columns": "all", "directions": "principal", "alpha": 0.1, "degree": 1}
+        learner = LSHRegressor(**fixed, bucket_width=(0.5, 1.0)[seed % 2], random_state=seed).fit(X, X[:, 0])
+        for m, found in p_values.items():
+            found += [learner.drift(rows_like(name, rng, m)).p_value for _ in range(30)]
+    for found in p_values.values():
+        assert np.mean(np.array(found) < 0.05) < 0.1
+
+
+def test_a_narrow_shift_is_seen_where_rows_have_tails():
+    rng = np.random.default_rng(8)
+    X = rng.standard_t(3, (800, 3))
+    learner = LSHRegressor(n_tables=8, bucket_width=0.5, n_stages=1, random_state=0, degree=1).fit(X, X[:, 0])
+    moved = rng.standard_t(3, (300, 3)) + np.array([0.5, 0, 0])
+    assert learner.drift(moved).p_value < 1e-3
 
 
 def test_groups_have_about_equal_weight():
     rng = np.random.default_rng(5)
-    positions, counts = rng.normal(size=(500, 3)), rng.integers(1, 20, 500)
+    positions, counts = rng.normal(size=(500, 3)), rng.integers(2, 20, 500)
     weight = np.bincount(groups(positions, counts, 8), counts)
     assert len(weight) == 8
     assert np.abs(weight / weight.mean() - 1).max() < 0.1
     assert len(np.bincount(groups(np.zeros((1, 2)), np.array([5]), 8))) == 1
+    counts[::4] = 1  # a group of their own, if there are enough
+    assert (groups(positions, counts, 8, 0.01)[::4] == 8).all()
+    assert groups(positions, counts, 8, 0.5).max() == 7
 
 
 @pytest.mark.parametrize(("m", "y", "told"), [(19, None, "needs 20"), (30, np.zeros(29), "`y` has shape")])

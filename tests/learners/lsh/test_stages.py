@@ -13,7 +13,7 @@ from sparsact import LSHRegressor
 from sparsact.learners.lsh import stages, trees
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.ends import Policy
-from sparsact.learners.lsh.frozen import Frozen, occurrences
+from sparsact.learners.lsh.frozen import Frozen
 from sparsact.learners.lsh.layout import Layout, grid_hashes
 from sparsact.learners.lsh.left_out import LeftOut
 from sparsact.learners.lsh.predictor import TablePredictor, compiled_model, separate_solution
@@ -246,17 +246,56 @@ def test_trees_learn_targets_of_any_offset_and_size(offset, size):
         assert np.abs((there - offset) / size - here).mean() < 0.02 + 10 * rounding
 
 
-def test_occurrences_count_equal_keys_before():
-    keys = np.array([3, 1, 3, 3, 0, 1], dtype=np.uint64)
-    np.testing.assert_array_equal(occurrences(keys), [0, 0, 1, 2, 0, 1])
-    assert len(occurrences(keys[:0])) == 0
-
-
 def test_rows_beyond_the_sample_meet_stages_as_new_rows(monkeypatch):
     monkeypatch.setattr(stages, "ROWS_FOR_STAGES", 300)
     model = staged(n_stages=2).fit(X, Y)
-    values, known = model._learned_rows.values(X, Y[:, None], np.zeros((len(X), 1)))
-    assert known.all()
+    values = model._learned_rows.values(X, Y[:, None], np.full((len(X), 1), np.nan))
+    assert np.isfinite(values).all()
     inside = np.isclose(values, model._frozen.values(X), rtol=1e-9, atol=1e-9)[:, 0]
     assert inside.sum() >= 200
     np.testing.assert_array_less(np.abs(model.predict(X) - Y).mean(), 0.2)
+
+
+ADDITIVE = [(1, "linear"), ("auto", "linear"), (3, "constant"), (2, "trees"), ("auto", "trees")]
+
+
+@pytest.fixture(scope="module", params=ADDITIVE, ids=str)
+def learned(request):
+    """A model with a frozen part, rows with copies and weights, and the model of them all."""
+    n_stages, base = request.param
+    rng = np.random.default_rng(4)
+    rows = rng.uniform(-1, 1, (640, 4))
+    target = np.sin(4 * rows[:, 0] * rows[:, 1]) + np.abs(rows[:, 2]) + rows[:, 3] ** 2 + 0.1 * rng.normal(size=640)
+    rows[600:], target[600:] = rows[:40], target[:40]
+    weights = rng.integers(1, 4, 640).astype(float)
+    options = {"n_tables": 6, "bucket_width": 0.7, "degree": 1, "directions": "principal", "random_state": 0}
+    model = LSHRegressor(n_stages=n_stages, base=base, **options).fit(rows, target, weights)
+    return model, (rows, target, weights), rng.uniform(-1, 1, (90, 4))
+
+
+def test_merged_parts_are_the_whole(learned):
+    whole, rows, queries = learned
+    parts = [whole.blank().partial_fit(*(each[i::3] for each in rows)) for i in range(3)]
+    merged = parts[2].merge(parts[0]).merge(parts[1])
+    np.testing.assert_allclose(merged.predict(queries), whole.predict(queries), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(merged.predict_interval(queries), whole.predict_interval(queries), rtol=1e-7, atol=1e-7)
+
+
+def test_rows_out_and_in_again_change_nothing(learned):
+    model, rows, queries = deepcopy(learned[0]), *learned[1:]
+    before = model.predict(queries)
+    for some in (slice(0, 50), slice(50, 51), slice(600, 620)):
+        those = [each[some] for each in rows]
+        model.remove(*those).partial_fit(*those)
+    np.testing.assert_allclose(model.predict(queries), before, rtol=1e-9, atol=1e-9)
+
+
+def test_a_row_goes_out_and_in_alone_as_among_others(learned):
+    """By the one native call of a row of weight one, where there is such a call."""
+    (model, rows, queries) = deepcopy(learned[0]), *learned[1:]
+    alone = np.flatnonzero(rows[2][40:600] == 1)[:9] + 40
+    many = deepcopy(model).remove(rows[0][alone], rows[1][alone])
+    for i in alone:
+        model.predict(queries[:1])
+        model.remove(rows[0][i : i + 1], rows[1][i : i + 1])
+    np.testing.assert_allclose(model.predict(queries), many.predict(queries), rtol=1e-9, atol=1e-9)

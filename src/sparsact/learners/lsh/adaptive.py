@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, Final
@@ -12,6 +11,7 @@ import numpy as np
 
 from sparsact.learners.lsh.layout import Array
 from sparsact.statistics.statistic import Batch
+from sparsact.transaction import twin_of
 
 RECENT: Final = 2048  # newest rows, by whose errors layouts are compared
 RISE: Final = 1.1  # of the mean squared error, while which they are compared; else when as many rows came as there were
@@ -122,7 +122,7 @@ def learn(model: Any, batch: Batch, add: Callable[[Any, Batch], None], begin: Ca
     if not stream.is_due(model._n_laid_out):
         return stream
     older, new = stream.split()
-    rival = copy(model)
+    rival = twin_of(model)
     begin(rival, older)
     less = stream.errors[len(stream.errors) - len(new) :] - squared_errors(rival, new, model.table_.layout.unit)
     if not less.mean() > max(SURE * less.std() / np.sqrt(len(less)), GAIN * stream.errors.mean()):

@@ -25,6 +25,7 @@ class TableAttributes:
     _tidy: Callable[[], None]
 
     @property
+    @locked
     def n_buckets_(self) -> int:
         """Buckets that hold rows, over all tables."""
         return int(np.count_nonzero(self.table_.counts))

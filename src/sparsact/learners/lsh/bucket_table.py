@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from copy import copy
+from copy import copy, deepcopy
 from typing import Any, Final
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,6 @@ from sparsact.saving.schema import ArrayField, Arrays, State, add_prefix, read_a
 from sparsact.statistics.statistic import Batch
 
 ROWS_AT_ONCE: Final = 8192
-UNSHARED: Final = 3  # references to a predictor in a list, in a loop and in the call that counts them
 MAX_COUNT: Final = 2**62  # of rows, over all tables
 FEW_BUCKETS: Final = 512  # of which empty ones are dropped at once; of more, when they are half
 
@@ -31,6 +30,7 @@ _ARRAYS: Final = {
     "sums": ArrayField("B n_sums", finite=True),
     "totals": ArrayField("totals", finite=True),
 }
+_SCORES: Final = {"scores": ArrayField("n targets", finite=True, nonnegative=True, optional=True)}
 _RANGE: Final = {"range": ArrayField("2 targets")}
 
 
@@ -57,11 +57,14 @@ class BucketTable:
         self._n_empty = 0
         self._solution: LiveSolution | None = None
         self._pending: PendingUpdate | None = None
+        self.scores: Array | None = None  # of rows held out; see :mod:`sparsact.learners.lsh.intervals`
         self._readers: list[Any] = []  # the predictor of the table, while a shallow copy of it is changed
 
     def empty(self, *, keeps_rows: bool = True) -> BucketTable:
         """The same layout without rows."""
-        return BucketTable(self.layout, keeps_rows=keeps_rows, with_backup=self.backup is not None)
+        other = BucketTable(self.layout, keeps_rows=keeps_rows, with_backup=self.backup is not None)
+        other.scores = self.scores
+        return other
 
     def state(self, *, rows: bool = True) -> tuple[State, Arrays]:
         """Every part as an array; with the keys of its ``rows``, if it remembers them and they may be taken away."""
@@ -69,6 +72,8 @@ class BucketTable:
         kept = {"keys": tidy.index.keys, "counts": tidy.counts, "sums": tidy.sums, "totals": self.totals}
         if rows and self.keeps_rows:
             kept |= add_prefix("rows", self.rows.arrays())
+        if self.scores is not None:
+            kept["scores"] = self.scores
         if self.backup is not None:
             kept |= {"range": np.stack([self.low, self.high])} | add_prefix("backup", self.backup.state()[1])
         return {}, kept
@@ -79,6 +84,7 @@ class BucketTable:
         read = read_arrays(_ARRAYS, arrays, n_sums=self.layout.n_sums, totals=1 + self.layout.n_targets)
         self.index = _index(read["keys"], "two buckets have one key")
         self._counts, self._sums, self.totals = read["counts"], read["sums"], read["totals"]
+        self.scores = read_arrays(_SCORES, arrays, targets=self.layout.n_targets).get("scores")
         self._n_empty = int(np.count_nonzero(self._counts == 0))
         self.n_rows = int(self._counts.sum()) // self.layout.n_tables
         if self.backup is not None and "range" in arrays:
@@ -218,10 +224,17 @@ class BucketTable:
         self.totals = self.totals + other.totals
 
     def frozen(self) -> BucketTable:
-        """A copy for prediction alone, which later updates leave as it is."""
-        other = self._with(slice(0, len(self.index))) if self.tidied() is self else self.tidied()
-        if self.backup is not None:
-            other.backup = self.backup.frozen()
+        """A copy for prediction alone, which remembers no rows."""
+        other = self._with(slice(0, len(self.index)))
+        other.rows, other.keeps_rows = RememberedRows(self.layout.n_targets), False
+        other.backup = self.backup and self.backup.frozen()
+        return other
+
+    def detached(self) -> BucketTable:
+        """A copy of everything, which shares nothing that updates change."""
+        other = self._with(slice(0, len(self.index)))
+        other.rows = deepcopy(self.rows)
+        other.backup = self.backup and self.backup.detached()
         return other
 
     def tidied(self) -> BucketTable:
@@ -235,17 +248,15 @@ class BucketTable:
         other._counts, other._sums = self.counts[kept].copy(), self.sums[kept].copy()
         other.totals = self.totals.copy()
         other._pending, other._readers, other._n_empty = None, [], int(np.count_nonzero(other._counts == 0))
-        if self._solution is not None:
-            held = np.arange(len(self.index))[kept]
-            other._solution = self._solution.some(held)
+        other._solution = None
         return other
 
     def fork(self, readers: list[Any]) -> tuple[BucketTable, Callable[[bool], None]]:
         """A copy to change in this one's stead, and a function that makes the changes (True) or drops them.
 
         Both share arrays. The one entry of ``readers``, a predictor that reads them, is taken from the list before they
-        are changed; but if another thread is in the middle of a prediction, or the rows are many, the copy gets arrays
-        of its own and the predictor stays.
+        are changed. It is gone then, unless another thread is in the middle of a prediction and holds it: that thread
+        goes on with it, and the copy gets arrays of its own, as it does where the rows are many.
         """
         twins = [(copy(table), PendingUpdate(table)) for table in (self, self.backup) if table is not None]
         for twin, pending in twins:
@@ -269,12 +280,13 @@ class BucketTable:
         """See :meth:`fork`. What is noted of rows in place takes no more memory than a fraction of the sums."""
         if self._pending is None:
             return
-        readers = self._readers
-        predictors, self._readers = readers[:], []
-        readers.clear()  # whoever wants to predict now waits for the lock of the model
-        busy = any(sys.getrefcount(predictor) > UNSHARED for predictor in predictors)
-        if busy or n_rows > max(ROWS_AT_ONCE, len(self.index) // self.layout.n_tables):
-            readers[:] = predictors
+        readers, self._readers = self._readers, []
+        many = n_rows > max(ROWS_AT_ONCE, len(self.index) // self.layout.n_tables)
+        if not many:
+            held = [ref(predictor) for predictor in readers]
+            readers.clear()  # whoever wants to predict now waits for the lock of the model
+            readers[:] = [predictor for weak in held if (predictor := weak()) is not None]
+        if many or readers:
             self._separate()
             if self.backup is not None:
                 self.backup._separate()

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from sparsact.learners.lsh.categories import categorical_columns, coded
 from sparsact.learners.lsh.inputs import InputRules
@@ -65,14 +64,12 @@ class CheckedInputs:
         numbers: Array = aligned(np.ascontiguousarray(X, dtype=np.float64))
         return numbers if np.isfinite(numbers.sum()) else None
 
-    def _queries(self, X: Any) -> Array:
-        """Rows to predict at; an array that is as it should be is not checked twice."""
-        if "table_" not in self.__dict__:
-            check_is_fitted(self)
+    def _queries(self, X: Any, inputs: InputRules) -> Array:
+        """Rows to predict at, encoded by these rules; an array that is as it should be is not checked twice."""
         rows = self._plain(X)
         if rows is None:
-            return aligned(self._inputs.encode(self._checked_rows(X, reset=False)))
-        return rows if self._inputs.is_plain else aligned(self._inputs.encode(rows))
+            return aligned(inputs.encode(self._checked_rows(X, reset=False)))
+        return rows if inputs.is_plain else aligned(inputs.encode(rows))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]

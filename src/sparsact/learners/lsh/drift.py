@@ -10,27 +10,32 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc, stdtr
 
+from sparsact.kernels.hashing import BucketPlaces
 from sparsact.learners.lsh.layout import Array
 
 MOST_GROUPS: Final = 8
 ROWS_A_GROUP: Final = 10
 MIN_ROWS: Final = 2 * ROWS_A_GROUP
+EPSILON: Final = 1e-12  # of shares
 
 
 @dataclass(frozen=True)
 class Drift:
     r"""How a batch of rows differs from the rows that a model holds.
 
-    The buckets are parted by position into groups of about equal weight; buckets that hold no row are one more. A row
-    falls into each group in a share of the tables, and the means of the shares over the batch are compared with those
-    of the model's rows, each left out of its own bucket.
+    The rows held and those of the batch are pooled; buckets, with the counts of both, are parted by position into
+    groups of about equal weight, and buckets of a single row are one more. A row falls into each group in a share of
+    the tables, and the mean shares of the batch are compared with those of the rows held.
 
     Attributes
     ----------
     n_rows : int
         Rows of the batch.
     p_value : float
-        Of Hotelling's :math:`T^2` test that the mean shares are the same: small when inputs have moved.
+        That the mean shares are the same: small when inputs have moved. Groups depend on the pooled rows alone, so if
+        nothing moved, the batch is a random part of them, whatever their distribution. The test is Dempster's [1]_: the
+        sum of squared differences over pooled shares, against its mean and degrees of freedom by the covariance of the
+        rows' shares, which needs no inverse.
     stability_index : float
         Population stability index of the mean shares, :math:`\sum_g (o_g - e_g) \ln (o_g / e_g)`. By custom, below 0.1
         little has moved, and above 0.25 much.
@@ -45,6 +50,10 @@ class Drift:
     Notes
     -----
     Tests look at means over a batch: rows that depend on each other, such as a time series, make p-values too small.
+
+    References
+    ----------
+    .. [1] A. P. Dempster, "A high dimensional two sample significance test", Ann. Math. Stat. 29, 1958.
 
     Examples
     --------
@@ -75,54 +84,68 @@ class Drift:
         return f"{line}; residuals: mean {self.bias:.3g} (p = {self.bias_p_value:.2g}), RMSE {self.rmse:.3g}"
 
 
-def drift_of(ids: NDArray[np.int64], counts: NDArray[np.int64], positions: Array, residuals: Array | None) -> Drift:
-    """Drift of rows that fall into buckets ``ids`` (m, T), -1 where there is none, of these counts and positions.
+def drift_of(
+    found: BucketPlaces, ids: NDArray[np.int64], counts: NDArray[np.int64], positions: Array, residuals: Array | None
+) -> Drift:
+    """Drift of rows in these places, in buckets ``ids`` (m, T), -1 where there is none, of counts and mean positions.
 
     ``residuals`` are (m, targets) or None.
     """
     m, n_tables = ids.shape
     if m < MIN_ROWS:
         raise ValueError(f"drift is a property of many rows; got {m}, and needs {MIN_ROWS} or more.")
-    n_rows = counts.sum() / n_tables
-    alone = counts == 1
-    group = groups(positions, counts, min(MOST_GROUPS, m // ROWS_A_GROUP))
-    expected = np.bincount(group, np.where(alone, 0, counts), minlength=group.max() + 1)
-    expected = np.append(expected, alone.sum()) / counts.sum()
-    found = np.append(group, len(expected) - 1)[ids]  # of -1, the last
-    shares = np.stack([(found == g).mean(axis=1) for g in range(len(expected))], axis=1)
-    tested = hotelling(shares[:, :-1] - expected[:-1], 1 / m + 1 / n_rows)
-    smoothed = [(each * m + 0.5) / (m + 0.5 * len(each)) for each in (shares.mean(axis=0), expected)]
+    n, missed = counts.sum() / n_tables, ids < 0
+    new, places = np.unique(found.keys[missed], return_inverse=True)
+    ids = ids.copy()
+    ids[missed] = len(counts) + places
+    held = np.append(counts, np.zeros(len(new), dtype=np.int64))
+    pooled = held + np.bincount(ids.ravel(), minlength=len(held))
+    centres = np.concatenate([positions * counts[:, None], np.zeros((len(new), positions.shape[1]))])
+    np.add.at(centres, ids, found.Z[:, None])
+    most = min(MOST_GROUPS, int(min(m, n)) // ROWS_A_GROUP)
+    group = groups(centres / pooled[:, None], pooled, most, ROWS_A_GROUP / m)
+    expected = np.bincount(group, held) / counts.sum()
+    shares = np.stack([(group[ids] == g).mean(axis=1) for g in range(len(expected))], axis=1)
+    mean = shares.mean(axis=0)
+    tested = dempster(shares, mean - expected, (m * mean + n * expected) / (m + n), 1 / m + 1 / n)
+    smoothed = [(each * m + 0.5) / (m + 0.5 * len(each)) for each in (mean, expected)]
     index = float(((smoothed[0] - smoothed[1]) * np.log(smoothed[0] / smoothed[1])).sum())
-    return Drift(m, tested, index, float(shares[:, -1].mean()), float(expected[-1]), *_of_residuals(residuals))
+    alone = float((counts == 1).sum() / counts.sum())
+    return Drift(m, tested, index, float(missed.mean()), alone, *_of_residuals(residuals))
 
 
-def groups(positions: Array, counts: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """Group (B,) of each bucket: halves of equal weight along the widest coordinate, as often as there is room."""
-    group = np.zeros(len(counts), dtype=np.int64)
-    for level in range(int(np.log2(most))):
+def groups(positions: Array, counts: NDArray[np.int64], most: int, least: float = 0.0) -> NDArray[np.int64]:
+    """Group (B,) of each bucket: halves of equal weight along the widest coordinate, as often as there is room.
+
+    Buckets of one row are a group of their own if this holds a share ``least`` of all.
+    """
+    group, alone = np.zeros(len(counts), dtype=np.int64), counts == 1
+    weights = np.where(alone, 0, counts)
+    for level in range(int(np.log2(max(most, 1)))):
         for g in range(1 << level):
             inside = np.flatnonzero(group == g)
             if len(inside) < 2:
                 continue
             widest = int(np.argmax(positions[inside].std(axis=0)))
             order = inside[np.argsort(positions[inside, widest], kind="stable")]
-            weight = np.cumsum(counts[order])
+            weight = np.cumsum(weights[order])
             group[order[weight > weight[-1] / 2]] += 1 << level
+    if alone.sum() >= least * counts.sum():
+        group[alone] = group.max() + 1
     return np.unique(group, return_inverse=True)[1]
 
 
-def hotelling(differences: Array, scale: float) -> float:
-    """p-value of Hotelling's test that differences (m, g) have mean zero, whose variance is their own times scale."""
-    m = len(differences)
-    covariance = np.atleast_2d(np.cov(differences, rowvar=False))
-    sizes, directions = np.linalg.eigh(covariance)
-    kept = sizes > 1e-10 * max(sizes[-1], 1e-300)
-    g = int(kept.sum())
-    mean = differences.mean(axis=0)
-    if not g or g >= m:
-        return float(np.allclose(mean, 0))
-    statistic = float(((mean @ directions[:, kept]) ** 2 / sizes[kept]).sum() / scale)
-    return float(fdtrc(g, m - g, statistic * (m - g) / (g * (m - 1))))
+def dempster(shares: Array, difference: Array, pooled: Array, scale: float) -> float:
+    """p-value that a difference of means (g,) has expectation zero, by rows (m, g) of ``scale`` times its variance."""
+    m = len(shares)
+    covariance = np.atleast_2d(np.cov(shares / np.sqrt(pooled), rowvar=False))
+    trace = float(np.trace(covariance))
+    total = float((difference**2 / pooled).sum())
+    if trace <= EPSILON:  # every row of the batch is alike
+        return float(total <= EPSILON)
+    squares = (m - 1) ** 2 / ((m - 2) * (m + 1)) * ((covariance**2).sum() - trace**2 / (m - 1))  # without bias
+    freedom = min(max(trace**2 / max(squares, EPSILON), 1.0), len(pooled) - 1.0)
+    return float(fdtrc(freedom, freedom * (m - 1), total / (trace * scale)))
 
 
 def _of_residuals(residuals: Array | None) -> tuple[float, float, float] | tuple[()]:

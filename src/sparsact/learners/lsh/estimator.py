@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from copy import copy
 from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any, ClassVar, Final, Self
@@ -23,6 +22,7 @@ from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.checked_inputs import CheckedInputs
 from sparsact.learners.lsh.frozen import Frozen, LearnedRows, beyond_frozen
 from sparsact.learners.lsh.inputs import InputRules
+from sparsact.learners.lsh.intervals import held_out_scores
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.predictions import PredictingLSH
 from sparsact.learners.lsh.saving import SavedLSH
@@ -32,7 +32,7 @@ from sparsact.learners.lsh.stages import choose
 from sparsact.learners.lsh.tuning import LSHConfig, Trial
 from sparsact.routing.backend import hash_generator
 from sparsact.statistics.statistic import Batch
-from sparsact.transaction import lock_of, transaction
+from sparsact.transaction import lock_of, transaction, twin_of
 
 ENOUGH_FOR_LAYOUT: Final = 2048  # rows; a stream that began with fewer keeps them till then
 
@@ -136,6 +136,12 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         self._rows = []
         self._forget_solution()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and pickles: a table that shares no array with this one, whatever other threads do meanwhile."""
+        with lock_of(self):
+            state: dict[str, Any] = super().__getstate__()
+            return state | {"table_": self.table_.detached(), "_compiled": []} if "table_" in state else state
+
     @transaction
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Choose the hash functions and learn the rows.
@@ -172,7 +178,7 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
                 "blank(remember_rows=False), or learned in parts; fit again, and save with statistic=True."
             )
         raw = self._validated(X, y, sample_weight, reset=False).positive()
-        rest, names = beyond_frozen(self._encoded(raw), self._frozen, self._learned_rows, removed_from=self.table_.rows)
+        rest, names = beyond_frozen(self._encoded(raw), self._frozen, self._learned_rows)
         self.table_.remove(rest, names)
         if self.combine == "joint":
             self._rows = [Batch.joined(self._rows).without(rest)]
@@ -242,10 +248,11 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         self._first_rows = first
         batch = batch.positive()
         targets = batch.y
-        batch, names = beyond_frozen(self._encoded(batch), self._frozen, self._learned_rows if begin else None)
+        batch, names = beyond_frozen(self._encoded(batch), self._frozen, self._learned_rows)
         self.table_.add(batch, names)
         if begin:
             self._measure_tables(batch, targets)
+            self.table_.scores = held_out_scores(self.table_, batch, self.alpha_, self.min_count)
         if self.combine == "joint":
             self._rows = [*self._rows, batch]
         self._forget_solution()
@@ -296,8 +303,8 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         True
         """
         check_is_fitted(self)
-        empty = copy(self)
-        empty.table_ = self.table_.empty(keeps_rows=remember_rows)
+        empty = twin_of(self)
+        empty.table_ = empty.table_.empty(keeps_rows=remember_rows)
         empty._rows, empty._first_rows, empty._stream = [], [], None
         empty._forget_solution()
         return empty

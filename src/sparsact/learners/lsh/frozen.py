@@ -13,13 +13,12 @@ from sparsact.kernels import hashing
 from sparsact.kernels.bucket_index import BucketIndex
 from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable
 from sparsact.learners.lsh.layout import Array, Layout
-from sparsact.learners.lsh.remembered_rows import Keys, RememberedRows, RowNames, row_keys
+from sparsact.learners.lsh.remembered_rows import Keys, RowNames, row_keys
 from sparsact.learners.lsh.trees import TreeEnsemble
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
 from sparsact.statistics.statistic import Batch
 
-OF_FIT: Final = np.uint64(0x5D2C_9A41_73E8_B60F)  # mixed into the keys of rows that a frozen part was learned from
 _STAGE: Final = {
     "keys": ArrayField("B", np.uint64),
     "coefficients": ArrayField("B D T", finite=True),
@@ -164,13 +163,10 @@ class LearnedRows:
         """Distinct rows with their values."""
         return cls(xy_keys(X, Y), values)
 
-    def values(self, X: Array, Y: Array, otherwise: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Values (m, targets) at rows, ``otherwise`` at those it does not know, and which it knows."""
-        at = self.index.find(xy_keys(X, Y))
-        known = at >= 0
-        values = otherwise.copy()
-        values[known] = self._values[at[known]]
-        return values, known
+    def values(self, X: Array, Y: Array, otherwise: Array) -> Array:
+        """Values (m, targets) at rows, ``otherwise`` at those it does not know."""
+        at = self.index.find(xy_keys(X, Y))[:, None]
+        return np.where(at >= 0, self._values[at[:, 0]], otherwise)
 
     def arrays(self) -> Arrays:
         """Both parts."""
@@ -188,32 +184,17 @@ def xy_keys(X: Array, Y: Array) -> Keys:
     return hashing.row_keys(np.ascontiguousarray(np.concatenate([X, Y], axis=1) + 0.0))  # -0.0 becomes 0.0
 
 
-def beyond_frozen(
-    batch: Batch, frozen: Frozen, learned: LearnedRows | None, *, removed_from: RememberedRows | None = None
-) -> tuple[Batch, RowNames | None]:
+def beyond_frozen(batch: Batch, frozen: Frozen, learned: LearnedRows | None) -> tuple[Batch, RowNames | None]:
     """Rows as the table sees them, their targets less the frozen part, and what it knows them by.
 
-    A row that the frozen part was learned from enters with a residual out of sample, under a key of its own; the same
-    row learned later is another. Of rows to remove, those come first.
+    A row that the frozen part was learned from counts out of sample whenever it comes or goes, so that rows in any
+    order, in parts or removed and added again, give the same table.
     """
     X, weights = frozen.selected(batch.X), batch.row_weights()
     if not frozen.adds:
         names = None if frozen.columns is None else RowNames(row_keys(batch.X, batch.y, weights), batch.y)
         return Batch(X, batch.y, weights), names
-    keys, values = row_keys(batch.X, batch.y, weights), frozen.values(batch.X)
+    values = frozen.values(batch.X)
     if learned is not None:
-        inside, known = learned.values(batch.X, batch.y, values)
-        if removed_from is not None:
-            known &= occurrences(keys) < removed_from.n_copies(keys ^ OF_FIT)
-        values, keys = np.where(known[:, None], inside, values), np.where(known, keys ^ OF_FIT, keys)
-    return Batch(X, batch.y - values, weights), RowNames(keys, batch.y)
-
-
-def occurrences(keys: Keys) -> NDArray[np.int64]:
-    """How many equal keys stand before each one (m,)."""
-    order = np.argsort(keys, kind="stable")
-    places = np.arange(len(keys))
-    first = np.maximum.accumulate(np.where(np.diff(keys[order], prepend=~keys[order[:1]]) != 0, places, 0))
-    before = np.empty(len(keys), dtype=np.int64)
-    before[order] = places - first
-    return before
+        values = learned.values(batch.X, batch.y, values)
+    return Batch(X, batch.y - values, weights), RowNames(row_keys(batch.X, batch.y, weights), batch.y)

@@ -29,7 +29,7 @@ class PredictingLSH:
     table_: BucketTable
     _frozen: Frozen
     _inputs: InputRules
-    _queries: Callable[[Any], Array]
+    _queries: Callable[[Any, InputRules], Array]
     _rows: list[Batch]
     combine: str
     fallback: str
@@ -52,9 +52,11 @@ class PredictingLSH:
     @property
     def _predictor(self) -> TablePredictor:
         """The compiled table, made when it is first needed."""
-        compiled = self._compiled
-        # The list may be emptied by an update in another thread, between any two steps.
-        return compiled[0] if compiled and compiled[0].policy == self._policy else self._compile()
+        # One step takes the entry, or finds none: an update in another thread may empty the list between any two.
+        if "table_" not in self.__dict__:
+            check_is_fitted(self)
+        held = self._compiled[:1]
+        return held[0] if held and held[0].policy == self._policy else self._compile()
 
     @property
     def _policy(self) -> Policy:
@@ -87,19 +89,19 @@ class PredictingLSH:
         return self._predictor.value(X)
 
     def _values(self, X: Any) -> Array:
-        rows = self._queries(X)
-        predictor = self._predictor
-        return predictor.ends.checked(predictor.values(rows, threads(self.n_jobs)))
+        predictor = self._predictor  # an update may take its place: all of the answer is of this one
+        values: Array = predictor.values(self._queries(X, predictor.inputs), threads(self.n_jobs))
+        return predictor.ends.checked(values)
 
     def apply(self, X: ArrayLike) -> NDArray[np.int64]:
         """Number of the bucket of each row in each table, (m, n_tables); -1 where there is none.
 
         Numbers are places in :attr:`bucket_counts_`, over all tables together.
         """
-        rows = self._queries(X)
-        rows = self._frozen.selected(rows)
+        check_is_fitted(self)
         with lock_of(self):
             self._tidy()
+            rows = self._frozen.selected(self._queries(X, self._inputs))
             found = hashing.places(rows, self.table_.layout.hashes)
             return self.table_.index.find(found.keys).astype(np.int64)
 

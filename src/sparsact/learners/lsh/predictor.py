@@ -246,13 +246,9 @@ class TablePredictor:
 
 def spread(table: BucketTable, solution: BucketSolution | LiveSolution) -> tuple[Array, Array]:
     """Variances (B, targets) about the polynomials of buckets, and their weights (B,)."""
-    if isinstance(solution, BucketSolution):
-        return solution.variances, solution.weights
-    counts, sums, n = table.counts, table.sums, len(table.index)
-    solution.finish(counts, sums)
-    layout = table.layout
-    variances = _variances(counts, sums[:, layout.n_local], layout.n_features, solution.residual[:n])
-    return variances, solution.records[:n, -1].copy()
+    if isinstance(solution, LiveSolution):
+        solution = separate_solution(table, solution.alpha, solution.least)
+    return solution.variances, solution.weights
 
 
 def _constants(table: BucketTable, values: Array, weights: Array, combine: Combination) -> Any:

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -18,10 +17,11 @@ from sparsact.learners.lsh import adaptive
 from sparsact.learners.lsh.checked_inputs import MAX_SIZE, MIN_SIZE
 from sparsact.learners.lsh.drift import Drift, drift_of
 from sparsact.learners.lsh.estimator import LSHModel
+from sparsact.learners.lsh.intervals import reach as reach_of
 from sparsact.learners.lsh.nearest import mean_positions
 from sparsact.saving.schema import as_bool
 from sparsact.statistics.statistic import Batch
-from sparsact.transaction import lock_of, transaction
+from sparsact.transaction import locked, transaction
 from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import checked_probability
 
@@ -247,20 +247,24 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     def predict_interval(self, X: ArrayLike, confidence: float = 0.9) -> NDArray[np.float64]:
         """Prediction intervals (m, 2), or (m, targets, 2): where a new target lies with this probability.
 
-        Normal, about :meth:`predict`, with the variances that targets have about the polynomials of their buckets, so
-        that noise may differ from place to place; where every bucket is empty, about the mean of the first coarse cell
-        that holds rows, or of all rows. The error of the polynomial itself is in it only as far as its own rows show
-        it. NaN where :meth:`predict` is, by ``fallback`` or ``extrapolate``, and only there.
+        About :meth:`predict`, with the variances that targets have about the polynomials of their buckets, so that
+        noise may differ from place to place; where every bucket is empty, about the mean of the first coarse cell that
+        holds rows, or of all rows. The error of the polynomial itself is in it only as far as its own rows show it.
+        Of 3 to 511 rows, its size is that of errors at rows of ``fit`` held out, in predicted deviations: at least the
+        stated share of new rows, if they come from where these do; of more it is normal. Beyond the largest of these
+        errors, and where ``fit`` saw many rows and few are left, Student's quantiles serve; infinite for a single row.
+        NaN where :meth:`predict` is, by ``fallback`` or ``extrapolate``, and only there.
         """
         checked_probability(confidence, "`confidence`")
-        check_is_fitted(self)
-        rows = self._queries(X)
         predictor = self._predictor
+        rows = self._queries(X, predictor.inputs)
         values = predictor.values(rows, threads(self.n_jobs))
-        reach = ndtri((1 + confidence) / 2) * predictor.deviations(rows, threads(self.n_jobs))
+        with np.errstate(over="ignore"):
+            reach = reach_of(predictor.table, confidence) * predictor.deviations(rows, threads(self.n_jobs))
         intervals = np.stack([values - reach, values + reach], axis=-1)
         return intervals[:, 0] if self._single else intervals
 
+    @locked
     def drift(self, X: ArrayLike, y: ArrayLike | None = None) -> Drift:
         """Whether rows come from where the rows of the model came from; with targets, also whether it is still right.
 
@@ -277,7 +281,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
             Numbers with p-values; ``print(drift)`` is a line for a log.
         """
         check_is_fitted(self)
-        rows = self._queries(X)
+        rows = self._queries(X, self._inputs)
         residuals = None
         if y is not None:
             predicted = self._predictor.values(rows, threads(self.n_jobs))
@@ -288,13 +292,12 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
                     f"`y` has shape {targets.shape}; drift needs {predicted.shape}, all predicted by numbers."
                 )
             residuals = targets - predicted
-        with lock_of(self):
-            found = hashing.places(self._frozen.selected(rows), self.table_.layout.hashes)
-            ids = self.table_.index.find(found.keys).astype(np.int64)
-            present = self.table_.counts > 0
-            ids = np.where((ids >= 0) & present[ids], np.cumsum(present)[ids] - 1, -1)
-            positions = mean_positions(self.table_.sums[present], self.table_.layout.n_local)
-            return drift_of(ids, self.table_.counts[present], positions, residuals)
+        found = hashing.places(self._frozen.selected(rows), self.table_.layout.hashes)
+        ids = self.table_.index.find(found.keys).astype(np.int64)
+        present = self.table_.counts > 0
+        ids = np.where((ids >= 0) & present[ids], np.cumsum(present)[ids] - 1, -1)
+        positions = mean_positions(self.table_.sums[present], self.table_.layout.n_local)
+        return drift_of(found, ids, self.table_.counts[present], positions, residuals)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

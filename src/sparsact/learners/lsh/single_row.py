@@ -8,7 +8,7 @@ import numpy as np
 
 from sparsact.kernels import dispatch
 from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.frozen import OF_FIT, LearnedRows
+from sparsact.learners.lsh.frozen import LearnedRows
 from sparsact.learners.lsh.live import LiveSolution
 from sparsact.learners.lsh.predictor import TablePredictor
 
@@ -49,7 +49,6 @@ def row_updater(predictor: TablePredictor, learned: LearnedRows | None) -> Any:
         float(table.high[0]),
         table.rows,
         learned,
-        int(OF_FIT),
         table.totals,
     )
 
