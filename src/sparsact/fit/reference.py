@@ -36,8 +36,8 @@ def reference_signs(encoding: Encoding, reference: Reference) -> NDArray[np.int8
         reference = {name.strip(): value.strip() for name, value in pairs}
     named = {resolve([name], encoding.source_columns, "column")[0]: str(value) for name, value in reference.items()}
     bits = []
-    for column in encoding.columns:
-        zero = column.values[0] if isinstance(column, Bit) else column.zeros
+    for column in (one for one in encoding.columns if isinstance(one, Bit | BitString)):
+        zero = column.zeros if isinstance(column, BitString) else column.values[0]
         bits.append(column.encode(pa.array([named.get(column.name, zero)]), 0)[0])
     return bits_to_signs(np.concatenate(bits))
 

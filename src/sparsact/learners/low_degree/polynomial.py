@@ -51,8 +51,8 @@ class Family:
         low, high = max(1, min_degree), min(degree, n)
         if not has_room(cls._list_bytes(n, high, low)):
             fits = [size for size in range(low, high) if has_room(cls._list_bytes(n, size, low))]
-            remedy = f"degree={fits[-1]} fits" if fits else "no lower degree fits: name fewer `subsets`"
             need = f"need about {cls._list_bytes(n, high, low) / 2**30:,.1f} GiB"
+            remedy = f"degree={fits[-1]} fits" if fits else "name fewer `subsets`"
             raise MemoryError(f"{cls.count(n, high, low):,} monomials of {n:,} columns {need}; {remedy}.")
         return cls(n, subset_masks(n, high, low), (low, high))
 
@@ -121,13 +121,7 @@ class Family:
         return Family(self.n, np.ascontiguousarray(self.masks[np.sort(chosen)]), None)
 
     def leading(self, wanted: Family) -> Family:
-        """The wanted family, which must be the leading part of this one, whose sums were kept.
-
-        Raises
-        ------
-        ValueError
-            If it is not.
-        """
+        """The wanted family; a ValueError if it is not the leading part of this one, whose sums were kept."""
         if not np.array_equal(self.masks[: len(wanted)], wanted.masks):
             raise ValueError(
                 f"sums were kept for {len(self):,} monomials, and the rows are gone; to change degree, min_degree or "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from copy import copy, deepcopy
 from typing import Any, Final
 from weakref import ref
@@ -20,8 +21,7 @@ from sparsact.learners.lsh.table_limits import PendingUpdate, check_range, check
 from sparsact.saving.schema import ArrayField, Arrays, State, add_prefix, read_arrays, strip_prefix
 from sparsact.statistics.statistic import Batch
 
-ROWS_AT_ONCE: Final = 8192
-MAX_COUNT: Final = 2**62  # of rows, over all tables
+ROWS_AT_ONCE, MAX_COUNT = 8192, 2**62  # rows in a step, and over all tables
 FEW_BUCKETS: Final = 512  # of which empty ones are dropped at once; of more, when they are half
 
 _ARRAYS: Final = {
@@ -82,7 +82,9 @@ class BucketTable:
         """Become the table that :meth:`state` took apart."""
         arrays = {**arrays, "sums": self.layout.without_repeats(arrays["sums"])}
         read = read_arrays(_ARRAYS, arrays, n_sums=self.layout.n_sums, totals=1 + self.layout.n_targets)
-        self.index = _index(read["keys"], "two buckets have one key")
+        if len(np.unique(read["keys"])) != len(read["keys"]):
+            raise ValueError("two buckets have one key")
+        self.index = BucketIndex(read["keys"])
         self._counts, self._sums, self.totals = read["counts"], read["sums"], read["totals"]
         self.scores = read_arrays(_SCORES, arrays, targets=self.layout.n_targets).get("scores")
         self._n_empty = int(np.count_nonzero(self._counts == 0))
@@ -301,20 +303,17 @@ class BucketTable:
 
     def solution(self, alpha: float, least: int) -> LiveSolution:
         """The polynomials of the buckets, of which those are solved that rows have met."""
-        held = self._solution
-        if held is None or (held.alpha, held.least) != (alpha, least):
+        if (held := self._solution) is None or (held.alpha, held.least) != (alpha, least):
             held = self._solution = LiveSolution(self.layout, len(self._counts), alpha, least)
         return held
 
     def _forget(self, ids: NDArray[np.int32]) -> None:
-        """Have buckets solved again."""
         if self._solution is not None:
             self._solution.stale[ids] = 1
 
     def mean(self) -> Array:
         """Mean target of all rows, (targets,)."""
-        mean: Array = self.layout.level + self.layout.unit * (self.totals[1:] / self.totals[0])
-        return mean
+        return np.asarray(self.layout.level + self.layout.unit * (self.totals[1:] / self.totals[0]))
 
     def _remember(self, keys: NDArray[np.uint64], copies: NDArray[np.int64] | int, targets: Array | None) -> None:
         if self._pending is not None:
@@ -339,20 +338,12 @@ class BucketTable:
 
     def _drop_empty(self) -> None:
         """Renumber the buckets that still hold rows, where that is worth it and there is room."""
-        try:
+        with suppress(MemoryError):
             if self._n_empty and (len(self.index) <= FEW_BUCKETS or 2 * self._n_empty > len(self.index)):
                 pending, tidy = self._pending, self.tidied()
                 self.__dict__.update(tidy.__dict__)
                 self._pending = pending
             self.rows = self.rows.tidied(self.n_rows)
-        except MemoryError:
-            pass
-
-
-def _index(keys: NDArray[np.uint64], complaint: str) -> BucketIndex:
-    if len(np.unique(keys)) != len(keys):
-        raise ValueError(complaint)
-    return BucketIndex(keys)
 
 
 def _parts(n: int) -> Iterator[slice]:

@@ -21,10 +21,11 @@ import numpy as np
 from scipy.special import stdtrit
 
 from sparsact.learners.lsh.bucket_table import BucketTable
+from sparsact.learners.lsh.ends import Policy
 from sparsact.learners.lsh.frozen import Frozen
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import SMALLEST, Array, Layout, PrincipalMoments, linear_trend, standard_units
-from sparsact.learners.lsh.predictor import Policy, TablePredictor, separate_solution
+from sparsact.learners.lsh.predictor import TablePredictor, separate_solution
 from sparsact.statistics.statistic import Batch
 
 FEW_ROWS: Final = 512  # of more, the linear part and the choice of cells spend a share that deviations do not miss
