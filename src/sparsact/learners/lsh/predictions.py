@@ -115,7 +115,7 @@ class PredictingLSH:
         """The model as it is now, which later updates do not change."""
         check_is_fitted(self)
         with lock_of(self):
-            table, solution = self.table_.frozen(), self._predictor.solution
+            table, solution = self.table_.detached(with_rows=False), self._predictor.solution
             if isinstance(solution, LiveSolution):
                 solution = separate_solution(table, self.alpha_, self.min_count)
             return TablePredictor(table, solution, self._policy, self._single, self._frozen, self._inputs)
