@@ -58,7 +58,7 @@ class BucketTable:
         self._solution: LiveSolution | None = None
         self._pending: PendingUpdate | None = None
         self.scores: Array | None = None  # of rows held out; see :mod:`sparsact.learners.lsh.intervals`
-        self._readers: list[Any] = []  # the predictor of the table, while a shallow copy of it is changed
+        self._readers: list[Any] = []  # predictors of the table, while a shallow copy of it is changed
 
     def empty(self, *, keeps_rows: bool = True) -> BucketTable:
         """The same layout without rows."""
@@ -249,8 +249,8 @@ class BucketTable:
     def fork(self, readers: list[Any]) -> tuple[BucketTable, Callable[[bool], None]]:
         """A copy to change in this one's stead, and a function that makes the changes (True) or drops them.
 
-        Both share arrays. The one entry of ``readers``, a predictor that reads them, is taken from the list before they
-        are changed. It is gone then, unless another thread is in the middle of a prediction and holds it: that thread
+        Both share arrays. The ``readers``, all predictors that read them, are taken from the list before they are
+        changed. They are gone then, unless another thread is in the middle of a prediction and holds one: that thread
         goes on with it, and the copy gets arrays of its own, as it does where the rows are many.
         """
         twins = [(copy(table), PendingUpdate(table)) for table in (self, self.backup) if table is not None]
