@@ -51,12 +51,8 @@ class BucketPredictor {
           stale_(stale),
           counts_(counts) {
         const std::size_t targets = trend.shape(1), n = records.shape(0);
-        const Unsolved unsolved{stale.shape(0) ? stale.data() : nullptr,
-                                counts.data(),
-                                sums.data(),
-                                unit.data(),
-                                least,
-                                alpha};
+        const Unsolved unsolved{
+            stale.shape(0) ? stale.data() : nullptr, counts.data(), sums.data(), unit.data(), least, alpha};
         buckets_ = {{slots.data(), slots.shape(0)},
                     records.data(),
                     n,

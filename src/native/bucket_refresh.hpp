@@ -40,10 +40,10 @@ class Refresher {
                 others[waiting++] = numbers[i];
             }
         }
-        solve_all(mine, taken);
+        if (taken) solve_all(mine, taken);
         if (!waiting) return;
-        // Only now: whoever took them may wait for mine. A thread that a fork left behind never ends: what is not
-        // solved in time is solved here, to the same bits.
+        // Only now: whoever took them may wait for mine. A thread that a fork left behind never ends: what is
+        // not solved in time is solved here, to the same bits.
         std::size_t late = 0;
         const auto end = std::chrono::steady_clock::now() + PATIENCE;
         for (std::size_t i = 0; i < waiting; ++i)

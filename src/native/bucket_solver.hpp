@@ -55,7 +55,7 @@ class BucketSolver {
         : shape_(shape),
           alpha_(alpha),
           places_(shape.D * (shape.D + 1) / 2),
-          sums_(shape.sums()),
+          sums_(shape.values()),
           gram_(shape.D * (shape.D + 1) / 2),
           mean_(shape.D),
           coefficients_(shape.D * shape.targets),
@@ -68,7 +68,7 @@ class BucketSolver {
 
     // Sums of the buckets at from[0], from[1], ..., LANES of them.
     void read(const double* const* from) {
-        const std::size_t n = shape_.sums();
+        const std::size_t n = shape_.values();
         std::size_t k = shape_.p;
         for (; k + LANES <= n; k += LANES) {
             Reals block[LANES];

@@ -32,7 +32,7 @@ class RowGroup {
           n_sums_(shape_.sums()),
           sign_(sign),
           buckets_(buckets),
-          own_(n_sums_) {}
+          own_(shape_.values()) {}
 
     // Adds rows first, ..., to their buckets in a table, while the sums of those after them come from memory.
     void add(std::size_t first, std::size_t t) {
@@ -65,7 +65,7 @@ class RowGroup {
                 return lanes_of([&](std::size_t l) { return rows_.Y[row(l) * shape_.targets + k]; });
             },
             own_.data());
-        add_lanes(own_.data(), n_sums_, sums);
+        add_lanes(own_.data(), shape_, sums);
     }
 
     // Sums of buckets that hold no row any more are 0.

@@ -13,7 +13,8 @@
 namespace sparsact {
 
 // Buckets that are solved when a row first meets them. Threads may meet one at a time: who turns its `stale`
-// from STALE to TAKEN solves it, the others wait for it to be SOLVED, and solve it themselves if that takes long.
+// from STALE to TAKEN solves it, the others wait for it to be SOLVED, and solve it themselves if that takes
+// long.
 struct Unsolved {
     std::uint8_t* stale;         // (n,); null: all are solved
     const std::int64_t* counts;  // (n,)

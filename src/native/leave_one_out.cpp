@@ -41,7 +41,7 @@ class Group {
           least_(least),
           buckets_(buckets),
           solver_(shape_, rows.degree, alpha),
-          own_(shape_.sums()),
+          own_(shape_.values()),
           phi_(shape_.D),
           values_(shape_.targets),
           nothing_(shape_.sums()) {
@@ -100,7 +100,7 @@ class Group {
             shape_, products_, lanes_of([&](std::size_t l) { return rows_.weights[row_[l]]; }),
             [](std::size_t) { return Reals{}; }, coordinate, [&](std::size_t k) { return y(k); },
             own_.data());
-        for (std::size_t k = shape_.p; k < shape_.sums(); ++k) solver_.sum(k) -= own_[k];
+        for (std::size_t k = shape_.p; k < shape_.values(); ++k) solver_.sum(k) -= own_[k];
         weight_ = load<Reals>(counted) > 0.0 ? solver_.sum(shape_.monomial(0)) : Reals{};
     }
 

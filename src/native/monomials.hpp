@@ -9,7 +9,9 @@
 namespace sparsact::SPARSACT_ISA {
 
 // A bucket's sums, in order: w z (p); w times each monomial of at most twice the degree, whose first D are
-// the features phi; w phi_a y_t; w y_t**2. Products of two features are such monomials, each kept once.
+// the features phi; w phi_a y_t; w y_t**2. Products of two features are such monomials, each kept once. Then
+// come the low words of the sums of targets, of which each is the sum of two numbers: a target of 1e12 that
+// comes and goes leaves them as they were.
 struct Shape {
     std::size_t p, D, targets, monomials;
 
@@ -19,7 +21,9 @@ struct Shape {
     std::size_t monomial(std::size_t k) const { return p + k; }
     std::size_t cross(std::size_t a, std::size_t t) const { return p + monomials + a * targets + t; }
     std::size_t square(std::size_t t) const { return cross(D, t); }
-    std::size_t sums() const { return square(targets); }
+    std::size_t values() const { return square(targets); }
+    std::size_t low_words() const { return (D + 1) * targets; }
+    std::size_t sums() const { return values() + low_words(); }
 
     // Monomials of at most `degree` in p coordinates.
     static std::size_t n_monomials(std::size_t p, int degree) {
@@ -102,24 +106,54 @@ SPARSACT_INLINE void contributions(const Shape& shape, const Products& products,
     }
 }
 
-// Adds each lane of n vectors to the sums (n,) of its bucket, if it has one.
-inline void add_lanes(const Vector<double>* own, std::size_t n, double* const* sums) {
+// Adds to a sum of two numbers, the second below half a unit in the last place of the first.
+template <class V>
+SPARSACT_INLINE void add_twofold(V& high, V& low, V own) {
+    const V sum = high + own, part = sum - high;
+    const V rest = low + ((high - (sum - part)) + (own - part));
+    high = sum + rest;
+    low = rest - (high - sum);
+}
+
+// Calls add(to, own) with each lane of vectors first, ..., last - 1 and where its bucket has them, several at
+// a time, if it has any.
+template <class Add>
+SPARSACT_INLINE void for_each_lane(const Vector<double>* own, std::size_t first, std::size_t last,
+                                   double* const* sums, Add add) {
     using V = Vector<double>;
     constexpr std::size_t LANES = lanes<double>;
-    std::size_t k = 0;
-    for (; k + LANES <= n; k += LANES) {
+    std::size_t k = first;
+    for (; k + LANES <= last; k += LANES) {
         V block[LANES];
         for (std::size_t l = 0; l < LANES; ++l) block[l] = own[k + l];
         transpose<double>(block);
         for (std::size_t l = 0; l < LANES; ++l)
-            if (sums[l]) store(sums[l] + k, load<V>(sums[l] + k) + block[l]);
+            if (sums[l]) add(sums[l] + k, block[l]);
     }
-    for (; k < n; ++k) {
+    for (; k < last; ++k) {
         double lane[LANES];
         store(lane, own[k]);
         for (std::size_t l = 0; l < LANES; ++l)
-            if (sums[l]) sums[l][k] += lane[l];
+            if (sums[l]) add(sums[l] + k, lane[l]);
     }
+}
+
+inline Vector<double> loaded(const double* from, Vector<double>) { return load<Vector<double>>(from); }
+inline double loaded(const double* from, double) { return *from; }
+inline void stored(double* to, double number) { *to = number; }
+inline void stored(double* to, Vector<double> numbers) { store(to, numbers); }
+
+// Adds each lane of the vectors to the sums of its bucket, if it has one.
+inline void add_lanes(const Vector<double>* own, const Shape& shape, double* const* sums) {
+    const std::size_t first = shape.cross(0, 0), last = shape.values(), apart = shape.low_words();
+    for_each_lane(own, 0, first, sums,
+                  [](double* to, auto number) { stored(to, loaded(to, number) + number); });
+    for_each_lane(own, first, last, sums, [&](double* to, auto number) {
+        auto high = loaded(to, number), low = loaded(to + apart, number);
+        add_twofold(high, low, number);
+        stored(to, high);
+        stored(to + apart, low);
+    });
 }
 
 }  // namespace

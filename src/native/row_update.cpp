@@ -23,7 +23,7 @@ class BucketRowSums : public RowSums {
           search_(table.slots),
           shape_(table.hashes.p, table.degree, 1),
           products_(table.hashes.p, 2 * table.degree),
-          own_(shape_.sums()) {}
+          own_(shape_.values()) {}
 
     void hash(const double* x, RowSpace& row) const override {
         SingleRow::put(row, table_.hashes, x, search_);
@@ -66,7 +66,7 @@ class BucketRowSums : public RowSums {
                 [&](std::size_t j) { return Reals{} + row.local()[j]; },
                 [&](std::size_t j) { return lanes_of([&](std::size_t l) { return v[l][j]; }); },
                 [&](std::size_t) { return Reals{} + target; }, own_.data());
-            add_lanes(own_.data(), shape_.sums(), sums);
+            add_lanes(own_.data(), shape_, sums);
         }
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -67,7 +68,8 @@ def test_sums_are_those_of_each_buckets_rows(family, degree):
                 for each in combinations_with_replacement(range(t.p), k)
             ]
             phi = np.array(monomials(v, degree))
-            expected += w * np.concatenate([t.found.Z[row], powers, np.outer(phi, y).ravel(), y * y])
+            own = np.concatenate([t.found.Z[row], powers, np.outer(phi, y).ravel(), y * y])
+            expected[: len(own)] += w * own
         np.testing.assert_allclose(sums[number], expected, rtol=1e-12, atol=1e-12)
 
 
@@ -195,3 +197,46 @@ def test_values_without_a_row_are_those_of_a_table_that_never_saw_it(family, deg
         np.testing.assert_allclose(total[row], behind[0], rtol=1e-9)
         np.testing.assert_allclose(values[row], value[0], rtol=1e-7, atol=1e-9)
     assert (total > 0).any()
+
+
+@pytest.mark.parametrize("size", [1e9, 1e12])
+def test_large_targets_come_and_go_without_a_trace(size):
+    """Sums of targets against rational arithmetic: what is left is below 1e-30 of the largest square."""
+    t = random_table(3, m=40, p=2, degree=1, n_targets=2, n_tables=3)
+    counts, sums, rng = t.counts.copy(), t.sums.copy(), np.random.default_rng(0)
+    rows = [part(t.found, slice(0, 15)), t.ids[:15], size * rng.normal(size=(15, 2)), t.weights[:15]]
+    for sign in (1, -1):
+        bucket_statistics.accumulate(*rows, sign, 1, counts, sums)
+    n = bucket_statistics.n_target_sums(2, 1, 2)
+    left = sums[:, -2 * n : -n] - t.sums[:, -2 * n : -n]
+    assert np.abs(left).max() < 1e-29 * size**2 + 1e-14
+    np.testing.assert_array_equal(counts, t.counts)
+    exact = [Fraction(0)] * 2
+    for row in np.flatnonzero(t.ids[:, 0] == t.ids[0, 0]):
+        exact = [e + Fraction(t.weights[row] * y * y) for e, y in zip(exact, t.Y[row], strict=True)]
+    for k, due in enumerate(exact):
+        high, low = sums[t.ids[0, 0], [-n - 2 + k, -2 + k]]
+        assert abs(Fraction(high) + Fraction(low) - due) < 1e-29 * size**2 + 1e-28
+        assert high + low == high
+
+
+def test_sums_of_two_words_add_up_as_rows_do():
+    t = random_table(4, m=60, p=3, degree=2, n_targets=1, n_tables=2)
+    halves = []
+    for rows in (slice(0, 25), slice(25, None)):
+        counts, sums = np.zeros_like(t.counts), np.zeros_like(t.sums)
+        arguments = part(t.found, rows), t.ids[rows], 1e8 * t.Y[rows], t.weights[rows]
+        bucket_statistics.accumulate(*arguments, 1, 2, counts, sums)
+        halves.append(sums)
+    whole = np.zeros_like(t.sums)
+    bucket_statistics.accumulate(t.found, t.ids, 1e8 * t.Y, t.weights, 1, 2, np.zeros_like(t.counts), whole)
+    n = bucket_statistics.n_target_sums(3, 2, 1)
+    bucket_statistics.add_sums(halves[0], halves[1], n)
+    np.testing.assert_allclose(halves[0][:, :-n], whole[:, :-n], rtol=1e-14, atol=1e-14)
+    np.testing.assert_array_equal(halves[0][:, -2 * n : -n], whole[:, -2 * n : -n])
+
+
+def test_occurrences_count_equal_numbers_before():
+    numbers = np.array([3, 1, 3, 3, 0, 1], dtype=np.int32)
+    np.testing.assert_array_equal(bucket_statistics.occurrences(numbers), [0, 0, 1, 2, 0, 1])
+    assert len(bucket_statistics.occurrences(numbers[:0])) == 0

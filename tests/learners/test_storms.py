@@ -1,4 +1,4 @@
-"""Threads may ask, save and pickle any learner while others change it: each answer is that of a whole state."""
+"""Threads may ask and save any learner while others change it, and pickle LSH models: they see whole states."""
 
 import json
 import os

@@ -24,8 +24,34 @@ def n_features(p: int, degree: int) -> int:
 
 
 def n_sums(p: int, degree: int, n_targets: int) -> int:
-    """Sums that a bucket keeps: p positions, products of features, features with targets, squares of targets."""
-    return p + comb(p + 2 * degree, 2 * degree) + (n_features(p, degree) + 1) * n_targets
+    """Sums that a bucket keeps: p positions, products of features, and two words for each sum of targets.
+
+    These are features with targets, then squares of targets.
+    """
+    return p + comb(p + 2 * degree, 2 * degree) + 2 * n_target_sums(p, degree, n_targets)
+
+
+def n_target_sums(p: int, degree: int, n_targets: int) -> int:
+    """Sums of features with targets, and of squares of targets."""
+    return (n_features(p, degree) + 1) * n_targets
+
+
+def add_sums(sums: Array, others: Array, n_twofold: int) -> None:
+    """Add others (B, n_sums), or (B, n_sums - n_twofold) without low words, to sums (B, n_sums), in place.
+
+    The low words, the last ``n_twofold``, keep what is too small for the sums before them: a large number that is added
+    and subtracted leaves them as they were.
+    """
+    first, last = sums.shape[1] - 2 * n_twofold, sums.shape[1] - n_twofold
+    sums[:, :first] += others[:, :first]
+    for own in (others[:, first:last], others[:, last:]):
+        if own.shape[1]:
+            high, low = sums[:, first:last], sums[:, last:]
+            total = high + own
+            part = total - high
+            rest = low + ((high - (total - part)) + (own - part))
+            sums[:, first:last] = total + rest
+            sums[:, last:] = rest - (sums[:, first:last] - total)
 
 
 def features(V: Array, degree: int) -> Array:
@@ -66,8 +92,9 @@ def accumulate(
     """Add (``sign`` 1) or subtract (-1) rows in buckets ``ids`` (m, T): ``counts`` (B,) and ``sums`` (B, n_sums).
 
     A bucket sums w z, then w times each monomial of at most twice the degree, each product of two features among them
-    once, then w phi_a y_t and w y_t**2. An id that is no bucket's is ignored. The sums of a bucket whose last row is
-    taken away are 0. Returns by how many there are more buckets that hold rows.
+    once, then w phi_a y_t and w y_t**2, as sums of two words (see :func:`add_sums`). An id that is no bucket's is
+    ignored. The sums of a bucket whose last row is taken away are 0. Returns by how many there are more buckets that
+    hold rows.
     """
     filled: int = dispatch.chosen.accumulate(ids, found.Z, found.V, Y, weights, sign, degree, counts, sums)
     return filled
@@ -81,12 +108,27 @@ def _accumulate(
     for t in range(ids.shape[1]):
         known = (ids[:, t] >= 0) & (ids[:, t] < len(sums))
         np.add.at(counts, ids[known, t], sign)
-        own = _contributions(Z, V[:, t % V.shape[1]], Y, sign * weights, degree)
-        np.add.at(sums, ids[known, t], own[known])
+        own, met = _contributions(Z, V[:, t % V.shape[1]], Y, sign * weights, degree)[known], ids[known, t]
+        n_twofold, before = sums.shape[1] - own.shape[1], occurrences(met)
+        for turn in range(before.max(initial=-1) + 1):  # rows of a bucket come in order
+            now = before == turn
+            held = sums[met[now]]
+            add_sums(held, own[now], n_twofold)
+            sums[met[now]] = held
     if sign < 0:
         met = ids[(ids >= 0) & (ids < len(sums))]
         sums[met[counts[met] == 0]] = 0.0
     return int(np.count_nonzero(counts) - n_held)
+
+
+def occurrences(numbers: Ids) -> NDArray[np.int64]:
+    """How many equal numbers stand before each one (m,)."""
+    order = np.argsort(numbers, kind="stable")
+    places = np.arange(len(numbers))
+    new = np.diff(numbers[order], prepend=numbers[order[:1]] - 1) != 0
+    before = np.empty(len(numbers), dtype=np.int64)
+    before[order] = places - np.maximum.accumulate(np.where(new, places, 0))
+    return before
 
 
 def _contributions(Z: Array, V: Array, Y: Array, weights: Array, degree: int) -> Array:
@@ -118,9 +160,9 @@ def _solve(
     G = np.zeros((len(sums), D, D))
     a, b = np.triu_indices(D)
     G[:, a, b] = G[:, b, a] = sums[:, p + products(p, degree)]
-    end = sums.shape[1] - n_targets
-    C = sums[:, end - D * n_targets : end].reshape(len(sums), D, n_targets)
-    squares = sums[:, end:]
+    first = p + comb(p + 2 * degree, 2 * degree)
+    end = first + D * n_targets
+    C, squares = sums[:, first:end].reshape(len(sums), D, n_targets), sums[:, end : end + n_targets]
     total = G[:, 0, 0]
     scale = 1.0 / np.where(total > 0, total, np.inf)
     mean, level = G[:, 0] * scale[:, None], C[:, 0] * scale[:, None]
@@ -210,7 +252,8 @@ def _leave_one_out(ids: Ids, Z: Array, V: Array, Y: Array, weights: Array, *argu
         phi = features(V[:, t % V.shape[1]], degree)
         known = (ids[:, t] >= 0) & (ids[:, t] < len(sums))
         at = np.where(known, ids[:, t], len(sums))
-        left = held[at] - _contributions(Z, V[:, t % V.shape[1]], Y, weights, degree)
+        own = _contributions(Z, V[:, t % V.shape[1]], Y, weights, degree)
+        left = held[at, : own.shape[1]] - own
         coefficients, residual = np.empty((len(Y), phi.shape[1], Y.shape[1])), np.empty(Y.shape)
         _solve(left, Z.shape[1], degree, alpha, coefficients, residual)
         weight = np.where(known & (rows[at] > least), left[:, Z.shape[1]], 0.0)

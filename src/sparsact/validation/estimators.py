@@ -62,7 +62,7 @@ def checked_sample_weight(
         found = np.asarray(_check_sample_weight(weights, X, **options))
         if (found < 0).any():
             row = int(np.argmax(found < 0))
-            raise ValueError(f"`sample_weight` holds {found[row]:g} at row {row}; weights are 0 or more.")
+            raise ValueError(f"`sample_weight` holds {found[row]:g} at row {row}: negative, and weights are 0 or more.")
         if not allow_all_zero_weights and not found.any():
             raise ValueError("Sample weights must contain at least one non-zero number.")
     return found

@@ -200,3 +200,20 @@ def test_rows_of_no_weight_are_left_out():
     weights = (X[:, 0] > 0).astype(float)
     part, whole = model().fit(X, Y, weights), model().fit(X[weights > 0], Y[weights > 0])
     np.testing.assert_array_equal(part.predict(QUERIES), whole.predict(QUERIES))
+
+
+@pytest.mark.parametrize("size", [1e9, 1e12])
+def test_targets_far_off_leave_no_trace(size):
+    """Predictions and intervals after 20 of them came and went, alone and at once."""
+    rng = np.random.default_rng(50)
+    X = rng.normal(size=(600, 3))
+    y = np.sin(2 * X[:, 0]) + X[:, 1]
+    learner = LSHRegressor(n_tables=8, bucket_width=0.5, degree=1, n_stages=1, random_state=1).fit(X, y)
+    before, values = learner.predict_interval(X), learner.predict(X)
+    far = X[:20] * 1.01, size * rng.normal(size=20)
+    learner.partial_fit(*far).remove(*far)
+    for i in range(20):
+        learner.partial_fit(far[0][i : i + 1], far[1][i : i + 1])
+    learner.merge(learner.blank().partial_fit(*far)).remove(*far).remove(*far)
+    np.testing.assert_allclose(learner.predict(X), values, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(learner.predict_interval(X), before, rtol=1e-6, atol=1e-6)

@@ -134,6 +134,67 @@ def test_other_threads_see_an_update_whole_or_not_at_all():
             assert set(answers.result()) <= set(states)
 
 
+def merged(model):
+    return model.merge(model.blank().partial_fit(X[3000:3007], Y[3000:3007]))
+
+
+def failed(model):
+    with pytest.raises(ValueError, match="was not added"):
+        model.remove(X[3900:3901], Y[:1])
+
+
+UPDATES = {
+    "partial_fit": lambda model: model.partial_fit(X[3000:3009], 50 * Y[3000:3009]),
+    "one row": lambda model: model.partial_fit(X[:1], Y[:1] - 1e-3),
+    "remove": lambda model: model.remove(X[:9], Y[:9]),
+    "merge": merged,
+    "many rows": lambda model: model.partial_fit(np.tile(X, (3, 1)), np.tile(2 * Y, 3)),
+}
+MEANWHILE = {  # what other threads may do between any two steps of a prediction
+    "nothing": lambda model: None,
+    "another finds no predictor either": lambda model: model._compile(),
+    "another asks by another policy": lambda model: model.set_params(fallback="mean").predict(QUERIES),
+    "another asks for fuller buckets": lambda model: model.set_params(min_count=3).predict(QUERIES),
+    "another asks for buckets": lambda model: model.apply(X[:9]),
+    "an update came before": lambda model: model.partial_fit(X[3100:3103], Y[3100:3103]).predict(X[:5]),
+    "an update failed before": failed,
+}
+
+
+@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("meanwhile", MEANWHILE)
+def test_who_holds_a_predictor_goes_on_with_it(update, meanwhile):
+    """A thread that stops right after it took the predictor, while others ask and then change the model."""
+    model = LSHRegressor(**FIXED).fit(X[:3000], Y[:3000])
+    held = model._predictor
+    held.values(X[:200])  # some buckets are solved, some not
+    expected = deepcopy(model).predict(QUERIES)
+    MEANWHILE[meanwhile](model)
+    UPDATES[update](model)
+    model.predict(QUERIES)
+    np.testing.assert_array_equal(held.values(QUERIES)[:, 0], expected)
+    np.testing.assert_array_equal(model.predict(QUERIES), deepcopy(model).predict(QUERIES))
+
+
+def test_a_list_that_is_emptied_between_two_steps(monkeypatch):
+    """An update in another thread, at the switch that the call between the two steps allows."""
+    model = in_place(LSHRegressor(**FIXED).fit(X[:3000], Y[:3000]))
+    policy, calls = LSHRegressor._policy.fget, []
+
+    def interleaved(self):
+        calls.append(None)
+        if len(calls) == 1:
+            self.partial_fit(X[3000:3009], 50 * Y[3000:3009])
+        return policy(self)
+
+    before = model.predict(QUERIES)
+    after = deepcopy(model).partial_fit(X[3000:3009], 50 * Y[3000:3009]).predict(QUERIES)
+    monkeypatch.setattr(LSHRegressor, "_policy", property(interleaved))
+    values = model.predict(QUERIES)
+    assert any(np.array_equal(values, each) for each in (before, after))
+    np.testing.assert_array_equal(model.predict(QUERIES), after)
+
+
 def test_emptied_buckets_stay_until_they_are_half_and_come_back_empty():
     model = in_place(LSHRegressor(**FIXED).fit(X, Y))
     held = state(model)

@@ -29,8 +29,8 @@ _ARRAYS: Final = {
     "counts": ArrayField("B", np.int64, nonnegative=True),
     "sums": ArrayField("B n_sums", finite=True),
     "totals": ArrayField("totals", finite=True),
+    "scores": ArrayField("n targets", finite=True, nonnegative=True, optional=True),
 }
-_SCORES: Final = {"scores": ArrayField("n targets", finite=True, nonnegative=True, optional=True)}
 _RANGE: Final = {"range": ArrayField("2 targets")}
 
 
@@ -58,7 +58,7 @@ class BucketTable:
         self._solution: LiveSolution | None = None
         self._pending: PendingUpdate | None = None
         self.scores: Array | None = None  # of rows held out; see :mod:`sparsact.learners.lsh.intervals`
-        self._readers: list[Any] = []  # the predictor of the table, while a shallow copy of it is changed
+        self._readers: list[Any] = []  # predictors of the table, while a shallow copy of it is changed
 
     def empty(self, *, keeps_rows: bool = True) -> BucketTable:
         """The same layout without rows."""
@@ -80,13 +80,13 @@ class BucketTable:
 
     def restore(self, state: State, arrays: Arrays) -> None:
         """Become the table that :meth:`state` took apart."""
-        arrays = {**arrays, "sums": self.layout.without_repeats(arrays["sums"])}
-        read = read_arrays(_ARRAYS, arrays, n_sums=self.layout.n_sums, totals=1 + self.layout.n_targets)
+        arrays = {**arrays, "sums": self.layout.sums_of_file(arrays["sums"])}
+        read = read_arrays(_ARRAYS, arrays, n_sums=self.layout.n_sums, totals=1 + len(self.low), targets=len(self.low))
         if len(np.unique(read["keys"])) != len(read["keys"]):
             raise ValueError("two buckets have one key")
         self.index = BucketIndex(read["keys"])
         self._counts, self._sums, self.totals = read["counts"], read["sums"], read["totals"]
-        self.scores = read_arrays(_SCORES, arrays, targets=self.layout.n_targets).get("scores")
+        self.scores = read.get("scores")
         self._n_empty = int(np.count_nonzero(self._counts == 0))
         self.n_rows = int(self._counts.sum()) // self.layout.n_tables
         if self.backup is not None and "range" in arrays:
@@ -215,7 +215,8 @@ class BucketTable:
         ids = self.index.insert(other.index.keys[held])
         self._make_room()
         self._forget(ids)
-        counts, sums = self._counts[ids] + other.counts[held], self._sums[ids] + other.sums[held]
+        counts, sums = self._counts[ids] + other.counts[held], self._sums[ids]
+        bucket_statistics.add_sums(sums, other.sums[held], self.layout.n_target_sums)
         self._n_empty += len(self.index) - n_before - int(np.count_nonzero(self._counts[ids] == 0))
 
         def change() -> None:
@@ -225,18 +226,12 @@ class BucketTable:
         self.n_rows += other.n_rows
         self.totals = self.totals + other.totals
 
-    def frozen(self) -> BucketTable:
-        """A copy for prediction alone, which remembers no rows."""
+    def detached(self, *, with_rows: bool = True) -> BucketTable:
+        """A copy that shares nothing that updates change; for prediction alone, without rows."""
         other = self._with(slice(0, len(self.index)))
-        other.rows, other.keeps_rows = RememberedRows(self.layout.n_targets), False
-        other.backup = self.backup and self.backup.frozen()
-        return other
-
-    def detached(self) -> BucketTable:
-        """A copy of everything, which shares nothing that updates change."""
-        other = self._with(slice(0, len(self.index)))
-        other.rows = deepcopy(self.rows)
-        other.backup = self.backup and self.backup.detached()
+        other.rows = deepcopy(self.rows) if with_rows else RememberedRows(self.layout.n_targets)
+        other.keeps_rows = self.keeps_rows and with_rows
+        other.backup = self.backup and self.backup.detached(with_rows=with_rows)
         return other
 
     def tidied(self) -> BucketTable:
@@ -249,15 +244,15 @@ class BucketTable:
         other.index = BucketIndex(self.index.keys[kept], self.index.most)
         other._counts, other._sums = self.counts[kept].copy(), self.sums[kept].copy()
         other.totals = self.totals.copy()
-        other._pending, other._readers, other._n_empty = None, [], int(np.count_nonzero(other._counts == 0))
-        other._solution = None
+        other._n_empty = int(np.count_nonzero(other._counts == 0))
+        other._pending, other._readers, other._solution = None, [], None
         return other
 
     def fork(self, readers: list[Any]) -> tuple[BucketTable, Callable[[bool], None]]:
         """A copy to change in this one's stead, and a function that makes the changes (True) or drops them.
 
-        Both share arrays. The one entry of ``readers``, a predictor that reads them, is taken from the list before they
-        are changed. It is gone then, unless another thread is in the middle of a prediction and holds it: that thread
+        Both share arrays. The ``readers``, all predictors that read them, are taken from the list before they are
+        changed. They are gone then, unless another thread is in the middle of a prediction and holds one: that thread
         goes on with it, and the copy gets arrays of its own, as it does where the rows are many.
         """
         twins = [(copy(table), PendingUpdate(table)) for table in (self, self.backup) if table is not None]
@@ -290,16 +285,14 @@ class BucketTable:
             readers[:] = [predictor for weak in held if (predictor := weak()) is not None]
         if many or readers:
             self._separate()
-            if self.backup is not None:
-                self.backup._separate()
 
     def _separate(self) -> None:
         """Have arrays of one's own, all but those of rows."""
-        own, pending = self._with(slice(0, len(self.index))), self._pending
-        self.__dict__.update(own.__dict__)
-        self._pending = pending
-        if pending is not None:
-            pending.apart = True
+        self.__dict__.update(vars(self._with(slice(0, len(self.index)))) | {"_pending": self._pending})
+        if self._pending is not None:
+            self._pending.apart = True
+        if self.backup is not None:
+            self.backup._separate()
 
     def solution(self, alpha: float, least: int) -> LiveSolution:
         """The polynomials of the buckets, of which those are solved that rows have met."""
@@ -340,9 +333,7 @@ class BucketTable:
         """Renumber the buckets that still hold rows, where that is worth it and there is room."""
         with suppress(MemoryError):
             if self._n_empty and (len(self.index) <= FEW_BUCKETS or 2 * self._n_empty > len(self.index)):
-                pending, tidy = self._pending, self.tidied()
-                self.__dict__.update(tidy.__dict__)
-                self._pending = pending
+                self.__dict__.update(vars(self.tidied()) | {"_pending": self._pending})
             self.rows = self.rows.tidied(self.n_rows)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,10 @@ class FrozenStage:
     def table(self) -> CompiledTable:
         """What predictions are made by."""
         return CompiledTable(self.layout.hashes, self.index.slots, self.layout.degree, self.coefficients, self.weights)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the table, which another thread may be making."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def values(self, X: Array, n_threads: int = 1) -> Array:
         """Values (m, targets) at rows; 0 where every bucket is empty."""

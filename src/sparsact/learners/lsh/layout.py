@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from sparsact.kernels.bucket_statistics import n_features, n_sums, products
+from sparsact.kernels.bucket_statistics import n_features, n_sums, n_target_sums, products
 from sparsact.kernels.hashing import Hashes
 from sparsact.saving.schema import ArrayField, Arrays, check_array, read_arrays
 
@@ -100,14 +100,21 @@ class Layout:
         """Targets in the table's own units: without level and trend."""
         return np.ascontiguousarray((Y - self.level - (X - self.hashes.centre) @ self.trend) / self.unit)
 
-    def without_repeats(self, sums: NDArray[Any]) -> NDArray[Any]:
-        """Sums of buckets; those of files of version 0.1 hold each product of two features, some of which are equal."""
-        p, D, end = self.n_local, self.n_features, (self.n_features + 1) * self.n_targets
-        if self.degree < 2 or sums.ndim != 2 or sums.shape[1] != p + D * (D + 1) // 2 + end:
-            return sums
-        _, first = np.unique(products(p, self.degree), return_index=True)
-        columns = np.concatenate([np.arange(p), p + first, np.arange(sums.shape[1] - end, sums.shape[1])])
-        return np.ascontiguousarray(sums[:, columns])
+    @property
+    def n_target_sums(self) -> int:
+        """Sums of a bucket that targets are in, which are two words each."""
+        return n_target_sums(self.n_local, self.degree, self.n_targets)
+
+    def sums_of_file(self, sums: NDArray[Any]) -> NDArray[Any]:
+        """Sums of buckets; files of earlier versions hold each product of two features, or no low words."""
+        p, D, end = self.n_local, self.n_features, self.n_target_sums
+        if self.degree == 2 and sums.ndim == 2 and sums.shape[1] == p + D * (D + 1) // 2 + end:
+            _, first = np.unique(products(p, self.degree), return_index=True)
+            columns = np.concatenate([np.arange(p), p + first, np.arange(sums.shape[1] - end, sums.shape[1])])
+            sums = sums[:, columns]
+        if sums.ndim == 2 and sums.shape[1] == self.n_sums - end:
+            sums = np.concatenate([sums, np.zeros((len(sums), end))], axis=1)
+        return np.ascontiguousarray(sums)
 
     def differences(self, other: Layout) -> list[str]:
         """Names of the parts in which another layout is not the same."""

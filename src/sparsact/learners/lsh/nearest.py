@@ -28,7 +28,7 @@ class NearestBuckets:
         self._hashes, p = layout.hashes, layout.n_local
         total = sums[:, p]
         over = 1.0 / np.where(total > 0, total, 1.0)[:, None]
-        start = layout.n_sums - (layout.n_features + 1) * layout.n_targets  # of the constant feature times targets
+        start = layout.n_sums - 2 * layout.n_target_sums  # of the constant feature times targets
         self._means = sums[:, start : start + layout.n_targets] * over * layout.unit
         self._index = nearest_index(mean_positions(sums, p))
 

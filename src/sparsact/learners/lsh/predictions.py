@@ -20,7 +20,7 @@ from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.live import LiveSolution
 from sparsact.learners.lsh.predictor import BucketSolution, TablePredictor, joint_solution, separate_solution
 from sparsact.statistics.statistic import Batch
-from sparsact.transaction import lock_of, locked
+from sparsact.transaction import lock_of
 
 
 class PredictingLSH:
@@ -47,7 +47,7 @@ class PredictingLSH:
             self._forget_solution()
 
     def _forget_solution(self) -> None:
-        self._compiled: list[TablePredictor] = []  # at most one; filled by the first prediction
+        self._compiled: list[TablePredictor] = []  # all that read the table as it is; the last one asked comes first
 
     @property
     def _predictor(self) -> TablePredictor:
@@ -58,12 +58,19 @@ class PredictingLSH:
         held = self._compiled[:1]
         return held[0] if held and held[0].policy == self._policy else self._compile()
 
+    def _compile(self) -> TablePredictor:
+        """The predictor of the present policy, first in the list: an update must know of all that read the table."""
+        with lock_of(self):
+            policy, held = self._policy, self._compiled[:]
+            found = next((each for each in held if each.policy == policy), None) or self._compiled_anew(policy)
+            self._compiled[:] = [found, *(each for each in held if each is not found)]
+            return found
+
     @property
     def _policy(self) -> Policy:
         return Policy(self.fallback, self.extrapolate, self.min_count)  # which may be set between two predictions
 
-    @locked
-    def _compile(self) -> TablePredictor:
+    def _compiled_anew(self, policy: Policy) -> TablePredictor:
         if not self.table_.n_rows:
             raise ValueError("the model holds no rows; call fit or partial_fit with some.")
         solution: BucketSolution | LiveSolution
@@ -73,9 +80,7 @@ class PredictingLSH:
             solution = joint_solution(self.table_, Batch.joined(self._rows), self.alpha_, self.min_count)
         else:
             solution = self.table_.solution(self.alpha_, self.min_count)
-        predictor = TablePredictor(self.table_, solution, self._policy, self._single, self._frozen, self._inputs)
-        self._compiled[:] = [predictor]
-        return predictor
+        return TablePredictor(self.table_, solution, policy, self._single, self._frozen, self._inputs)
 
     @property
     @abstractmethod
@@ -109,7 +114,7 @@ class PredictingLSH:
         """The model as it is now, which later updates do not change."""
         check_is_fitted(self)
         with lock_of(self):
-            table, solution = self.table_.frozen(), self._predictor.solution
+            table, solution = self.table_.detached(with_rows=False), self._predictor.solution
             if isinstance(solution, LiveSolution):
                 solution = separate_solution(table, self.alpha_, self.min_count)
             return TablePredictor(table, solution, self._policy, self._single, self._frozen, self._inputs)
