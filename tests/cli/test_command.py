@@ -99,7 +99,8 @@ def test_predict_and_inspect_follow_the_model(capsys, folder, fitted, tmp_path):
     assert status == 0
     assert "gene0 × gene1" in out
     told = json.loads(run(capsys, "inspect", fitted, "--json", "--top", "3")[1])
-    assert (told["degree"], told["rows"], len(told["targets"][0]["terms"])) == (2, 301, 2)  # terms: the signal has two
+    terms = told["targets"][0]["terms"]  # two of the signal, and the constant
+    assert (told["degree"], told["rows"], len(terms)) == (2, 301, 3)
 
 
 @pytest.mark.parametrize(

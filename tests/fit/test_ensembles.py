@@ -159,7 +159,7 @@ def test_the_model_the_page_and_the_commands(chosen, tmp_path, capsys):
     assert pd.read_csv(StringIO(said))["y"].tolist() == pytest.approx(chosen.predict(fresh), rel=1e-12)
     told = json.loads(run(capsys, "inspect", tmp_path / "model.sparsact", "--json", "--top", 4)[1])
     terms = told["targets"][0]["terms"]
-    assert [term["low"] for term in terms] == pytest.approx([term.low for term in chosen.targets[0].terms[:4]])
+    assert [term["low"] for term in terms[:-1]] == pytest.approx([term.low for term in chosen.targets[0].terms[:4]])
     assert told["weights"] == pytest.approx(chosen.choices.weights)
     code, said, _ = run(capsys, "inspect", tmp_path / "model.sparsact", "--top", 4)
     assert code == 0

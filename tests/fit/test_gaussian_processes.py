@@ -76,7 +76,9 @@ def test_the_model_the_page_and_the_commands(chosen, tmp_path, capsys):
     )
     told = json.loads(run(capsys, "inspect", tmp_path / "model.sparsact", "--json", "--top", 4)[1])
     terms = told["targets"][0]["terms"]
-    assert [tuple(term["columns"]) for term in terms] == [term.subset for term in chosen.targets[0].terms[:4]]
+    *strongest, constant = terms
+    assert [tuple(term["columns"]) for term in strongest] == [term.subset for term in chosen.targets[0].terms[:4]]
+    assert constant["columns"] == []
     code, said, _ = run(capsys, "inspect", tmp_path / "model.sparsact", "--top", 4)
     assert code == 0
     assert f"{N} columns and {len(chosen.model.X_train_)} distinct rows" in " ".join(said.split())

@@ -97,7 +97,7 @@ def test_the_command(tmp_path, capsys):
     pa.csv.write_csv(table(y=Y), path)
     found = fit_json(capsys, path, "--target", "y", "--lasso", "--heredity", "strong", "--degree", "2")
     assert found["penalty"] == "lasso"
-    assert sorted(term["columns"] for term in found["targets"][0]["terms"]) == [["a"], ["a", "b"], ["b"]]
+    assert sorted(term["columns"] for term in found["targets"][0]["terms"]) == [[], ["a"], ["a", "b"], ["b"]]
     model = tmp_path / "m.sparsact"
     assert run(capsys, "fit", path, "--target", "y", "--lasso", "--out", model)[0] == 0
     assert "lasso penalty" in run(capsys, "inspect", model)[1]

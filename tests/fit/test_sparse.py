@@ -70,7 +70,7 @@ def test_the_model_the_page_and_the_commands(chosen, tmp_path, capsys):
     )
     found = json.loads(run(capsys, "inspect", tmp_path / "model.sparsact", "--json")[1])
     assert {tuple(term["columns"]) for term in found["targets"][0]["terms"]} == {
-        tuple(f"b{i}" for i in S) for S in PLANTED
+        tuple(f"b{i}" for i in S) for S in ((), *PLANTED)
     }
     assert json.loads(json.dumps(chosen.to_dict(), allow_nan=False))["kind"] == "sparse"
 

@@ -246,9 +246,12 @@ def split_experts(model: nn.Module) -> Iterator[None]:
     """
     done = False
     found: list[Any] = []
+    taken: list[nn.Module] = []
     try:
         for module in list(model.modules()):
-            take_forward(module)
+            if "forward" in vars(module):
+                take_forward(module)
+                taken += [] if "forward" in vars(module) else [module]
             kind = _split_class(module)
             if kind is not None:
                 found.append(module)
@@ -257,12 +260,12 @@ def split_experts(model: nn.Module) -> Iterator[None]:
         yield
         done = True
     finally:
-        for module in list(model.modules()):
-            if done and _is_sparse(module):
-                continue
-            if isinstance(module, SplitExperts) and any(module is one for one in found):
+        for module in found:
+            if isinstance(module, SplitExperts) and not (done and _is_sparse(module)):
                 module.join()
-            restore_forward(module)
+        for module in taken:
+            if not (done and _is_sparse(module)):
+                restore_forward(module)
 
 
 def _split_class(module: Any) -> type[SplitExperts] | None:

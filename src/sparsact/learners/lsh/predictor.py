@@ -26,7 +26,7 @@ from sparsact.statistics.statistic import Batch
 
 MIN_PENALTY: Final = 1e-8  # two tables alone leave constants to choose
 TOLERANCE: Final = 1e-10
-MAX_PASSES: Final = 2000
+MAX_PASSES: Final = 20_000
 PASSES_RAN_OUT: Final = 7  # LSMR's reason to stop
 
 
