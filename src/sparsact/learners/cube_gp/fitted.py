@@ -26,6 +26,7 @@ from sparsact.learners.cube_gp.saving import kernel_arrays, posterior_arrays, re
 from sparsact.learners.on_cube import OnCube
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays, State
+from sparsact.transaction import locked
 from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import checked_probability
 
@@ -212,6 +213,7 @@ class FittedCubeGP(OnCube):
             )
         return self._posterior
 
+    @locked
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
         check_is_fitted(self)

@@ -21,6 +21,7 @@ from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate
 from sparsact.learners.on_cube import LEARNED, OnCube
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
+from sparsact.transaction import locked
 from sparsact.validation.arrays import checked_reals
 
 
@@ -114,6 +115,7 @@ class FittedLatent(OnCube):
 
     # ---- files ----
 
+    @locked
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
         check_is_fitted(self)

@@ -22,7 +22,7 @@ from sparsact.learners.letters.saving import ensemble_arrays, read_ensemble
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 from sparsact.statistics.conformal import kept_errors, reach
-from sparsact.transaction import transaction
+from sparsact.transaction import locked, transaction
 from sparsact.validation.estimators import are_counts, checked_sample_weight, refuse_named_columns
 from sparsact.validation.parameters import checked_probability
 
@@ -228,6 +228,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
             cells = np.indices(sizes).reshape(len(sizes), -1).T
             return anova(self._ensemble.values(cells).reshape(sizes), frequencies)
 
+    @locked
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
         check_is_fitted(self)

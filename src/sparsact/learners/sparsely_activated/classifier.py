@@ -16,7 +16,7 @@ from sparsact.learners.sparsely_activated.estimator import SparselyActivatedMode
 from sparsact.learners.sparsely_activated.regressor import SparselyActivatedRegressor
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import Arrays, State
-from sparsact.transaction import transaction
+from sparsact.transaction import locked, transaction
 from sparsact.validation.estimators import checked_rows, checked_sample_weight, class_places
 
 _LEARNED: Final[schema.Checks] = {"n_features_in_": schema.as_count, "table_encoding_": schema.as_str}
@@ -114,6 +114,7 @@ class SparselyActivatedClassifier(ClassifierMixin, SparselyActivatedModel):  # t
         shares[none] = values[none] == values[none].max(axis=1, keepdims=True)
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
+    @locked
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
         check_is_fitted(self)

@@ -20,7 +20,7 @@ from sparsact.learners.sparsely_activated.to_network import NormLimits, network_
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
-from sparsact.transaction import transaction
+from sparsact.transaction import locked, transaction
 from sparsact.validation.estimators import checked_rows
 
 if TYPE_CHECKING:
@@ -207,6 +207,7 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
             )
         return Spectrum.of(self.network_(points(self.n_features_in_)))
 
+    @locked
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
         check_is_fitted(self)

@@ -22,7 +22,7 @@ from sparsact.network import SparselyActivatedNetwork
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import Arrays, Checks, State
 from sparsact.stack import Stack
-from sparsact.transaction import transaction
+from sparsact.transaction import locked, transaction
 from sparsact.validation.estimators import checked_rows
 from sparsact.validation.parameters import checked_size
 
@@ -178,6 +178,7 @@ class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[mi
             raise AttributeError('a model of real columns has no certificate over the cube; fit with domain="cube".')
         return self.stack_.certify()
 
+    @locked
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
         check_is_fitted(self)
