@@ -172,7 +172,7 @@ def test_hash_tables_that_outgrow_the_memory(monkeypatch):
         for i in (0, 1)
     ]
     monkeypatch.setattr(memory, "SMALL", 0)
-    monkeypatch.setattr(memory, "free_memory", lambda: 14_000)
+    monkeypatch.setattr(memory, "free_memory", lambda: 18_000)
     with pytest.raises(MemoryError, match=r"^partition 2: rows fall into .* buckets, which need"):
         summed(LearnerSum(blank), task, points, targets)
     with pytest.raises(MemoryError, match=r"^partition 0 to partition 1: rows fall into"):

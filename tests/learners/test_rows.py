@@ -75,7 +75,7 @@ def test_masked_weights_are_refused_and_a_mask_that_hides_nothing_is_none(learne
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_a_negative_weight_is_refused_with_its_row(learner):
     weights = np.where(HIDDEN, -0.5, 1.0)
-    with pytest.raises(ValueError, match=r"`sample_weight` holds -0.5 at row 7; weights are 0 or more\."):
+    with pytest.raises(ValueError, match=r"`sample_weight` holds -0.5 at row 7: negative, and weights are 0 or more\."):
         learner().fit(SIGNS, Y, sample_weight=weights)
 
 

@@ -65,10 +65,6 @@ class TestPointsOfTheCube:
         with pytest.raises(NotFittedError):
             make().predict(BITS)
 
-    def test_negative_weights(self, make):
-        with pytest.raises(ValueError, match=r"holds -3 at row 0; weights are 0 or more"):
-            make().fit(BITS, target(make), np.arange(43) - 3.0)
-
     def test_weights_that_are_all_zero(self, make):
         with pytest.raises(ValueError, match="weight"):
             make().fit(BITS, target(make), np.zeros(43))
