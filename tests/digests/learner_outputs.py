@@ -279,7 +279,7 @@ def candidates() -> Iterator[tuple[str, Any]]:
     X, y, asked = noisy_rows(260, 6)
     names = list("abcdef")
     table, new = pd.DataFrame(X, columns=names).assign(y=y), pd.DataFrame(asked, columns=names)
-    for model in ("low-degree", "sparse", "gp", "latent", "network", "ensemble"):
+    for model in ("low-degree", "sparse", "gp", "latent", "ensemble"):
         yield model, of_result(sa.fit_table(table, "y", model=model, folds=4), new)
     numbers, target, outside = reals(240, 3)
     columns = list("uvw")
@@ -288,6 +288,16 @@ def candidates() -> Iterator[tuple[str, Any]]:
     letters, effect = sequences(130, "ACGT", 3)
     texts = pd.DataFrame({"s": ["".join(row) for row in letters], "y": effect})
     yield "letters", of_result(sa.fit_table(texts, "y", model="letters", folds=4), texts[:19])
+
+
+@item(tolerance=0.2)  # hundreds of steps of training amplify the last bit of a product: 0.05 between two processors
+def trained_candidate() -> Any:
+    import pandas as pd
+
+    X, y, asked = noisy_rows(260, 6)
+    names = list("abcdef")
+    result = sa.fit_table(pd.DataFrame(X, columns=names).assign(y=y), "y", model="network", folds=4)
+    return of_result(result, pd.DataFrame(asked, columns=names))
 
 
 def of_result(result: Any, new: Any) -> dict[str, Any]:

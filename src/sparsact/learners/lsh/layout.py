@@ -37,6 +37,8 @@ MAX_COLUMNS: Final = 100  # principal ones, in which gradients are looked for: a
 ROUNDING: Final = 1e-12  # of the largest entry of a column: what a constant's deviation may be
 SMALLEST: Final = 1e-305  # spread that still counts as one: its inverse must be a float
 LEAST_GRADIENT: Final = 1e-3  # of the largest: directions along which the target hardly moves keep this share
+LARGE: Final = 0.6  # of the largest; no ratio of entries that symmetric tables give
+EVEN: Final = 1e-6  # of all gradients: of directions along which the target moves alike, those of more variance lead
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,7 @@ class PrincipalMoments:
         variances, components = np.linalg.eigh((spread * share[:, None]).T @ spread)
         real = variances[::-1] > max(RANK * variances[-1], 1e-300)
         order = np.flatnonzero(real) if real.any() else np.array([0])
-        directions = units[:, None] * components[:, ::-1][:, order]
+        directions = units[:, None] * signed(components[:, ::-1][:, order])
         return cls(centre, directions, np.sqrt(np.maximum(variances[::-1][order], 0.0)) * scale)
 
     @property
@@ -316,18 +318,33 @@ def gradient_directions(
     standard = standard_units(X, weights)
     rows = (X - moments.centre) * standard
     variances, basis = np.linalg.eigh(rows.T @ rows)
-    basis = basis[:, variances >= RANK * variances[-1]][:, -MAX_COLUMNS:]  # gradients are looked for where rows lie
+    spanned = np.flatnonzero(variances >= RANK * variances[-1])[
+        -MAX_COLUMNS:
+    ]  # gradients are looked for where rows lie
+    basis, shares = signed(basis[:, spanned]), variances[spanned] / max(float(variances[-1]), 1e-300)
     rows = rows @ basis
     metric = np.eye(rows.shape[1])
     anchors = rng.choice(len(rows), min(ANCHORS, len(rows)), replace=False)
     for _ in range(ROUNDS):
         products = _gradient_products(rows, residual, metric, anchors)
+        products += EVEN * (np.trace(products) or 1.0) * np.diag(shares)  # else their order is that of rounding
         values, vectors = np.linalg.eigh(products)
+        vectors = signed(vectors)
         top = max(float(values[-1]), 1e-300)
         metric = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0) / top + LEAST_GRADIENT)
     directions: Array = standard[:, None] * (basis @ metric[:, :p])
     unit = float(root_mean_square((X - moments.centre) @ directions[:, :1], weights)[0])
     return directions / (unit or 1.0)
+
+
+def signed(directions: Array) -> Array:
+    """Columns (d, p) times 1 or -1, a sign that eigenvectors leave to rounding: the first large entry is positive.
+
+    Large is ``LARGE`` of the largest, because two standardised columns have eigenvectors (1, 1) and (1, -1).
+    """
+    sizes = np.abs(directions)
+    first = (sizes >= LARGE * sizes.max(axis=0, initial=0.0)).argmax(axis=0)
+    return directions * np.where(directions[first, np.arange(directions.shape[1])] < 0, -1.0, 1.0)
 
 
 def _gradient_products(rows: Array, residual: Array, metric: Array, anchors: NDArray[np.int64]) -> Array:
