@@ -89,9 +89,8 @@ def save_plan(model: nn.Module, path: str | Path) -> None:
     for name, layer in sparse_layers(model):
         state = layer._sparse
         limits[name] = state.limits
-        screen = (
-            state.screens.get(state.weight_version(layer)) if isinstance(state, UpState) and state.screens else None
-        )
+        screens = state.screens if isinstance(state, UpState) else None
+        screen = None if screens is None else screens.get(state.weight_version(layer))
         if screen is not None:
             arrays |= {f"{name}/{part}": value.numpy() for part, value in _tensors(screen).items()}
             arrays[f"{name}/leak"] = np.array([screen.leak])

@@ -184,7 +184,7 @@ def _sparsified(
             reasons = "; ".join(sorted({plan.reason for _, plan in planned}))
             raise ValueError(
                 f'method="{method}" applies to none of the {len(found)} blocks of this model: {reasons}. '
-                'any activation is taken by method="threshold" and "top_k", which approximate, and by weights="int8".'
+                'Any activation is taken by method="threshold" and "top_k", which approximate, and by weights="int8".'
             )
     left_dense = tuple(other_forms(model))
     planned = apply(model, planned)
