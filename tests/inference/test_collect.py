@@ -73,8 +73,11 @@ def test_half_precision_is_widened():
 def test_a_block_that_never_runs():
     model = Model()
     model.third = nn.Linear(2, 2)
+    third = Block("third", "third", "third", None, relu(2))
+    found = sample_inputs(model, [FIRST, third], torch.randn(3, 4))
+    assert (found[FIRST].rows_per_call, found[third].rows_per_call) == ([3], [])
     with pytest.raises(ValueError, match="block 'third' was never run"):
-        sample_inputs(model, [Block("third", "third", "third", None, relu(2))], torch.randn(3, 4))
+        _ = found[third].sample
     assert not model.third._forward_pre_hooks
     with pytest.raises(ValueError, match="`limit` must be 1 or more"):
         sample_inputs(model, [FIRST], torch.randn(3, 4), 0)

@@ -9,12 +9,19 @@ from torch.nn.functional import silu
 
 from sparsact.inference.block import Activation
 from sparsact.inference.quality import OutputQuality
-from sparsact.inference.small_activations import RULES, Target, Threshold, TopKActivations, calibrated, checked_target
+from sparsact.inference.small_activations import (
+    RULES,
+    ApproximationTarget,
+    Threshold,
+    TopKActivations,
+    calibrated,
+    checked_target,
+)
 
 
 def calibrate(method, weights, x, **target):
     ((kind, value),) = target.items()
-    return calibrated(method, weights, x, Target(kind, value))
+    return calibrated(method, weights, x, ApproximationTarget(kind, value))
 
 
 def error_of(weights, rule, x):
@@ -123,7 +130,7 @@ def test_targets_that_cannot_be(method, density, error, message):
     with pytest.raises(ValueError, match=message):
         checked_target(method, density, error)
     assert checked_target("exact", None, None) is None
-    assert checked_target("top_k", None, 1.0) == Target("error", 1.0)
+    assert checked_target("top_k", None, 1.0) == ApproximationTarget("error", 1.0)
 
 
 def test_samples_and_blocks_that_cannot_be():

@@ -126,7 +126,6 @@ def exact_replacement(
     block: Block,
     limits: Applicability,
     screens: Screens | None = None,
-    method: str = "exact",
     device: str | None = None,
 ) -> Replacement:
     """The block computed exactly at the units that are on; pre-activations only where ``screens`` do not prove it off.
@@ -136,6 +135,7 @@ def exact_replacement(
     numbers = limits.max_rows, limits.max_share
     down = block.linears(model)["down"]
     on: dict[str, Any] = {"device": device or ("cpu" if screens is not None else device_type(down.weight))}
+    method = "exact" if screens is None else "certified"
     replacement = Replacement(method, {block.down: (SparseDown, DownState(*numbers, **on))})
     constants, thresholds = activation_constants(model, block.activation), block.activation.zero_below
     if constants is None or not hides_pre_activations(model, block):  # all pre-activations are computed
@@ -161,7 +161,7 @@ def certified_replacement(model: nn.Module, block: Block, limits: Applicability,
     """The block computed exactly at the units that a screen cannot prove to be off."""
     make = partial(_screen, threshold=block.activation.zero_below, sample=sample[:SAMPLE].clone())
     screens: Screens = WeightCache((block.gate_rows or WeightRows()).make(make))
-    return exact_replacement(model, block, limits, screens, "certified")
+    return exact_replacement(model, block, limits, screens)
 
 
 def masked_replacement(

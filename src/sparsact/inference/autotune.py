@@ -32,7 +32,7 @@ from sparsact.inference.plan import BlockPlan
 from sparsact.inference.products import DEVICES, device_obstacle, device_type
 from sparsact.inference.quality import OutputQuality
 from sparsact.inference.roofline import ratio, roofline
-from sparsact.inference.small_activations import Target, calibrated
+from sparsact.inference.small_activations import ApproximationTarget, calibrated
 
 MAX_TIME_RATIO: Final = 0.95  # to the dense time, of a method that may be chosen
 SCATTERED: Final = 1.5  # seconds for a byte of scattered rows, to those for one of a matrix read in order
@@ -143,7 +143,9 @@ class BlockProfile:
         return BlockPlan(self.block.name, method, reason, self.density, rows=rows, **figures)
 
 
-def requested_replacement(profile: BlockProfile, method: str, target: Target | None = None) -> PlannedBlock:
+def requested_replacement(
+    profile: BlockProfile, method: str, target: ApproximationTarget | None = None
+) -> PlannedBlock:
     """The block under the method that was asked for, with the target of an approximation; or dense with the reason."""
     limits = Applicability()
     model, block, max_rows = profile.model, profile.block, limits.max_rows

@@ -24,7 +24,7 @@ Rule = TypeVar("Rule", bound=Callable[[Tensor], Tensor])
 
 
 @dataclass(frozen=True)
-class Target:
+class ApproximationTarget:
     """The density or the error, in (0, 1], that a rule is calibrated for."""
 
     kind: Literal["density", "error"]
@@ -145,13 +145,13 @@ def within_error(rule: Callable[[int], Rule], last: int, weights: BlockWeights, 
     return rule(inside)
 
 
-def checked_target(method: str, density: float | None, error: float | None) -> Target | None:
+def checked_target(method: str, density: float | None, error: float | None) -> ApproximationTarget | None:
     """The one target of an approximate method, checked; None for an exact method, which takes none."""
-    given: list[Target] = []
+    given: list[ApproximationTarget] = []
     if density is not None:
-        given.append(Target("density", density))
+        given.append(ApproximationTarget("density", density))
     if error is not None:
-        given.append(Target("error", error))
+        given.append(ApproximationTarget("error", error))
     if method not in RULES:
         if given:
             raise ValueError(
@@ -167,7 +167,7 @@ def checked_target(method: str, density: float | None, error: float | None) -> T
 
 
 def calibrated(
-    method: str, weights: BlockWeights, x: Tensor, target: Target
+    method: str, weights: BlockWeights, x: Tensor, target: ApproximationTarget
 ) -> tuple[Threshold | TopKActivations, OutputQuality]:
     """The rule that meets a target on three quarters of the rows, and its quality on the others.
 
@@ -177,7 +177,7 @@ def calibrated(
     weights : BlockWeights
     x : Tensor of shape (m, d)
         Sample inputs of the block, at least 40, in random order here.
-    target : Target
+    target : ApproximationTarget
         Largest share of units kept, or largest relative error of the block's output.
 
     Raises

@@ -23,7 +23,7 @@ from sparsact.inference.linear_layers import other_forms
 from sparsact.inference.plan import EXACT, METHODS, Plan, check_not_removed
 from sparsact.inference.quantized import check_weights
 from sparsact.inference.quantizing import quantize
-from sparsact.inference.small_activations import Target, checked_target
+from sparsact.inference.small_activations import ApproximationTarget, checked_target
 from sparsact.inference.split_experts import join_experts, split_experts
 from sparsact.inference.whole_model import checked
 from sparsact.validation.parameters import checked_option
@@ -163,7 +163,7 @@ def _sparsified(
     keep_weights: bool,
     blocks: Sequence[Block] | None,
     time_limit: float,
-    target: Target | None,
+    target: ApproximationTarget | None,
 ) -> Plan:
     """Replace the layers of the model, and return its plan."""
     found = checked_blocks(model, blocks) if blocks is not None else find_blocks(model, shown[0])
