@@ -4,10 +4,9 @@
 folder that ``SPARSACT_DATA`` names: without either nothing is measured, and said so. The text is cut into sentences of
 8, 16, 24 and 32 tokens; its last tenth is not trained on. Embeddings, the means over tokens, are compared by their
 cosine there. Then one sentence at a time is embedded on one thread, all sides in turns: the original dense, quantised
-by torch (int8, one scale per output), by ``sparsify(weights="int8")``, and with half of the inputs of all linear layers
-left out where that is faster (``method="inputs"``); the relufied model with ``"auto"``, in float32 and in int8. Each is
-shown sentences of the length that is timed. Unit: milliseconds of work per sentence, medians over rounds. The relufied
-weights go to the user's cache, so that a second run trains no more.
+by torch (int8, one scale per output), and by ``sparsify(weights="int8")``; the relufied model with ``"auto"``, in
+float32 and in int8. Each is shown sentences of the length that is timed. Unit: milliseconds of work per sentence,
+medians over rounds. The relufied weights go to the user's cache, so that a second run trains no more.
 
 Goal of the relufied model: cosine at least 0.98, and at least 1.3 times as fast as the dense original.
 
@@ -32,10 +31,10 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 from benchmarks.figures import Figure, judged, options, report
 from benchmarks.harness import interleaved
 from benchmarks.int8 import quantized_by_torch
-from sparsact.inference import find_blocks, measure, plan_of, relufy, sparsify
+from sparsact.inference import find_blocks, measure, plan_of, sparsify
 from sparsact.inference.batches import working_seconds
-from sparsact.inference.training import with_relu
 from sparsact_papers.data import load_tinyshakespeare
+from sparsact_papers.training.relufying import relufy, with_relu
 
 LENGTHS: Final = (8, 16, 24, 32)  # tokens of a sentence
 BATCH: Final = 16  # sentences of a step
@@ -120,7 +119,6 @@ def compared(
         "int8": sparsify(model, "auto", shown, weights="int8", **made),
         "relufied": sparsify(changed, "auto", shown, **made),
         "relufied, int8": sparsify(changed, "auto", shown, weights="int8", **made),
-        "half of all inputs": sparsify(model, "inputs", shown, density=0.5, **made),
     }
     for name in ("int8", "relufied", "relufied, int8"):
         print(f"{work}, {name}\n{plan_of(sides[name])}\n", flush=True)

@@ -56,7 +56,6 @@ BENCHMARKS: Final = {
         ("enumeration", ()),
         ("gather", ("torch",)),
         ("screen", ("torch",)),
-        ("predictors", ("torch",)),
         ("trained", ("torch",)),
         ("minilm", ("torch", "transformers")),
         ("packaged_models", ("torch",)),

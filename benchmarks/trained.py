@@ -32,9 +32,15 @@ from benchmarks.figures import Figure, judged, options, report
 from sparsact.inference import Measurement, Plan, measure, plan_of, sparsify
 from sparsact.inference.comparison import speed
 from sparsact.inference.roofline import METHODS, amdahl
-from sparsact.inference.training import ActivationPenalty
 from sparsact_papers.data import load_tinyshakespeare
-from sparsact_papers.training import CharacterText, Recipe, Transformer, train, training_progress
+from sparsact_papers.training import (
+    ActivationPenalty,
+    CharacterText,
+    Recipe,
+    Transformer,
+    train,
+    training_progress,
+)
 
 HEAD: Final = 64  # width of a head of attention
 PASSAGES: Final = 4  # decoded in a round, each of a whole context

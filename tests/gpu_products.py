@@ -18,7 +18,7 @@ import torch
 from sparsact.inference import densify, find_blocks, sparsify
 from sparsact.inference.apply import apply
 from sparsact.inference.autotune import BlockProfile, fastest, requested_replacement
-from sparsact.inference.predictors.collect import sample_inputs
+from sparsact.inference.collect import sample_inputs
 from sparsact.inference.quantizing import quantize
 from sparsact.inference.sparse_linear import SparseLinear
 
@@ -114,7 +114,7 @@ def sparse_outputs(make, dtype, counts, options):
     dense = make(**options).to(place, getattr(torch, dtype))
     model, given = deepcopy(dense), [sparse_models.rows(m, dense, seed=m).to(dense.down.weight) for m in counts]
     _, profiles = _profiles(model, [sparse_models.rows(64, dense, seed=3).to(dense.down.weight)])
-    apply(model, [requested_replacement(one, "exact", {}) for one in profiles])
+    apply(model, [requested_replacement(one, "exact") for one in profiles])
     state = model.down._sparse
     with torch.inference_mode():
         for x in given:  # layers learn the order of their calls, and copy their weights
@@ -144,7 +144,7 @@ def obstacles(make, method):
     """Why blocks stay dense by a method."""
     model = make().to("cuda" if torch.cuda.is_available() else "cpu")
     _, profiles = _profiles(model, [sparse_models.rows(64, model, seed=3).to(model.down.weight)])
-    return [requested_replacement(one, method, {})[1].reason for one in profiles]
+    return [requested_replacement(one, method)[1].reason for one in profiles]
 
 
 def quantized_outputs(make, weights, counts, dtype, keep_weights):

@@ -49,8 +49,6 @@ RECORDS = {  # made by functions and classes whose examples show them
     "FitResult",
     "Measurement",
     "Plan",
-    "Relufied",
-    "RelufyStep",
     "Router",
     "RoutingCollapseWarning",
     "StackCertificate",

@@ -16,8 +16,13 @@ import numpy as np
 import torch
 
 import sparsact as sa
-from sparsact.inference.training import ActivationPenalty
-from sparsact_papers.training import CharacterText, Recipe, Transformer, train
+from sparsact_papers.training import (
+    ActivationPenalty,
+    CharacterText,
+    Recipe,
+    Transformer,
+    train,
+)
 
 torch.set_num_threads(1)
 UNITS = ("the cell", "a layer", "this gate", "one head", "the router")

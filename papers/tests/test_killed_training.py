@@ -19,7 +19,7 @@ CHECKPOINT = "checkpoint.safetensors"
 def processes():
     """Processes that have loaded torch already when they start; without threads, so that they may fork."""
     context = get_context("forkserver")
-    context.set_forkserver_preload(["sparsact.inference.training"])
+    context.set_forkserver_preload(["sparsact_papers.training"])
     return context
 
 

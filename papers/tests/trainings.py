@@ -11,8 +11,7 @@ from safetensors.torch import save
 from torch import nn
 
 from sparsact import files
-from sparsact.inference.training import ActivationPenalty, TopKTraining
-from sparsact_papers.training import CharacterText, Recipe, Transformer, train
+from sparsact_papers.training import ActivationPenalty, CharacterText, Recipe, TopKTraining, Transformer, train
 
 TEXT = CharacterText.of("the quick brown fox jumps over the lazy dog. " * 20)
 LONG = Recipe(steps=40, batch=3, context=11, warmup=2, evaluate_every=2, windows=4)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sparsact.fit.fit_table import fit_table
     from sparsact.fit.predict import predict_table
     from sparsact.fit.result import FitResult
-    from sparsact.inference import densify, measure, plan_of, relufy, sparsify
+    from sparsact.inference import densify, measure, plan_of, sparsify
     from sparsact.learners import (
         CubeEnsemble,
         CubeGPRegressor,
@@ -112,7 +112,6 @@ _NAMES: Final = {
     "plan_of": "sparsact.inference",
     "plan_table": "sparsact.learners",
     "predict_table": "sparsact.fit.predict",
-    "relufy": "sparsact.inference",
     "sparsify": "sparsact.inference",
 }
 
@@ -168,7 +167,6 @@ __all__ = [
     "plan_table",
     "predict_table",
     "rademacher",
-    "relufy",
     "routing",
     "sparsify",
 ]

@@ -109,10 +109,6 @@ def test_exact_methods_change_nothing(capsys, folder, method, half):
 @pytest.mark.parametrize(
     "words",
     [
-        ["predictor"],
-        ["predictor", "--recall", 0.9],
-        ["predictor", "--predictor", "low_rank", "--density", 0.5],
-        ["predictor", "--predictor", "lsh", "--recall", 0.8],
         ["threshold", "--error", 0.1],
         ["threshold", "--density", 0.1],
         ["top_k", "--error", 0.1],
@@ -123,7 +119,7 @@ def test_approximations_tell_what_they_cost(capsys, folder, words):
     told = told_by(capsys, named("of_points"), "--inputs", "points.npy", "--batch-size", 10, "--method", *words)
     (block,) = told["blocks"]
     assert block["method"] == words[0]
-    assert block["quality"]
+    assert block["quality"].keys() == {"rows", "density", "output_error"}
     assert 0 <= told["model"]["difference"] < 1
     assert told["model"]["batches"] == 63
 
@@ -155,7 +151,7 @@ def test_the_table_of_an_approximation_has_its_quality(capsys, folder):
     assert (status, err) == (0, "")
     _, block, quality, _ = out.splitlines()
     assert block.split()[:2] == ["0-2", "top_k"]
-    assert quality.startswith("0-2, on 16 inputs held out: recall ")  # a quarter of the 64 that are looked at
+    assert quality.startswith("0-2, on 16 inputs held out: density 0.")  # a quarter of the 64 that are looked at
     assert "output error 0." in quality
 
 
@@ -190,7 +186,7 @@ def test_threads_are_as_before(capsys, folder):
     words = [named("of_points"), "--inputs", "points.npy", "--method", "exact", "--n-threads", before + 1]
     assert run(capsys, "sparsify", *words)[0] == 0
     assert torch.get_num_threads() == before
-    assert run(capsys, "sparsify", *words, "--recall", "0.5")[0] == 2
+    assert run(capsys, "sparsify", *words, "--density", "0.5")[0] == 2
     assert torch.get_num_threads() == before
 
 
@@ -213,25 +209,24 @@ POINTS = [named("of_points"), "--inputs", "points.npy", "--method"]
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([*POINTS, "fast"], "`method` must be one of auto, exact, certified, predictor, threshold, top_k, inputs; got"),
+        ([*POINTS, "fast"], "`method` must be one of auto, exact, certified, threshold, top_k; got"),
         ([*POINTS, "dense"], "`method` must be one of auto"),
-        ([*POINTS, "exact", "--recall", 0.9], 'method="exact" takes no recall'),
+        ([*POINTS, "predictor"], 'which was removed because others are faster: pass method="exact" or "certified"'),
+        ([*POINTS, "inputs", "--density", 0.5], 'or weights="int8"'),
+        ([*POINTS, "exact", "--recall", 0.9], "No such option: --recall"),
+        ([*POINTS, "exact", "--predictor", "lsh"], "No such option: --predictor"),
         ([*POINTS, "certified", "--density", 0.1], 'method="certified" takes no density'),
         ([*POINTS, "auto", "--error", 0.1], 'method="auto" takes no error'),
-        ([*POINTS, "exact", "--predictor", "lsh"], 'method="exact" takes no predictor'),
-        ([*POINTS, "threshold"], "threshold takes one target, density or error; got none"),
-        ([*POINTS, "top_k", "--density", 0.1, "--error", 0.1], "top_k takes one target, density or error"),
-        ([*POINTS, "threshold", "--recall", 0.9], 'method="threshold" takes no recall'),
-        ([*POINTS, "top_k", "--predictor", "lsh"], 'method="top_k" takes no predictor'),
-        ([*POINTS, "predictor", "--error", 0.1], 'method="predictor" takes no error'),
-        ([*POINTS, "predictor", "--predictor", "oracle"], "must be one of sketch, low_rank, lsh"),
-        ([*POINTS, "predictor", "--recall", 1.5], "`recall` must lie in (0, 1]; got 1.5"),
+        ([*POINTS, "threshold"], "takes one target, density or error; got none"),
+        (
+            [*POINTS, "top_k", "--density", 0.1, "--error", 0.1],
+            "takes one target, density or error; got density=0.1, error=0.1",
+        ),
         ([*POINTS, "threshold", "--density", 0], "`density` must lie in (0, 1]; got 0"),
         ([*POINTS, "threshold", "--error", "nan"], "`error` must lie in (0, 1]; got nan"),
-        ([named("make"), "--inputs", "few.npy", "--method", "predictor"], "sample inputs; got"),
+        ([named("make"), "--inputs", "few.npy", "--method", "top_k", "--density", 0.1], "sample inputs; got"),
         ([named("gelu"), "--inputs", "points.npy", "--method", "exact"], "(gelu) is never exactly zero"),
         ([named("gelu"), "--inputs", "points.npy", "--method", "certified"], "(gelu) is never exactly zero"),
-        ([named("gelu"), "--inputs", "points.npy", "--method", "predictor"], "(gelu) is never exactly zero"),
         ([named("double"), "--inputs", "points.npy", "--method", "certified"], "proofs cover float32 and narrower"),
         ([named("of_points")], "either --inputs FILE or --text FILE"),
         ([named("of_points"), "--inputs", "points.npy", "--text", "a.txt"], "either --inputs FILE or --text FILE"),

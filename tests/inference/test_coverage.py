@@ -61,11 +61,10 @@ def logits(model, batch=IDS[:1]):
     return getattr(output, "logits", output)
 
 
-@pytest.mark.parametrize("method", ["exact", "certified", "predictor"])
+@pytest.mark.parametrize("method", ["exact", "certified"])
 def test_gpt2(method):
     model = gpt2()
     switch_off(model, "mlp.c_fc")
-    options = {"density": 0.5, "predictor": "low_rank", "rank": 12} if method == "predictor" else {}
     blocks = find_blocks(model, IDS)
     assert [(b.name, b.up, b.gate, b.down) for b in blocks] == [
         (f"transformer.h.{i}.mlp", f"transformer.h.{i}.mlp.c_fc", None, f"transformer.h.{i}.mlp.c_proj") for i in (0, 1)
@@ -73,12 +72,11 @@ def test_gpt2(method):
     assert blocks[0].sizes(model) == (12, 20, 12)
     before, state = logits(model), {name: value.clone() for name, value in model.state_dict().items()}
     weight = model.transformer.h[1].mlp.c_proj.weight
-    sa.sparsify(model, method, [IDS[i : i + 1] for i in (0, 1)] * 10, **options)
+    sa.sparsify(model, method, [IDS[i : i + 1] for i in (0, 1)] * 10)
     plan = sa.plan_of(model)
     assert {choice.method for choice in plan.choices} == {method}
     assert all(choice.share > 0 for choice in plan.choices)
-    if method != "predictor":
-        assert torch.allclose(logits(model), before, atol=1e-5)
+    assert torch.allclose(logits(model), before, atol=1e-5)
     down = model.transformer.h[1].mlp.c_proj
     assert isinstance(down, transformers.pytorch_utils.Conv1D)
     assert down.weight is weight
@@ -91,21 +89,6 @@ def test_gpt2(method):
     sa.densify(model)
     assert type(model.transformer.h[1].mlp.c_proj) is transformers.pytorch_utils.Conv1D
     assert torch.equal(logits(model), before)
-
-
-def test_thresholds_on_the_inputs_of_every_layer_of_gpt2(monkeypatch):
-    monkeypatch.setattr("sparsact.inference.input_thresholds.MAX_TIME_RATIO", 1e9)
-    model, shown = gpt2("gelu_new"), [IDS[:1, :1] + i % 9 for i in range(64)]
-    wanted = logits(copy.deepcopy(model), shown[3])
-    sa.sparsify(model, "inputs", shown, density=1.0, time_limit=0.1)
-    plan = sa.plan_of(model)
-    layers = ("attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj")
-    assert [one.block for one in plan.choices] == [
-        *(f"transformer.h.{i}.{name}" for i in (0, 1) for name in layers),
-        "lm_head",
-    ]
-    assert all(one.method == "inputs" and one.share > 0 for one in plan.choices)
-    assert torch.allclose(logits(model, shown[3]), wanted, atol=0.02)  # the smallest number of the sample is left out
 
 
 def test_new_weights_of_conv1d_are_seen():

@@ -69,9 +69,3 @@ def test_densities_are_those_of_the_tokens_that_a_router_sends():
             assert block.active_rows.tolist() == (rows != 0).sum(0).tolist()
         else:
             assert block.n_rows == 1  # a token of other experts
-
-
-def test_relufy_says_that_it_takes_no_stacked_experts():
-    model, x, _ = mixture(activation="gelu")
-    with pytest.raises(ValueError, match=f"the {EXPERTS} blocks of this model are experts stacked in one parameter"):
-        sa.relufy(model, [x, x])

@@ -15,7 +15,7 @@ from sparsact.inference.certified_screen import Screen
 from sparsact.inference.integer_weights import KINDS
 from sparsact.inference.quantized import QuantizedLinear
 from sparsact.inference.sparse_linear import SparseLinear
-from sparsact.saving import ModelFileError
+from sparsact.saving import ModelFileError, modelfile
 
 
 @pytest.mark.parametrize("method", ["exact", "certified"])
@@ -68,6 +68,26 @@ def test_approximations_and_other_files_are_refused(tmp_path):
     (tmp_path / "plan").write_bytes(b"no plan")
     with pytest.raises(ModelFileError):
         load_plan(model, tmp_path / "plan", rows(5, model))
+
+
+@pytest.mark.parametrize("weights", ["keep", "int8"])
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        ("predictor", r"block 'up-down' by method=\"predictor\", which was removed .*: call sparsact\.sparsify again"),
+        ("inputs", 'which was removed .*again with method="exact" or "certified".*or weights="int8"'),
+        ("top_k", "must be one of dense, exact, certified; got 'top_k'"),
+    ],
+)
+def test_a_method_that_no_file_holds_is_refused(method, message, weights, tmp_path):
+    save_plan(sparsify(plain(), "exact", rows(64, plain()), weights=weights), tmp_path / "plan")
+    kind, state, arrays = modelfile.read(tmp_path / "plan")
+    state["choices"][0]["method"] = method
+    modelfile.write(tmp_path / "plan", kind, state, arrays)
+    model = plain()
+    with pytest.raises(ValueError, match=message):
+        load_plan(model, tmp_path / "plan", rows(5, model))
+    assert type(model.down) is torch.nn.Linear
 
 
 def test_the_file_holds_tensors_and_text_alone(tmp_path):

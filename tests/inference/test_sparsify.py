@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 import pickle
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 import torch
@@ -227,14 +228,18 @@ def test_auto_tells_what_it_chose():
     assert len(plan.to_dict()["blocks"]) == 2
 
 
-@pytest.mark.parametrize("method", ["threshold", "top_k", "predictor"])
+@pytest.mark.parametrize("method", ["threshold", "top_k"])
 def test_approximations_come_with_their_quality(method):
     model = plain()
     dense = copy.deepcopy(model)
-    options = {"predictor": {"recall": 0.95}}.get(method, {"error": 0.05})
-    sparsify(model, method, rows(1200, model, seed=2), **options)
+    sparsify(model, method, rows(1200, model, seed=2), error=0.05)
     (choice,) = plan_of(model).choices
-    assert choice.quality
+    assert choice.quality.rows == 300
+    assert 0.02 < choice.quality.output_error.value < 0.1
+    assert choice.reason.startswith("asked for: keeps ")
+    assert f"on 300 inputs held out: {choice.quality}" in str(plan_of(model))
+    (told,) = json.loads(plan_of(model).to_json())["blocks"]
+    assert told["quality"]["output_error"] == asdict(choice.quality.output_error)
     x = rows(500, model, seed=9)
     outputs = []
     with torch.no_grad():
@@ -249,17 +254,9 @@ def test_approximations_come_with_their_quality(method):
 def test_the_bound_of_leaving_out_activations_is_that_of_down_alone(act):
     model = nn.Sequential(nn.Linear(12, 40), act(), nn.Linear(40, 7))
     (choice,) = plan_of(sparsify(model, "top_k", torch.randn(64, 12), density=0.1)).choices
-    share = choice.quality["quality"]["density"]["value"]
+    share = choice.quality.density.value
     assert choice.bound == pytest.approx((12 + 7) / (12 + share * 7))
     assert choice.max_rows == 16
-
-
-def test_the_bound_of_a_predictor_counts_its_own_bytes():
-    model = nn.Sequential(nn.Linear(12, 40), nn.ReLU(), nn.Linear(40, 7))
-    options = {"predictor": "low_rank", "rank": 3, "density": 0.3}
-    (choice,) = plan_of(sparsify(model, "predictor", torch.randn(64, 12), **options)).choices
-    share, dense = choice.quality["quality"]["density"]["value"], 4 * 40 * (12 + 7)
-    assert choice.bound == pytest.approx(dense / (share * dense + choice.quality["nbytes"]))
 
 
 def test_auto_leaves_gelu_dense():

@@ -15,7 +15,7 @@ BAD = {
     "array": ({"inputs": torch.zeros(2, 24).numpy()}, TypeError, "torch.as_tensor"),
     "list of lists": ({"inputs": [[torch.zeros(2, 24)]]}, TypeError, "a batch must be a tensor"),
     "no block": ({"blocks": []}, ValueError, "one at least"),
-    "options": ({"recall": 0.9}, ValueError, "takes no recall: it computes"),
+    "options": ({"density": 0.9}, ValueError, "takes no density: it computes"),
 }
 
 
@@ -45,7 +45,12 @@ def test_blocks_of_another_model_are_refused(other, width, message, method):
         ({"method": "exact"}, "`inputs` are needed"),
         ({"method": "exact", "inputs": torch.randn(8, 12)}, "never exactly zero"),
         ({"method": "certified", "inputs": torch.randn(8, 12)}, "never exactly zero"),
-        ({"method": "predictor", "inputs": torch.randn(800, 12)}, "never exactly zero"),
+        ({"method": "exact", "inputs": torch.randn(8, 12)}, 'Any activation is taken by method="threshold"'),
+        (
+            {"method": "predictor", "inputs": torch.randn(800, 12)},
+            'was removed .*pass method="exact" or "cert',
+        ),
+        ({"method": "inputs", "inputs": torch.randn(800, 12), "density": 0.5}, 'which was removed .*or weights="int8"'),
     ],
 )
 def test_clear_errors(arguments, message):
@@ -59,11 +64,9 @@ def test_clear_errors(arguments, message):
     ("method", "options", "message"),
     [
         ("auto", {"density": 0.1}, 'method="auto" takes no density'),
-        ("exact", {"recall": 0.9, "error": 0.1}, 'method="exact" takes no error, recall'),
-        ("certified", {"predictor": "lsh"}, 'method="certified" takes no predictor'),
-        ("predictor", {"error": 0.1}, 'method="predictor" takes no error'),
-        ("threshold", {"recall": 0.9}, 'method="threshold" takes no recall'),
-        ("top_k", {"density": 0.1, "predictor": "lsh"}, 'method="top_k" takes no predictor'),
+        ("exact", {"density": 0.9, "error": 0.1}, 'method="exact" takes no density and no error'),
+        ("certified", {"error": 0.1}, 'method="certified" takes no error'),
+        ("top_k", {}, 'method="top_k" takes one target, density or error; got none'),
     ],
 )
 def test_an_option_of_another_method_is_refused(method, options, message):

@@ -11,11 +11,10 @@ from torch import nn
 
 from sparsact.inference import Screen, densify, find_blocks, measure, plan_of, sparsify
 from sparsact.inference.batches import evaluating
-from sparsact.inference.predictors import collect_inputs
+from sparsact.inference.collect import sample_inputs
 from sparsact.inference.sparse_linear import SparseDown
-from sparsact.inference.training import ActivationPenalty
 from sparsact_papers.data import load_tinyshakespeare
-from sparsact_papers.training import CharacterText, Recipe, evaluation, train
+from sparsact_papers.training import ActivationPenalty, CharacterText, Recipe, evaluation, train
 
 transformers = pytest.importorskip("transformers")
 pytestmark = [
@@ -95,8 +94,8 @@ def loss(model, x, y):
 
 def test_a_screen_leaves_few_more_than_are_active(trained):
     model, text, _ = trained
-    for block, inputs in collect_inputs(model, find_blocks(model, shown(text)), shown(text)).items():
-        up = model.get_submodule(block.up)
+    for block, found in sample_inputs(model, find_blocks(model, shown(text)), shown(text)).items():
+        up, inputs = model.get_submodule(block.up), found.sample
         screen = Screen.of(up.weight.detach(), up.bias.detach(), block.activation.zero_below, inputs[:256])
         survivors = screen.survivors(inputs) != 0
         active = up(inputs).detach() > 0

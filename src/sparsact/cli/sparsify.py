@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,30 +18,12 @@ def sparsify(
     text: Text = None,
     weights: Weights = None,
     arguments: Arguments = None,
-    method: Annotated[
-        str, typer.Option(metavar="NAME", help="auto, exact, certified, predictor, threshold, top_k or inputs.")
-    ] = "auto",
-    predictor: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="With --method predictor: sketch, low_rank or lsh; sketch if not given.",
-            show_default=False,
-        ),
-    ] = None,
-    recall: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="With --method predictor: the share of active units that it is to find; 0.99 if no target is given.",
-            show_default=False,
-        ),
-    ] = None,
+    method: Annotated[str, typer.Option(metavar="NAME", help="auto, exact, certified, threshold or top_k.")] = "auto",
     density: Annotated[
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="With predictor, threshold or top_k: largest share of units; with inputs: of inputs that are kept.",
+            help="With threshold or top_k: the largest share of units that is kept.",
             show_default=False,
         ),
     ] = None,
@@ -49,7 +31,7 @@ def sparsify(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="With threshold, top_k or inputs: the error of each output, as a share of its size, at most.",
+            help="With threshold or top_k: the largest error of a block's output, as a share of its size.",
             show_default=False,
         ),
     ] = None,
@@ -75,12 +57,10 @@ def sparsify(
     from sparsact.inference.sparsifying import BATCHES
 
     loaded = load_model(model, arguments, weights)
-    targets = {"predictor": predictor, "recall": recall, "density": density, "error": error}
-    options: dict[str, Any] = {name: value for name, value in targets.items() if value is not None}
     with torch_threads(n_threads):
         shown = list(islice(batches_given(model, loaded, inputs, text, batch_size), BATCHES))
         with errors_of_model():
-            sparse = sparsified(loaded, method, shown, time_limit=time_limit, **options)
+            sparse = sparsified(loaded, method, shown, time_limit=time_limit, density=density, error=error)
             found = speed(sparse, shown)
     plan = plan_of(sparse)
     if as_json:

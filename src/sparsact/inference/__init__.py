@@ -19,7 +19,6 @@ from sparsact.inference.measuring import measure
 from sparsact.inference.plan import BlockPlan, Plan, WholeModel
 from sparsact.inference.plan_file import load_plan, save_plan
 from sparsact.inference.quantizing import LayerQuantization, QuantizedPlan
-from sparsact.inference.relufying import Relufied, RelufyStep, relufy
 from sparsact.inference.sparsifying import densify, plan_of, sparsify
 
 __all__ = [
@@ -31,8 +30,6 @@ __all__ = [
     "Measurement",
     "Plan",
     "QuantizedPlan",
-    "Relufied",
-    "RelufyStep",
     "Screen",
     "WholeModel",
     "densify",
@@ -40,7 +37,6 @@ __all__ = [
     "load_plan",
     "measure",
     "plan_of",
-    "relufy",
     "save_plan",
     "sparsify",
 ]

@@ -17,24 +17,23 @@ from sparsact.inference.activation_function import activation_constants
 from sparsact.inference.batches import Batch, call, evaluating, observed
 from sparsact.inference.block import Block
 from sparsact.inference.certified_screen import NARROW, Screen
+from sparsact.inference.fast_paths import bar_fast_paths, free_fast_paths
 from sparsact.inference.fused_linear import FusedGateUp, FusedState
 from sparsact.inference.gate_memo import GateMemo
 from sparsact.inference.layer_state import (
-    CalibratedSelector,
     DownState,
     GatedUpState,
     Readers,
-    SelectorFactory,
-    UnitSelector,
+    Screens,
     UpState,
     has_global_hooks,
     has_hooks,
 )
-from sparsact.inference.linear_layers import WeightRows, conv1d, weight_and_bias
+from sparsact.inference.linear_layers import WeightRows, conv1d
 from sparsact.inference.plan import BlockPlan, refused
 from sparsact.inference.products import device_type
 from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
-from sparsact.inference.weight_cache import WeightCache, WeightVersion
+from sparsact.inference.weight_cache import WeightCache
 from sparsact.kernels.screen import MAX_INPUTS
 
 SAMPLE: Final = 256  # inputs that a screen is fitted to
@@ -70,7 +69,7 @@ class Replacement:
     def set_limits(self, max_rows: int, max_share: float, max_selected: int) -> None:
         """Set for how many rows, and for which share of active units, the block is computed sparsely.
 
-        Units are selected before their pre-activations are computed for up to ``max_selected`` rows.
+        Inputs are screened before pre-activations are computed for up to ``max_selected`` rows.
         """
         for _, state in self.layers.values():
             state.limits = {"max_rows": max_rows} | (
@@ -126,17 +125,17 @@ def exact_replacement(
     model: nn.Module,
     block: Block,
     limits: Applicability,
-    selector: SelectorFactory | None = None,
-    method: str = "exact",
+    screens: Screens | None = None,
     device: str | None = None,
 ) -> Replacement:
-    """The block computed exactly at the units that are on; pre-activations only at those that ``selector`` names.
+    """The block computed exactly at the units that are on; pre-activations only where ``screens`` do not prove it off.
 
-    With the products of that type of device: by default the one on which the weights are or, with a selector, the CPU.
+    With the products of that type of device: by default the one on which the weights are or, with screens, the CPU.
     """
     numbers = limits.max_rows, limits.max_share
     down = block.linears(model)["down"]
-    on: dict[str, Any] = {"device": device or ("cpu" if selector is not None else device_type(down.weight))}
+    on: dict[str, Any] = {"device": device or ("cpu" if screens is not None else device_type(down.weight))}
+    method = "exact" if screens is None else "certified"
     replacement = Replacement(method, {block.down: (SparseDown, DownState(*numbers, **on))})
     constants, thresholds = activation_constants(model, block.activation), block.activation.zero_below
     if constants is None or not hides_pre_activations(model, block):  # all pre-activations are computed
@@ -145,35 +144,24 @@ def exact_replacement(
     readers = Readers(model, (*block.readers, *switching))
     if block.up_rows is not None and block.gate_rows is not None and thresholds is not None:
         parts: dict[str, Any] = {"gate": block.gate_rows, "up": block.up_rows, "thresholds": thresholds, **on}
-        replacement.layers[block.up] = (FusedGateUp, FusedState(*numbers, selector, constants, readers, **parts))
+        replacement.layers[block.up] = (FusedGateUp, FusedState(*numbers, screens, constants, readers, **parts))
         return replacement
     if block.gate is not None and thresholds is not None:
         gate = block.linears(model)["gate"]
         memo = GateMemo(thresholds.to(gate.weight.dtype))
-        replacement.layers[block.gate] = (SparseUp, UpState(*numbers, selector, constants, readers, memo, **on))
+        replacement.layers[block.gate] = (SparseUp, UpState(*numbers, screens, constants, readers, memo, **on))
         state = GatedUpState(*numbers, gate, memo, constants, readers, **on)
         replacement.layers[block.up] = (GatedUp, state)
-    elif selector is not None:
-        replacement.layers[block.up] = (SparseUp, UpState(*numbers, selector, constants, readers))
+    elif screens is not None:
+        replacement.layers[block.up] = (SparseUp, UpState(*numbers, screens, constants, readers))
     return replacement
 
 
 def certified_replacement(model: nn.Module, block: Block, limits: Applicability, sample: Tensor) -> Replacement:
     """The block computed exactly at the units that a screen cannot prove to be off."""
     make = partial(_screen, threshold=block.activation.zero_below, sample=sample[:SAMPLE].clone())
-    screens = WeightCache((block.gate_rows or WeightRows()).make(make))
-    return exact_replacement(model, block, limits, screens, "certified")
-
-
-def predictor_replacement(
-    model: nn.Module, block: Block, limits: Applicability, predictor: UnitSelector
-) -> Replacement:
-    """The block computed at the units that a predictor names."""
-    layer = block.linears(model)["gate" if block.gate else "up"]
-    version = WeightVersion(weight_and_bias(layer))
-    replacement = exact_replacement(model, block, limits, CalibratedSelector(predictor, version), "predictor")
-    replacement.layers[block.switch][1].version = version
-    return replacement
+    screens: Screens = WeightCache((block.gate_rows or WeightRows()).make(make))
+    return exact_replacement(model, block, limits, screens)
 
 
 def masked_replacement(
@@ -305,36 +293,3 @@ def _is_close(one: Tensor, other: Tensor) -> bool:
     if not torch.equal(finite, other.isfinite()):
         return False
     return bool((one - other)[finite].double().norm() <= TOLERANCE[one.dtype] * one[finite].double().norm())
-
-
-# In evaluation mode and without gradients ``nn.TransformerEncoderLayer`` passes its weights to one fused operation, and
-# ``nn.TransformerEncoder`` packs padded inputs into nested tensors for it. Each tests an attribute of its own first.
-_FAST_PATH_ATTRIBUTES: Final = {
-    nn.TransformerEncoderLayer: "activation_relu_or_gelu",
-    nn.TransformerEncoder: "use_nested_tensor",
-}
-_SAVED: Final = "_sparsact_fast_path"
-
-
-def bar_fast_paths(model: nn.Module) -> None:
-    """Let encoders that hold a sparse layer call it, instead of torch's fused path that calls no layer."""
-    for owner, name in _fast_path_attributes(model):
-        if _SAVED not in owner.__dict__ and _holds_sparse_layer(owner):
-            owner.__dict__[_SAVED] = before = owner.__dict__.get(name, False)
-            owner.__dict__[name] = type(before)(0)  # of the same type: TorchScript infers it
-
-
-def free_fast_paths(model: nn.Module) -> None:
-    """Restore the fused path of encoders that no longer hold a sparse layer."""
-    for owner, name in _fast_path_attributes(model):
-        if _SAVED in owner.__dict__ and not _holds_sparse_layer(owner):
-            owner.__dict__[name] = owner.__dict__.pop(_SAVED)
-
-
-def _fast_path_attributes(model: nn.Module) -> Iterator[tuple[nn.Module, str]]:
-    for kind, name in _FAST_PATH_ATTRIBUTES.items():
-        yield from ((owner, name) for owner in model.modules() if isinstance(owner, kind))
-
-
-def _holds_sparse_layer(owner: nn.Module) -> bool:
-    return any(isinstance(module, SparseLinear) for module in owner.modules())

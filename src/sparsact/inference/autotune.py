@@ -22,17 +22,17 @@ from sparsact.inference.apply import (
     exact_replacement,
     hides_pre_activations,
     masked_replacement,
-    predictor_replacement,
 )
 from sparsact.inference.block import Block
-from sparsact.inference.block_weights import BlockWeights
+from sparsact.inference.block_weights import BlockWeights, plain
 from sparsact.inference.certified_screen import NARROW
+from sparsact.inference.collect import Reservoir
 from sparsact.inference.method_times import Times, block_output, time_methods
 from sparsact.inference.plan import BlockPlan
-from sparsact.inference.predictors import Predictor, calibrate
-from sparsact.inference.predictors.collect import Reservoir
 from sparsact.inference.products import DEVICES, device_obstacle, device_type
+from sparsact.inference.quality import OutputQuality
 from sparsact.inference.roofline import ratio, roofline
+from sparsact.inference.small_activations import ApproximationTarget, calibrated
 
 MAX_TIME_RATIO: Final = 0.95  # to the dense time, of a method that may be chosen
 SCATTERED: Final = 1.5  # seconds for a byte of scattered rows, to those for one of a matrix read in order
@@ -107,15 +107,13 @@ class BlockProfile:
             and activation_constants(self.model, self.block.activation) is not None
         )
 
-    def bound(self, method: str, predictor: Predictor | None = None) -> float:
-        """Bytes of the dense block over those that an exact method, or a calibrated one, reads at best."""
+    def bound(self, method: str, quality: OutputQuality | None = None) -> float:
+        """Bytes of the dense block over those that an exact method, or one of some quality, reads at best."""
         inputs, units, outputs = self.block.sizes(self.model)
-        item, density = self.sample.itemsize, self.density if predictor is None else predictor.quality.density.value
+        item, density = self.sample.itemsize, self.density if quality is None else quality.density.value
         read = roofline(inputs, units, outputs, gated=self.block.gate is not None, itemsize=item, density=density)
-        if predictor is None:
+        if quality is None:
             return read.speedup(method) or 1.0
-        if predictor.reads == "inputs":
-            return ratio(read.dense, read.oracle + predictor.nbytes)
         return ratio(read.dense, read.dense - (1 - density) * item * units * outputs)  # of ``down`` alone
 
     def pays_below(self, method: str, rows: int, seconds: dict[str, float]) -> float:
@@ -133,12 +131,11 @@ class BlockProfile:
         return None, self._plan("dense", reason, seconds=seconds, **figures)
 
     def planned(
-        self, replacement: Replacement, reason: str = "asked for", predictor: Predictor | None = None, **figures: Any
+        self, replacement: Replacement, reason: str = "asked for", quality: OutputQuality | None = None, **figures: Any
     ) -> PlannedBlock:
-        """The replacement with its plan: bound, rows, and the quality of what was calibrated for it."""
+        """The replacement with its plan: bound, rows, and the quality of an approximation."""
         method = replacement.method
-        quality = None if predictor is None else predictor.to_dict()
-        return replacement, self._plan(method, reason, bound=self.bound(method, predictor), quality=quality, **figures)
+        return replacement, self._plan(method, reason, bound=self.bound(method, quality), quality=quality, **figures)
 
     def _plan(self, method: str, reason: str, **figures: Any) -> BlockPlan:
         counts = self.rows_per_call
@@ -146,46 +143,29 @@ class BlockProfile:
         return BlockPlan(self.block.name, method, reason, self.density, rows=rows, **figures)
 
 
-def requested_replacement(profile: BlockProfile, method: str, options: dict[str, Any]) -> PlannedBlock:
-    """The block under the method that was asked for, or dense with the reason."""
+def requested_replacement(
+    profile: BlockProfile, method: str, target: ApproximationTarget | None = None
+) -> PlannedBlock:
+    """The block under the method that was asked for, with the target of an approximation; or dense with the reason."""
     limits = Applicability()
     model, block, max_rows = profile.model, profile.block, limits.max_rows
-    if method in ("threshold", "top_k"):
+    if target is not None:
         if obstacle := profile.kernel_obstacle(method):
             return profile.dense(obstacle)
         if block.activation.scaled and method == "threshold":
             return profile.dense("its activations are normalised row by row, so one threshold does not fit all rows")
-        found = calibrate(BlockWeights.of(model, block), profile.sample.float(), method=method, **options)
-        replacement = masked_replacement(block, limits, ActivationMask(found), method)
-        return profile.planned(replacement, predictor=found, max_rows=max_rows)
+        rule, quality = calibrated(method, BlockWeights.of(model, block), plain(profile.sample), target)
+        replacement = masked_replacement(block, limits, rule, method)
+        return profile.planned(replacement, f"asked for: keeps {rule}", quality, max_rows=max_rows)
     if obstacle := profile.exact_obstacle or profile.kernel_obstacle(method):
         return profile.dense(obstacle)
     if method == "exact":
         return profile.planned(exact_replacement(model, block, limits, device=profile.device), max_rows=max_rows)
     if not profile.is_certifiable:
         return profile.dense(UNCERTIFIABLE)
-    if method == "certified" and profile.sample.dtype not in NARROW:
+    if profile.sample.dtype not in NARROW:
         return profile.dense(f"its weights are {profile.sample.dtype}, proofs cover float32 and narrower")
-    if method == "certified":
-        replacement = certified_replacement(model, block, limits, profile.sample.float())
-        return profile.planned(replacement, max_rows=max_rows)
-    settings: dict[str, Any] = {"recall": 0.99} if not {"recall", "density"} & set(options) else {}
-    settings |= {"method" if name == "predictor" else name: value for name, value in options.items()}
-    found = calibrate(BlockWeights.of(model, block), profile.sample.float(), **settings)
-    replacement = predictor_replacement(model, block, limits, found)
-    return profile.planned(replacement, predictor=found, max_rows=max_rows)
-
-
-@dataclass(frozen=True)
-class ActivationMask:
-    """Sets the activations to zero that a predictor leaves out."""
-
-    predictor: Predictor
-
-    def __call__(self, h: Tensor) -> Tensor:
-        """``h`` (..., s) with zeros."""
-        mask = self.predictor.active(h.reshape(-1, h.shape[-1])).view(h.shape)
-        return h.masked_fill(mask == 0, 0)
+    return profile.planned(certified_replacement(model, block, limits, profile.sample.float()), max_rows=max_rows)
 
 
 def fastest(profiles: Sequence[BlockProfile], time_limit: float) -> list[PlannedBlock]:

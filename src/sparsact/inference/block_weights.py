@@ -54,34 +54,10 @@ class BlockWeights:
         """Inputs d, units s and outputs."""
         return self.weight.shape[1], self.weight.shape[0], self.down.shape[0]
 
-    @property
-    def threshold(self) -> Tensor:
-        """What a pre-activation must exceed for its unit to be on, (units,).
-
-        Raises
-        ------
-        ValueError
-            If the activation has no exact zeros.
-        """
-        if self.activation.zero_below is None:
-            raise ValueError(
-                f"the activation ({self.activation.name}) is never exactly zero, so no unit is off and there is no "
-                'active set to predict; pass method="threshold" or "top_k", which leave out small activations.'
-            )
-        return self.activation.zero_below.detach().to(self.bias)
-
-    def pre_activations(self, x: Tensor) -> Tensor:
-        """W x + b for each row of ``x`` (m, d)."""
-        return F.linear(x, self.weight, self.bias)
-
-    def on(self, pre_activations: Tensor) -> Tensor:
-        """Which units are on, (m, units) bool, from their pre-activations."""
-        return pre_activations > self.threshold
-
     @torch.no_grad()  # the activation may have parameters
-    def hidden(self, x: Tensor, pre_activations: Tensor | None = None) -> Tensor:
-        """What ``down`` reads, (m, units)."""
-        h = self.activation.function(self.pre_activations(x) if pre_activations is None else pre_activations)
+    def hidden(self, x: Tensor) -> Tensor:
+        """What ``down`` reads for each row of ``x`` (m, d): (m, units)."""
+        h = self.activation.function(F.linear(x, self.weight, self.bias))
         return h if self.up_weight is None else h * F.linear(x, self.up_weight, self.up_bias)
 
     def output(self, h: Tensor) -> Tensor:

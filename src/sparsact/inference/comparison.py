@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from sparsact.inference.apply import bar_fast_paths, free_fast_paths
 from sparsact.inference.batches import Batch, Inputs, batches, call, clock_of, evaluating
+from sparsact.inference.fast_paths import bar_fast_paths, free_fast_paths
 from sparsact.inference.quality import QualityEstimate
 from sparsact.inference.sparse_linear import SparseLinear
 
@@ -57,10 +57,6 @@ class ModelComparison:
     perplexity_ratio: QualityEstimate
     largest_difference: float
     agreement: QualityEstimate
-
-    def to_dict(self) -> dict[str, Any]:
-        """All figures, as JSON holds them."""
-        return asdict(self)
 
 
 def compare(model_dense: nn.Module, model_sparse: nn.Module, inputs: Inputs, loss: Loss) -> ModelComparison:

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final
 
 from torch import Tensor, nn
 from torch.nn.modules import module as global_hooks
 
 from sparsact.inference.activation_function import ActivationConstants
+from sparsact.inference.certified_screen import Screen
 from sparsact.inference.gate_memo import GateMemo
 from sparsact.inference.products import ActiveProduct, RowProduct
 from sparsact.inference.weight_cache import WeightCache, WeightVersion
@@ -22,42 +23,7 @@ _LOCK: Final = Lock()
 LayerCall: Any = getattr(dispatch.native, "LayerCall", None) if hasattr(Tensor, "__dlpack_c_exchange_api__") else None
 
 
-class UnitSelector(Protocol):
-    """Selects the units to compute."""
-
-    def active(self, x: Tensor) -> Tensor:
-        """Mask (m, s) of one byte each for inputs (m, d): 0 for units that are left out."""
-
-
-class SelectorFactory(Protocol):
-    """Returns the selector for a layer's weights; None if there is none for weights of their kind."""
-
-    def get(self, version: WeightVersion) -> UnitSelector | None: ...  # noqa: D102 # see above
-
-
-class CalibratedSelector:
-    """A selector that was calibrated for one version of a layer's weights, and is refused for others.
-
-    A copy, or one read from a file, takes the weights that it finds at its first use.
-    """
-
-    def __init__(self, selector: UnitSelector, version: WeightVersion | None = None) -> None:
-        self._selector = selector
-        self._version = version
-
-    def get(self, version: WeightVersion) -> UnitSelector:
-        """The selector; RuntimeError if the weights have changed."""
-        if self._version is None:
-            self._version = version
-        if self._version is not version:
-            raise RuntimeError(
-                "the weights of a layer have changed since its predictor was calibrated for them: "
-                "call sparsact.sparsify again, or densify."
-            )
-        return self._selector
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return CalibratedSelector, (self._selector,)
+Screens = WeightCache[Screen | None]  # of a layer's weights; None for weights of a kind that no screen covers
 
 
 class Readers:
@@ -199,8 +165,8 @@ class UpState(LinearState):
 
     Attributes
     ----------
-    selector : SelectorFactory or None
-        Selects the units that may be on; None computes all.
+    screens : WeightCache of Screen, or None
+        Proves units off, which are then not computed; None computes all.
     constants : ActivationConstants
         What the activation reads besides pre-activations: other values would switch other units on.
     readers : Readers
@@ -208,16 +174,16 @@ class UpState(LinearState):
     memo : GateMemo or None
         Of a gated block.
     max_selected : int
-        Most rows of an input for which units are selected before their pre-activations are computed.
+        Most rows of an input that are screened before pre-activations are computed.
     """
 
-    selector: SelectorFactory | None
+    screens: Screens | None
     constants: ActivationConstants
     readers: Readers
     memo: GateMemo | None = None
     product: WeightCache[ActiveProduct] = field(init=False)
     max_selected: int = sys.maxsize
-    calls_to_skip: int = 0  # next calls without selection, because too many units were on
+    calls_to_skip: int = 0  # next calls without a screen, because too many units were on
     backoff: int = 1
 
     LIMITS = ("max_rows", "max_share", "max_selected")
@@ -227,7 +193,7 @@ class UpState(LinearState):
         self.product = WeightCache(partial(ActiveProduct, device=self.device))
 
     def back_off(self) -> None:
-        """Skip selection, which was not worthwhile, in the next calls: twice as many each time."""
+        """Skip the screen, which was not worthwhile, in the next calls: twice as many each time."""
         self.calls_to_skip, self.backoff = self.backoff, min(2 * self.backoff, self.MAX_BACKOFF)
         self.direct = None
 

@@ -69,7 +69,7 @@ def time_methods(
 ) -> Times:
     """Time every method on every block, and the dense block, on ``rows[i]`` of the sample inputs (m, d) of block i.
 
-    ``runs[i]`` computes block i, or a layer, of the model as it then is. A block that has no replacement by a method is
+    ``runs[i]`` computes block i of the model as it then is. A block that has no replacement by a method is
     run densely under it. Blocks of one of the ``kinds`` are judged together; by default each is of its own. After
     ``time_limit`` seconds no further round starts, once there are enough.
     """

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from math import isfinite, nan
 from typing import Any, Final
 
-from sparsact.inference.quality import QualityEstimate
+from sparsact.inference.quality import OutputQuality
 
-METHODS: Final = ("dense", "exact", "certified", "predictor", "threshold", "top_k", "inputs")
+METHODS: Final = ("dense", "exact", "certified", "threshold", "top_k")
+EXACT: Final = ("auto", "exact", "certified")
+REMOVED: Final = ("predictor", "inputs")  # of earlier versions
 
 
 @dataclass(frozen=True)
@@ -20,13 +21,13 @@ class BlockPlan:
     Attributes
     ----------
     block : str
-        Its name; with ``inputs``, the name of a linear layer.
+        Its name.
     method : str
-        One of ``dense``, ``exact``, ``certified``, ``predictor``, ``threshold``, ``top_k``, ``inputs``.
+        One of ``dense``, ``exact``, ``certified``, ``threshold``, ``top_k``.
     reason : str
         Why it was chosen.
     density : float
-        Mean share of units that are active for a sample input; of ``inputs``, of inputs that are kept.
+        Mean share of units that are active for a sample input.
     rows : tuple of int
         Fewest, median and most rows of the block's calls on the inputs shown.
     share : float
@@ -36,12 +37,11 @@ class BlockPlan:
         Median time of the block for the median number of rows, by each method that was timed on this machine; empty if
         none was. For a method that is not used for that many rows, the dense time.
     bound : float
-        Bytes of weights that the dense block reads over those that the method reads at best, a predictor's own tables
-        included.
+        Bytes of weights that the dense block reads over those that the method reads at best.
     max_rows : int
         Most rows of an input for which the method is used.
-    quality : dict or None
-        Quality of an approximation, measured on inputs that it was not calibrated on.
+    quality : OutputQuality or None
+        Of an approximation, measured on inputs that it was not calibrated on.
     pays_below : float
         Density up to which the method, or ``exact`` where the block is dense, is faster than dense for calls of as many
         rows as those shown, estimated from its times and the bytes that more active units would read; NaN where nothing
@@ -57,7 +57,7 @@ class BlockPlan:
     max_rows: int = 0
     rows: tuple[int, int, int] | None = None
     share: float = 0.0
-    quality: dict[str, Any] | None = None
+    quality: OutputQuality | None = None
     pays_below: float = nan
 
     @property
@@ -160,7 +160,11 @@ class Plan:
                 _formatted(one.bound, ".2f"),
             )
             lines.append(_line(one.block, one.method, figures, one.reason))
-        lines += [_quality(one) for one in self.choices if one.quality is not None]
+        lines += [
+            f"{one.block}, on {one.quality.rows} inputs held out: {one.quality}"
+            for one in self.choices
+            if one.quality is not None
+        ]
         lines += [f"left as it is: {one}" for one in self.left_dense]
         return "\n".join(lines if self.whole is None else [*lines, str(self.whole)])
 
@@ -168,17 +172,6 @@ class Plan:
 def refused(plan: BlockPlan, reason: str) -> BlockPlan:
     """The plan changed to dense, with the figures that were measured."""
     return replace(plan, method="dense", reason=reason, bound=1.0, max_rows=0, share=0.0, quality=None)
-
-
-def _quality(plan: BlockPlan) -> str:
-    """Quality of an approximation on held-out rows."""
-    found = (plan.quality or {})["quality"]
-    figures = [
-        f"{name.replace('_', ' ')} {QualityEstimate(**figure)}"
-        for name, figure in found.items()
-        if isinstance(figure, dict)
-    ]
-    return f"{plan.block}, on {found['rows']} inputs held out: {', '.join(figures)}"
 
 
 def finite(value: Any) -> Any:
@@ -202,21 +195,10 @@ def _formatted(value: float, form: str) -> str:
     return "" if value != value else format(value, form)
 
 
-EXACT: Final = ("auto", "exact", "certified")
-
-
-def check_options(method: str, options: Iterable[str]) -> None:
-    """Raise ValueError if an option has no effect on the method."""
-    if method in EXACT:
-        wrong = sorted(options)
-        remedy = 'it computes what the model computes; to approximate, pass method="predictor", "threshold" or "top_k"'
-    elif method == "predictor":
-        wrong = sorted({"error"} & set(options))
-        remedy = "pass a recall or a density"
-    else:
-        wrong = sorted({"recall", "predictor"} & set(options))
-        remedy = 'pass a density or an error, or method="predictor"'
-    if method == "inputs" and not wrong and len({"density", "error"} & set(options)) != 1:
-        raise ValueError('method="inputs" takes one target, a density or an error, in (0, 1]: pass density=0.5.')
-    if wrong:
-        raise ValueError(f'method="{method}" takes no {", ".join(wrong)}: {remedy}.')
+def check_not_removed(method: str, what: str, remedy: str) -> None:
+    """Raise ValueError if the method was removed; the message begins with ``what`` was to be computed."""
+    if method in REMOVED:
+        raise ValueError(
+            f'{what} by method="{method}", which was removed because others are faster: {remedy} method="exact" or '
+            '"certified", which return what the model returns, or weights="int8".'
+        )

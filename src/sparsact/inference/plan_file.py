@@ -24,10 +24,12 @@ from sparsact.inference.apply import (
 from sparsact.inference.batches import Batch, Inputs, batches
 from sparsact.inference.block import Block
 from sparsact.inference.certified_screen import Screen
+from sparsact.inference.layer_state import UpState
 from sparsact.inference.linear_layers import is_linear, weight_and_bias
-from sparsact.inference.plan import EXACT, BlockPlan, Plan, WholeModel, finite
+from sparsact.inference.plan import BlockPlan, Plan, WholeModel, finite
 from sparsact.inference.quantized_plan_file import (
     QUANTIZED,
+    SAVED,
     block_plan,
     digest_of,
     load_quantized,
@@ -73,7 +75,7 @@ def save_plan(model: nn.Module, path: str | Path) -> None:
     ...     save_plan(sparsify(model, "exact", x), f"{folder}/plan.safetensors")
     """
     plan = plan_of(model)
-    wrong = sorted({one.method for one in plan.choices} - {"dense", *EXACT})
+    wrong = sorted({one.method for one in plan.choices} - set(SAVED))
     if wrong:
         raise ValueError(
             f"a plan that is saved must be exact; this one has blocks by {', '.join(wrong)}, calibrated for inputs: "
@@ -87,9 +89,9 @@ def save_plan(model: nn.Module, path: str | Path) -> None:
     for name, layer in sparse_layers(model):
         state = layer._sparse
         limits[name] = state.limits
-        selector = getattr(state, "selector", None)
-        screen = None if selector is None else selector.get(state.weight_version(layer))
-        if isinstance(screen, Screen):
+        screens = state.screens if isinstance(state, UpState) else None
+        screen = None if screens is None else screens.get(state.weight_version(layer))
+        if screen is not None:
             arrays |= {f"{name}/{part}": value.numpy() for part, value in _tensors(screen).items()}
             arrays[f"{name}/leak"] = np.array([screen.leak])
     state = {
@@ -124,7 +126,7 @@ def load_plan(model: Model, path: str | Path, inputs: Inputs) -> Model:
     ModelFileError
         If the file holds no plan, or is damaged.
     ValueError
-        If the model has other weights, or other blocks.
+        If the model has other weights, or other blocks, or the plan has a method that is not exact or was removed.
 
     Notes
     -----
@@ -188,7 +190,7 @@ def _fill(model: nn.Module, planned: Sequence[PlannedBlock], limits: dict[str, A
                 layer: Any = model.get_submodule(name)
                 screen = Screen(**parts, leak=float(arrays[f"{name}/leak"][0]))
                 state.version = WeightVersion(weight_and_bias(layer))
-                state.selector.set(screen, state.version)
+                state.screens.set(screen, state.version)
 
 
 def sparse_layers(model: nn.Module) -> list[tuple[str, SparseLinear]]:

@@ -43,9 +43,7 @@ class Device:
 
 _CUDA: Final = "is_cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "is_cuda"  # where Triton's kernels run
 DEVICES: Final = {
-    "cpu": Device(
-        attrgetter("is_cpu"), DTYPES, ("exact", "certified", "predictor", "threshold", "top_k"), ("int8", "int4")
-    ),
+    "cpu": Device(attrgetter("is_cpu"), DTYPES, ("exact", "certified", "threshold", "top_k"), ("int8", "int4")),
     "cuda": Device(attrgetter(_CUDA), (torch.float32, torch.bfloat16, torch.float16), ("exact",), ("int8",)),
 }
 

@@ -1,18 +1,15 @@
-"""Quality of an approximate selection of units on one block, with standard errors."""
+"""Estimates with standard errors, and what leaving out activations does to the output of a block."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import nan, sqrt
-from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch import Tensor
 
 from sparsact.inference.block_weights import BlockWeights
-
-if TYPE_CHECKING:
-    from sparsact.inference.predictors.predictor import ActivityPredictor
 
 
 @dataclass(frozen=True)
@@ -60,81 +57,34 @@ class QualityEstimate:
         return f"{self.value:.4g} ± {self.standard_error:.2g}"
 
 
-CHUNK: Final = 256  # rows at a time: 16 MB of activations at 16,384 units
-
-
 @dataclass(frozen=True)
-class Quality:
-    r"""An approximate selection of units compared with the active units, over rows taken as independent.
+class OutputQuality:
+    r"""Effect of leaving out activations on the output of a block, over rows taken as independent.
 
-    With h the activations of a row, P its predicted units and A those truly on:
+    With h the activations of a row and h' those that are kept:
 
     Attributes
     ----------
     rows : int
         Rows measured.
-    recall : QualityEstimate or None
-        Mean of :math:`|P \cap A| / |A|` over the rows with a unit on. None where the activation has no exact zeros.
-    precision : QualityEstimate or None
-        :math:`\sum |P \cap A| / \sum |P|`; likewise.
-    energy : QualityEstimate
-        Share of the activations' energy that is kept, :math:`\sum \|h_P\|^2 / \sum \|h\|^2`.
     density : QualityEstimate
-        Mean share of units that are predicted, :math:`|P| / s`.
-    active : QualityEstimate or None
-        Mean share of units that are truly on, :math:`|A| / s`.
+        Mean share of units whose activation is kept and not 0.
     output_error : QualityEstimate
-        :math:`\sqrt{\sum \|V h_P - V h\|^2 / \sum \|V h\|^2}`, the block's relative error without the bias of V.
+        :math:`\sqrt{\sum \|V h' - V h\|^2 / \sum \|V h\|^2}`, the block's relative error without the bias of V.
     """
 
     rows: int
-    recall: QualityEstimate | None
-    precision: QualityEstimate | None
-    energy: QualityEstimate
     density: QualityEstimate
-    active: QualityEstimate | None
     output_error: QualityEstimate
 
     @classmethod
-    def of(cls, rule: ActivityPredictor, weights: BlockWeights, x: Tensor) -> Quality:
-        """Measured on inputs ``x`` (m, d) of the block, 256 rows at a time; costs a dense pass."""
-        sums = torch.cat([_sums(rule, weights, part) for part in torch.split(x, CHUNK)]).T
-        hits, predicted, on, kept, energy, error, output = sums
-        s, exact = weights.sizes[1], weights.activation.zero_below is not None
-        some = on > 0
-        return cls(
-            len(x),
-            QualityEstimate.mean(hits[some] / on[some]) if exact else None,
-            QualityEstimate.ratio(hits, predicted) if exact else None,
-            QualityEstimate.ratio(kept, energy),
-            QualityEstimate.mean(predicted / s),
-            QualityEstimate.mean(on / s) if exact else None,
-            QualityEstimate.ratio(error, output).root,
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """All figures with their standard errors, as JSON holds them."""
-        return asdict(self)
+    def of(cls, rule: Callable[[Tensor], Tensor], weights: BlockWeights, x: Tensor) -> OutputQuality:
+        """Measured on inputs ``x`` (m, d) of the block, whose activations ``rule`` maps to those that are kept."""
+        h = weights.hidden(x)
+        kept = rule(h)
+        errors, sizes = (weights.output(one).double().square().sum(1) for one in (h - kept, h))
+        density = QualityEstimate.mean((kept != 0).double().mean(1))
+        return cls(len(x), density, QualityEstimate.ratio(errors, sizes).root)
 
     def __str__(self) -> str:
-        figures = ((name, figure) for name, figure in vars(self).items() if figure is not None)
-        return ", ".join(f"{name.replace('_', ' ')} {figure}" for name, figure in figures)
-
-
-def _sums(rule: ActivityPredictor, weights: BlockWeights, x: Tensor) -> Tensor:
-    """Per row: |P and A|, |P|, |A|, energy kept, energy, squared error and squared output, (m, 7) in float64."""
-    z = weights.pre_activations(x)
-    h = weights.hidden(x, z)
-    chosen = rule.active(x if rule.reads == "inputs" else h).bool()
-    on = weights.on(z) if weights.activation.zero_below is not None else h != 0
-    left_out = weights.output(h.masked_fill(chosen, 0))
-    columns = (
-        (chosen & on).sum(1),
-        chosen.sum(1),
-        on.sum(1),
-        h.masked_fill(~chosen, 0).double().square().sum(1),
-        h.double().square().sum(1),
-        left_out.double().square().sum(1),
-        weights.output(h).double().square().sum(1),
-    )
-    return torch.stack([column.double() for column in columns], dim=1)
+        return f"density {self.density}, output error {self.output_error}"

@@ -17,11 +17,13 @@ from sparsact.inference.block import Block
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.integer_weights import KINDS, Arrays
 from sparsact.inference.linear_layers import is_linear
-from sparsact.inference.plan import BlockPlan, WholeModel, finite
+from sparsact.inference.plan import BlockPlan, WholeModel, check_not_removed, finite
 from sparsact.inference.quantized import QuantizedGate, QuantizedGatedUp, QuantizedLinear, drop_weights
 from sparsact.inference.quantizing import LayerQuantization, QuantizedPlan, alone_on, candidates
+from sparsact.saving import ModelFileError
 
 QUANTIZED: Final = "quantized plan"
+SAVED: Final = ("dense", "exact", "certified")  # methods of plans in files: the others are calibrated for inputs
 CLASSES: Final = {kind.__name__: kind for kind in (QuantizedLinear, QuantizedGate, QuantizedGatedUp)}
 
 
@@ -116,7 +118,11 @@ def digest_of(model: nn.Module, names: Sequence[str], *, without_weights: bool =
 
 
 def block_plan(state: dict[str, Any]) -> BlockPlan:
-    """The plan of a block; JSON holds no NaN and no infinity."""
+    """The plan of a block, of a method that is still there; JSON holds no NaN and no infinity."""
+    name, method = state["block"], state["method"]
+    check_not_removed(method, f"the plan computes block {name!r}", "call sparsact.sparsify again with")
+    if method not in SAVED:
+        raise ModelFileError(f"the plan of block {name!r} must be one of {', '.join(SAVED)}; got {method!r}.")
     rows, bound, seconds = state["rows"], state["bound"], state["seconds"]
     replaced = {
         "rows": None if rows is None else tuple(rows),

@@ -18,7 +18,6 @@ from torch.overrides import _get_current_function_mode_stack
 from torch.utils import swap_tensors
 from torch.utils._device import DeviceContext
 
-from sparsact.inference.certified_screen import Screen
 from sparsact.inference.compiled import compiled_forward, handle_of
 from sparsact.inference.gate_memo import GateActivations
 from sparsact.inference.layer_state import (
@@ -166,7 +165,7 @@ class SparseUp(SparseLinear):
     _sparse: UpState
 
     def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
-        """``x @ weight.T + bias`` at the selected units, and 0 at the others."""
+        """``x @ weight.T + bias`` at the units that are not proved off, and 0 at the others."""
         sparse = self._sparse
         if not 0 < rows <= sparse.max_rows or self.needs_all_units:
             return self.dense(x)
@@ -183,13 +182,13 @@ class SparseUp(SparseLinear):
         return known.values
 
     def _call_directly(self) -> None:
-        """Call the kernel at once from now on, if units are selected by a screen, whatever the model holds."""
+        """Call the kernel at once from now on, if there is a screen, whatever the model holds."""
         sparse = self._sparse
-        if sparse.selector is None or sparse.calls_to_skip or not sparse.constants.none:
+        if sparse.screens is None or sparse.calls_to_skip or not sparse.constants.none:
             return
         version = sparse.weight_version(self)
-        screen, product = sparse.selector.get(version), sparse.product.get(version)
-        if isinstance(screen, Screen):
+        screen, product = sparse.screens.get(version), sparse.product.get(version)
+        if screen is not None:
             kernel = partial(product.at_screen, screen.kernel)
             most = sparse.max_share * self.out_features
             sparse.call_directly(kernel, self, min(sparse.max_rows, sparse.max_selected), most)
@@ -200,15 +199,11 @@ class SparseUp(SparseLinear):
         sparse.calls += 1
         if sparse.calls_to_skip:
             sparse.calls_to_skip -= 1
-        elif sparse.selector is not None and rows <= sparse.max_selected:
+        elif sparse.screens is not None and rows <= sparse.max_selected:
             version = sparse.weight_version(self)
-            selector = sparse.selector.get(version)
-            if selector is not None:
-                product, flat = sparse.product.get(version), contiguous(x)
-                if isinstance(selector, Screen):  # within the same call
-                    out = product.screened(flat, selector, rows, sparse.max_share)
-                else:
-                    out = product(flat, selector.active(flat.view(rows, -1)), rows, sparse.max_share)
+            screen = sparse.screens.get(version)
+            if screen is not None:
+                out = sparse.product.get(version).screened(contiguous(x), screen, rows, sparse.max_share)
                 if out is not None:
                     sparse.backoff = 1
                     sparse.sparse_calls += 1

@@ -6,29 +6,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from sparsact.inference.apply import (
-    apply,
-    free_fast_paths,
-    restore,
-    verified,
-    with_sparse_shares,
-)
+from sparsact.inference.apply import apply, restore, verified, with_sparse_shares
 from sparsact.inference.autotune import BlockProfile, fastest, requested_replacement
 from sparsact.inference.batches import Batch, Inputs, batches
 from sparsact.inference.block import Block, checked_blocks
+from sparsact.inference.collect import sample_inputs
+from sparsact.inference.fast_paths import free_fast_paths
 from sparsact.inference.find_blocks import find_blocks
-from sparsact.inference.input_thresholds import thresholds_on_inputs
 from sparsact.inference.linear_layers import other_forms
-from sparsact.inference.plan import EXACT, METHODS, Plan, check_options
-from sparsact.inference.predictors.collect import sample_inputs
+from sparsact.inference.plan import EXACT, METHODS, Plan, check_not_removed
 from sparsact.inference.quantized import check_weights
 from sparsact.inference.quantizing import quantize
+from sparsact.inference.small_activations import ApproximationTarget, checked_target
 from sparsact.inference.split_experts import join_experts, split_experts
 from sparsact.inference.whole_model import checked
 from sparsact.validation.parameters import checked_option
@@ -46,7 +41,8 @@ def sparsify(
     blocks: Sequence[Block] | None = None,
     copy: bool = False,
     time_limit: float = 20.0,
-    **options: Any,
+    density: float | None = None,
+    error: float | None = None,
 ) -> Model:
     r"""Let the feed-forward blocks of a model read only the weights of units that are on.
 
@@ -55,9 +51,8 @@ def sparsify(
     - ``"exact"``: columns of V, and of a gated block rows of the up-projection, where the activation is exactly 0;
     - ``"certified"``: also rows of W whose unit an int8 copy *proves* to be off (see
       :class:`~sparsact.inference.certified_screen.Screen`);
-    - ``"predictor"``: rows that a calibrated predictor takes to be off: an approximation, like the next two;
-    - ``"threshold"`` and ``"top_k"``: columns of V at small activations, for GELU and SiLU too;
-    - ``"inputs"``: columns of *every* linear layer, those of attention included, at small inputs, where that is faster;
+    - ``"threshold"`` and ``"top_k"``: columns of V at small activations, for GELU and SiLU too: an approximation, whose
+      error is measured;
     - ``"auto"``: for each block the exact method that is fastest on this machine, or dense.
 
     Exact methods return what the model returns, up to the order of summation, for every input. Layers keep their
@@ -98,10 +93,10 @@ def sparsify(
     copy : bool
         Leave ``model`` as it is and return a copy, weights included.
     time_limit : float
-        Seconds for the timing of ``"auto"`` and ``"inputs"``.
-    **options
-        Of the predictor: ``predictor="sketch"|"low_rank"|"lsh"``, ``recall``; of the approximations: ``density`` or
-        ``error``, a share in (0, 1], and ``top_k`` and ``threshold``.
+        Seconds for the timing of ``"auto"``.
+    density, error : float, optional
+        The one target, in (0, 1], of ``"threshold"`` and ``"top_k"``: the largest share of units kept, or the largest
+        relative error of a block's output.
 
     Returns
     -------
@@ -112,7 +107,8 @@ def sparsify(
     ------
     ValueError
         If there is no block, if a method needs exact zeros and no block has them, if inputs are missing or hold no row,
-        if ``blocks`` belong to another model, or if an option has no effect on the method.
+        or too few for an approximation, if ``blocks`` belong to another model, or if an option has no effect on the
+        method.
     TypeError
         If a batch is neither a tensor, a mapping nor a tuple.
 
@@ -128,8 +124,9 @@ def sparsify(
     ...     print(torch.allclose(model(x[:1]), before, atol=1e-6), plan_of(model).choices[0].method)
     True exact
     """
+    check_not_removed(method, "sparsify cannot compute blocks", "pass")
     checked_option(method, "`method`", ("auto", *METHODS[1:]))
-    check_options(method, options)
+    target = checked_target(method, density, error)
     check_weights(model, weights, keep_weights, method)
     if inputs is None:
         raise ValueError(
@@ -142,7 +139,7 @@ def sparsify(
     densify(model)
     shown = list(islice(batches(inputs), BATCHES))
     with being_sparsified(model):
-        plan = _sparsified(model, method, shown, weights, keep_weights, blocks, time_limit, options)
+        plan = _sparsified(model, method, shown, weights, keep_weights, blocks, time_limit, target)
     object.__setattr__(model, PLAN, plan)
     return model
 
@@ -166,14 +163,9 @@ def _sparsified(
     keep_weights: bool,
     blocks: Sequence[Block] | None,
     time_limit: float,
-    options: dict[str, Any],
+    target: ApproximationTarget | None,
 ) -> Plan:
     """Replace the layers of the model, and return its plan."""
-    if method == "inputs":
-        if blocks is not None:
-            raise ValueError('method="inputs" takes all linear layers of the model: leave `blocks` out.')
-        names, layers = thresholds_on_inputs(model, shown, options, time_limit)
-        return Plan(with_sparse_shares(model, names, apply(model, layers), shown))
     found = checked_blocks(model, blocks) if blocks is not None else find_blocks(model, shown[0])
     samples = sample_inputs(model, found, shown)
     silent = [block.name for block in found if not sum(samples[block].rows_per_call)]
@@ -187,13 +179,12 @@ def _sparsified(
     if method == "auto":
         planned = fastest(profiles, time_limit)
     else:
-        planned = [requested_replacement(profile, method, options) for profile in profiles]
+        planned = [requested_replacement(profile, method, target) for profile in profiles]
         if all(replacement is None for replacement, _ in planned):
             reasons = "; ".join(sorted({plan.reason for _, plan in planned}))
             raise ValueError(
                 f'method="{method}" applies to none of the {len(found)} blocks of this model: {reasons}. '
-                'What takes any activation is method="threshold" or "top_k", which approximate; '
-                "sparsact.relufy trains a copy of the model with ReLU in its place."
+                'Any activation is taken by method="threshold" and "top_k", which approximate, and by weights="int8".'
             )
     left_dense = tuple(other_forms(model))
     planned = apply(model, planned)

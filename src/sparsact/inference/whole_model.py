@@ -8,9 +8,10 @@ from typing import Final
 
 from torch import nn
 
-from sparsact.inference.apply import PlannedBlock, Replacement, free_fast_paths
+from sparsact.inference.apply import PlannedBlock, Replacement
 from sparsact.inference.batches import Batch, call, clock_of, evaluating
 from sparsact.inference.comparison import paired_seconds
+from sparsact.inference.fast_paths import free_fast_paths
 from sparsact.inference.plan import WholeModel, refused
 
 MIN_SPEED_UP: Final = 1.02  # of the whole model: less is not worth the copies of weights, and may be noise

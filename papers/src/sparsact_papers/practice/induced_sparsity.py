@@ -13,8 +13,8 @@ from sparsact_papers.experiment import Experiment, Row, Rows
 from sparsact_papers.intervals import mean_of, range_of
 
 if TYPE_CHECKING:
-    from sparsact.inference.training import SparsityRegularizer
     from sparsact_papers.training import Transformer
+    from sparsact_papers.training.penalties import SparsityRegularizer
 
 
 def measure(
@@ -41,7 +41,7 @@ def measure(
 
 
 def _inducement(name: str, made: Transformer, hidden: int) -> SparsityRegularizer | None:
-    from sparsact.inference.training import ActivationPenalty, TopKTraining
+    from sparsact_papers.training import ActivationPenalty, TopKTraining
 
     blocks = made.feed_forward_blocks()
     if name in STRENGTHS:

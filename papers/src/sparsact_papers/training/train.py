@@ -17,11 +17,11 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.inference.batches import evaluating
 from sparsact.inference.block import Block
-from sparsact.inference.training import SparsityRegularizer, unit_counts
 from sparsact.layers import MixtureOfExperts, routing_losses, update_biases
 from sparsact_papers.training import checkpoint as checkpoints
 from sparsact_papers.training.examples import TrainingExamples
 from sparsact_papers.training.graphs import CapturedStep, float32_convolutions
+from sparsact_papers.training.penalties import SparsityRegularizer, unit_counts
 
 LAST_RATE: Final = 0.1  # the cosine ends at this share of the learning rate
 

@@ -1,6 +1,5 @@
-"""Training for sparse activations: they are penalised, or only the k largest are kept.
+"""Training for sparse activations: they are penalised, or only the k largest are kept; and counts of active units.
 
->>> import torch
 >>> from sparsact.inference import find_blocks
 >>> model = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))
 >>> X = torch.randn(10, 4, generator=torch.manual_seed(0))
@@ -15,7 +14,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Self
@@ -25,75 +23,6 @@ from torch import Tensor, nn
 
 from sparsact.inference.block import Block
 from sparsact.validation.parameters import checked_positive, checked_size
-
-GRID: Final = (-9.0, -3.0, -1.5, -1.0, -0.5, -0.1, 0.0, 0.1, 0.5, 1.0, 1.5, 3.0, 9.0)  # where activations are compared
-
-
-def with_relu(model: nn.Module, blocks: Sequence[Block], activation: nn.Module | None = None) -> nn.Module:
-    """A copy of a model whose blocks have ReLU; training, as by ``relufy``, then recovers most of the accuracy.
-
-    Parameters
-    ----------
-    model : nn.Module
-        Left as it is.
-    blocks : sequence of Block
-        Their activations must be modules (``nn.GELU()``), not functions that a forward calls.
-    activation : nn.Module, optional
-        Takes the place of each, a copy per block; ``nn.ReLU()`` by default.
-
-    Returns
-    -------
-    model : nn.Module
-        The copy. Its layers have the same names; find its blocks again for their new activation.
-
-    Raises
-    ------
-    ValueError
-        If the activation of a block is not one module; names the block.
-
-    Notes
-    -----
-    The module is found by its values: it has no parameters, and agrees with the block's activation on a grid.
-    """
-    changed = deepcopy(model)
-    for block in blocks:
-        holder, _, child = _activation_of(model, block).rpartition(".")
-        setattr(changed.get_submodule(holder), child, deepcopy(activation) if activation is not None else nn.ReLU())
-    return changed
-
-
-def _activation_of(model: nn.Module, block: Block) -> str:
-    """Name of the module that is the block's activation."""
-    prefix = f"{block.holder}." if block.holder else ""
-    names: list[str] = [prefix + name for name, _ in model.get_submodule(block.holder).named_modules() if name]
-    same = [name for name in names if _has_the_values(model.get_submodule(name), block)]
-    if len(same) > 1:  # several in a row, as in nn.Sequential: the one between the layers
-        same = [name for name in same if names.index(block.switch) < names.index(name) < names.index(block.down)]
-    if len(same) != 1:
-        raise ValueError(
-            f"the activation ({block.activation.name}) of block {block.name!r} must be one module to be replaced; "
-            f"found {len(same)}: if its forward calls a function, write relu there."
-        )
-    return same[0]
-
-
-@torch.no_grad()
-def _has_the_values(module: nn.Module, block: Block) -> bool:
-    if any(True for _ in module.children()) or any(True for _ in (*module.parameters(), *module.buffers())):
-        return False
-    thresholds = block.activation.zero_below
-    z = torch.tensor(GRID)[:, None] if thresholds is None else torch.tensor(GRID)[:, None] + thresholds.float().cpu()
-    wanted = block.activation.function(z if thresholds is None else z.to(thresholds))
-    training = module.training
-    module.eval()  # dropout is the identity then
-    try:
-        values = module(z.to(wanted))
-    except (TypeError, ValueError, RuntimeError, NotImplementedError):  # it takes something else than one tensor
-        return False
-    finally:
-        module.train(training)
-    return isinstance(values, torch.Tensor) and values.shape == wanted.shape and torch.equal(values, wanted)
-
 
 RARE: Final = 1e-3  # share of inputs below which a unit is rarely active
 
@@ -221,13 +150,6 @@ class ActivationPenalty(SparsityRegularizer):
     Notes
     -----
     Calls without gradients, such as those of an evaluation, are not collected.
-
-    Examples
-    --------
-    .. code-block:: python
-
-        with ActivationPenalty(model, find_blocks(model, inputs), 0.1) as penalty:
-            loss = model(**batch).loss + penalty.loss()
     """
 
     def __init__(self, model: nn.Module, blocks: Sequence[Block], strength: float) -> None:

@@ -9,8 +9,9 @@ from torch.nn import functional as F  # noqa: N812
 
 from sparsact.inference.block import Activation, Block
 from sparsact.inference.find_blocks import find_blocks
-from sparsact.inference.training import ActivationPenalty, TopKTraining, unit_counts, with_relu
-from sparsact_papers.training import Transformer
+from sparsact_papers.training import ActivationPenalty, TopKTraining, Transformer
+from sparsact_papers.training.penalties import unit_counts
+from sparsact_papers.training.relufying import with_relu
 
 
 def transformer(activation="relu"):

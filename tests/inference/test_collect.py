@@ -7,7 +7,7 @@ from torch import nn
 
 from sparsact.inference.block import Block
 from sparsact.inference.block_weights import BlockWeights
-from sparsact.inference.predictors import collect_inputs
+from sparsact.inference.collect import sample_inputs
 
 
 class Gated(nn.Module):
@@ -37,10 +37,10 @@ SECOND = Block("second", "second.up", "second.down", "second.gate", gelu())
 def test_all_rows_in_order_when_there_is_room():
     torch.manual_seed(0)
     model, batches = Model(), [torch.randn(2, 3, 4), torch.randn(5, 1, 4)]
-    rows = collect_inputs(model, [FIRST, SECOND], batches)
+    rows = sample_inputs(model, [FIRST, SECOND], batches)
     x = torch.cat([batch.reshape(-1, 4) for batch in batches])
-    assert torch.equal(rows[FIRST], x)
-    torch.testing.assert_close(rows[SECOND], model.first(x).detach())
+    assert torch.equal(rows[FIRST].sample, x)
+    torch.testing.assert_close(rows[SECOND].sample, model.first(x).detach())
     assert model.training
     assert not any(module._forward_pre_hooks for module in model.modules())
 
@@ -50,7 +50,7 @@ def test_every_row_is_kept_as_often():
     model, x = Model().requires_grad_(False), torch.arange(160.0).reshape(40, 4)
     counts = torch.zeros(40)
     for seed in range(400):
-        rows = collect_inputs(model, [FIRST], [x[:7], x[7:8], x[8:30], x[30:]], 5, random_state=seed)[FIRST]
+        rows = sample_inputs(model, [FIRST], [x[:7], x[7:8], x[8:30], x[30:]], 5, random_state=seed)[FIRST].sample
         assert rows.shape == (5, 4)
         counts[(rows[:, 0] / 4).long()] += 1
     share = 5 / 40
@@ -59,25 +59,28 @@ def test_every_row_is_kept_as_often():
 
 def test_blocks_keep_the_same_rows():
     model, x = Model(), torch.randn(50, 4, generator=torch.Generator().manual_seed(3))
-    rows = collect_inputs(model, [FIRST, SECOND], [x[:20], x[20:]], 11, random_state=4)
-    torch.testing.assert_close(rows[SECOND], model.first(rows[FIRST]).detach())
-    again = collect_inputs(model, [FIRST], x, 11, random_state=4)
-    assert torch.equal(rows[FIRST], again[FIRST])
+    rows = sample_inputs(model, [FIRST, SECOND], [x[:20], x[20:]], 11, random_state=4)
+    torch.testing.assert_close(rows[SECOND].sample, model.first(rows[FIRST].sample).detach())
+    again = sample_inputs(model, [FIRST], x, 11, random_state=4)
+    assert torch.equal(rows[FIRST].sample, again[FIRST].sample)
 
 
 def test_half_precision_is_widened():
-    rows = collect_inputs(Model().bfloat16(), [FIRST], torch.randn(3, 4).bfloat16())
-    assert rows[FIRST].dtype == torch.float32
+    rows = sample_inputs(Model().bfloat16(), [FIRST], torch.randn(3, 4).bfloat16())
+    assert rows[FIRST].sample.dtype == torch.float32
 
 
 def test_a_block_that_never_runs():
     model = Model()
     model.third = nn.Linear(2, 2)
+    third = Block("third", "third", "third", None, relu(2))
+    found = sample_inputs(model, [FIRST, third], torch.randn(3, 4))
+    assert (found[FIRST].rows_per_call, found[third].rows_per_call) == ([3], [])
     with pytest.raises(ValueError, match="block 'third' was never run"):
-        collect_inputs(model, [Block("third", "third", "third", None, relu(2))], torch.randn(3, 4))
+        _ = found[third].sample
     assert not model.third._forward_pre_hooks
     with pytest.raises(ValueError, match="`limit` must be 1 or more"):
-        collect_inputs(model, [FIRST], torch.randn(3, 4), 0)
+        sample_inputs(model, [FIRST], torch.randn(3, 4), 0)
 
 
 @pytest.mark.parametrize("block", [FIRST, SECOND])

@@ -1,11 +1,12 @@
-"""Replace the activations of a trained model by ReLU, and train it to compute sparsely what it computed."""
+"""Replace the activations of a trained model by ReLU, and distil it from the model that it was."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
-from math import cos, exp, inf, pi
+from itertools import islice
+from math import cos, exp, pi
 from typing import Final
 
 import torch
@@ -13,40 +14,81 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.inference.batches import Batch, batches, call, evaluating, observed
-from sparsact.inference.block import Block, checked_blocks
+from sparsact.inference.block import Block
 from sparsact.inference.comparison import main_output
 from sparsact.inference.find_blocks import find_blocks
-from sparsact.inference.training import ActivationPenalty, unit_counts, with_relu
-from sparsact.validation.parameters import checked_option, checked_positive, checked_size
+from sparsact.validation.parameters import checked_positive, checked_size
+from sparsact_papers.training.penalties import ActivationPenalty, unit_counts
 
 HELD_OUT: Final = 10  # one batch in ten measures the result
-STEPS: Final = 1000  # if neither steps nor seconds are given
 WARM_UP: Final = 0.05  # share of the training in which the learning rate rises
 FIRST_PENALTY: Final = 0.01  # of the first step, whose relative errors are below 1
+GRID: Final = (-9.0, -3.0, -1.5, -1.0, -0.5, -0.1, 0.0, 0.1, 0.5, 1.0, 1.5, 3.0, 9.0)  # where activations are compared
 RATE: Final = 0.05  # largest change of the penalty's logarithm in a step
 
 
-class ShiftedReLU(nn.Module):
-    """ReLU of z - shift."""
+def with_relu(model: nn.Module, blocks: Sequence[Block]) -> nn.Module:
+    """A copy of a model whose blocks have ReLU; training, as by ``relufy``, then recovers most of the accuracy.
 
-    def __init__(self, shift: float) -> None:
-        super().__init__()
-        self.shift = shift
+    Parameters
+    ----------
+    model : nn.Module
+        Left as it is.
+    blocks : sequence of Block
+        Their activations must be modules (``nn.GELU()``), not functions that a forward calls.
 
-    def forward(self, z: Tensor) -> Tensor:
-        """Activations of the shape of z."""
-        return F.relu(z - self.shift)
+    Returns
+    -------
+    model : nn.Module
+        The copy. Its layers have the same names; find its blocks again for their new activation.
 
-    def extra_repr(self) -> str:
-        """The shift."""
-        return f"{self.shift}"
+    Raises
+    ------
+    ValueError
+        If the activation of a block is not one module; names the block.
+
+    Notes
+    -----
+    The module is found by its values: it has no parameters, and agrees with the block's activation on a grid.
+    """
+    changed = deepcopy(model)
+    for block in blocks:
+        holder, _, child = _activation_of(model, block).rpartition(".")
+        setattr(changed.get_submodule(holder), child, nn.ReLU())
+    return changed
 
 
-ACTIVATIONS: Final[dict[str, Callable[[float], nn.Module]]] = {
-    "relu": lambda threshold: nn.ReLU(),
-    "shifted_relu": ShiftedReLU,
-    "fatrelu": lambda threshold: nn.Threshold(threshold, 0.0),
-}
+def _activation_of(model: nn.Module, block: Block) -> str:
+    """Name of the module that is the block's activation."""
+    prefix = f"{block.holder}." if block.holder else ""
+    names: list[str] = [prefix + name for name, _ in model.get_submodule(block.holder).named_modules() if name]
+    same = [name for name in names if _has_the_values(model.get_submodule(name), block)]
+    if len(same) > 1:  # several in a row, as in nn.Sequential: the one between the layers
+        same = [name for name in same if names.index(block.switch) < names.index(name) < names.index(block.down)]
+    if len(same) != 1:
+        raise ValueError(
+            f"the activation ({block.activation.name}) of block {block.name!r} must be one module to be replaced; "
+            f"found {len(same)}: if its forward calls a function, write relu there."
+        )
+    return same[0]
+
+
+@torch.no_grad()
+def _has_the_values(module: nn.Module, block: Block) -> bool:
+    if any(True for _ in module.children()) or any(True for _ in (*module.parameters(), *module.buffers())):
+        return False
+    thresholds = block.activation.zero_below
+    z = torch.tensor(GRID)[:, None] if thresholds is None else torch.tensor(GRID)[:, None] + thresholds.float().cpu()
+    wanted = block.activation.function(z if thresholds is None else z.to(thresholds))
+    training = module.training
+    module.eval()  # dropout is the identity then
+    try:
+        values = module(z.to(wanted))
+    except (TypeError, ValueError, RuntimeError, NotImplementedError):  # it takes something else than one tensor
+        return False
+    finally:
+        module.train(training)
+    return isinstance(values, torch.Tensor) and values.shape == wanted.shape and torch.equal(values, wanted)
 
 
 @dataclass(frozen=True)
@@ -57,8 +99,6 @@ class RelufyStep:
     ----------
     step : int
         Steps so far.
-    share : float
-        Share of the training that is done.
     loss : float
         Distillation loss of this step, without the penalty.
     density : float
@@ -66,7 +106,6 @@ class RelufyStep:
     """
 
     step: int
-    share: float
     loss: float
     density: float
 
@@ -81,15 +120,8 @@ class Relufied:
         The new model.
     density_before, density : float
         Mean share of activations of the blocks that are not zero, before and after.
-    block_density : dict of str to float
-        The density of each block.
     cosine : float
         Mean cosine between outputs of both models, over all positions.
-    kl : float or None
-        Mean Kullback-Leibler divergence, in nats, of the new distribution from the original; None without ``logits``.
-    steps : int
-    seconds : float
-        Of the training.
     n_held_out : int
         Batches that the figures were measured on.
     """
@@ -97,18 +129,13 @@ class Relufied:
     model: nn.Module
     density_before: float
     density: float
-    block_density: dict[str, float]
     cosine: float
-    kl: float | None
-    steps: int
-    seconds: float
     n_held_out: int
 
     def __str__(self) -> str:
-        divergence = "" if self.kl is None else f", KL {self.kl:.3g} nats"
         return (
-            f"density {self.density_before:.1%} -> {self.density:.1%}, cosine {self.cosine:.4f}{divergence} "
-            f"on {self.n_held_out} batches held out; {self.steps:,} steps, {self.seconds:.3g} s"
+            f"density {self.density_before:.1%} -> {self.density:.1%}, cosine {self.cosine:.4f} "
+            f"on {self.n_held_out} batches held out"
         )
 
 
@@ -116,13 +143,9 @@ def relufy(
     model: nn.Module,
     data: Iterable[Batch],
     *,
-    activation: str = "relu",
-    threshold: float = 0.0,
     target_density: float = 0.1,
-    steps: int | None = None,
-    seconds: float | None = None,
+    steps: int = 1000,
     learning_rate: float = 5e-4,
-    blocks: Sequence[Block] | None = None,
     random_state: int = 0,
     progress: Callable[[RelufyStep], object] | None = None,
 ) -> Relufied:
@@ -145,20 +168,12 @@ def relufy(
     data : iterable of batches
         Two at least, each a tensor, a mapping of keyword arguments or a tuple of positional ones. All are held in
         memory; every tenth is held out to measure the result. They need no labels.
-    activation : {"relu", "shifted_relu", "fatrelu"}
-        :math:`\max(z, 0)`, :math:`\max(z - t, 0)`, or z where z > t and else 0.
-    threshold : float
-        t, at least 0; of the latter two.
     target_density : float
         Share of activations, in (0, 1), that the penalty is steered to. Training may end above or below it.
-    steps : int, optional
-        Steps of AdamW, a batch each; 1000 if ``seconds`` are not given either.
-    seconds : float, optional
-        Stop after this time. The result then depends on the speed of the machine.
+    steps : int
+        Steps of AdamW, a batch each.
     learning_rate : float
         The largest; it rises for 5 % of the training and falls to 0 along a cosine.
-    blocks : sequence of Block, optional
-        By default all that :func:`~sparsact.inference.find_blocks` finds on the first batch.
     random_state : int
         Seed of the order of the batches.
     progress : callable, optional
@@ -167,7 +182,7 @@ def relufy(
     Returns
     -------
     result : Relufied
-        The new model in evaluation mode, with density, agreement and time.
+        The new model in evaluation mode, with density and agreement.
 
     Raises
     ------
@@ -176,6 +191,9 @@ def relufy(
 
     Notes
     -----
+    At 20 % active units the result is hardly faster than the dense original, and int8 weights without any training are
+    (``python -m benchmarks.minilm``): ``sparsify(model, weights="int8")``.
+
     A step costs a forward pass of the original and a forward and a backward pass of the new model. Both run in
     evaluation mode, without dropout. On one machine and number of threads, a seed and a number of steps fix the result.
 
@@ -187,50 +205,23 @@ def relufy(
     >>> result.density_before, result.density < 0.3, result.cosine > 0.9, type(result.model[1]).__name__
     (1.0, True, True, 'ReLU')
     """
-    checked_option(activation, "`activation`", ACTIVATIONS)
-    _check(threshold, target_density)
+    if not 0 < target_density < 1:
+        raise ValueError(f"`target_density` must be a share between 0 and 1; got {target_density}.")
     checked_positive(learning_rate, "`learning_rate`")
-    default = STEPS if seconds is None else inf
-    n_steps = default if steps is None else checked_size(steps, "`steps`")
-    time_limit = inf if seconds is None else checked_positive(seconds, "`seconds`")
+    checked_size(steps, "`steps`")
     shown = list(batches(data))
     if len(shown) < 2:
         raise ValueError(f"`data` must hold two batches at least, one to measure the result; got {len(shown)}.")
     held_out, used = shown[::HELD_OUT], [batch for i, batch in enumerate(shown) if i % HELD_OUT]
-    found = checked_blocks(model, blocks if blocks is not None else _own_blocks(model, shown[0]))
-    changed = with_relu(model, found, ACTIVATIONS[activation](threshold))
-    started = time.perf_counter()
-    training = _Distillation(model, changed, found, target_density, learning_rate)
+    blocks = find_blocks(model, shown[0])
+    changed = with_relu(model, blocks)
+    training = _Distillation(model, changed, blocks, target_density, learning_rate)
     with evaluating(model), torch.enable_grad():
-        taken, share = 0, 0.0
-        for batch in _shuffled(used, random_state):
-            loss, density = training.step(batch, share)
-            taken += 1
-            share = max(taken / n_steps, (time.perf_counter() - started) / time_limit)
+        for taken, batch in enumerate(islice(_shuffled(used, random_state), steps)):
+            loss, density = training.step(batch, taken / steps)
             if progress is not None:
-                progress(RelufyStep(taken, min(share, 1.0), loss, density))
-            if share >= 1:
-                break
-    return _measured(model, changed, found, held_out, taken, time.perf_counter() - started)
-
-
-def _own_blocks(model: nn.Module, batch: Batch) -> list[Block]:
-    """The blocks of a model but those of experts that it stacks in one parameter."""
-    found = find_blocks(model, batch)
-    own = [one for one in found if one.fits(model)]
-    if not own:
-        raise ValueError(
-            f"relufy changes activations between two modules, and the {len(found)} blocks of this model are experts "
-            'stacked in one parameter: set their activation to ReLU where the model is built (hidden_act="relu").'
-        )
-    return own
-
-
-def _check(threshold: float, target_density: float) -> None:
-    if not 0 <= threshold < inf:
-        raise ValueError(f"`threshold` must be at least 0, so that 0 switches a unit off; got {threshold}.")
-    if not 0 < target_density < 1:
-        raise ValueError(f"`target_density` must be a share between 0 and 1; got {target_density}.")
+                progress(RelufyStep(taken + 1, loss, density))
+    return _measured(model, changed, blocks, held_out)
 
 
 def _shuffled(shown: Sequence[Batch], random_state: int) -> Iterator[Batch]:
@@ -305,11 +296,9 @@ def _outputs(model: nn.Module, blocks: Sequence[Block], batch: Batch) -> list[Te
     return [*seen, output]
 
 
-def _measured(
-    original: nn.Module, changed: nn.Module, blocks: Sequence[Block], shown: Sequence[Batch], steps: int, seconds: float
-) -> Relufied:
+def _measured(original: nn.Module, changed: nn.Module, blocks: Sequence[Block], shown: Sequence[Batch]) -> Relufied:
     """Both models compared on batches that the training has not seen."""
-    cosines, divergences = list[Tensor](), list[Tensor]()
+    cosines = list[Tensor]()
     with (
         evaluating(original),
         evaluating(changed),
@@ -317,21 +306,13 @@ def _measured(
         unit_counts(changed, blocks) as after,
     ):
         for batch in shown:
-            wanted, made = call(original, batch), call(changed, batch)
-            one, other = main_output(wanted).double(), main_output(made).double()
+            one, other = (main_output(call(model, batch)).double() for model in (original, changed))
             cosines.append(F.cosine_similarity(one, other, dim=-1).flatten())
-            if hasattr(wanted, "logits"):
-                terms = F.kl_div(other.log_softmax(-1), one.log_softmax(-1), log_target=True, reduction="none")
-                divergences.append(terms.sum(-1).flatten())
         dense, sparse = before(), after()
     return Relufied(
         model=changed,
         density_before=sum(one.density for one in dense) / len(dense),
         density=sum(one.density for one in sparse) / len(sparse),
-        block_density={block.name: one.density for block, one in zip(blocks, sparse, strict=True)},
         cosine=float(torch.cat(cosines).mean()),
-        kl=float(torch.cat(divergences).mean()) if divergences else None,
-        steps=steps,
-        seconds=seconds,
         n_held_out=len(shown),
     )

@@ -1,0 +1,206 @@
+"""Rules that set small activations to zero, so that the second layer of a block reads fewer columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
+from typing import Final, Literal, TypeVar
+
+import torch
+from torch import Tensor
+
+from sparsact.inference.block_weights import BlockWeights, plain
+from sparsact.inference.quality import OutputQuality
+from sparsact.routing import TopK
+from sparsact.validation.arrays import check_finite_tensor
+from sparsact.validation.parameters import checked_share
+
+MIN_ROWS: Final = 40  # a quarter of them, 10, measures the error
+QUANTILES: Final = 1 << 16  # of the activations, among which a threshold is chosen
+
+Rule = TypeVar("Rule", bound=Callable[[Tensor], Tensor])
+
+
+@dataclass(frozen=True)
+class ApproximationTarget:
+    """The density or the error, in (0, 1], that a rule is calibrated for."""
+
+    kind: Literal["density", "error"]
+    value: float
+
+
+@dataclass(frozen=True)
+class Threshold:
+    r"""Keeps the activations with :math:`|h_j| > \tau`; what is not a number stays, so that it shows.
+
+    Due to [1]_ and [2]_, who set the threshold to a share of activations.
+
+    Attributes
+    ----------
+    tau : float
+        One number for the layer.
+
+    References
+    ----------
+    .. [1] D. Lee et al., "CATS: Contextually-Aware Thresholding for Sparsity in Large Language Models", 2024.
+    .. [2] J. Liu et al., "Training-Free Activation Sparsity in Large Language Models" (TEAL), 2024.
+    """
+
+    tau: float
+
+    @classmethod
+    def for_density(cls, weights: BlockWeights, x: Tensor, density: float) -> Threshold:
+        """The smallest threshold that keeps at most a share ``density`` of the activations on the rows ``x``."""
+        sizes = weights.hidden(x).abs().flatten()
+        n_kept = min(int(density * len(sizes)), len(sizes) - 1)
+        return cls(float(sizes.kthvalue(len(sizes) - n_kept).values))
+
+    @classmethod
+    def for_error(cls, weights: BlockWeights, x: Tensor, error: float) -> Threshold:
+        """The largest threshold with at most this error of the output on the rows ``x``, see :func:`within_error`.
+
+        Among 65,536 quantiles of the sample's activations: 16 products with V.
+        """
+        sizes = weights.hidden(x).abs().flatten().sort().values
+        places = torch.linspace(0, len(sizes) - 1, min(len(sizes), QUANTILES), dtype=torch.float64).long()
+        taus = [0.0, *sizes[places].tolist()]
+        return within_error(lambda i: cls(taus[i]), len(taus) - 1, weights, x, error)
+
+    def __call__(self, h: Tensor) -> Tensor:
+        """``h`` (..., s) with zeros; compared in float32 at least, as the threshold was chosen."""
+        return h.masked_fill(plain(h).abs() <= self.tau, 0)
+
+    def __str__(self) -> str:
+        return f"activations above {self.tau:.3g} in absolute value"
+
+
+@dataclass(frozen=True)
+class TopKActivations:
+    """Keeps the activations of each input with the largest :math:`|h_j|`, ties in favour of the first.
+
+    Attributes
+    ----------
+    n_active : int
+        The same for each input.
+    """
+
+    n_active: int
+
+    @classmethod
+    def for_density(cls, weights: BlockWeights, x: Tensor, density: float) -> TopKActivations:
+        """As many units as a share ``density`` of all holds; at least one."""
+        return cls(max(1, int(density * weights.sizes[1])))
+
+    @classmethod
+    def for_error(cls, weights: BlockWeights, x: Tensor, error: float) -> TopKActivations:
+        """The fewest units with at most this error of the output on the rows ``x``, see :func:`within_error`."""
+        s = weights.sizes[1]
+        return within_error(lambda left_out: cls(s - left_out), s - 1, weights, x, error)
+
+    @cached_property
+    def _router(self) -> TopK:
+        return TopK(self.n_active, absolute=True)
+
+    def __call__(self, h: Tensor) -> Tensor:
+        """``h`` (..., s) with zeros."""
+        rows = plain(h).reshape(-1, h.shape[-1])
+        left_out = torch.ones(rows.shape, dtype=torch.bool).scatter_(1, self._router.select(rows, {}).indices, False)
+        return h.masked_fill(left_out.view(h.shape), 0)
+
+    def __str__(self) -> str:
+        return f"the {self.n_active:,} largest activations of each input"
+
+
+RULES: Final[dict[str, type[Threshold | TopKActivations]]] = {"threshold": Threshold, "top_k": TopKActivations}
+
+
+def within_error(rule: Callable[[int], Rule], last: int, weights: BlockWeights, x: Tensor, error: float) -> Rule:
+    r"""By bisection, a rule whose relative error of the output on the rows ``x`` is at most ``error``.
+
+    .. math:: \sqrt{\sum \|V (h - h')\|^2 / \sum \|V h\|^2}
+
+    with h' what the rule keeps of the activations h. ``rule(i)`` leaves out more for a larger i of 0 ... ``last``, and
+    ``rule(0)`` is taken to be within. The next rule has a larger error, unless the last is returned; where the error
+    grows with i, as it does but for cancellation between units, i is the largest possible.
+    """
+    h = weights.hidden(x)
+    whole = float(weights.output(h).double().square().sum())
+    if not whole:
+        raise ValueError(
+            "the block's output is 0 on every sample input, so an error relative to it has no meaning; "
+            "pass other sample inputs, or a density."
+        )
+
+    def is_within(i: int) -> bool:
+        return sqrt(float(weights.output(h - rule(i)(h)).double().square().sum()) / whole) <= error
+
+    if is_within(last):
+        return rule(last)
+    inside, outside = 0, last
+    while outside - inside > 1:
+        middle = (inside + outside) // 2
+        inside, outside = (middle, outside) if is_within(middle) else (inside, middle)
+    return rule(inside)
+
+
+def checked_target(method: str, density: float | None, error: float | None) -> ApproximationTarget | None:
+    """The one target of an approximate method, checked; None for an exact method, which takes none."""
+    given: list[ApproximationTarget] = []
+    if density is not None:
+        given.append(ApproximationTarget("density", density))
+    if error is not None:
+        given.append(ApproximationTarget("error", error))
+    if method not in RULES:
+        if given:
+            raise ValueError(
+                f'method="{method}" takes no {" and no ".join(one.kind for one in given)}: it computes what the model '
+                'computes; to approximate, pass method="threshold" or "top_k".'
+            )
+        return None
+    if len(given) != 1:
+        got = ", ".join(f"{one.kind}={one.value:g}" for one in given) or "none"
+        raise ValueError(f'method="{method}" takes one target, density or error; got {got}: pass error=0.05.')
+    checked_share(given[0].value, f"`{given[0].kind}`")
+    return given[0]
+
+
+def calibrated(
+    method: str, weights: BlockWeights, x: Tensor, target: ApproximationTarget
+) -> tuple[Threshold | TopKActivations, OutputQuality]:
+    """The rule that meets a target on three quarters of the rows, and its quality on the others.
+
+    Parameters
+    ----------
+    method : {"threshold", "top_k"}
+    weights : BlockWeights
+    x : Tensor of shape (m, d)
+        Sample inputs of the block, at least 40, in random order here.
+    target : ApproximationTarget
+        Largest share of units kept, or largest relative error of the block's output.
+
+    Raises
+    ------
+    ValueError
+        If the rows are too few, or a number of them or of the weights is not finite, or the output is always 0.
+
+    Notes
+    -----
+    Tokens of one text are not exchangeable with those of another: sample inputs should come from as many texts as new
+    ones will, and standard errors that count rows as independent are then too small.
+    """
+    m = len(x)
+    if m < MIN_ROWS:
+        wanted = f"{target.kind} {target.value:g}"
+        raise ValueError(f"{wanted} needs at least {MIN_ROWS} sample inputs; got {m}: pass batches with more rows.")
+    check_finite_tensor(x, "sample inputs")
+    for name in ("weight", "bias", "up_weight", "up_bias", "down"):
+        if (array := getattr(weights, name)) is not None:
+            check_finite_tensor(array, f"`{name}` of the block", ": leave the block dense")
+    rows = x[torch.randperm(m, generator=torch.Generator().manual_seed(0))]
+    sample, held_out = rows[: m - m // 4], rows[m - m // 4 :]
+    kind = RULES[method]
+    choose = kind.for_density if target.kind == "density" else kind.for_error
+    rule = choose(weights, sample, target.value)
+    return rule, OutputQuality.of(rule, weights, held_out)
