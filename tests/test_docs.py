@@ -14,6 +14,7 @@ from textwrap import dedent
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from page_blocks import not_run, not_run_in_markdown, sessions
 from prose import measured_in
 
 import sparsact
@@ -31,7 +32,6 @@ HOSTED = {  # where links of the README lead, which also stands on a package ind
 FOLDERS = "src|papers|benchmarks|tests|docs|examples"
 NAMED = re.compile(rf"(?<![\w./-])(?:(?:{FOLDERS})/[\w./-]*[\w/]|(?:kernels|learners)/[\w./-]+|[\w-]+\.(?:hpp|py|txt))")
 LISTING = re.compile(r"^\.\. code-block:: python\n   :caption: (\S+)\n\n((?:(?:   .*)?\n)+)", re.MULTILINE)
-CONSOLE = re.compile(r"^\.\. code-block:: console\n\n((?:(?:   .*)?\n)+)", re.MULTILINE)
 LENIENT = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 SOURCES = [
     ROOT,
@@ -59,14 +59,6 @@ RECORDS = {  # made by functions and classes whose examples show them
 }
 
 
-def sessions(text):
-    """Each command of the blocks of a console, ``$ sparsact ...``, with what it is to print."""
-    for body in CONSOLE.findall(text):
-        for part in re.split(r"^\$ ", dedent(body), flags=re.MULTILINE)[1:]:
-            command, _, output = part.partition("\n")
-            yield command, output.rstrip() + "\n"
-
-
 @pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_of_a_page(page, tmp_path, monkeypatch, capsys):
@@ -88,6 +80,41 @@ def test_examples_of_a_page(page, tmp_path, monkeypatch, capsys):
         printed = "".join(capsys.readouterr())
         assert bool(failed) == ("sparsact: error:" in output), printed
         assert doctest.OutputChecker().check_output(output, printed, LENIENT), f"{command}\n{printed}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_of_output_is_run(page):
+    """Output stands behind ``>>>`` or in a session ``$ sparsact ...``; other blocks are commands or code."""
+    assert list(not_run(page.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", ROOT / "papers" / "README.md"], ids=["README", "papers"])
+def test_every_block_of_output_of_a_readme_is_run(path):
+    assert list(not_run_in_markdown(path.read_text(encoding="utf-8"))) == []
+
+
+PLANTED = {
+    "text": ".. code-block:: text\n\n   R² 0.9\n",
+    "no language": ".. code-block::\n\n   R² 0.9\n",
+    "literal": "It prints::\n\n    R² 0.9\n",
+    "output of a command": ".. code-block:: sh\n\n   sparsact fit a.csv --target y\n   R² 0.9\n",
+    "output of Python": ".. code-block:: python\n\n   print(r2)\n   R² 0.9\n",
+    "console in a list": "- So:\n\n  .. code-block:: console\n\n     $ sparsact fit a.csv\n     R² 0.9\n",
+    "console without a command": ".. code-block:: console\n\n   R² 0.9\n   $ sparsact fit a.csv\n",
+    "console with options": ".. code-block:: console\n   :caption: a\n\n   $ sparsact fit a.csv\n   R² 0.9\n",
+}
+
+
+@pytest.mark.parametrize("page", PLANTED.values(), ids=PLANTED)
+def test_output_that_nothing_runs_is_seen(page):
+    assert len(list(not_run(page))) == 1
+
+
+def test_output_that_something_runs_is_left_alone():
+    page = ".. code-block:: console\n\n   $ sparsact fit a.csv\n   R² 0.9\n\n>>> 1\n1\n\n.. math::\n\n   x\n"
+    assert list(not_run(page)) == []
+    assert list(not_run_in_markdown("```python\nprint(1)\n```\n\n```text\n1\n```\n")) == []
+    assert len(list(not_run_in_markdown("```text\n1\n```\n\n```\n1\n```\n\n```sh\nmake demo\nR² 0.9\n```\n"))) == 3
 
 
 @pytest.mark.parametrize("path", PROSE, ids=lambda path: path.name)
