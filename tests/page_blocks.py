@@ -58,7 +58,7 @@ def not_run(page: str) -> Iterator[str]:
 
 
 def not_run_in_markdown(page: str) -> Iterator[str]:
-    """The same for Markdown, where the text behind a block of Python or of commands is the output that a test compares."""
+    """The same for Markdown; text behind a block of Python or of commands is output that a test compares."""
     before = ""
     for language, body in FENCED.findall(page):
         runs = {"python": is_python(body), "sh": of_commands(body), "text": before in ("python", "sh")}

@@ -198,8 +198,8 @@ def table(measurement: Measurement) -> str:
     return (
         f"{text}\n|h| <= 1 %: share of activations within 1 % of their row's root mean square, zeros included.\n"
         f"{', '.join(METHODS)}: how much faster a block that reads fewer weights can be at most, one row at a time.\n"
-        f"Rows per call: {sizes}. By default the exact methods of sparsify compute sparsely where a call has at most 16 "
-        f"rows and few active units: {few / sum(b.calls for b in measurement.blocks):.0%} of these calls.\n"
+        f"Rows per call: {sizes}. By default the exact methods of sparsify compute sparsely where a call has at most "
+        f"16 rows and few active units: {few / sum(b.calls for b in measurement.blocks):.0%} of these calls.\n"
         f"Whole model, {measurement.model_bytes:,} bytes of parameters a row: {bounds}."
     )
 
