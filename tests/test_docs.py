@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import inspect
+import json
 import re
 import shlex
 import sys
@@ -16,6 +17,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from page_blocks import not_run, not_run_in_markdown, sessions
 from prose import measured_in
+from source_figures import Paragraph, paragraphs
 
 import sparsact
 from sparsact.cli import main
@@ -200,6 +202,61 @@ def test_measured_numbers_are_seen():
         "It is 2.5 times as fast, takes 12 ms or 3 to 4 minutes, has R² 0.91, of 20 s n rows\n\n``3 s`` :given:`5 %`."
     )
     assert [words for _, words in measured_in(text)] == ["2.5 times", "12 ms", "3 to 4 minutes", "R² 0.91"]
+
+
+@pytest.fixture(scope="module")
+def rows_kept():
+    """(file, benchmark) of all rows of ``results``; of a file of another form, its name twice."""
+    rows = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "results").glob("*.jsonl")}
+    return {
+        (name, json.loads(line).get("benchmark", name)) for name, text in rows.items() for line in text.splitlines()
+    }
+
+
+@pytest.mark.parametrize("folder", ["src/sparsact", "src/native", "papers/src"])
+def test_figures_of_the_source_name_their_rows(folder, rows_kept):
+    """A measured figure in a docstring or comment stands beside ``(results/FILE.jsonl, benchmark NAME)``."""
+    files = [path for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".cpp", ".hpp"}]
+    found = [(path.name, one) for path in files for one in paragraphs(path)]
+    assert files
+    assert [(name, one.line, one.figures) for name, one in found if one.figures and not one.sources] == []
+    assert {source for _, one in found for source in one.sources} <= rows_kept
+
+
+FIGURES_OF_A_SOURCE = {
+    "It is twice as fast, takes 12 ms, or two seconds with 1.9 GB.": [
+        "twice as fast",
+        "12 ms",
+        "two seconds",
+        "1.9 GB",
+    ],
+    "About 2e11 products a second; weights are binned 20 times as slowly.": [
+        "2e11 products a second",
+        "20 times as slowly",
+    ],
+    "It takes 1.4 times the bytes, and has a standard error of 3 %.": ["1.4 times the bytes", "error of 3 %"],
+    "``8 * m`` bytes, 3 times as many rows, some seconds, s < 2**15, :math:`2 s`.": [],
+    "An example:\n\n>>> print('3 ms')\n3 ms": [],
+}
+
+
+@pytest.mark.parametrize("text", FIGURES_OF_A_SOURCE)
+def test_figures_of_a_source_are_seen(text):
+    assert Paragraph(1, text).figures == FIGURES_OF_A_SOURCE[text]
+
+
+def test_paragraphs_of_a_source(tmp_path):
+    """Comments of lines that follow each other are one; a source counts for its own paragraph."""
+    source = '"""First.\n\nIt takes 3 ms\n(results/a.jsonl, benchmark b).\n"""\n# Takes\n# 4 ms.\n\nx = 1  # 5 MB\n'
+    (tmp_path / "a.py").write_text(source)
+    (tmp_path / "a.cpp").write_text("int x;  // takes 6 ms\n// (results/c.jsonl, benchmark d)\n")
+    found = [(one.figures, one.sources) for name in ("a.py", "a.cpp") for one in paragraphs(tmp_path / name)]
+    assert [one for one in found if one != ([], [])] == [
+        (["3 ms"], [("a", "b")]),
+        (["4 ms"], []),
+        (["5 MB"], []),
+        (["6 ms"], [("c", "d")]),
+    ]
 
 
 def shown(thing):

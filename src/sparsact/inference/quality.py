@@ -60,7 +60,7 @@ class QualityEstimate:
         return f"{self.value:.4g} ± {self.standard_error:.2g}"
 
 
-CHUNK: Final = 256  # rows at a time: 16 MB of activations at 16,384 units
+CHUNK: Final = 256  # rows at a time: activations of wide blocks fill memory
 
 
 @dataclass(frozen=True)

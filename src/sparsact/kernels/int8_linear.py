@@ -92,7 +92,7 @@ class Int8Linear:
 
 
 def in_large_pages(t: int, width: int) -> NDArray[np.int8]:
-    """Memory for a matrix, from the start of a large page where NumPy asks the system for them: from 4 MiB on."""
+    """Memory for a matrix, from the start of a large page if it fills two of them."""
     size = t * width
     if size < 2 * LARGE_PAGE:
         return np.empty((t, width), dtype=np.int8)

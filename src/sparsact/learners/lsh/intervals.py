@@ -30,7 +30,7 @@ from sparsact.statistics.statistic import Batch
 
 FEW_ROWS: Final = 512  # of more, the linear part and the choice of cells spend a share that deviations do not miss
 LARGEST_SCORE: Final = 1e100  # times a deviation it is still a float
-FOLDS: Final = 20  # fits, of a few milliseconds each
+FOLDS: Final = 20  # fits of few rows
 
 
 def held_out_scores(table: BucketTable, rows: Batch, alpha: float, min_count: int) -> Array | None:

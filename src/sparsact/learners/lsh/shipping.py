@@ -50,8 +50,8 @@ class ShippedLSH:
         Parameters
         ----------
         dtype : {"float32", "float64"}, optional
-            Of coefficients: a :class:`CompactPredictor`, which holds no sums, is saved and exported. It takes about
-            1.4 times the bytes of its coefficients, and float32 changes values by about 1e-7 of the target's deviation.
+            Of coefficients: a :class:`CompactPredictor`, which holds no sums, is saved and exported. It takes little
+            more than the bytes of its coefficients; float32 changes values by about 1e-7 of the target's deviation.
             By default the arrays of the model serve, or, within limits, whichever type errs least.
         max_bytes, max_microseconds : float, optional
             Limits: of the bytes of all arrays, and of the time for a row of a batch on one thread, measured here. The

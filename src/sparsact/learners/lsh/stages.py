@@ -52,7 +52,7 @@ def _importances(X: Array, Y: Array, weights: Array, seed: int) -> Array:
     """How much the squared error of boosted trees on the last quarter grows as each column (d,) is shuffled there."""
     learned, held = slice(0, 3 * len(X) // 4), slice(3 * len(X) // 4, len(X))
     total = np.zeros(X.shape[1])
-    some = None if np.ptp(weights) == 0 else weights[learned]  # with weights, columns are binned 20 times as slowly
+    some = None if np.ptp(weights) == 0 else weights[learned]  # weights slow down the binning of columns
     unit = Y.std(axis=0)
     for y in (Y / np.where(unit > 0, unit, 1.0)).T:
         trees = HistGradientBoostingRegressor(early_stopping=False, random_state=seed % 2**31)
