@@ -40,7 +40,7 @@ def constants() -> list[tuple[str, str, float]]:
 
 
 def bindings(tree: ast.Module) -> list[tuple[ast.Name, ast.expr]]:
-    """Names and the expressions that are bound to them, those of tuples one by one."""
+    """Names and the expressions that are bound to them; names of a tuple one by one."""
     pairs: list[tuple[ast.expr, ast.expr]] = []
     for node in tree.body:
         if isinstance(node, ast.AnnAssign) and node.value is not None:

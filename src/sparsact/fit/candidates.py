@@ -79,8 +79,8 @@ def kinds_to_try(facts: Facts) -> tuple[tuple[str, ...], str]:
 def select_model(selected: Selected, scores: Mapping[str, HeldOutScores], reason: str, asked: str) -> Choices:
     """The outcome: the model asked for, or else the simplest that is as good as the best on held-out rows.
 
-    ``scores`` are those of other kinds of model; ``reason`` says why there are no more of them. Errors are compared
-    times the kinds' handicaps, in the order of :data:`SIMPLEST_FIRST`, by :func:`.simplest`.
+    ``scores`` holds the held-out scores of other kinds of model; ``reason`` says why there are no more of them. Errors
+    are compared times the kinds' handicaps, in the order of :data:`SIMPLEST_FIRST`, by :func:`.simplest`.
     """
     best, linear = selected.of_degree(selected.degree), selected.of_degree(1)
     name, others = "degree 1 (linear)", []

@@ -78,7 +78,7 @@ def _ends(path: Path) -> str:
     return digest.hexdigest()
 
 
-SHARE_OF_TIME: Final = 20  # writing takes at most one part in so many
+SHARE_OF_TIME: Final = 20  # time of the fit over the time that writing may take
 
 
 class RowSource(Protocol):

@@ -200,7 +200,7 @@ class FitResult:
     def to_frame(self, what: str = "terms") -> Any:
         """The ``"terms"`` of all targets or the ``"candidates"`` of degree and penalty as a ``pandas.DataFrame``.
 
-        Terms are those of the largest coefficients, and last of each target the constant, the term of no columns: the
+        Terms have the largest coefficients; last of each target stands the constant, the term of no columns. The
         sum of ``coefficient`` times the product of its ``columns``, a bit as +1 where it is 0 and -1 where it is 1, is
         the fitted function, as far as terms are listed (200 of a polynomial, 40 of a Gaussian process).
         """

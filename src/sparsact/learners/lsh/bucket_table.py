@@ -22,7 +22,7 @@ from sparsact.saving.schema import ArrayField, Arrays, State, add_prefix, read_a
 from sparsact.statistics.statistic import Batch
 
 ROWS_AT_ONCE, MAX_COUNT = 8192, 2**62  # rows in a step, and over all tables
-FEW_BUCKETS: Final = 512  # of which empty ones are dropped at once; of more, when they are half
+FEW_BUCKETS: Final = 512  # up to which empty ones are dropped at once; of more, when they are half
 
 _ARRAYS: Final = {
     "keys": ArrayField("B", np.uint64),

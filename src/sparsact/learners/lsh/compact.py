@@ -179,7 +179,7 @@ class CompactModel:
 
 
 def _add(tables: Sequence[CompactTable], rows: Array, values: Array, n_threads: int) -> Array:
-    """Add the values of tables to ``values`` (m, targets); the weight (m,) behind those of the last."""
+    """Add the values of tables to ``values`` (m, targets); the weight (m,) behind the values of the last table."""
     own, behind = np.empty(values.shape), np.empty(len(rows))
     for table in tables:
         table.kernel(rows, own, behind, n_threads)

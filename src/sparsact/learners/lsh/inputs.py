@@ -21,8 +21,9 @@ MOST_DIRECTIONS: Final = 3  # of mean targets, where there are several targets
 class CategoryCodes:
     """Numbers that stand for the categories of a column.
 
-    ``values`` (c + 2, e) are those of the ``known`` ones (c,), sorted; then of one that the fit did not meet, the mean
-    of these over its rows; then of a missing one: zeros beside an indicator, or the same mean where there is none.
+    ``values`` (c + 2, e) holds a row for each ``known`` category (c,), sorted; then one for a category that the fit did
+    not meet, the mean of these over its rows; then one for a missing category: zeros beside an indicator, or the same
+    mean where there is none.
     """
 
     column: int
@@ -31,7 +32,7 @@ class CategoryCodes:
 
     @classmethod
     def of(cls, column: int, known: Array, values: Array, counts: Array, has_gap: bool) -> Self:
-        """With the mean of values (c, e) over rows, of which each category has ``counts`` (c,)."""
+        """With the mean of values (c, e) over rows; each category has ``counts`` (c,) rows."""
         prior = counts @ values / counts.sum()
         return cls(column, known, np.vstack([values, prior, np.zeros_like(prior) if has_gap else prior]))
 
@@ -160,7 +161,9 @@ class InputRules:
         if sorted(found) != sorted(self.names):
             lost = [name for name in wanted if name not in found]
             fact = f"{lost[0]!r} is not there" if lost else f"there are {len(found)} columns for {len(wanted)} names"
-            raise ValueError(f"a query has the columns of fit by name, and {fact}; pass those of `feature_names_in_`.")
+            raise ValueError(
+                f"a query needs the columns of fit by name, and {fact}; pass `feature_names_in_`."
+            )
         if names is None:
             return X[wanted].to_numpy(object, na_value=None)
         return X.select(wanted) if hasattr(X, "select") else X[wanted]
@@ -183,7 +186,7 @@ class InputRules:
             if new.any():
                 warnings.warn(
                     f"row {int(np.argmax(new))}, column {one.column} of `X`: a category that was not there in fit, in "
-                    f"{int(new.sum())} rows; it counts as the mean of those that were.",
+                    f"{int(new.sum())} rows; it counts as the mean of the categories of fit.",
                     stacklevel=2,
                 )
             coded.append(one.values[places])

@@ -109,10 +109,10 @@ class ShippedLSH:
         -----
         A classifier exports the shares of its classes, before they are clipped to [0, 1] and add up to 1. Columns are
         those of ``fit``, in their order; a missing value is NaN, and a category a number, as
-        :meth:`CompactPredictor.numbers` gives it. In C, ``model_predict_code(text, length)`` gives that of a text; ONNX
-        has no operator that hashes texts. A category that ``fit`` did not meet counts as the mean of those it met,
-        without a warning. A row with an infinity has the value NaN. ``fallback`` and ``extrapolate`` are those of the
-        model; ``"nearest"``, which needs its sums, and ``"raise"`` are refused.
+        :meth:`CompactPredictor.numbers` gives it. In C, ``model_predict_code(text, length)`` gives the number of a
+        text; ONNX has no operator that hashes texts. A category that ``fit`` did not meet counts as the mean of those
+        it met, without a warning. A row with an infinity has the value NaN. ``fallback`` and ``extrapolate`` are taken
+        from the model; ``"nearest"``, which needs its sums, and ``"raise"`` are refused.
         """
         self.predictor(checked_option(dtype, "`dtype`", DTYPES), **limits).export(path, name=name)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sparsact.learners.lsh.layout import Array
 from sparsact.memory import has_room
 
-KEY_BYTES: Final = 8 + 4 * 16  # of a bucket: its key, and slots of which at least a quarter is full
+KEY_BYTES: Final = 8 + 4 * 16  # of a bucket: its key, and slots, at least a quarter of them full
 MAX_CELLS: Final = 2.0**50  # from the centre: beyond it a float does not tell places within a cell
 LARGEST: Final = 1e100  # of a row's weight times squares of its features and targets: sums then have room
 
