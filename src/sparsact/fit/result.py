@@ -147,7 +147,7 @@ class FitResult:
         return "held-out " + "; ".join(scores) + ", where predicting the mean gives 0"
 
     def _trees(self) -> str:
-        """What trees reach, of one target."""
+        """The score of boosted trees, for one target."""
         trees = next((model for model in self.choices.models if model.kind == "trees"), None)
         return f", boosted trees {trees.r2.short}" if trees and len(self.targets) == 1 else ""
 
@@ -164,7 +164,7 @@ class FitResult:
 
     @property
     def terms_of(self) -> str:
-        """Whose the terms of the targets are, in a sentence."""
+        """Which model the terms of the targets belong to, in a sentence."""
         if not self.of_letters:
             return self.choices.terms_of
         return TERMS_OF_LETTERS if self.latent is None else TERMS_OF_LETTERS.replace("fitted function", "latent")
@@ -173,7 +173,7 @@ class FitResult:
         return f" for {target.name}" if len(self.targets) > 1 else ""
 
     def predict(self, data: Any) -> NDArray[Any]:
-        """Predictions for the rows of another table, whose columns are found by name and encoded as those of the fit.
+        """Predictions for the rows of another table, whose columns are found by name and encoded as in the fit.
 
         Parameters
         ----------

@@ -88,7 +88,7 @@ class SparseCandidate(CandidateKind):
 
 
 class LassoCandidate(CandidateKind):
-    """Lasso polynomials, of the sums of the folds that the others have."""
+    """Lasso polynomials, from the same sums of folds as the others."""
 
     kind, name, is_polynomial = "lasso", "a lasso polynomial", True
     handicap, takes_weights = 1.01, True

@@ -240,7 +240,7 @@ class Measurement:
     model_bytes : int
         Bytes of parameters that the model reads for one token: see :func:`~sparsact.inference.roofline.bytes_read`.
     token_bytes : int
-        Those of them that are rows of embeddings, read for each token of a batch.
+        Bytes among them that are rows of embeddings, read for each token of a batch.
     """
 
     blocks: tuple[BlockMeasurement, ...]

@@ -94,7 +94,7 @@ def drift_of(
     """
     m, n_tables = ids.shape
     if m < MIN_ROWS:
-        raise ValueError(f"drift is a property of many rows; got {m}, and needs {MIN_ROWS} or more.")
+        raise ValueError(f"drift needs at least {MIN_ROWS} rows; got {m}: pass more of them.")
     n, missed = counts.sum() / n_tables, ids < 0
     new, places = np.unique(found.keys[missed], return_inverse=True)
     ids = ids.copy()

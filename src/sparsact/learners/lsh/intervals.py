@@ -1,4 +1,4 @@
-r"""How many of its own deviations a new target of an LSH model may lie off: of few rows, from rows held out.
+r"""How many predicted deviations a new target of an LSH model may be off; with few rows, from rows held out.
 
 A model of few rows errs more than its rows show, as its linear part was fitted to them. Its hash functions stay, and
 linear part and buckets are fitted again without each fold; the errors there, in the deviations that this fit predicts

@@ -41,7 +41,7 @@ LEAST_GRADIENT: Final = 1e-3  # of the largest: directions along which the targe
 
 @dataclass(frozen=True)
 class Layout:
-    """The frozen part of a table of buckets: two tables can be merged if and only if theirs are the same.
+    """The frozen part of a table of buckets: two tables can be merged if and only if their layouts are the same.
 
     Attributes
     ----------

@@ -166,7 +166,7 @@ class ShippedLSH:
         return Frontier(tuple(sorted(points, key=lambda point: point.nbytes)))
 
     def _measure_tables(self: Any, rows: Batch, targets: Array) -> None:
-        """Errors of the first tables at rows that they hold, which are less a frozen part of their targets (m, T)."""
+        """Errors of the first tables at their own rows, whose targets are ``targets`` (m, T) less the frozen part."""
         averaged = self.combine == "average"
         self.table_errors_ = (
             first_table_errors(self.table_, rows, targets, self.alpha_, self.min_count) if averaged else None

@@ -175,7 +175,7 @@ def _linear_part(X: Array, Y: Array, weights: Array, wish: LSHConfig) -> tuple[A
 
 
 def _chosen_stages(rows: Rows, wish: LSHConfig, rng: np.random.Generator) -> list[TunedLayout]:
-    """Layouts of stages, each for what those before leave; further ones as long as held-out rows gain by them."""
+    """Layouts of stages, each for the residuals of the stages before; held-out errors say when to stop."""
     X, residual, weights = rows
     chosen = [LayoutSearch(*rows, wish, rng).best()]
     n, most = min(len(X), ROWS_FOR_STAGES), MOST_STAGES if wish.n_stages is None else wish.n_stages
