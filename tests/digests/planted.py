@@ -58,7 +58,7 @@ def number_of(value: ast.expr) -> float | None:
     """The number that an expression of literals is, else None."""
     try:
         found = eval(compile(ast.Expression(value), "constant", "eval"), {"__builtins__": {}})
-    except Exception:  # of names
+    except NameError:  # it names another constant or a function
         return None
     return found if isinstance(found, int | float) and not isinstance(found, bool) else None
 

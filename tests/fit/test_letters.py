@@ -102,7 +102,7 @@ def test_any_model_of_letters_is_decomposed(table, model, tmp_path, capsys):
     sites, letters, effect = expected.top_effects(1)[0]
     assert target.terms[0].subset == tuple(f"g[{s}]={LETTERS[s][i]}" for s, i in zip(sites, letters, strict=True))
     assert target.terms[0].effect == pytest.approx(effect)
-    assert "those of letters" in str(chosen)
+    assert "belong to letters" in str(chosen)
     chosen.report(tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     for title in ("Sites and pairs of sites", "Effects of letters", "Variance by how many sites act together"):
