@@ -10,7 +10,7 @@ nucleotides of which adjacent ones act together, through an exponential.
 Each side is fitted to the same rows by its own usual procedure. LightGBM has categorical columns, and 2,000 trees that
 stop early on a tenth of the rows, of the better of two sizes of trees by that tenth; perceptrons have indicators of
 letters, two hidden layers, and stop early; the Gaussian process knows of two letters whether they are the same.
-Intervals of ours at 95 % are counted on the rows left out. Bar: below the best peer. Seconds are of processor time, on
+Intervals of ours at 95 % are counted on the rows left out. Bar: below the best peer. Seconds of processor time, on
 one thread. What --rows holds is not measured again.
 
     python -m benchmarks.letters [--quick] [--only PhoQ ...] [--sides SIDE ...] [--rows results/letters.jsonl]

@@ -102,7 +102,7 @@ class Storm:
         """Note an answer that no state gives."""
         self.n_seen += 1
         if not any(np.allclose(found, due, rtol=1e-7, atol=1e-9) for due in self.due):
-            self.wrong.add(f"{what} is of no state")
+            self.wrong.add(f"{what} belongs to no state")
 
     def ask(self) -> None:
         self.check("predict", answer(self.model, self.queries))
@@ -110,7 +110,7 @@ class Storm:
     def ask_for_one(self) -> None:
         found = answer(self.model, self.queries[:1])
         if not any(np.allclose(found, due[:1], rtol=1e-7, atol=1e-9) for due in self.due):
-            self.wrong.add("predict of a row is of no state")
+            self.wrong.add("predict of a row belongs to no state")
 
     def ask_for_intervals(self) -> None:
         if hasattr(self.model, "predict_interval"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import inspect
+import json
 import re
 import shlex
 import sys
@@ -14,7 +15,9 @@ from textwrap import dedent
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from page_blocks import not_run, not_run_in_markdown, sessions
 from prose import measured_in
+from source_figures import Paragraph, paragraphs
 
 import sparsact
 from sparsact.cli import main
@@ -31,7 +34,6 @@ HOSTED = {  # where links of the README lead, which also stands on a package ind
 FOLDERS = "src|papers|benchmarks|tests|docs|examples"
 NAMED = re.compile(rf"(?<![\w./-])(?:(?:{FOLDERS})/[\w./-]*[\w/]|(?:kernels|learners)/[\w./-]+|[\w-]+\.(?:hpp|py|txt))")
 LISTING = re.compile(r"^\.\. code-block:: python\n   :caption: (\S+)\n\n((?:(?:   .*)?\n)+)", re.MULTILINE)
-CONSOLE = re.compile(r"^\.\. code-block:: console\n\n((?:(?:   .*)?\n)+)", re.MULTILINE)
 LENIENT = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 SOURCES = [
     ROOT,
@@ -57,14 +59,6 @@ RECORDS = {  # made by functions and classes whose examples show them
 }
 
 
-def sessions(text):
-    """Each command of the blocks of a console, ``$ sparsact ...``, with what it is to print."""
-    for body in CONSOLE.findall(text):
-        for part in re.split(r"^\$ ", dedent(body), flags=re.MULTILINE)[1:]:
-            command, _, output = part.partition("\n")
-            yield command, output.rstrip() + "\n"
-
-
 @pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_of_a_page(page, tmp_path, monkeypatch, capsys):
@@ -86,6 +80,41 @@ def test_examples_of_a_page(page, tmp_path, monkeypatch, capsys):
         printed = "".join(capsys.readouterr())
         assert bool(failed) == ("sparsact: error:" in output), printed
         assert doctest.OutputChecker().check_output(output, printed, LENIENT), f"{command}\n{printed}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_of_output_is_run(page):
+    """Output stands behind ``>>>`` or in a session ``$ sparsact ...``; other blocks are commands or code."""
+    assert list(not_run(page.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", ROOT / "papers" / "README.md"], ids=["README", "papers"])
+def test_every_block_of_output_of_a_readme_is_run(path):
+    assert list(not_run_in_markdown(path.read_text(encoding="utf-8"))) == []
+
+
+PLANTED = {
+    "text": ".. code-block:: text\n\n   R² 0.9\n",
+    "no language": ".. code-block::\n\n   R² 0.9\n",
+    "literal": "It prints::\n\n    R² 0.9\n",
+    "output of a command": ".. code-block:: sh\n\n   sparsact fit a.csv --target y\n   R² 0.9\n",
+    "output of Python": ".. code-block:: python\n\n   print(r2)\n   R² 0.9\n",
+    "console in a list": "- So:\n\n  .. code-block:: console\n\n     $ sparsact fit a.csv\n     R² 0.9\n",
+    "console without a command": ".. code-block:: console\n\n   R² 0.9\n   $ sparsact fit a.csv\n",
+    "console with options": ".. code-block:: console\n   :caption: a\n\n   $ sparsact fit a.csv\n   R² 0.9\n",
+}
+
+
+@pytest.mark.parametrize("page", PLANTED.values(), ids=PLANTED)
+def test_output_that_nothing_runs_is_seen(page):
+    assert len(list(not_run(page))) == 1
+
+
+def test_output_that_something_runs_is_left_alone():
+    page = ".. code-block:: console\n\n   $ sparsact fit a.csv\n   R² 0.9\n\n>>> 1\n1\n\n.. math::\n\n   x\n"
+    assert list(not_run(page)) == []
+    assert list(not_run_in_markdown("```python\nprint(1)\n```\n\n```text\n1\n```\n")) == []
+    assert len(list(not_run_in_markdown("```text\n1\n```\n\n```\n1\n```\n\n```sh\nmake demo\nR² 0.9\n```\n"))) == 3
 
 
 @pytest.mark.parametrize("path", PROSE, ids=lambda path: path.name)
@@ -171,6 +200,61 @@ def test_measured_numbers_are_seen():
         "It is 2.5 times as fast, takes 12 ms or 3 to 4 minutes, has R² 0.91, of 20 s n rows\n\n``3 s`` :given:`5 %`."
     )
     assert [words for _, words in measured_in(text)] == ["2.5 times", "12 ms", "3 to 4 minutes", "R² 0.91"]
+
+
+@pytest.fixture(scope="module")
+def rows_kept():
+    """(file, benchmark) of all rows of ``results``; of a file of another form, its name twice."""
+    rows = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "results").glob("*.jsonl")}
+    return {
+        (name, json.loads(line).get("benchmark", name)) for name, text in rows.items() for line in text.splitlines()
+    }
+
+
+@pytest.mark.parametrize("folder", ["src/sparsact", "src/native", "papers/src"])
+def test_figures_of_the_source_name_their_rows(folder, rows_kept):
+    """A measured figure in a docstring or comment stands beside ``(results/FILE.jsonl, benchmark NAME)``."""
+    files = [path for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".cpp", ".hpp"}]
+    found = [(path.name, one) for path in files for one in paragraphs(path)]
+    assert files
+    assert [(name, one.line, one.figures) for name, one in found if one.figures and not one.sources] == []
+    assert {source for _, one in found for source in one.sources} <= rows_kept
+
+
+FIGURES_OF_A_SOURCE = {
+    "It is twice as fast, takes 12 ms, or two seconds with 1.9 GB.": [
+        "twice as fast",
+        "12 ms",
+        "two seconds",
+        "1.9 GB",
+    ],
+    "About 2e11 products a second; weights are binned 20 times as slowly.": [
+        "2e11 products a second",
+        "20 times as slowly",
+    ],
+    "It takes 1.4 times the bytes, and has a standard error of 3 %.": ["1.4 times the bytes", "error of 3 %"],
+    "``8 * m`` bytes, 3 times as many rows, some seconds, s < 2**15, :math:`2 s`.": [],
+    "An example:\n\n>>> print('3 ms')\n3 ms": [],
+}
+
+
+@pytest.mark.parametrize("text", FIGURES_OF_A_SOURCE)
+def test_figures_of_a_source_are_seen(text):
+    assert Paragraph(1, text).figures == FIGURES_OF_A_SOURCE[text]
+
+
+def test_paragraphs_of_a_source(tmp_path):
+    """Comments of lines that follow each other are one; a source counts for its own paragraph."""
+    source = '"""First.\n\nIt takes 3 ms\n(results/a.jsonl, benchmark b).\n"""\n# Takes\n# 4 ms.\n\nx = 1  # 5 MB\n'
+    (tmp_path / "a.py").write_text(source)
+    (tmp_path / "a.cpp").write_text("int x;  // takes 6 ms\n// (results/c.jsonl, benchmark d)\n")
+    found = [(one.figures, one.sources) for name in ("a.py", "a.cpp") for one in paragraphs(tmp_path / name)]
+    assert [one for one in found if one != ([], [])] == [
+        (["3 ms"], [("a", "b")]),
+        (["4 ms"], []),
+        (["5 MB"], []),
+        (["6 ms"], [("c", "d")]),
+    ]
 
 
 def shown(thing):

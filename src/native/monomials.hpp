@@ -10,7 +10,7 @@ namespace sparsact::SPARSACT_ISA {
 
 // A bucket's sums, in order: w z (p); w times each monomial of at most twice the degree, whose first D are
 // the features phi; w phi_a y_t; w y_t**2. Products of two features are such monomials, each kept once. Then
-// come the low words of the sums of targets, of which each is the sum of two numbers: a target of 1e12 that
+// come the low words of the sums of targets. Each such sum is kept as two numbers: a target of 1e12 that
 // comes and goes leaves them as they were.
 struct Shape {
     std::size_t p, D, targets, monomials;

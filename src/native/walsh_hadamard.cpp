@@ -44,7 +44,7 @@ template <class T>
 std::size_t top_radix(std::size_t length) {
     // Rows a power of two apart share the sets of a cache. Eight lines fit into every first cache, and in
     // memory sequential sweeps of eight rows are fast. Where a set has room for eight rows and their copies
-    // (12 ways or more), 64 rows at a time save a pass over memory; with 8 ways they took 1.5 times as long.
+    // (12 ways or more), 64 rows at a time save a pass over memory; with 8 ways they evict one another.
     if (current_cache_ways() >= 12 && length * sizeof(T) >= std::size_t{1} << 25) return 64;
     // What is left over goes to the bottom, where the whole block is in the first cache and sixteen rows do
     // no harm.

@@ -57,7 +57,7 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
 
     Notes
     -----
-    One flush of the file and one of the folder to the disk, some milliseconds each.
+    One flush of the file and one of the folder to the disk.
 
     Examples
     --------

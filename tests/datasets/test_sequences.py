@@ -50,7 +50,7 @@ def test_places_that_do_not_vary_have_no_bits_and_two_letters_have_one(tmp_path)
     table, _, letters = letters_of(write(tmp_path / "t.csv", g=texts, y=range(len(texts))))
     assert table.feature_names == ("g[0]=M", "g[1]=D", "g[1]=K", "g[1]=W", "g[3]=V")
     assert ["".join(row) for row in letters] == [text[:2] + text[3] for text in texts]
-    assert "g: strings of 5 letters, of which 3 sites vary." in table.encoding.notes
+    assert "g: strings of 5 letters; 3 sites vary." in table.encoding.notes
 
 
 def test_mutations_have_a_bit_each(tmp_path):
@@ -109,7 +109,7 @@ GRID = ["".join(one) for one in product("ACGT", repeat=3)] * 2
 
 @pytest.mark.parametrize("other", [str.lower, str.swapcase, str.title, lambda text: text.replace("T", "U")])
 def test_spellings_of_one_letter_are_one_site_in_the_fit_and_later(tmp_path, other):
-    """Half of the rows spell their letters otherwise: the bits are those of one alphabet, and the notes say so."""
+    """Half of the rows spell their letters otherwise: the bits follow one alphabet, and the notes say so."""
     texts = [other(text) if i % 2 else text for i, text in enumerate(GRID)]
     table, X, _ = letters_of(write(tmp_path / "m.csv", g=texts, y=range(128)))
     plain, expected, _ = letters_of(write(tmp_path / "p.csv", g=GRID, y=range(128)))
@@ -170,7 +170,7 @@ STRINGS = [f"{number:05b}" for number in RNG.permutation(64) % 32]
 @pytest.mark.parametrize("kind", ["text", "text of two lengths", "integers", "floats"])
 @pytest.mark.parametrize("n_rows", [12, 64])
 def test_bit_strings_that_lost_their_zeros_are_padded(kind, n_rows, batch_rows):
-    """Their bits, and the column that is kept beside copies of its bits, are those of the strings with all zeros."""
+    """Bits, and the column that is kept beside copies of its bits, are as for the strings with all zeros."""
     texts = STRINGS[:n_rows]
     spelled = {
         "text": [text.lstrip("0") or "0" for text in texts],
@@ -206,7 +206,9 @@ def test_places_of_strings_that_are_the_same_in_every_row_are_left_out():
     texts = [f"0{text[:3]}1{text[3:]}" for text in STRINGS]
     table = open_table(pa.table({"g": texts, "c": ["0110"] * 64, "y": range(64)}), "y")
     assert table.feature_names == ("g[1]", "g[2]", "g[3]", "g[5]", "g[6]")
-    assert "g: strings of 7 bits, of which 5 vary, a column each; the others are left out." in table.encoding.notes
+    assert (
+        "g: strings of 7 bits, one column for each of the 5 that vary; the others are left out." in table.encoding.notes
+    )
     assert "left out, since they are the same in every row: c." in table.encoding.notes
     X = np.concatenate([X for X, _ in table.batches()])
     np.testing.assert_array_equal(X, [list(map(int, text)) for text in STRINGS])

@@ -40,7 +40,7 @@ def constants() -> list[tuple[str, str, float]]:
 
 
 def bindings(tree: ast.Module) -> list[tuple[ast.Name, ast.expr]]:
-    """Names and the expressions that are bound to them, those of tuples one by one."""
+    """Names and the expressions that are bound to them; names of a tuple one by one."""
     pairs: list[tuple[ast.expr, ast.expr]] = []
     for node in tree.body:
         if isinstance(node, ast.AnnAssign) and node.value is not None:
@@ -58,7 +58,7 @@ def number_of(value: ast.expr) -> float | None:
     """The number that an expression of literals is, else None."""
     try:
         found = eval(compile(ast.Expression(value), "constant", "eval"), {"__builtins__": {}})
-    except Exception:  # of names
+    except NameError:  # it names another constant or a function
         return None
     return found if isinstance(found, int | float) and not isinstance(found, bool) else None
 

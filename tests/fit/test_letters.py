@@ -102,7 +102,7 @@ def test_any_model_of_letters_is_decomposed(table, model, tmp_path, capsys):
     sites, letters, effect = expected.top_effects(1)[0]
     assert target.terms[0].subset == tuple(f"g[{s}]={LETTERS[s][i]}" for s, i in zip(sites, letters, strict=True))
     assert target.terms[0].effect == pytest.approx(effect)
-    assert "those of letters" in str(chosen)
+    assert "belong to letters" in str(chosen)
     chosen.report(tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     for title in ("Sites and pairs of sites", "Effects of letters", "Variance by how many sites act together"):
@@ -177,7 +177,7 @@ def test_columns_of_categories_and_mutations_are_sites_too(table):
             "columns of numbers, or no column has three",
         ),
         ({"a": list("XYZW") * 10, "y": ["yes", "no"] * 20}, "needs numbers to predict .* the target is classes"),
-        ({"a": list("XYZW") * 10, "y": range(40), "z": range(40)}, "has one target, and 2 are named"),
+        ({"a": list("XYZW") * 10, "y": range(40), "z": range(40)}, "takes one target, and 2 are named"),
     ],
 )
 def test_tables_that_it_cannot_take(columns, message):

@@ -140,8 +140,8 @@ def test_other_bounds_are_refused(censor):
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ({"model": "gp", "link": "log"}, "link and censor are of measurement models, and model gp has neither"),
-        ({"degree": 2, "censor": "0,"}, "link and censor are of measurement models, and degree is given"),
+        ({"model": "gp", "link": "log"}, "link and censor apply to measurement models, and model gp has neither"),
+        ({"degree": 2, "censor": "0,"}, "link and censor apply to measurement models, and degree is given"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(options, line):
@@ -161,9 +161,9 @@ def test_tables_that_have_no_latent_are_refused():
     table, _, _ = behind_floor(0.5, m=60)
     with pytest.raises(ValueError, match=r"a measurement model needs numbers to predict, and these are classes"):
         sa.fit_table(table.assign(y=np.where(table["a"] > 0, "yes", "no")), "y", model="latent")
-    with pytest.raises(ValueError, match=r"a measurement model is one function of columns of bits"):
+    with pytest.raises(ValueError, match=r"a measurement model learns one function of columns of bits"):
         sa.fit_table(table.assign(f=np.random.default_rng(0).normal(size=60)), "y", model="latent")
-    with pytest.raises(ValueError, match=r"link and censor are of measurement models, of one target of numbers"):
+    with pytest.raises(ValueError, match=r"link and censor need one target of numbers"):
         sa.fit_table(table.assign(f=np.random.default_rng(0).normal(size=60)), "y", link="log")
     with pytest.raises(ValueError, match=r"no row is at the lower bound -99"):
         sa.fit_table(table, "y", model="latent", censor=(-99.0, None))

@@ -86,9 +86,9 @@ def test_heredity_keeps_interactions_of_what_is_kept(rule):
 
 
 def test_other_models_have_neither():
-    with pytest.raises(ValueError, match="lasso is of low-degree models, and model gp chooses its own"):
+    with pytest.raises(ValueError, match="lasso applies to low-degree models only, and model gp chooses its own"):
         sa.fit_table(table(y=Y), "y", model="gp", lasso=True)
-    with pytest.raises(ValueError, match="heredity weak is of low-degree models"):
+    with pytest.raises(ValueError, match="heredity weak applies to low-degree models only"):
         sa.fit_table(table(y=Y), "y", model="sparse", heredity="weak")
 
 

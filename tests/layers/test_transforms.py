@@ -185,7 +185,7 @@ PADDED |= {"never 0": {"activation": lambda z: torch.cos(z), "n_shared": 1}, "ji
 @pytest.mark.parametrize("kind", list(PADDED))
 @pytest.mark.parametrize("name", [*NAMES, "one", "one in groups"])
 def test_padding_may_hold_anything(name, kind, padding):
-    """Outputs and gradients are those of the tokens alone, in a batch without padding."""
+    """Outputs and gradients equal those in a batch of the tokens alone, without padding."""
     options = dict(PADDED[kind])
     if name.startswith("one"):
         options |= {"n_active": 1, "capacity_factor": 0.9} | ({"group_size": 4} if name == "one in groups" else {})

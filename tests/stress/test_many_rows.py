@@ -103,7 +103,7 @@ def test_buckets_of_many_rows(kind):
 def test_counts_of_buckets_that_would_overflow_are_refused():
     many = doubled(LSHRegressor(4, random_state=0).fit(COLUMNS, Y), 54)
     before = many.n_samples_seen_, many.table_.sums.copy()
-    with pytest.raises(ValueError, match="rows in 4 tables are more than counts hold"):
+    with pytest.raises(ValueError, match="rows in 4 tables are more than the counts can hold"):
         many.merge(deepcopy(many))
     assert many.n_samples_seen_ == before[0] == m * 2**54
     np.testing.assert_array_equal(many.table_.sums, before[1])

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from sparsact.bounds.arithmetic import spelled
 from sparsact.bounds.registry import bound, log_bound
 
-_LARGEST_EXACT: Final = 1 << 16  # bits of an exact number of units: 8 KiB
+_LARGEST_EXACT: Final = 1 << 16  # bits of an exact number of units
 
 
 class NetworkSize(NamedTuple):

@@ -22,7 +22,7 @@ from sparsact.validation.parameters import checked_generator, checked_option, ch
 
 MOST_STATES: Final = 2**26
 COMPARISONS: Final = {"native": 2**34, "reference": 2**31}  # of the enumeration kernel, a few seconds
-MULTIPLICATIONS: Final = 2**33  # of a sweep, some ten seconds
+MULTIPLICATIONS: Final = 2**33  # of a sweep, a few seconds
 
 
 def proved(

@@ -32,7 +32,7 @@ class CompleteRows(Source):
 def complete_rows(parts: Parts, needed: Sequence[str], targets: Sequence[str] = ()) -> tuple[Parts, str]:
     """The rows that lack none of the columns, and a note that says how many were left out (empty if none was).
 
-    Of several targets, of which one lacks values, the note says how the others keep their rows.
+    If one of several targets lacks values, the note says how the others keep their rows.
 
     The table is read once, to count them.
     """

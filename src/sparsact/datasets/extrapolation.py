@@ -13,7 +13,7 @@ from sparsact.datasets.design import MOST_BITS, TableDesign
 from sparsact.datasets.letters import BitString
 
 NAMED: Final = 4  # pairs in a note
-LARGEST_CUBE: Final = 24  # columns of which most combinations can be in a table
+LARGEST_CUBE: Final = 24  # columns: a table can hold most of their combinations
 FEWEST_POINTS, LEAST_COVERAGE = 30, 0.002  # of which a normal distribution holds; below it rows are but a sample
 CHANCE: Final = 0.001  # of a note on a table that misses combinations at random
 

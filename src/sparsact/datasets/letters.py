@@ -67,7 +67,7 @@ class BitString:
     """A column of texts such as ``0010110``, all of one length: one bit a character, from left to right.
 
     ``padded``: zeros are put before shorter values, and before numbers, which have lost them. ``pattern``, unless it is
-    empty, has the bit of each place that is the same in every row, of which no feature is made, and a dot elsewhere.
+    empty, has the bit of each place that is the same in every row, which gives no feature, and a dot elsewhere.
     """
 
     kind: ClassVar[str] = "bit string"
@@ -126,7 +126,7 @@ class BitString:
                 )
 
     def _check_pattern(self, bits: NDArray[np.uint8], own: NDArray[np.uint8], first_row: int) -> None:
-        """Refuse another bit at a place of which nothing was learned."""
+        """Raise if a place that never varied in the learned rows holds another bit."""
         other = (bits + ord("0") != own) & (own != ord("."))
         if other.any():
             row, place = (int(i) for i in np.argwhere(other)[0])
@@ -140,8 +140,8 @@ class BitString:
 class LetterString:
     """A column of texts of one length: at each place that varies a site, whose letters become bits.
 
-    ``letters`` are those of every place, in alphabetical order; of one letter no bit is made. Letters that are not
-    among them are read in the other case, and U as T among nucleotides.
+    ``letters`` lists the letters of every place, in alphabetical order; a place of one letter has no bit. Letters that
+    are not listed are read in the other case, and U as T among nucleotides.
     """
 
     kind: ClassVar[str] = "letters"

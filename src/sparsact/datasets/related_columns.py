@@ -29,7 +29,7 @@ class Alias:
 
     @classmethod
     def of(cls, column: Column, owners: Sequence[tuple[int, str]]) -> Self:
-        """The alias of a column whose features are those of others."""
+        """The alias of a column whose features equal features of other columns."""
         return cls(column.name, tuple(name for _, name in owners))
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ def aliases(columns: Sequence[Column], surveys: Sequence[ColumnSurvey], total: i
 
 
 def _owners(keys: Sequence[tuple[str, Key]], known: Sequence[Owners]) -> list[tuple[int, str]]:
-    """Columns and features that are the same as each varying feature; empty if one of them is of no other column."""
+    """Columns and features that equal each varying feature; empty if some feature has no equal in another column."""
     varying = [key for _, key in keys if key[1]]
     owners = [next((one[key] for one in known if key in one), None) for key in varying]
     return list(dict.fromkeys(owner for owner in owners if owner is not None)) if None not in owners else []
@@ -227,8 +227,10 @@ def _category_notes(column: OneHot) -> list[str]:
 
 
 def _bit_string_notes(column: BitString) -> list[str]:
-    varying = f"of which {len(column.places)} vary, a column each; the others are left out" * bool(column.pattern)
-    found = [f"{column.name}: strings of {column.length} bits, {varying or 'expanded into as many columns'}."]
+    columns = "expanded into as many columns"
+    if column.pattern:
+        columns = f"one column for each of the {len(column.places)} that vary; the others are left out"
+    found = [f"{column.name}: strings of {column.length} bits, {columns}."]
     if column.padded:
         found.append(
             f"{column.name}: values of digits 0 and 1 only are read as strings of bits, with the zeros before them "
@@ -251,7 +253,7 @@ def column_notes(columns: Sequence[Column], domain: str) -> list[str]:
         elif isinstance(column, OneHot):
             notes += _category_notes(column)
         elif isinstance(column, LetterString):
-            sites = f"strings of {len(column.letters)} letters, of which {len(column.sites)} sites vary"
+            sites = f"strings of {len(column.letters)} letters; {len(column.sites)} sites vary"
             notes.append(f"{column.name}: {sites}.")
         elif isinstance(column, Mutations):
             notes.append(f"{column.name}: mutations of {len(column.sites)} sites.")

@@ -123,7 +123,7 @@ class WordSurvey:
             and seen & {"U", "u"}
             and not {"U", "u"} & set().union(*column.letters)
         ):
-            found.append(f"{column.name}: U is read as T, since both are there and all letters are of nucleotides.")
+            found.append(f"{column.name}: U is read as T, since both occur and all letters are nucleotides.")
         own = (wild_type or "").translate(self.meant)
         absent = [
             f"{i} ({letter})"

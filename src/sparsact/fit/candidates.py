@@ -58,7 +58,7 @@ def kinds_to_try(facts: Facts) -> tuple[tuple[str, ...], str]:
         n_targets = len(facts.table.encoding.targets)
         if n_targets > 1 and options.model != "lsh":
             raise ValueError(
-                f"{asked.name} has one target, and {n_targets} are named; name one of them, or choose model low-degree."
+                f"{asked.name} takes one target, and {n_targets} are named; name one, or choose model low-degree."
             )
         if refusal := asked.refusal(facts):
             raise ValueError(refusal)
@@ -72,15 +72,15 @@ def kinds_to_try(facts: Facts) -> tuple[tuple[str, ...], str]:
     if options.weighted:
         kinds = tuple(kind for kind in kinds if KINDS[kind].takes_weights)
         return kinds, "other kinds of model take no weights of rows"
-    several = "several functions of bits are learned, of which low-degree polynomials are made; model lsh tries another"
+    several = "with several targets only low-degree polynomials are compared; try model lsh too"
     return kinds, several if kinds == (TreesCandidate.kind,) else ""
 
 
 def select_model(selected: Selected, scores: Mapping[str, HeldOutScores], reason: str, asked: str) -> Choices:
     """The outcome: the model asked for, or else the simplest that is as good as the best on held-out rows.
 
-    ``scores`` are those of other kinds of model; ``reason`` says why there are no more of them. Errors are compared
-    times the kinds' handicaps, in the order of :data:`SIMPLEST_FIRST`, by :func:`.simplest`.
+    ``scores`` holds the held-out scores of other kinds of model; ``reason`` says why there are no more of them. Errors
+    are compared times the kinds' handicaps, in the order of :data:`SIMPLEST_FIRST`, by :func:`.simplest`.
     """
     best, linear = selected.of_degree(selected.degree), selected.of_degree(1)
     name, others = "degree 1 (linear)", []
@@ -129,7 +129,7 @@ def _compared(winner: CandidateModel, rival: CandidateModel, *, is_safer: bool) 
 
 
 def _errors(model: CandidateModel | CVCandidate) -> NDArray[np.float64]:
-    """Mean squared errors of the folds, of several functions 1 - R2 where there is one.
+    """Mean squared error of each fold; of several functions 1 - R2, where it is defined.
 
     R2 of single folds would give folds of little variance the most weight.
     """

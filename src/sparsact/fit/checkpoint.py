@@ -46,18 +46,18 @@ def check_fingerprint(path: Path, then: Mapping[str, Any], now: Mapping[str, Any
 
 def _difference(then: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
     if then["version"] != now["version"]:
-        return f"its sums are those of sparsact {then['version']}, and here they are those of {now['version']}"
+        return f"its sums were written by sparsact {then['version']}, and this is {now['version']}"
     for name, value in now["options"].items():
         had = then["options"].get(name, None if value else value)  # options that came later were not given
         if had != value:
             return f"{name} was {_spelled(had)}, now it is {_spelled(value)}"
     for before, after in zip(then["files"], now["files"], strict=False):
         if before[0] != after[0]:
-            return f"it was of a file {before[0]} where {after[0]} now stands"
+            return f"it read a file {before[0]} where {after[0]} now stands"
         if before != after:
             return f"{after[0]} has changed since"
     if len(then["files"]) != len(now["files"]):
-        return f"it was of {len(then['files']):,} files, now there are {len(now['files']):,}"
+        return f"it read {len(then['files']):,} files, now there are {len(now['files']):,}"
     return None
 
 
@@ -78,14 +78,14 @@ def _ends(path: Path) -> str:
     return digest.hexdigest()
 
 
-SHARE_OF_TIME: Final = 20  # writing takes at most one part in so many
+SHARE_OF_TIME: Final = 20  # time of the fit over the time that writing may take
 
 
 class RowSource(Protocol):
     """Rows in batches, which are the same in every pass; the first entry of each is as long as the batch."""
 
     def batches(self, first_row: int = 0) -> Iterator[tuple[Any, ...]]:
-        """The batches from a row on at which one begins."""
+        """The batches from ``first_row`` on, which begins a batch."""
 
 
 S = TypeVar("S", bound=PassStatistic)
@@ -122,7 +122,7 @@ class Checkpoint:
         return cls() if path is None else cls(Path(path), every, f"; go on with resume={str(path)!r}")
 
     def begin(self, parts: Parts, options: Mapping[str, Any]) -> None:
-        """Go on from the file, if it is there."""
+        """Resume from the file, if it exists."""
         if self.path is None:
             return
         self._fingerprint = fingerprint(parts, options)
@@ -199,7 +199,7 @@ class Checkpoint:
             raise ValueError(f"{self.path} lacks something that this fit needs ({error}); remove it.") from error
 
     def remove(self) -> None:
-        """Remove the file, to which the name may be a link: the fit is done."""
+        """Remove the file once the fit is done, also if its name is a link to it."""
         if self.path is not None and self.every is not None:
             self.path.resolve().unlink(missing_ok=True)
 

@@ -67,7 +67,7 @@ class Selected:
 
 
 def search_for(table: Table, options: FitOptions) -> LowDegreeRegressorCV:
-    """Cross-validation that sums up what every candidate needs, of which there may be fewer once rows are counted."""
+    """Cross-validation with the sums that all candidates need; there may be fewer once rows are counted."""
     degrees: Any = options.degree
     if options.has_no_polynomial:
         degrees = (1,)

@@ -91,7 +91,7 @@ def weighted_models(
 
 
 def reach(y: Array) -> tuple[float, float]:
-    """Where predictions may lie: half of the targets' range beyond them, but not beyond one where many are pinned."""
+    """Limits of predictions: half the targets' range beyond them, but not beyond a bound where many are pinned."""
     low, high = pinned(y, np.ones(len(y)))
     beyond = MARGIN * float(np.ptp(y))
     return max(low, float(y.min()) - beyond), min(high, float(y.max()) + beyond)
@@ -121,7 +121,7 @@ class EnsembleCandidate(ProcessCandidate):
     members = ("sparse", "lasso", "latent", "network")  # besides all processes and trees
     competing = ("low-degree", *members)
     terms_of = (
-        "The effects are those of the weighted mean of the models, exactly. Their 95 % intervals are the posterior "
+        "The effects are exact for the weighted mean of the models. Their 95 % intervals are the posterior "
         "ones of its best Gaussian process, widened by the distance of its effects from the mean's."
     )
 

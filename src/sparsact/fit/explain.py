@@ -104,9 +104,7 @@ class TargetResult:
         found = [f"    effect  columns{known}"] if self.terms else []
         found += [f"{term.effect:>+10.4g}  {term.label}{term.bounds}" for term in self.listed(n_terms) if found]
         if any(not term.identified for term in self.terms[:n_terms]):
-            found.append(
-                "Other products can take the place of those that are not identified, with the same predictions here."
-            )
+            found.append("Other products could replace those that are not identified, with the same predictions here.")
         return found
 
 
@@ -180,14 +178,14 @@ def q_values(model: Any, target: int, listed: NDArray[np.intp]) -> tuple[list[fl
 
 
 def sign_features(model: Any, encoding: Encoding) -> list[bool]:
-    """Of each feature whether it is a bit that the polynomial takes as a sign, not as a number."""
+    """For each feature, whether it is a bit that the polynomial takes as a sign, not as a number."""
     if model.domain_ == "real" and not encoding.real:
         return [False] * len(encoding.feature_names)  # bits that the caller wants as numbers, 0 and 1
     return [not isinstance(column, Real) for column in encoding.columns for _ in column.features]
 
 
 def identification(model: Any, subsets: list[Subset]) -> NDArray[np.bool_]:
-    """Whether the rows identify the coefficients; taken for granted of a file that does not say."""
+    """Whether the rows identify the coefficients; True for a file that does not say."""
     try:
         return np.asarray(model.identified(subsets))
     except ValueError:  # a file of an earlier version, without its statistic
@@ -213,7 +211,7 @@ def coefficients(model: Any, target: int) -> NDArray[np.float64]:
 def intervals(
     model: Any, target: int, subsets: list[Subset], confidence: float = CONFIDENCE
 ) -> list[tuple[float | None, float | None]]:
-    """Confidence intervals of some coefficients; of None where nothing is left to judge by."""
+    """Confidence intervals of some coefficients; ends of None without residual degrees of freedom."""
     try:
         bounds = np.asarray(model.confidence_intervals(subsets, confidence))
     except ValueError:  # as many parameters as rows
@@ -339,7 +337,7 @@ def function_names(encoding: Encoding) -> tuple[str, ...]:
 
 
 def confusion(held_out: Prediction, encoding: Encoding) -> Confusion | None:
-    """Actual against predicted classes, where the target is one of classes."""
+    """Actual against predicted classes, if the target holds classes."""
     target = encoding.targets[0]
     if not isinstance(target, Classes) or held_out.predicted is None:
         return None

@@ -133,7 +133,7 @@ def kernels_for(n_rows: int, n: int) -> tuple[str, ...]:
 
 
 def _unwarped(process: CubeGPRegressor, scores: HeldOutScores, y: Array) -> Fitted:
-    """In units of the target: isotonic regression on predictions of rows left out, of a fold on those of the others."""
+    """Back to units of the target: isotonic regression on held-out predictions; for a fold, of the other folds."""
     from sklearn.isotonic import IsotonicRegression
 
     def back(rows: Any) -> Any:
@@ -197,7 +197,7 @@ def gp_terms(model: Any, encoding: Encoding, n_terms: int = TERMS) -> tuple[Term
 
 
 def refused_beyond(facts: Facts, name: str, most: int) -> str:
-    """Why models of numbers on a cube of at most ``most`` columns are not for a table."""
+    """Why models of numbers on a cube of at most ``most`` columns do not apply to a table."""
     if refusal := refused_without_bits(facts, name):
         return refusal
     if facts.of_numbers and facts.n <= most:
@@ -213,7 +213,7 @@ class ProcessCandidate(CandidateKind):
     kind, name, takes_weights = "gp", "a Gaussian process", True
     handicap = 1.1  # a kernel is the best of four
     terms_of = (
-        "The effects are posterior means, with 95 % posterior intervals; those of weak effects lean on the prior, "
+        "The effects are posterior means, with 95 % posterior intervals; weak effects lean on the prior, "
         "which expects them to be small."
     )
 

@@ -66,7 +66,7 @@ class Facts:
 
 @dataclass
 class FitRun:
-    """What models are fitted to, and those that were fitted so far; ``kinds`` are all that will be.
+    """Data that models are fitted to, and the models fitted so far; ``kinds`` lists all that will be.
 
     ``members`` are models of an ensemble, and ``reason`` says why there are no more kinds.
     """
@@ -89,7 +89,7 @@ class FitRun:
 
     @property
     def parts(self) -> tuple[Table, FitOptions, RowSample, Stages]:
-        """What a function takes that fits a kind of model."""
+        """Arguments shared by all fitting functions."""
         return self.table, self.options, self.sample, self.stages
 
     def polynomial(self, sums: FoldSums, selected: Selected) -> Fitted:
@@ -112,7 +112,7 @@ class FitRun:
 
 @dataclass(frozen=True)
 class ModelFindings:
-    """What is said of a model: its targets, and what is special to its kind."""
+    """Findings about a model: its targets, and what is special to its kind."""
 
     targets: Targets
     layout: LayoutInfo | None = None
@@ -140,30 +140,30 @@ class CandidateKind:
         return ""
 
     def competes(self, facts: Facts) -> bool:
-        """Whether it is compared where no kind is asked for."""
+        """Whether it is compared if no kind is requested."""
         return not self.refusal(facts)
 
     def fit(self, run: FitRun) -> Fitted | None:
-        """A model of all rows and its held-out scores, or None where it turns out not to be worth its time."""
+        """A model of all rows and its held-out scores, or None if an early check predicts no gain."""
         raise NotImplementedError
 
     def finished(self, model: Any, run: FitRun) -> Any:
-        """The model as it is kept, once it was chosen."""
+        """The model to keep once it is chosen."""
         return model
 
     def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> ModelFindings:
-        """What is said of the chosen model: of a polynomial its terms."""
+        """Findings about the chosen model: for a polynomial its terms."""
         return ModelFindings(
             explained(targets, model, encoding, run.sample.rows()[0]) if self.is_polynomial else targets
         )
 
 
 def refused_without_bits(facts: Facts, name: str) -> str:
-    """Why models of bits are not for a table."""
+    """Why models of bits do not apply to a table."""
     if facts.of_bits:
         return ""
     fact = "columns of numbers" if facts.one_function else "more than two classes"
-    return f"{name} is one function of columns of bits, and there are {fact}; choose model low-degree."
+    return f"{name} learns one function of columns of bits, and there are {fact}; choose model low-degree."
 
 
 def mean_r2(fitted: Fitted) -> float:

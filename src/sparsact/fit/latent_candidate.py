@@ -75,13 +75,13 @@ class LatentInfo:
 
 
 def is_wanted(table: Table, options: FitOptions, sample: RowSample) -> bool:
-    """Whether a bound or a link was asked for, or rows are seen to be pinned at a bound or to have a long tail."""
+    """Whether a bound or a link was requested, or rows are pinned at a bound or have a long tail."""
     if options.model != "auto":
         return options.model == "latent"
     if options.asks_for_measurement and not is_possible(table):
         raise ValueError(
-            "link and censor are of measurement models, of one target of numbers and columns of bits, and this table "
-            "has others; leave them out, or name one target and columns of two values."
+            "link and censor need one target of numbers and columns of bits, and this table has others; leave them "
+            "out, or name one target and columns of two values."
         )
     if options.asks_for_measurement or options.given or options.weighted or not is_possible(table):
         return options.asks_for_measurement
@@ -109,7 +109,7 @@ def pinned_notes(table: Table, options: FitOptions, sample: RowSample) -> tuple[
             if np.isfinite(bound):
                 notes.append(
                     f"{np.mean(y == bound):.0%} of the rows have {target.name!r} at exactly {bound:g}, its {word} "
-                    "value, as behind a bound of the measurement: what lies beyond is not seen."
+                    "value, as if the measurement ended there: what lies beyond is not seen."
                 )
     return tuple(notes)
 
@@ -194,7 +194,7 @@ class MeasurementCandidate(CandidateKind):
 
     kind, name = "latent", "a measurement model"
     terms_of = (
-        "The effects are those of the latent, which a floor, a ceiling or a curve of the measurement does not bend, "
+        "The effects act on the latent, which a floor, a ceiling or a curve of the measurement does not bend, "
         "with their 95 % intervals."
     )
 
@@ -214,6 +214,6 @@ class MeasurementCandidate(CandidateKind):
         return fitted_latent(*run.parts) if is_wanted(run.table, run.options, run.sample) else None
 
     def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> ModelFindings:
-        """The terms are those of the latent; the curve comes with them."""
+        """The terms of the latent, and its curve."""
         X, y, _ = run.sample.rows()
         return ModelFindings(latent_targets(targets, model, encoding, X), latent=latent_info(model, X, y))

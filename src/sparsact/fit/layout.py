@@ -87,7 +87,8 @@ class LayoutInfo:
             "principal": "principal directions of the columns",
         }
         parts = {0: "a constant", 1: "a linear function", 2: "a quadratic"}
-        before = "" if self.n_stages == 1 else f"{self.n_stages} stages, each for what those before leave; the last: "
+        stages = f"{self.n_stages} stages, each on the residuals of those before; the last: "
+        before = "" if self.n_stages == 1 else stages
         return (
             f"{before}{self.n_tables} hash tables, grids of width {self.bucket_width:.3g} (standard deviations) "
             f"in {self.n_local} {kinds[self.directions]}, {parts[self.degree]} in each bucket "
@@ -118,7 +119,7 @@ class LayoutInfo:
 def layout_info(
     model: Any, columns: tuple[ColumnWeight, ...], n_laid_out: int | None = None, held_out: TableScores | None = None
 ) -> LayoutInfo:
-    """The tables of a model; of one that was just fitted also on how many rows, and how it does on held-out ones."""
+    """The tables of a model; after a fit also the number of rows it chose from, and its held-out errors."""
     layout = model.table_.layout
     rows, buckets = np.unique(model.bucket_counts_, return_counts=True)
     return LayoutInfo(
@@ -159,7 +160,7 @@ def tried(model: Any) -> tuple[TriedLayout, ...]:
 
 
 def standardised_weights(model: Any, table: Table, X: NDArray[Any], y: NDArray[np.float64]) -> tuple[ColumnWeight, ...]:
-    """Weights of columns in units of their own deviations and of the target's, as some of the rows have them."""
+    """Weights of columns in units of their own deviations and of the target's, estimated from some of the rows."""
     answers = as_numbers(table.encoding.targets[0], y).reshape(len(y), -1)
     spread = np.sqrt(np.maximum(np.nanvar(np.where(np.isnan(X).all(axis=0), 0.0, X), axis=0), 0.0))
     return column_weights(model, table.feature_names, spread, answers.std(axis=0))
@@ -186,7 +187,7 @@ class LSHCandidate(CandidateKind):
         """Groups of many rows are refused."""
         if facts.options.groups is None or facts.n_rows <= MAX_SAMPLE:
             return ""
-        return f"{self.name} of more than {MAX_SAMPLE:,} rows have folds of rows, not of groups; leave them out."
+        return f"{self.name} of more than {MAX_SAMPLE:,} rows cannot hold out whole groups; leave the groups out."
 
     def competes(self, facts: Facts) -> bool:
         """They compete where columns are numbers."""

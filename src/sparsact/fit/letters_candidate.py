@@ -52,7 +52,7 @@ def sites_known(model: Any, encoding: Encoding, points: NDArray[Any] | None = No
 
 
 def components(model: Any, encoding: Encoding, points: NDArray[Any] | None = None) -> tuple[Sites, list[Anova]]:
-    """Sites, and components of each fitted function over all combinations of their letters; of a latent its own.
+    """Sites, and components of each fitted function over all combinations of their letters, or of a latent.
 
     Letters are as frequent as in the points, or else equally frequent. There are no components where a column is a
     number, every site has two letters only, or the combinations are too many.
@@ -143,7 +143,7 @@ class LettersCandidate(CandidateKind):
             need = "numbers to predict and columns of letters or categories, one of them with three or more"
             return f"{self.name} needs {need}, and {fact}; choose model auto."
         if facts.options.groups is not None:
-            return f"{self.name} has folds of rows, not of groups; leave the groups out."
+            return f"{self.name} cannot hold out whole groups; leave the groups out."
         return ""
 
     def competes(self, facts: Facts) -> bool:

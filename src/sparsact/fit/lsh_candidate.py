@@ -54,12 +54,12 @@ class FilledTables:
                 add_batch(model, self.target, X[rows], y[rows])
 
     def merge(self, other: FilledTables) -> None:
-        """Add the rows that others have."""
+        """Add the rows of other models."""
         for model, theirs in zip(self.models, other.models, strict=True):
             model.merge(theirs)
 
     def state(self, arrays: Arrays) -> State:
-        """All of it, as JSON spells it; arrays are put among the others."""
+        """The state as JSON holds it; arrays are added to ``arrays``."""
         states = []
         for number, model in enumerate(self.models):
             own: Arrays = {}
@@ -68,7 +68,7 @@ class FilledTables:
         return {"models": states}
 
     def restore(self, state: State, arrays: Arrays) -> None:
-        """Have the rows that others had."""
+        """Restore the rows from a saved state."""
         for number, (model, seen) in enumerate(zip(self.models, state["models"], strict=True)):
             model._restore(seen, strip_prefix(f"model{number}", arrays))
             model._forget_solution()
@@ -111,7 +111,7 @@ def fitted_tables(
 
 
 def _n_at_once(model: Any, n_sampled: int, n_rows: int, n_models: int) -> int:
-    """Models that memory holds, were every new row as likely to open a bucket as one of the sample was."""
+    """Number of models that fit in memory if rows open buckets as often as in the sample."""
     layout = model.table_.layout
     n_bytes = bucket_bytes(model.n_buckets_, layout, layout.n_local) * n_rows / n_sampled
     return next((n for n in range(n_models, 1, -1) if has_room(n * n_bytes)), 1)

@@ -117,7 +117,7 @@ def missing_class(table: Table, sample: RowSample) -> str:
         _, y, folds = sample.at_most(MOST_ROWS)
         for number, name in enumerate(target.values):
             if len(np.unique(folds[y == number])) < 2:
-                return f"networks learn every class outside of each fold, and class {name!r} is in one fold only"
+                return f"networks need every class outside of each fold, and class {name!r} is in one fold only"
     return ""
 
 
@@ -180,11 +180,11 @@ class NetworkCandidate(CandidateKind):
     kind, name = "network", "a sparsely activated network"
 
     def competes(self, facts: Facts) -> bool:
-        """They compete for one function, with as many rows as they need and are quick with."""
+        """They compete for one function, with enough rows but not too many to be quick."""
         return facts.n_rows in ROWS_FOR_NETWORKS and facts.one_function and not facts.of_letters
 
     def fit(self, run: FitRun) -> Fitted | None:
-        """A network, or None where a quick look promises nothing and it was not asked for."""
+        """A network, or None if a quick look promises nothing and it was not requested."""
         is_asked = run.options.model == self.kind
         if missing := missing_class(run.table, run.sample):
             if is_asked:

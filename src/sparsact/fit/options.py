@@ -1,4 +1,4 @@
-"""What a fit of a table is asked for, checked."""
+"""Validated options of a table fit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPTIONS: Final = {
 
 @dataclass(frozen=True)
 class FitOptions:
-    """Options of :func:`sparsact.fit_table`; of ``degree`` and ``alpha``, ``"auto"`` asks for cross-validation."""
+    """Options of :func:`sparsact.fit_table`; ``"auto"`` of ``degree`` and ``alpha`` means cross-validation."""
 
     target: tuple[str, ...] = ()
     model: str = "auto"
@@ -74,10 +74,11 @@ class FitOptions:
         for name in self.given if self.model not in ("auto", "low-degree") else ():
             said = name if name == "lasso" else f"{name} {getattr(self, name)}"
             raise ValueError(
-                f"{said} is of low-degree models, and model {self.model} chooses its own; leave one of the two out."
+                f"{said} applies to low-degree models only, and model {self.model} chooses its own; "
+                "leave one of the two out."
             )
         if about := set(self.row_columns) & set(self.target):
-            raise ValueError(f"column {about.pop()!r} is a target; groups, weights and sigma are other columns.")
+            raise ValueError(f"column {about.pop()!r} is a target; groups, weights and sigma need other columns.")
         if self.weights is not None and self.sigma is not None:
             raise ValueError("weights and sigma both say how precise rows are; give one of them.")
         if self.weighted and self.model not in ("auto", "low-degree", "gp"):
@@ -90,10 +91,10 @@ class FitOptions:
         if self.asks_for_measurement and (self.given or self.weighted or self.model not in ("auto", "latent")):
             other = f"{self.given[0]} is given" if self.given else f"model {self.model} has neither"
             other = "they take no weights of rows" if self.weighted else other
-            raise ValueError(f"link and censor are of measurement models, and {other}; leave one of the two out.")
+            raise ValueError(f"link and censor apply to measurement models, and {other}; leave one of the two out.")
         decided = [name for name in ("columns", "ignore", "strict", "task", "wild_type") if name in self.changed]
         if self.encoding is not None and decided:
-            raise ValueError(f"an encoding is given, which decides about {' and '.join(decided)}; leave one out.")
+            raise ValueError(f"the encoding decides about {' and '.join(decided)}; leave one of the two out.")
 
     @property
     def bounds(self) -> Any:
@@ -107,12 +108,12 @@ class FitOptions:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """What is given of polynomials, of which only these are then fitted."""
+        """Options of polynomials that were given; other kinds of model are then not fitted."""
         return tuple(name for name in ("degree", "alpha", "lasso", "heredity") if name in self.changed)
 
     @property
     def has_no_polynomial(self) -> bool:
-        """Whether a model is asked for that no polynomial is compared with."""
+        """Whether the requested model is compared with no polynomial."""
         return self.model not in ("auto", "low-degree", "ensemble")
 
     @property
@@ -127,11 +128,11 @@ class FitOptions:
 
     @property
     def changed(self) -> dict[str, Any]:
-        """Options that are not as they are by default."""
+        """Options that differ from their defaults."""
         return {one.name: value for one in fields(self) if (value := getattr(self, one.name)) != one.default}
 
     def named(self) -> Mapping[str, Any]:
-        """All that decides the result, by the names of the command's options, as checkpoints have held it."""
+        """All that decides the result, by the names of the command's options, as checkpoints hold it."""
         named: dict[str, Any] = {name: None if value == "auto" else value for name, value in asdict(self).items()}
         named |= {name: getattr(self, name) for name in OPTIONS}
         named |= {name: list(named[name] or ()) for name in ("target", "columns", "ignore")}

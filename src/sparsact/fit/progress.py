@@ -25,7 +25,7 @@ OnProgress = Callable[[FitProgress], object]
 
 @dataclass
 class StageRows:
-    """Rows of one stage: called with a number, it reports that so many more were read."""
+    """Rows of one stage: call it with the number of rows just read, and it reports."""
 
     progress: OnProgress | None
     stage: str
@@ -34,12 +34,12 @@ class StageRows:
     resumed: int = 0
 
     def __call__(self, count: int) -> None:
-        """So many more rows."""
+        """Add ``count`` rows."""
         self.n_rows += count
         self.report()
 
     def resume(self, count: int) -> None:
-        """So many rows that an earlier run has read."""
+        """Add ``count`` rows that an earlier run has read."""
         self.resumed += count
         self(count)
 

@@ -27,7 +27,7 @@ LONG_TAIL: Final = (
     "its logarithm (log_target, --log-target)."
 )
 LOGARITHMS: Final = (
-    "the natural logarithm of the target is learned: R², effects and their intervals are of it (an effect of 0.1 "
+    "the natural logarithm of the target is learned: R², effects and their intervals refer to it (an effect of 0.1 "
     "multiplies the target by 1.105); predictions are brought back."
 )
 
@@ -53,21 +53,21 @@ def survey_table(survey: TableSurvey, on_rows: OnRows, checkpoint: Checkpoint) -
 
 
 def with_options(table: Table, options: FitOptions, note: str) -> Table:
-    """The table with logarithms of its targets where they are asked for, and notes of what was done to its rows."""
+    """The table with logarithms of its targets if requested, and notes of what was done to its rows."""
     encoding, notes = table.encoding, [note] if note else []
     if (options.weighted or options.log_target) and isinstance(encoding.targets[0], Classes):
         name = encoding.target_names[0]
-        raise ValueError(f"target {name!r} is of classes; weights, sigma and log_target are for targets of numbers.")
+        raise ValueError(f"target {name!r} holds classes; weights, sigma and log_target are for targets of numbers.")
     if options.log_target:
         encoding = replace(encoding, targets=tuple(LogReal(name) for name in encoding.target_names))
         notes.append(LOGARITHMS)
     if options.sigma is not None:
-        notes.append(f"weights of rows: 1 / {options.sigma}², over their mean.")
+        notes.append(f"weights of rows: 1 / {options.sigma}², divided by their mean.")
     return replace(table, encoding=replace(encoding, notes=(*notes, *encoding.notes)))
 
 
 def check_targets(encoding: Encoding, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
-    """Refuse targets that are constant or of no use, by their ranges, where no survey has looked at them."""
+    """Raise for targets that are constant or unusable, by their ranges, where no survey has looked at them."""
     answers = []
     for target, least, largest in zip(encoding.targets, np.atleast_1d(low), np.atleast_1d(high), strict=True):
         answers.append(TargetSurvey(target.name, low=float(least), high=float(largest), numeric=True))

@@ -25,7 +25,7 @@ def reference_signs(encoding: Encoding, reference: Reference) -> NDArray[np.int8
     """Signs of the features at a reference: ``"a=1,b=0"`` (or a mapping), or the first row of a table."""
     odd = [column.name for column in encoding.columns if not isinstance(column, Bit | BitString)]
     if odd:
-        raise ValueError(f"a reference is one of two values in each column, and {odd[0]!r} has more; leave it out.")
+        raise ValueError(f"a reference names one of two values in each column, and {odd[0]!r} has more; leave it out.")
     if isinstance(reference, Path) or (isinstance(reference, str) and "=" not in reference):
         X = next(iter(encoded_table(reference, encoding, batch_rows=1).points()), None)
         if X is None or not len(X):

@@ -147,7 +147,7 @@ class FitResult:
         return "held-out " + "; ".join(scores) + ", where predicting the mean gives 0"
 
     def _trees(self) -> str:
-        """What trees reach, of one target."""
+        """The score of boosted trees, for one target."""
         trees = next((model for model in self.choices.models if model.kind == "trees"), None)
         return f", boosted trees {trees.r2.short}" if trees and len(self.targets) == 1 else ""
 
@@ -164,7 +164,7 @@ class FitResult:
 
     @property
     def terms_of(self) -> str:
-        """Whose the terms of the targets are, in a sentence."""
+        """Which model the terms of the targets belong to, in a sentence."""
         if not self.of_letters:
             return self.choices.terms_of
         return TERMS_OF_LETTERS if self.latent is None else TERMS_OF_LETTERS.replace("fitted function", "latent")
@@ -173,7 +173,7 @@ class FitResult:
         return f" for {target.name}" if len(self.targets) > 1 else ""
 
     def predict(self, data: Any) -> NDArray[Any]:
-        """Predictions for the rows of another table, whose columns are found by name and encoded as those of the fit.
+        """Predictions for the rows of another table, whose columns are found by name and encoded as in the fit.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class FitResult:
     def to_frame(self, what: str = "terms") -> Any:
         """The ``"terms"`` of all targets or the ``"candidates"`` of degree and penalty as a ``pandas.DataFrame``.
 
-        Terms are those of the largest coefficients, and last of each target the constant, the term of no columns: the
+        Terms have the largest coefficients; last of each target stands the constant, the term of no columns. The
         sum of ``coefficient`` times the product of its ``columns``, a bit as +1 where it is 0 and -1 where it is 1, is
         the fitted function, as far as terms are listed (200 of a polynomial, 40 of a Gaussian process).
         """

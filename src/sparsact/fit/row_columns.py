@@ -1,4 +1,4 @@
-"""Columns that say of each row how precise it is and with which rows it belongs together: weights and grouped folds."""
+"""Columns that give each row's precision and group: weights and grouped folds."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class FitRows:
     columns: RowColumns
 
     def batches(self, first_row: int = 0) -> Iterator[FitBatch]:
-        """In the order of the file; from a row on at which a batch begins."""
+        """Batches in the order of the file, from ``first_row`` on, which begins a batch."""
         names = [*self.encoding.source_columns, *self.encoding.target_names, *self.columns.names]
         for batch, place in self.parts.batches(names, self.batch_rows, first_row):
             with place:

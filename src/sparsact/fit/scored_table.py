@@ -71,7 +71,7 @@ class ScoredTable:
 
 
 def open_test(data: Data, encoding: Encoding, *, drop_missing: bool) -> Table:
-    """A table of its own with the columns of the fit, targets included, of which some rows may be left out."""
+    """A test table with the columns of the fit, targets included; without rows that lack values, if asked."""
     table = encoded_table(data, encoding)
     lacking = [name for name in encoding.target_names if name not in table.parts.names]
     if lacking:

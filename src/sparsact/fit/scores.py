@@ -107,7 +107,7 @@ class LowDegreeInfo:
 
     @classmethod
     def of(cls, model: Any, given: tuple[str, ...] = ()) -> Self:
-        """That of a fitted model."""
+        """The facts of a fitted model."""
         n_monomials = int(np.count_nonzero(np.atleast_2d(model.coefficients_).any(axis=0)))
         solver, reason = str(model.solver_), str(model.solver_reason_)
         return cls(int(model.degree_), float(model.alpha), n_monomials, solver, reason, given)
@@ -119,14 +119,14 @@ class LowDegreeInfo:
 
     @property
     def penalty(self) -> str:
-        """Which penalty it is."""
+        """Name of the penalty."""
         return "lasso" if self.solver == "lasso" else "ridge"
 
     @property
     def selection(self) -> str:
         """What choosing its terms means for their effects, in a sentence; empty where none were chosen."""
         if self.solver == "lasso":
-            return "The lasso has chosen the terms and drawn them towards 0. They have no intervals."
+            return "The lasso has chosen the terms and shrunk them towards 0. They have no intervals."
         if "heredity" in self.given:
             return "These rows have chosen the terms, by tests at 5 % (Bonferroni), so that intervals are too narrow."
         return ""
@@ -194,7 +194,7 @@ class NoiseCeiling:
 
 
 def noise_ceiling(X: NDArray[Any], y: NDArray[np.float64], weights: NDArray[np.float64]) -> NoiseCeiling | None:
-    r"""The share of the variance that is not noise, :math:`1 - s^2 / V`, or None of too few replicates.
+    r"""The share of the variance that is not noise, :math:`1 - s^2 / V`, or None with too few replicates.
 
     :math:`s^2` is the variance of rows about the mean of their point, pooled over points, with as many degrees of
     freedom as there are rows beyond one of each point; its interval is that of :math:`\chi^2`. V is the variance of
@@ -254,7 +254,7 @@ class Scores:
 
 
 TERMS_OF_LETTERS: Final = (
-    "The effects are those of letters, and of pairs of letters beyond these, in the fitted function, averaged over the "
+    "The effects belong to letters, and to pairs of letters beyond these, in the fitted function, averaged over the "
     "other sites by the frequencies of their letters in the table. They have no intervals."
 )
 LEAST_WEIGHT: Final = 0.005  # that is shown
@@ -288,13 +288,13 @@ class Choices:
 
     @property
     def terms_of(self) -> str:
-        """Whose the terms of the targets are, in a sentence."""
+        """Which model the terms of the targets belong to, in a sentence."""
         if self.own_terms:
             return self.own_terms
         if self.low_degree is not None:
             return self.low_degree.selection
         polynomial = next(model for model in self.models if model.kind == "low-degree")
-        return f"The effects are those of the polynomial of {polynomial.name}, whose held-out R² is {polynomial.r2}."
+        return f"The effects come from the polynomial of {polynomial.name}, whose held-out R² is {polynomial.r2}."
 
     @property
     def shares(self) -> str:

@@ -26,7 +26,7 @@ PRODUCTS: Final = 2e10  # rows times monomials of a scan: a tenth of a second
 
 
 def degrees_to_scan(n: int, n_rows: int) -> tuple[int, ...]:
-    """Degrees whose monomials can be scanned in a tenth of a second."""
+    """Degrees whose scan takes at most ``PRODUCTS`` products."""
     reach = [d for d in range(2, min(n, LARGEST_DEGREE) + 1) if n_subsets(n, d, 1) * n_rows <= PRODUCTS]
     largest = max(reach, default=1)
     return tuple(sorted({min(degree, largest) for degree in DEGREES}))
@@ -88,7 +88,7 @@ class SparseCandidate(CandidateKind):
 
 
 class LassoCandidate(CandidateKind):
-    """Lasso polynomials, of the sums of the folds that the others have."""
+    """Lasso polynomials, from the same sums of folds as the others."""
 
     kind, name, is_polynomial = "lasso", "a lasso polynomial", True
     handicap, takes_weights = 1.01, True

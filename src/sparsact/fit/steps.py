@@ -43,7 +43,7 @@ class FitSteps:
     row_columns: RowColumns
 
     def result(self, name: str, call: str) -> FitResult:
-        """All of it."""
+        """The whole fit."""
         table, options = self.table, self.options
         with self.stages.stage("choosing", table.n_rows) as on_rows:
             sums = self._sums(on_rows)
@@ -146,7 +146,7 @@ class FitSteps:
         return rows, scored_targets(self.table.encoding, rows, r2, linear)
 
     def _errors(self, sample: RowSample, rows: Prediction) -> NDArray[np.float64]:
-        """Errors of held-out rows (rows, targets) as rows of mean weight have them; of classes none."""
+        """Errors of held-out rows (rows, targets), scaled to rows of mean weight; empty for classes."""
         if self._is_classes or rows.predicted is None:
             return np.empty((0, 0))
         kept = sample.smallest(len(rows.actual))

@@ -85,13 +85,13 @@ class RowSample:
         return self._parts[0][4]
 
     def smallest(self, most: int) -> NDArray[np.intp]:
-        """Places in :meth:`rows` of at most so many of them, in their order: a sample of the sample."""
+        """Places in :meth:`rows` of at most ``most`` rows, in their order: a sample of the sample."""
         self._parts = [self._smallest()]
         hashes = self._parts[0][-1]
         return np.sort(hashes.argsort(kind="stable")[:most])
 
     def at_most(self, most: int) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp]]:
-        """X, y and folds of those rows."""
+        """X, y and folds of the rows of :meth:`smallest`."""
         places = self.smallest(most)
         X, y, folds = self.rows()
         return X[places], y[places], folds[places]
@@ -103,14 +103,14 @@ class RowSample:
             self._append(*part)
 
     def state(self, arrays: Arrays) -> State:
-        """The state of the draw; the rows are put among the arrays."""
+        """The state of the draw; its rows are added to ``arrays``."""
         if self._parts:
             self._parts = [self._smallest()]
             arrays |= {f"sample.{name}": part for name, part in zip(_NAMES, self._parts[0], strict=True)}
         return {"passed": self.n_passed}
 
     def restore(self, state: State, arrays: Arrays) -> None:
-        """Have drawn what another had."""
+        """Restore the draw from a saved state."""
         self.n_passed = int(state["passed"])
         self._parts = [tuple(arrays[f"sample.{name}"] for name in _NAMES)] if "sample.X" in arrays else []
 
@@ -162,7 +162,7 @@ class FoldSums:
         self.design.merge(other.design)
 
     def state(self, arrays: Arrays) -> State:
-        """All of it, as JSON spells it; arrays are put among the others."""
+        """The state as JSON holds it; arrays are added to ``arrays``."""
         of_search: Arrays = {}
         state = {"search": self.search._state(of_search), "sample": self.sample.state(arrays)}
         arrays |= add_prefix("search", of_search) | {"low": np.atleast_1d(self.low), "high": np.atleast_1d(self.high)}
@@ -170,14 +170,14 @@ class FoldSums:
         return state
 
     def restore(self, state: State, arrays: Arrays) -> None:
-        """Have summed what another had."""
+        """Restore the sums from a saved state."""
         self.search._restore(state["search"], strip_prefix("search", arrays))
         self.sample.restore(state["sample"], arrays)
         self.design.restore(arrays)
         self.low, self.high = arrays["low"], arrays["high"]
 
     def by_lasso(self) -> FoldSums:
-        """The same sums, of which the lasso chooses terms."""
+        """The same sums, with terms chosen by the lasso."""
         search = copy(self.search).set_params(solver="lasso")
         search.__dict__.pop("_solution", None)
         return replace(self, search=search)
@@ -258,7 +258,7 @@ def values(model: Any, X: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def inputs(model: Any, encoding: Encoding, X: NDArray[Any]) -> NDArray[Any]:
-    """Encoded rows as a model takes them: as letters, if it is one of letters."""
+    """Encoded rows as a model takes them: as letters, if it is a model of letters."""
     return encoding.letters(X) if hasattr(model, "letters_") else X
 
 
@@ -281,7 +281,7 @@ def answers(model: Any, encoding: Encoding, X: NDArray[Any]) -> NDArray[Any]:
 
 
 def brought_back(encoding: Encoding, found: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Targets (m, targets) of which logarithms were learned as the table has them; others as they are."""
+    """Targets (m, targets) as the table has them: logarithms that were learned are undone."""
     logs = [isinstance(target, LogReal) for target in encoding.targets]
     with np.errstate(over="ignore"):
         return np.where(logs, np.exp(found), found) if any(logs) else found

@@ -90,12 +90,11 @@ class Term:
 
     @property
     def bounds(self) -> str:
-        """The interval, or why there is none; of the aliases three."""
+        """The interval, or why there is none; of the aliases three. The constant is not tested."""
         if self.identified:
             if self.low is None:
                 return ""
-            q = "" if self.q_value is None else f" (q = {self.q_value:.2g})"
-            mark = "" if self.significant else f"   not significant{q}"
+            mark = "" if self.q_value is None or self.significant else f"   not significant (q = {self.q_value:.2g})"
             return f"   [{self.effect_low:+.4g}, {self.effect_high:+.4g}]{mark}"
         more = f" and {len(self.aliases) - 3} more" if len(self.aliases) > 3 else ""
         same = f": same as {', '.join(self.aliases[:3])}{more}" if self.aliases else ""

@@ -28,7 +28,7 @@ SIZES: Final = {
     1_000: {16: 300, 63: 150},
     10_000: {31: 300},
 }  # by the least number of rows
-MANY_ROWS: Final = 1_000  # from there on, as many of the trees are taken as held-out rows ask for
+MANY_ROWS: Final = 1_000  # from there on, held-out rows decide how many of the trees are taken
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ from sparsact.validation.arrays import checked_rationals, checked_signs, checked
 from sparsact.validation.parameters import checked_correlation, checked_size
 
 LARGEST_SUM: Final = 2**22  # of |w_i|, in steps of the weights' common grid: the length of a law
-MOST_ADDITIONS: Final = 2**36  # twice those of one law: about a minute
+MOST_ADDITIONS: Final = 2**36  # twice the additions of one law: about a minute
 LARGEST_JOINT_SUM: Final = 2**11  # the same for the joint law of two sums, a table
 MOST_CHOICES: Final = 2**12  # of how many coordinates of each weight a subset holds
 LARGEST_VALUE: Final = 1e150

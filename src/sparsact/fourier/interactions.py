@@ -134,7 +134,7 @@ class Interactions(Shown):
     def to_shapiq(self) -> Any:
         """The same as ``shapiq.InteractionValues``; wants the package shapiq.
 
-        shapiq names what is of order 1 ``"SV"`` (Shapley values) or ``"BV"`` (Banzhaf values).
+        shapiq names interactions of order 1 ``"SV"`` (Shapley values) or ``"BV"`` (Banzhaf values).
         """
         try:
             from shapiq import InteractionValues

@@ -38,7 +38,7 @@ MAX_TIME_RATIO: Final = 0.95  # to the dense time, of a method that may be chose
 SCATTERED: Final = 1.5  # seconds for a byte of scattered rows, to those for one of a matrix read in order
 SCATTERED_BATCH: Final = 3.0  # the same for several rows, which a dense product computes together
 DRIFT: Final = 1.25  # times the density of the sample, up to which calls are computed by the method chosen in any case
-BATCHES: Final = (1, 4, 16, 64)  # rows of a call for which methods are timed besides those of the calls shown
+BATCHES: Final = (1, 4, 16, 64)  # rows of a call for which methods are timed, besides the sizes of the calls shown
 
 UNCERTIFIABLE: Final = (
     "its pre-activations are read elsewhere, 0 does not switch its units off, or its thresholds are computed as the "

@@ -161,7 +161,7 @@ def _module_by_module() -> Iterator[None]:
     try:
         with ExitStack() as stack:
             stack.enter_context(torch.jit.optimized_execution(False))  # type: ignore[attr-defined]
-            if "torch._dynamo" in sys.modules:  # else nothing is compiled, and loading it takes two seconds
+            if "torch._dynamo" in sys.modules:  # else nothing is compiled, and it loads slowly
                 stack.enter_context(torch.compiler.set_stance("force_eager"))
             yield
     finally:

@@ -193,12 +193,13 @@ def table(measurement: Measurement) -> str:
     text = "\n".join(form.format(*line) for line in lines)
     bounds = ", ".join(f"{method} {times(measurement.bound(method))}" for method in METHODS)
     rows = [count for block in measurement.blocks for count in block.rows]
+    sizes = f"{min(rows):,} to {max(rows):,}" if min(rows) < max(rows) else f"{min(rows):,}"
     few = sum(block.share_few * block.calls for block in measurement.blocks)
     return (
         f"{text}\n|h| <= 1 %: share of activations within 1 % of their row's root mean square, zeros included.\n"
         f"{', '.join(METHODS)}: how much faster a block that reads fewer weights can be at most, one row at a time.\n"
-        f"Calls have {min(rows):,} to {max(rows):,} rows; {few / sum(b.calls for b in measurement.blocks):.0%} have at "
-        "most 16, with few units on in each: these alone does sparsify make faster by its exact methods by default.\n"
+        f"Rows per call: {sizes}. By default the exact methods of sparsify compute sparsely where a call has at most "
+        f"16 rows and few active units: {few / sum(b.calls for b in measurement.blocks):.0%} of these calls.\n"
         f"Whole model, {measurement.model_bytes:,} bytes of parameters a row: {bounds}."
     )
 
@@ -239,7 +240,7 @@ class Measurement:
     model_bytes : int
         Bytes of parameters that the model reads for one token: see :func:`~sparsact.inference.roofline.bytes_read`.
     token_bytes : int
-        Those of them that are rows of embeddings, read for each token of a batch.
+        Bytes among them that are rows of embeddings, read for each token of a batch.
     """
 
     blocks: tuple[BlockMeasurement, ...]

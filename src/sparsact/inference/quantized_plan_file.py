@@ -47,7 +47,7 @@ def quantized_state(model: nn.Module, plan: QuantizedPlan) -> tuple[dict[str, An
 
 
 def _class_name(layer: QuantizedLinear) -> str:
-    """The name of the layer's class among ``CLASSES``, of which that of a ``Conv1D`` is a subclass."""
+    """The name of the layer's class among ``CLASSES``; the class of a ``Conv1D`` is a subclass of one of them."""
     return next(kind.__name__ for kind in type(layer).__mro__ if kind.__name__ in CLASSES)
 
 

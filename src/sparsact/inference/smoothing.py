@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from sparsact.inference.batches import Batch, call, evaluating, observed
 from sparsact.inference.linear_layers import weight_and_bias
 
-# Relative errors of outputs that normal weights and inputs make are about 1 % with int8 and 8 % with int4.
+# Of outputs, relative: several times the error that rounding makes with normal weights and inputs.
 LARGEST_ERROR: Final = {"int8": 0.05, "int4": 0.25}
 REMEDY: Final = {"int8": 'weights="keep"', "int4": 'weights="int8"'}
 LARGEST_EXPONENT: Final = 60  # of a column scale: a product of it and a float32 of usual size does not overflow

@@ -87,7 +87,7 @@ def sparsify(
     keep_weights : bool
         Whether quantised layers keep their float weights too. Without them a layer takes a quarter or an eighth of its
         memory, and what :func:`densify` returns is the rounded weight; ``state_dict`` lacks it meanwhile. Weights that
-        are tied to those of another module stay.
+        are tied to another module stay.
     blocks : list of Block, optional
         By default those that :func:`find_blocks` finds, and stacked experts.
     copy : bool

@@ -62,7 +62,7 @@ class BucketIndex:
         flat = keys.ravel()
         if self._n + len(flat) > self.most and self._n + (n_new := self.n_new(flat)) > self.most:
             raise ValueError(
-                f"{self._n:,} keys and {n_new:,} new ones are more than have numbers of 32 bits, {self.most:,}; hash "
+                f"{self._n:,} keys and {n_new:,} new ones are more than 32 bits can number, {self.most:,}; hash "
                 "into fewer buckets."
             )
         ids = np.empty(len(flat), dtype=np.int32)

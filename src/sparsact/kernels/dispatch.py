@@ -12,7 +12,7 @@ variable                 values                       what it forces
                          ``avx512``
 ``SPARSACT_VNNI``        ``0``, ``1``                 whether int8 products are VNNI's
 ``SPARSACT_CACHE_WAYS``  ``8``, ``12``                the first cache, whose shape orders Walsh-Hadamard
-                                                      transforms of 32 MiB or more
+                                                      transforms of ``2**25`` bytes or more
 ``SPARSACT_ONEDNN``      ``0``, ``1``                 whether oneDNN multiplies the experts of a mixture
                                                       on the CPU, in place of ``torch.mm``
 ``OMP_NUM_THREADS``      a number                     threads of kernels, NumPy and torch
@@ -191,9 +191,10 @@ def threads(wanted: int | None) -> int:
 def blas_threads(operations: float) -> Iterator[None]:
     """Limit BLAS to one thread for at most 2e9 multiplications; larger work keeps its threads.
 
-    OpenBLAS's threads wait for one another in a busy loop. On cores that others use as well, a product of a millisecond
-    then takes tens of them, while a second thread could save half a millisecond. The limit holds for the whole process.
-    Of several threads inside such blocks one sets and ends it, as ``threadpoolctl`` documents; results do not change.
+    OpenBLAS's threads wait for one another in a busy loop. On cores that others use as well, a short product
+    then waits for much longer than a second thread could save (results/benchmarks.jsonl, benchmark busy). The limit
+    holds for the whole process. Of several threads inside such blocks one sets and ends it, as ``threadpoolctl``
+    documents; results do not change.
 
     Use it as ``with blas_threads(D**3):`` or, above a function whose products are all small, ``@blas_threads(0)``.
     """

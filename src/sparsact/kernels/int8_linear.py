@@ -26,7 +26,7 @@ from sparsact.kernels.neurons import array_at
 Singles = NDArray[np.float32]
 INT8_BLOCK: Final = 64  # bytes that rows of weights are filled up to
 LARGE_PAGE: Final = 1 << 21
-MAX_ADDED: Final = 65_535  # products of 7 and 8 bits, less those of the zero point, that fit in 32 bits
+MAX_ADDED: Final = 65_535  # products of 7 and 8 bits, less products with the zero point, that fit in 32 bits
 SMALLEST_SCALE: Final = np.float32(6.1e-5)  # of inputs, in torch
 ROUNDING: Final = np.float32(12_582_912)
 
@@ -92,7 +92,7 @@ class Int8Linear:
 
 
 def in_large_pages(t: int, width: int) -> NDArray[np.int8]:
-    """Memory for a matrix, from the start of a large page where NumPy asks the system for them: from 4 MiB on."""
+    """Memory for a matrix, from the start of a large page if it fills two of them."""
     size = t * width
     if size < 2 * LARGE_PAGE:
         return np.empty((t, width), dtype=np.int8)
@@ -131,7 +131,7 @@ class IntegerLinear:
         raise NotImplementedError
 
     def _scaled(self, sums: NDArray[np.int64], scale: Singles) -> Singles:
-        """Sums (m, outputs) times the scales (m,) of inputs and those of weights, and the bias.
+        """Sums (m, outputs) times the scales of inputs (m,) and of weights (outputs,), plus the bias.
 
         A product of scales that overflows counts as the largest float, so that a sum of 0 adds nothing.
         """

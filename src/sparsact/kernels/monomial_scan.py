@@ -101,8 +101,9 @@ class MonomialTable:
 def quantised(values: NDArray[np.float64]) -> NDArray[np.int8]:
     """Values (m,) as integers of at most 11 in size, 2.5 of them to a standard deviation about 0.
 
-    Rounding adds 1.3 % to the variance of a sum of signs; clipping and the 8 bits of a sum of 128 rows make strong
-    monomials look weaker than they are, so that correlations should be computed again for those that are found.
+    Rounding adds the share ``1 / (12 * 2.5**2)`` to the variance of a sum of signs. Clipping and the 8 bits of a sum of
+    128 rows make strong monomials look weaker than they are, so correlations of monomials that are found should be
+    computed again.
     """
     scale = float(np.sqrt(np.mean(values**2))) if len(values) else 0.0
     return np.clip(np.rint(values * (STEPS / scale if scale else 0.0)), -LARGEST, LARGEST).astype(np.int8)
@@ -135,7 +136,7 @@ def strongest_monomials(
 
     Notes
     -----
-    With AVX2 about 2e11 products a second and thread: one lookup of 32 bytes for 128 of them.
+    With AVX2 one lookup of 32 bytes takes 128 products (results/benchmarks.jsonl, benchmark sparse_fourier).
     """
     tables, best, found = _sums_of_four(q, len(table.tiles)), np.zeros((keep, 2), dtype=np.int64), 0
     starts, counts = table._starts, table._counts

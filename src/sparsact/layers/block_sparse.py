@@ -110,7 +110,7 @@ class BlockSparseFeedForward(nn.Module):
         if not self.training:
             return self.units.forward_with_selection(x)
         rows = checked_layer_inputs(x, self.units.in_features, self.units.up_weight.dtype)
-        # Gumbel's, -log(-log u), in float32 from above 0; exponential_ takes four times as long on CPU.
+        # Gumbel's, -log(-log u), in float32 from above 0; exponential_ is slower on CPU.
         noise = torch.rand(rows.shape[0], self.units.n_units, dtype=torch.float32, device=rows.device)
         noise = noise.clamp_min_(2**-25).log_().neg_().log_().neg_()
         routing = self.units.routing

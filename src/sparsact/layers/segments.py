@@ -163,8 +163,8 @@ def _product(left: Tensor, right: Tensor, out: Tensor) -> None:
 def _onednn_is_right() -> bool:
     """Whether oneDNN's product of float32 is the faster one, torch offers it, and it rounds as such.
 
-    MKL, which ``torch.mm`` calls, keeps to AVX2 on processors of other makers: on an AMD EPYC with AVX-512 oneDNN's is
-    twice as fast, on one without it takes 1.2 times as long. The operator is private to torch: try it, then trust it.
+    MKL, which ``torch.mm`` calls, keeps to AVX2 on processors of other makers: on an AMD EPYC with AVX-512 oneDNN's
+    is faster, on one without it slower. The operator is private to torch: try it, then trust it.
     """
     if not ONEDNN:
         return False
@@ -195,7 +195,8 @@ def _is_grouped(left: Tensor, right: Tensor) -> bool:
 def _is_launched(left: Tensor, right: Tensor) -> bool:
     """Whether Triton multiplies all segments: products that take less time than the wait for their sizes, or a graph.
 
-    Others torch multiplies one by one: on an H100 1.2 times as fast in float32, but for a quarter of a millisecond.
+    Others torch multiplies one by one: faster in float32, once the products take longer than the wait for their sizes
+    (results/mixture_gpu.jsonl, benchmark mixture).
     """
     small = left.numel() * right.shape[-1] < LAUNCHED
     return small or left.dtype != torch.float32 or torch.cuda.is_current_stream_capturing()

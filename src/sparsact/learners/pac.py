@@ -27,7 +27,7 @@ from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import check_named, checked_option
 
 Inputs = Literal["uniform", "any"]
-_LARGEST_SYSTEM: Final = 12_000  # monomials that are fitted because a theorem asks for them
+_LARGEST_SYSTEM: Final = 12_000  # monomials that are fitted because a theorem needs them
 
 
 @dataclass(frozen=True, eq=False)

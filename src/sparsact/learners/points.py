@@ -17,7 +17,7 @@ Encoding = Literal["signs", "bits"]
 _SYMBOLS: Final[dict[str, tuple[int, int]]] = {"signs": (1, -1), "bits": (0, 1)}
 _SPELLED: Final[dict[str, str]] = {"signs": "signs +1/-1", "bits": "bits 0/1"}
 _WEIGHTS: Final = (1e-100, 1e100)  # beyond, squares of sums vanish or overflow
-_VALUES_AT_ONCE: Final = 1 << 22  # of a sparse matrix, of which blocks of rows become dense
+_VALUES_AT_ONCE: Final = 1 << 22  # of a sparse matrix, made dense by blocks of rows
 _KERNEL_DTYPES: Final = {np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "i1", "u1", "?")}
 
 
@@ -214,7 +214,7 @@ def rows_of_cube(
     """Rows of positive weight (m, n) that a learner of its ``domain`` is fitted to, their targets and weights (m,).
 
     A weight w counts as w rows: noise of variance v becomes v / w, whether w is below one or above. Sets ``encoding_``
-    and ``cuts_``, of which one is None. Raises a ValueError for what cannot be points or weights.
+    and ``cuts_``; one of them is None. Raises a ValueError for what cannot be points or weights.
     """
     finite = learner.domain != "cube"  # there, packing names the column and the row of a NaN
     rows, targets = checked_rows(learner, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=finite)

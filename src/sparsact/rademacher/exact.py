@@ -219,7 +219,7 @@ def exact_complexity(
     distinct points of full dimension there are :math:`N \le 2 \sum_{i \le n} \binom{m-1}{i}` sets, at most
     :math:`2^{14}` here, whose cones may have :math:`2^{24}` faces together; each face takes about ``2 * m * n``
     operations per draw. The table costs ``N * (k + 1)**points``, at most :math:`2^{28}`, operations per draw and unit.
-    All points of the 3-cube with all signs: 104 sets with 1848 faces, half a second.
+    All points of the 3-cube with all signs: 104 sets with 1848 faces.
 
     References
     ----------

@@ -180,7 +180,7 @@ def lower_complexity(
     Notes
     -----
     Costs about ``1.5 * draws * n_rounds * s`` searches for a unit, each 25 products of X with ``n_starts`` directions.
-    On the 3-cube, 16 rounds reach 93 to 100 % of the exact value.
+    On the 3-cube 16 rounds come close to the exact value, from below.
 
     Examples
     --------

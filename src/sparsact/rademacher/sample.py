@@ -12,7 +12,7 @@ from sparsact.hypercube import points
 from sparsact.validation.arrays import checked_reals, checked_signs
 from sparsact.validation.parameters import checked_positive, checked_size
 
-MAX_POINTS: Final = 12  # of which all sign vectors are taken
+MAX_POINTS: Final = 12  # up to which all sign vectors are taken
 
 
 def checked_sample(X: ArrayLike, support: ArrayLike | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

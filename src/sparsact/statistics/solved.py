@@ -83,7 +83,7 @@ def conjugate_gradients(
     max_steps : int
         Most steps, each of a product.
     size : ndarray of shape (k, 1), optional
-        Norms that residuals are compared with; by default those of the right sides times ``scale``.
+        Norms that residuals are compared with; by default the norms of the right sides times ``scale``.
     diagonal : ndarray of shape (m,) or (k, m), or float, default=1.0
         The preconditioner: approximately the diagonal of the matrix.
     scale : ndarray of shape (m,), or float, default=1.0

@@ -35,7 +35,7 @@ def test_a_weight_divides_known_noise(factor):
 
 
 def test_the_likelihood_is_that_of_all_measurements():
-    """Weights that are not whole: each row is one measurement, also where several are of one point."""
+    """Weights that are not whole: each row is one measurement, also where several rows have one point."""
     X, y, rng = table(2)
     X[4:8] = X[:4]
     y = y + rng.normal(size=M)

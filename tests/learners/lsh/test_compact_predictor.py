@@ -157,11 +157,11 @@ def test_bad_exports_and_queries_have_one_clear_line(tmp_path):
     learner = fitted()
     with pytest.raises(ValueError, match=r"must end with \.c or \.onnx"):
         learner.export(tmp_path / "model.py")
-    with pytest.raises(ValueError, match="no name of a C function"):
+    with pytest.raises(ValueError, match="not a name of a C function"):
         learner.export(tmp_path / "my-model.c")
     with pytest.raises(ValueError, match="`dtype`"):
         learner.predictor("float16")
-    with pytest.raises(ValueError, match="a query has 5 numbers"):
+    with pytest.raises(ValueError, match="a query needs 5 numbers"):
         learner.predictor("float32")([1.0, 2.0])
     with pytest.raises(ValueError, match="must be finite"):
         learner.predictor("float32")([1.0, 2.0, 3.0, 4.0, np.inf])
@@ -200,7 +200,7 @@ def test_the_frontier_measures_held_out_rows_and_limits_choose_on_it(tmp_path):
     learner.export(tmp_path / "small.c", max_bytes=limit)
     assert (tmp_path / "small.c").exists()
     for limits in ({"max_bytes": 100}, {"max_microseconds": 1e-9}):
-        with pytest.raises(ValueError, match="nothing of this model keeps to"):
+        with pytest.raises(ValueError, match="no size of this model is within"):
             learner.predictor(**limits)
     with pytest.raises(ValueError, match="needs X and y, or neither"):
         learner.frontier(x)

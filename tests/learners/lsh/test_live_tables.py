@@ -154,8 +154,8 @@ MEANWHILE = {  # what other threads may do between any two steps of a prediction
     "nothing": lambda model: None,
     "another finds no predictor either": lambda model: model._compile(),
     "another asks by another policy": lambda model: model.set_params(fallback="mean").predict(QUERIES),
-    "another asks for fuller buckets": lambda model: model.set_params(min_count=3).predict(QUERIES),
-    "another asks for buckets": lambda model: model.apply(X[:9]),
+    "another wants fuller buckets": lambda model: model.set_params(min_count=3).predict(QUERIES),
+    "another reads buckets": lambda model: model.apply(X[:9]),
     "an update came before": lambda model: model.partial_fit(X[3100:3103], Y[3100:3103]).predict(X[:5]),
     "an update failed before": failed,
 }

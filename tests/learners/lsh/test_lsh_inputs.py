@@ -130,7 +130,7 @@ def test_few_categories_are_zeros_and_ones():
 
 
 def test_a_category_that_fit_did_not_see_says_nothing_and_one_line_says_so():
-    """Its numbers are the mean of the others over rows; so are those of a missing one where fit met none."""
+    """Its numbers are the mean of the others over rows; so are the numbers of a missing one where fit met none."""
     rng = np.random.default_rng(0)
     codes, numbers = rng.choice([3.0, 7.0, 20.0], 500, p=[0.5, 0.3, 0.2]), rng.uniform(-1, 1, (500, 2))
     y = numbers[:, 0] + (codes == 7.0)

@@ -96,7 +96,7 @@ def test_an_altered_file_is_refused(position, tmp_path):
 
 WRONG = {
     "of other columns": lambda state, arrays: state["learned"].update(n_features_in_=4),
-    "two buckets have one key": lambda state, arrays: arrays.update(
+    "two buckets have the same key": lambda state, arrays: arrays.update(
         keys=np.repeat(arrays["keys"][:1], len(arrays["keys"]))
     ),
     "negative": lambda state, arrays: arrays.update(counts=-arrays["counts"]),

@@ -182,7 +182,7 @@ def test_a_category_that_fit_did_not_meet_has_the_mean_of_those_it_met(kind, tmp
     learner = model(degree=1).fit(frame, y)
     there = town < 3
     strange = pd.DataFrame({"size": [0.3], "town": pd.Categorical(["moon"])})
-    with pytest.warns(UserWarning, match="counts as the mean of those that were"):
+    with pytest.warns(UserWarning, match="counts as the mean of the categories of fit"):
         expected = learner.predict(strange)[0]
     assert expected == pytest.approx(y[there].mean(), abs=0.05)
     with pytest.warns(UserWarning, match="counts as the mean"):

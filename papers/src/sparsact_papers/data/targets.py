@@ -16,7 +16,7 @@ from sparsact.validation.parameters import checked_generator, checked_positive, 
 from sparsact_papers.data.domains import Domain
 from sparsact_papers.data.subspaces import checked_frame, random_frame
 
-BLOCK: Final = 1 << 19  # float64 numbers of a temporary array: 4 MB, about a level-2 cache
+BLOCK: Final = 1 << 19  # float64 numbers of a temporary array, about a level-2 cache
 
 
 class Target(ABC):

@@ -24,7 +24,7 @@ from sparsact.hypercube import Subset
 
 Array = NDArray[np.float64]
 
-LARGEST_CUBE: Final = 20  # coordinates of which all 2**n prior variances are made
+LARGEST_CUBE: Final = 20  # coordinates, n: all 2**n prior variances are computed
 LARGEST_LOG: Final = 690.0  # of a prior variance: sums of them stay floats
 NEAR_ZERO: Final = 1e-12
 

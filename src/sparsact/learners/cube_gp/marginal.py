@@ -31,7 +31,7 @@ from sparsact.learners.cube_gp.posterior import DIRECT_ROWS, CubePosterior, Post
 from sparsact.validation.parameters import checked_probability
 
 PARTS: Final = 20  # draws of kernel and noise
-VARIANCE_DRAWS: Final = 520  # of functions: deviations have a standard error of 3 %
+VARIANCE_DRAWS: Final = 520  # of functions: deviations have a relative standard error of 1 / sqrt(2 * 520)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from sparsact.saving.schema import Arrays, check_array
 
 _STREAMS: Final = ("bottom", "router", "top", "order")
 Array = NDArray[np.float64]
-VALUES_AT_ONCE: Final = 2**18  # of a block of rows: 2 MB, which stay in the cache
+VALUES_AT_ONCE: Final = 2**18  # of a block of rows: they stay in the cache
 NAMES: Final = ("top_k", "random_hash", "nearest", "block_top1", "hyperplane_lsh")
 
 

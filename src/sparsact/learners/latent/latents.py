@@ -55,7 +55,7 @@ class PolynomialLatent:
     covariance, conditional : ndarray of shape (p, p)
         Their covariance, the measurement's parameters being uncertain, and given these.
     shift, unit : float
-        Those of the targets may be of any size, so that variances are kept without them.
+        Shift and unit of the targets. Variances are kept in this unit, for targets may be of any size.
     """
 
     subsets: list[Subset]

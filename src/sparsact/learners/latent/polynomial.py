@@ -1,7 +1,7 @@
 r"""A latent polynomial and its measurement by penalised maximum likelihood.
 
 Parameters are :math:`\gamma = 1/\sigma`, the coefficients b of the latent in units of the noise (Olsen's [1]_), the
-intercept :math:`b_0` among them, and those of the link, c. With the monomials z of a row less their means and
+intercept :math:`b_0` among them, and the parameters c of the link. With the monomials z of a row less their means and
 :math:`\eta = z^\top b` its residual is
 
 .. math:: r = \gamma y - b_0 - \rho\, g_c(\eta / \rho), \qquad \rho^2 = 1 + \mathrm{mean}(\eta^2).
@@ -14,8 +14,9 @@ steps are damped where these are not positive definite or a step does not lead u
 The ridge penalty is a normal prior :math:`b_S \sim N(0, 1/\alpha_d)` for each size d of S. "auto" maximises the
 marginal likelihood by MacKay's rule :math:`\alpha_d = (D_d - \alpha_d\, \mathrm{tr}_d\, \Sigma) / |b_d|^2` with the
 covariance :math:`\Sigma` [2]_, up to :math:`\alpha_d = m` measured rows: no prior weighs more than they do. As it is in
-units of the noise, the mode has the noise of restricted maximum likelihood: squares over rows less parameters; those of
-the link, which have other units, are taken off the rows. The roughness of a spline is learned as a penalty is.
+units of the noise, the mode has the noise of restricted maximum likelihood: squares over rows less parameters. The
+link's parameters, which have other units, are subtracted from the rows. The roughness of a spline is learned as a
+penalty is.
 
 References
 ----------
@@ -222,8 +223,8 @@ class PolynomialProblem:
         variances = at.covariance.diagonal()[1:] if groups else parameters
         for own in groups:
             known = max(float((1 - penalty[own] * variances[own]).sum()), 0.0)
-            # One more parameter of one standard error stands for the prior of a ridge penalty; for that of a roughness,
-            # of which few rows say little, five differences of their usual deviation.
+            # One more parameter of one standard error stands for the prior of a ridge penalty. Few rows say little of a
+            # roughness: five differences of their usual deviation stand for its prior.
             more, squares = (1.0, 1 / largest) if own[: len(at.b)].any() else (_DIFFERENCES, _DIFFERENCES)
             found = (known + more) / ((parameters[own] ** 2).sum() + squares)
             penalty[own] = np.clip(found, _LEAST_PENALTY, largest)

@@ -95,7 +95,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     time and memory, about ten times.
 
     Intervals, and deviations of latents, come from the curvature of the likelihood, curve and noise being uncertain,
-    with Student's t of the measured rows less the parameters. Those of a process take its curve and noise as known.
+    with Student's t of the measured rows less the parameters. Intervals of a process take its curve and noise as known.
 
     References
     ----------

@@ -137,8 +137,8 @@ def most_probable(
 ) -> LetterKernel:
     """The kernel after steps of Adam uphill, each by the likelihood of other rows, scaled up to all, and the prior.
 
-    A stochastic search of a fixed budget, of which nothing tells that it has ended: only the prediction of rows left
-    out judges its kernel.
+    A stochastic search of a fixed budget, without a test of convergence: its kernel is judged by predictions of rows
+    left out.
     """
     m, size = len(y), min(len(y), ROWS)
     means, precisions = prior(kernel.features)
@@ -162,7 +162,7 @@ def most_probable(
 DENSE_ROWS: Final = 1_200  # whose matrix is factorized even where the grid is small
 MOST_DENSE_ROWS: Final = 5_000  # that a process has where the grid is too large
 LARGEST_GRID: Final = 1 << 23  # cells
-CELLS_A_ROW: Final = 2_000  # beyond so many, a matrix of the rows is less work
+CELLS_A_ROW: Final = 2_000  # with more, a matrix of the rows is less work
 AT_ONCE: Final = 1 << 24  # covariances
 ROWS_FOR_FACTORS: Final = 2_000
 FACTORS: Final = (0.4, 0.16)  # by which the noise is multiplied, if that predicts better

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sparsact.hypercube import sizes
 from sparsact.learners.low_degree.polynomial import Family, Solution
 
-_ENOUGH_ROWS: Final = 20  # on fewer, columns are alike by chance; on so many, one pair of random bits in 500,000
+_ENOUGH_ROWS: Final = 20  # fewer make columns alike by chance; 20 make one pair of random bits in 500,000 alike
 _NAMED: Final = 3  # columns in a warning
 
 
@@ -31,7 +31,7 @@ def first_alike(columns: Family, alike: NDArray[np.bool_]) -> NDArray[np.intp]:
 
 
 def warn_of_columns_alike(solution: Solution, names: NDArray[Any] | None) -> None:
-    """Warn of columns whose monomials share coefficients with those of another column, or of none.
+    """Warn of columns whose monomials share coefficients with monomials of another column, or of none.
 
     Values at the rows do not depend on how they are shared; what is named the effect of a column does.
     """

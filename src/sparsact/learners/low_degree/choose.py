@@ -109,7 +109,7 @@ def choose(
     """The lowest degree as good as the best, and its penalty, by held-out errors as shares of each target's variance.
 
     Each degree has the penalty of least error, of equal ones the largest; the degree is then chosen by
-    :func:`.simplest`. Errors in the table are those of targets over their unit, which the caller knows.
+    :func:`.simplest`. Errors in the table are in units of the targets, which the caller knows.
     """
     squared, variance = fold_scores(seen, spec, degrees, alphas, fit_intercept=fit_intercept)
     whole = seen.total().variances()

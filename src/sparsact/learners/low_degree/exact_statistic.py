@@ -29,7 +29,7 @@ from sparsact.statistics.statistic import Batch
 
 MAX_UNIT: Final = 31  # of a unit that is a float; targets beyond 2**992 are below 2**32 of it
 _MAX_APART: Final = (
-    332  # powers of two between targets: squares of the smaller do not vanish next to those of the larger
+    332  # powers of two between targets: squares of the smaller do not vanish next to squares of the larger
 )
 Reading = Callable[[ExactSum], NDArray[np.float64]]  # how exact moments become the entries of a Gram matrix
 

@@ -152,7 +152,7 @@ def exact_equations(statistic: Any, family: Family, *, fit_intercept: bool, n_th
 
 
 def _centre_exactly(gram: NDArray[np.float64], statistic: Any, family: Family, small: NDArray[np.intp]) -> None:
-    """Replace a centred Gram matrix by ``(W c_ST - c_S c_T) / W``, rounded once; a microsecond or less an entry.
+    """Replace a centred Gram matrix by ``(W c_ST - c_S c_T) / W``, rounded once.
 
     ``small`` are the features of so small a variance that few of its digits are right. If they are but constant, zeros
     are all that it takes.

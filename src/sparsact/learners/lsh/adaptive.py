@@ -1,4 +1,4 @@
-"""Streams whose layout is chosen again where the errors of new rows, predicted before they are learned, say so."""
+"""Streams that choose a new layout once the errors of new rows, predicted before they are learned, have grown."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Stream:
         return sum(map(len, self.added)) - sum(map(len, self.removed))
 
     def with_rows(self, batch: Batch, errors: Array) -> Stream:
-        """The stream after a batch of which predictions had these errors (m,)."""
+        """The stream after a batch whose predictions had these errors (m,)."""
         errors = np.concatenate([self.errors, errors])
         level = self.level
         if level == inf and len(errors) >= RECENT:
@@ -65,7 +65,7 @@ class Stream:
         return replace(self, added=added, errors=errors[-RECENT:], level=level, n_since=n_since)
 
     def without(self, batch: Batch) -> Stream:
-        """The stream after rows were removed; once more rows went than stayed, those are forgotten."""
+        """The stream after rows were removed; once more are removed than held, the removed ones are forgotten."""
         removed = (*self.removed, batch)
         if sum(map(len, removed)) <= self.n_rows:
             return replace(self, removed=removed)
@@ -73,7 +73,7 @@ class Stream:
         return replace(self, added=(kept,) if len(kept) else (), removed=())
 
     def merged(self, other: Stream | None) -> Stream | None:
-        """The rows of two models; None if those of the other are not known."""
+        """The rows of two models; None if the rows of the other are not known."""
         if other is None:
             return None
         return Stream((*self.added, *other.added), (*self.removed, *other.removed), n_adopted=self.n_adopted)
@@ -96,19 +96,19 @@ class Stream:
         return self.held(rows[: len(rows) - n_new]), rows[len(rows) - n_new :]
 
     def held(self, rows: Batch) -> Batch:
-        """Those of the rows that were not removed."""
+        """The rows among them that were not removed."""
         return rows.without(Batch.joined(self.removed)) if self.removed else rows
 
 
 def squared_errors(model: Any, batch: Batch, unit: Array) -> Array:
-    """Squared errors (m,) at rows, mean over the targets in their units; those of the level where there is no value."""
+    """Squared errors (m,) at rows, mean over the targets in their units; the level replaces missing values."""
     values: Array = model._predictor.values(model._encoded(batch).X)
     values = np.where(np.isfinite(values), values, model.table_.layout.level)
     return np.asarray((((values - batch.y) / unit) ** 2).mean(axis=1))
 
 
 def learn(model: Any, batch: Batch, add: Callable[[Any, Batch], None], begin: Callable[[Any, Batch], None]) -> Stream:
-    """Learn rows by ``add``, and take another layout, of ``begin`` on all rows, if it predicts new rows better.
+    """Learn rows by ``add``; take the layout that ``begin`` chooses from all rows if it predicts new rows better.
 
     The rival learns the older rows and predicts the newest; the model has predicted each of them before it learned it,
     with all rows that came before.

@@ -1,4 +1,4 @@
-"""What a fitted LSH model says of itself."""
+"""Fitted attributes of LSH models."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class TableAttributes:
 
     @property
     def trend_(self) -> Array:
-        """Slopes (d, targets) of the linear trend; 0 for columns of categories and those that tables do not see."""
+        """Slopes (d, targets) of the linear trend; 0 for categories and for columns that the tables do not see."""
         slopes = self.table_.layout.trend
         kept, numeric = self._frozen.columns, self._inputs.numeric
         encoded = np.zeros((self._frozen.n_columns, slopes.shape[1]))

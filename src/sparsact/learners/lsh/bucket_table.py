@@ -22,7 +22,7 @@ from sparsact.saving.schema import ArrayField, Arrays, State, add_prefix, read_a
 from sparsact.statistics.statistic import Batch
 
 ROWS_AT_ONCE, MAX_COUNT = 8192, 2**62  # rows in a step, and over all tables
-FEW_BUCKETS: Final = 512  # of which empty ones are dropped at once; of more, when they are half
+FEW_BUCKETS: Final = 512  # up to which empty ones are dropped at once; of more, when they are half
 
 _ARRAYS: Final = {
     "keys": ArrayField("B", np.uint64),
@@ -83,7 +83,7 @@ class BucketTable:
         arrays = {**arrays, "sums": self.layout.sums_of_file(arrays["sums"])}
         read = read_arrays(_ARRAYS, arrays, n_sums=self.layout.n_sums, totals=1 + len(self.low), targets=len(self.low))
         if len(np.unique(read["keys"])) != len(read["keys"]):
-            raise ValueError("two buckets have one key")
+            raise ValueError("two buckets have the same key")
         self.index = BucketIndex(read["keys"])
         self._counts, self._sums, self.totals = read["counts"], read["sums"], read["totals"]
         self.scores = read.get("scores")
@@ -139,7 +139,7 @@ class BucketTable:
             self.low, self.high = self.rows.target_range() or (self.low, self.high)
 
     def _change(self, X: Array, Y: Array, weights: Array, sign: int) -> None:
-        """Add (or, with sign -1, take away) rows in the sums of their buckets, and of those of the backup."""
+        """Add rows to the sums of their buckets, here and in the backup, or subtract them with sign -1."""
         layout, centred = self.layout, (Y - self.layout.level) / self.layout.unit
         totals = np.concatenate([[weights.sum()], weights @ centred])
         self.n_rows += sign * len(X)
@@ -173,14 +173,14 @@ class BucketTable:
         self._then(change)
 
     def _then(self, change: Callable[[], None]) -> None:
-        """Make a change, of a fork when it is finished."""
+        """Make a change at once, or in a fork when the fork is finished."""
         if self._pending is None:
             change()
         else:
             self._pending.then(change)
 
     def merge(self, other: BucketTable) -> None:
-        """Take in all rows of a table of the same layout; where one of the two keeps no rows, nor does the sum.
+        """Add all rows of a table of the same layout; the sum remembers rows only if both tables do.
 
         Raises
         ------
@@ -192,7 +192,7 @@ class BucketTable:
         n_rows = self.n_rows + other.n_rows
         if n_rows * self.layout.n_tables > MAX_COUNT:
             raise ValueError(
-                f"{n_rows:,} rows in {self.layout.n_tables} tables are more than counts hold, {MAX_COUNT:,}; "
+                f"{n_rows:,} rows in {self.layout.n_tables} tables are more than the counts can hold, {MAX_COUNT:,}; "
                 "merge fewer models."
             )
         self._begin_change(len(other.index) // self.layout.n_tables)
@@ -287,7 +287,7 @@ class BucketTable:
             self._separate()
 
     def _separate(self) -> None:
-        """Have arrays of one's own, all but those of rows."""
+        """Copy all shared arrays but those of the rows."""
         self.__dict__.update(vars(self._with(slice(0, len(self.index)))) | {"_pending": self._pending})
         if self._pending is not None:
             self._pending.apart = True
@@ -295,7 +295,7 @@ class BucketTable:
             self.backup._separate()
 
     def solution(self, alpha: float, least: int) -> LiveSolution:
-        """The polynomials of the buckets, of which those are solved that rows have met."""
+        """The polynomials of the buckets; each is solved when a row first meets it."""
         if (held := self._solution) is None or (held.alpha, held.least) != (alpha, least):
             held = self._solution = LiveSolution(self.layout, len(self._counts), alpha, least)
         return held
@@ -314,7 +314,7 @@ class BucketTable:
         self.rows.add(keys, copies, targets)
 
     def _n_new(self, X: Array) -> int:
-        """Buckets that these rows would be the first in."""
+        """Number of buckets that these rows would open."""
         keys = (hashing.places(X[part], self.layout.hashes).keys.ravel() for part in _parts(len(X)))
         new = [np.unique(part[self.index.find(part) < 0]) for part in keys]
         return self.index.n_new(np.concatenate(new)) if new else 0

@@ -84,7 +84,7 @@ def _template(name: str) -> Template:
 
 
 def _input_arrays(inputs: InputRules) -> list[str]:
-    """What rows are encoded by."""
+    """Arrays that encode rows."""
     if inputs.is_plain:
         return [_array("fills", inputs.fills)]
     parts = []  # of arrays that are used: compilers warn of others

@@ -16,7 +16,7 @@ ROUNDED: Final = 1 << 53  # integers from here on have the code of their digits 
 
 
 def categorical_columns(X: Any, features: str | Sequence[Any] | None) -> NDArray[np.bool_] | None:
-    """Which columns of X hold categories: those of a categorical type, of these names or numbers, or of a mask.
+    """Which columns of X hold categories: by their type, by these names or numbers, or by a mask.
 
     None if there can be none.
 
@@ -58,7 +58,7 @@ def is_pandas(X: Any) -> bool:
 
 
 def _is_categorical(X: Any, name: Any) -> bool:
-    """Whether a column of a data frame is of a type of categories: of pandas, polars or Arrow."""
+    """Whether a column of a data frame has a categorical type, of pandas, polars or Arrow."""
     kind = X.schema.field(name).type if hasattr(X, "column_names") else X[name].dtype
     return str(kind).startswith(("category", "Categorical", "Enum", "dictionary"))
 

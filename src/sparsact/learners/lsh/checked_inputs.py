@@ -45,7 +45,7 @@ class CheckedInputs:
         if reset and not (weights > 0).any():
             raise ValueError("every row has weight zero; give some row a positive weight.")
         if np.fmax.reduce(np.abs(X), axis=None) > MAX_SIZE:
-            raise ValueError(f"`X` holds numbers beyond {MAX_SIZE:g}, whose differences may be none; scale it down.")
+            raise ValueError(f"`X` holds numbers beyond {MAX_SIZE:g}, whose differences may overflow; scale it down.")
         check_row_weights(weights)
         return aligned(X), y, aligned(weights)
 
@@ -65,7 +65,7 @@ class CheckedInputs:
         return numbers if np.isfinite(numbers.sum()) else None
 
     def _queries(self, X: Any, inputs: InputRules) -> Array:
-        """Rows to predict at, encoded by these rules; an array that is as it should be is not checked twice."""
+        """Rows to predict at, encoded by these rules; valid arrays are not checked twice."""
         rows = self._plain(X)
         if rows is None:
             return aligned(inputs.encode(self._checked_rows(X, reset=False)))
@@ -79,7 +79,7 @@ class CheckedInputs:
 
 
 def _is_plain_target(y: Any, n_rows: int, multi_output: bool) -> bool:
-    """Whether targets are an array of finite numbers for so many rows, which no check would change."""
+    """Whether targets are an array of finite numbers, one a row, that no check would change."""
     if type(y) is not np.ndarray or y.dtype.kind not in "fiu" or len(y.shape) not in (1, 1 + multi_output):
         return False
     return len(y) == n_rows and bool(np.isfinite(y.sum()))

@@ -1,4 +1,4 @@
-"""A compiled model in as few bytes as predict what it predicts: coefficients, counts, and 32 bits of each key."""
+"""Compact storage of a compiled model: coefficients, counts, and 32 bits of each key."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class CompactTable:
 
 
 class TableChoice(NamedTuple):
-    """The first so many hash tables, and which buckets (B,) may be theirs."""
+    """How many of the first hash tables are kept, and which buckets (B,) may belong to them."""
 
     n_tables: int
     buckets: NDArray[np.bool_]
@@ -179,7 +179,7 @@ class CompactModel:
 
 
 def _add(tables: Sequence[CompactTable], rows: Array, values: Array, n_threads: int) -> Array:
-    """Add the values of tables to ``values`` (m, targets); the weight (m,) behind those of the last."""
+    """Add the values of tables to ``values`` (m, targets); the weight (m,) behind the values of the last table."""
     own, behind = np.empty(values.shape), np.empty(len(rows))
     for table in tables:
         table.kernel(rows, own, behind, n_threads)
@@ -198,7 +198,7 @@ def first_tables(hashes: Hashes, n_tables: int) -> Hashes:
 
 
 def _directory(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Starts and tags of keys in ascending order; of so many groups that tags differ within each."""
+    """Starts and tags of keys in ascending order; in enough groups that tags differ within each."""
     bits = max(1, (len(keys) // LOAD).bit_length())
     while True:
         groups = keys >> np.uint64(64 - bits)

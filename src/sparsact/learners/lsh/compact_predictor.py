@@ -60,7 +60,7 @@ class CompactPredictor:
 
     @cached_property
     def _row(self) -> Any:
-        """Value at one row, in microseconds, or None; None where that takes more."""
+        """Value at one row or None, in microseconds; None if a single call cannot tell it."""
         return self.model.row if self._single and self._inputs.is_plain else None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class CompactPredictor:
             files.write(path, onnx_model(self.model, self._inputs))
             return
         if not (name.isidentifier() and name.isascii()):
-            raise ValueError(f"{name!r} is no name of a C function; pass `name`, letters, digits and _.")
+            raise ValueError(f"{name!r} is not a name of a C function; pass a `name` of letters, digits and _.")
         files.write(path, c_source(self.model, name, self._inputs))
 
     def _tables(self) -> dict[str, CompactTable]:
@@ -155,7 +155,7 @@ class CompactPredictor:
         inputs = InputRules.from_arrays(schema.strip_prefix("inputs", arrays), n_features, names)
         columns, n_encoded = linear.get("columns"), len(inputs.sources)
         if (columns is None and lengths["c"] != n_encoded) or (columns is not None and (columns >= n_encoded).any()):
-            raise ValueError("the columns are others")
+            raise ValueError("the columns do not match")
         nodes = schema.strip_prefix("trees", arrays)
         trees = TreeEnsemble.from_arrays(nodes, n_encoded, lengths["T"]) if nodes else None
         n_tables = schema.as_count(state["tables"], "tables", minimum=1)
@@ -178,7 +178,7 @@ def _arrays_of(table: CompactTable) -> Arrays:
 
 
 def _table(name: str, state: State, arrays: Arrays, lengths: dict[str, int]) -> CompactTable:
-    """A table of a file, whose every number leads somewhere."""
+    """A table read from a file, with every index checked."""
     own, found = state[name], schema.strip_prefix(name, arrays)
     hashes = read_hashes(found, grid=schema.as_bool(own["grid"], "grid"), signs=schema.as_bool(own["signs"], "signs"))
     degree = schema.as_count(own["degree"], "degree", maximum=2)

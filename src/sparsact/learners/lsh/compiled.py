@@ -1,4 +1,4 @@
-"""What a fitted LSH model predicts by, in arrays alone: what is exported, cast to float32, or measured in bytes."""
+"""A fitted LSH model as arrays alone: to be exported, cast to float32, or measured in bytes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class CompiledTable:
 
 @dataclass(frozen=True)
 class CompiledModel:
-    r"""A model as a frozen function of the row, before :class:`~sparsact.learners.lsh.ends.Ends` have a say.
+    r"""A model as a frozen function of the row, before :class:`~sparsact.learners.lsh.ends.Ends` apply.
 
     .. math:: f(x) = \ell + (x_C - c)^T W + \mathrm{trees}(x) + \sum_s \mathrm{table}_s(x_C).
 

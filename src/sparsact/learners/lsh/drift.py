@@ -23,9 +23,9 @@ EPSILON: Final = 1e-12  # of shares
 class Drift:
     r"""How a batch of rows differs from the rows that a model holds.
 
-    The rows held and those of the batch are pooled; buckets, with the counts of both, are parted by position into
+    Rows of the model and of the batch are pooled; buckets, with the counts of both, are parted by position into
     groups of about equal weight, and buckets of a single row are one more. A row falls into each group in a share of
-    the tables, and the mean shares of the batch are compared with those of the rows held.
+    the tables, and the mean shares of the batch are compared with the mean shares of the model's rows.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ def drift_of(
     """
     m, n_tables = ids.shape
     if m < MIN_ROWS:
-        raise ValueError(f"drift is a property of many rows; got {m}, and needs {MIN_ROWS} or more.")
+        raise ValueError(f"drift needs at least {MIN_ROWS} rows; got {m}: pass more of them.")
     n, missed = counts.sum() / n_tables, ids < 0
     new, places = np.unique(found.keys[missed], return_inverse=True)
     ids = ids.copy()

@@ -1,4 +1,4 @@
-"""What a value is where there is little to go by: beyond the targets that were held, and where every bucket misses."""
+"""Values where the model knows little: beyond the targets that it holds, and where every bucket misses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EPSILONS: Final = 2e-15  # of the largest target, by which sums in another order
 
 
 class Policy(NamedTuple):
-    """What a prediction is where there is little to go by; see :class:`LSHRegressor`."""
+    """What to predict where the model knows little; see :class:`LSHRegressor`."""
 
     fallback: str = "coarse"
     extrapolate: str = "clip"
@@ -25,7 +25,7 @@ class Policy(NamedTuple):
 
 @dataclass(frozen=True)
 class Ends:
-    """The part of a policy that needs no sums, and so is the same in a model and in all that ships of it.
+    """The part of a policy that needs no sums, and so is the same in a model and in its exports.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Ends:
         return (-np.inf, np.inf) if self.low is None or self.high is None else (float(self.low[0]), float(self.high[0]))
 
     def check_known(self, missed: NDArray[np.intp]) -> None:
-        """Refuse rows (k,) that every bucket misses, if this is an error."""
+        """Raise for rows (k,) that every bucket misses, if that is an error."""
         if self.refuses and len(missed):
             raise ValueError(
                 f"row {int(missed[0])} and {len(missed) - 1} others fall into empty buckets; learn rows like them, "
@@ -72,7 +72,7 @@ class Ends:
             )
 
     def limited(self, values: Array) -> Array:
-        """Values (m, targets) with what becomes of those beyond the limits, in place; NaN stays NaN."""
+        """Values (m, targets) with values beyond the limits replaced, in place; NaN stays NaN."""
         if self.low is None or self.high is None:
             return values
         if self.beyond == "clip":
@@ -88,7 +88,7 @@ class Ends:
         if not makes_nan and not np.isfinite(values).all():
             row = int(np.argmin(np.isfinite(values).all(axis=1)))
             raise ValueError(
-                f"row {row} lies so far from the rows fitted that its value is beyond any float; scale it as they are, "
+                f"row {row} lies so far from the rows fitted that its value is beyond any float; scale it like them, "
                 "or leave it out."
             )
         return values

@@ -111,7 +111,7 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         return finish
 
     def _begin(self, raw: Batch) -> None:
-        """Choose what becomes of missing values and categories, and the layout, from these rows, and hold none."""
+        """Choose rules for missing values and categories, and the layout, from these rows; hold no rows yet."""
         names = tuple(getattr(self, "feature_names_in_", ()))
         self._inputs = InputRules.choose(raw.X, raw.y, raw.row_weights(), self.is_categorical_, names)
         batch = self._encoded(raw)
@@ -189,7 +189,7 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         self._forget_solution()
 
     def _update_row(self, X: Any, y: Any, sign: int) -> bool:
-        """Learn (1) or unlearn (-1) one row in a single call; False, and nothing done, where that takes more."""
+        """Learn (1) or unlearn (-1) one row in a single call; False, and nothing done, if one call is not enough."""
         if type(X) is not np.ndarray or X.shape[:1] != (1,) or type(y) is not np.ndarray or not self._updates_rows:
             return False
         with lock_of(self):

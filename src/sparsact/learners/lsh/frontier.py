@@ -93,7 +93,7 @@ class Frontier:
         within = [point for point in self.points if point.nbytes <= most and point.microseconds <= slowest]
         if not within:
             raise ValueError(
-                f"nothing of this model keeps to max_bytes={max_bytes}, max_microseconds={max_microseconds}: the "
+                f"no size of this model is within max_bytes={max_bytes}, max_microseconds={max_microseconds}: the "
                 f"smallest takes {min(p.nbytes for p in self.points):,} bytes, the fastest "
                 f"{min(p.microseconds for p in self.points):.2g} us a row; raise the limits, or fit with a larger "
                 "`bucket_width` or a lower `degree`."

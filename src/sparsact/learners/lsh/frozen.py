@@ -40,7 +40,7 @@ class FrozenStage:
 
     @cached_property
     def table(self) -> CompiledTable:
-        """What predictions are made by."""
+        """The tables as they predict."""
         return CompiledTable(self.layout.hashes, self.index.slots, self.layout.degree, self.coefficients, self.weights)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class FrozenStage:
         layout = Layout.from_arrays(schema.strip_prefix("layout", arrays))
         read = schema.read_arrays(_STAGE, arrays, D=layout.n_features, T=layout.n_targets)
         if len(np.unique(read["keys"])) != len(read["keys"]):
-            raise ValueError("two buckets have one key")
+            raise ValueError("two buckets have the same key")
         return cls(layout, BucketIndex(read["keys"]), read["coefficients"], read["weights"], float(read["error"][0]))
 
 
@@ -168,7 +168,7 @@ class LearnedRows:
         return cls(xy_keys(X, Y), values)
 
     def values(self, X: Array, Y: Array, otherwise: Array) -> Array:
-        """Values (m, targets) at rows, ``otherwise`` at those it does not know."""
+        """Values (m, targets) at rows; ``otherwise`` at rows that it does not know."""
         at = self.index.find(xy_keys(X, Y))[:, None]
         return np.where(at >= 0, self._values[at[:, 0]], otherwise)
 
@@ -189,7 +189,7 @@ def xy_keys(X: Array, Y: Array) -> Keys:
 
 
 def beyond_frozen(batch: Batch, frozen: Frozen, learned: LearnedRows | None) -> tuple[Batch, RowNames | None]:
-    """Rows as the table sees them, their targets less the frozen part, and what it knows them by.
+    """Rows as the table sees them, their targets less the frozen part, and the keys it knows them by.
 
     A row that the frozen part was learned from counts out of sample whenever it comes or goes, so that rows in any
     order, in parts or removed and added again, give the same table.

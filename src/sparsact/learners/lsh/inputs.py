@@ -1,4 +1,4 @@
-"""What stands before the tables: missing values and categories become numbers, by rules that a fit freezes."""
+"""Preprocessing: missing values and categories become numbers, by rules that a fit freezes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ MOST_DIRECTIONS: Final = 3  # of mean targets, where there are several targets
 class CategoryCodes:
     """Numbers that stand for the categories of a column.
 
-    ``values`` (c + 2, e) are those of the ``known`` ones (c,), sorted; then of one that the fit did not meet, the mean
-    of these over its rows; then of a missing one: zeros beside an indicator, or the same mean where there is none.
+    ``values`` (c + 2, e) holds a row for each ``known`` category (c,), sorted; then one for a category that the fit did
+    not meet, the mean of these over its rows; then one for a missing category: zeros beside an indicator, or the same
+    mean where there is none.
     """
 
     column: int
@@ -31,7 +32,7 @@ class CategoryCodes:
 
     @classmethod
     def of(cls, column: int, known: Array, values: Array, counts: Array, has_gap: bool) -> Self:
-        """With the mean of values (c, e) over rows, of which each category has ``counts`` (c,)."""
+        """With the mean of values (c, e) over rows; each category has ``counts`` (c,) rows."""
         prior = counts @ values / counts.sum()
         return cls(column, known, np.vstack([values, prior, np.zeros_like(prior) if has_gap else prior]))
 
@@ -87,7 +88,7 @@ class InputRules:
         empty = lacking.all(axis=0)
         if empty.any():
             warnings.warn(
-                f"column {int(np.argmax(empty))} of `X` holds no value in any row; it has no say in the model.",
+                f"column {int(np.argmax(empty))} of `X` holds no value in any row; the model ignores it.",
                 stacklevel=2,
             )
         fills = np.zeros(d)
@@ -138,7 +139,7 @@ class InputRules:
         """
         X = self._by_name(X)
         if X.shape[-1:] != (self.n_columns,) or len(X.shape) > 2:
-            raise ValueError(f"a query has {self.n_columns} numbers, or is an array of such rows; got shape {X.shape}.")
+            raise ValueError(f"a query needs {self.n_columns} numbers, or an array of such rows; got shape {X.shape}.")
         categorical = np.isin(np.arange(self.n_columns), [one.column for one in self.categories])
         if categorical.any() and getattr(X, "dtype", None) != np.float64:
             X = coded(X, categorical) if len(X.shape) == 2 else coded(X[None], categorical)[0]
@@ -160,7 +161,7 @@ class InputRules:
         if sorted(found) != sorted(self.names):
             lost = [name for name in wanted if name not in found]
             fact = f"{lost[0]!r} is not there" if lost else f"there are {len(found)} columns for {len(wanted)} names"
-            raise ValueError(f"a query has the columns of fit by name, and {fact}; pass those of `feature_names_in_`.")
+            raise ValueError(f"a query needs the columns of fit by name, and {fact}; pass `feature_names_in_`.")
         if names is None:
             return X[wanted].to_numpy(object, na_value=None)
         return X.select(wanted) if hasattr(X, "select") else X[wanted]
@@ -183,7 +184,7 @@ class InputRules:
             if new.any():
                 warnings.warn(
                     f"row {int(np.argmax(new))}, column {one.column} of `X`: a category that was not there in fit, in "
-                    f"{int(new.sum())} rows; it counts as the mean of those that were.",
+                    f"{int(new.sum())} rows; it counts as the mean of the categories of fit.",
                     stacklevel=2,
                 )
             coded.append(one.values[places])
@@ -201,7 +202,7 @@ class InputRules:
         if not arrays:
             return cls(np.zeros(n_columns), np.empty(0, np.int64), (), names)
         if len(arrays["fills"]) != n_columns or len(names) not in (0, n_columns):
-            raise ValueError("the model's rules for missing values are of other columns")
+            raise ValueError("the model's rules for missing values name other columns")
         found = read_arrays(
             {"fills": ArrayField("n", finite=True), "gaps": ArrayField("g", "int64")}, arrays, n=n_columns
         )
@@ -232,7 +233,7 @@ def _arrays_of(code: CategoryCodes) -> Arrays:
 
 
 def category_codes(column: int, codes: Array, Y: Array, weights: Array, *, has_gap: bool) -> CategoryCodes:
-    """Numbers for the categories of a column of which some value is there."""
+    """Numbers for the categories of a column that has some value."""
     there = ~np.isnan(codes)
     known, places = np.unique(codes[there], return_inverse=True)
     few = len(known) <= MOST_ONE_HOT

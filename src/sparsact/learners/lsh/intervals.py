@@ -1,4 +1,4 @@
-r"""How many of its own deviations a new target of an LSH model may lie off: of few rows, from rows held out.
+r"""How many predicted deviations a new target of an LSH model may be off; with few rows, from rows held out.
 
 A model of few rows errs more than its rows show, as its linear part was fitted to them. Its hash functions stay, and
 linear part and buckets are fitted again without each fold; the errors there, in the deviations that this fit predicts
@@ -30,7 +30,7 @@ from sparsact.statistics.statistic import Batch
 
 FEW_ROWS: Final = 512  # of more, the linear part and the choice of cells spend a share that deviations do not miss
 LARGEST_SCORE: Final = 1e100  # times a deviation it is still a float
-FOLDS: Final = 20  # fits, of a few milliseconds each
+FOLDS: Final = 20  # fits of few rows
 
 
 def held_out_scores(table: BucketTable, rows: Batch, alpha: float, min_count: int) -> Array | None:

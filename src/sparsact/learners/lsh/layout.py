@@ -43,7 +43,7 @@ EVEN: Final = 1e-6  # of all gradients: of directions along which the target mov
 
 @dataclass(frozen=True)
 class Layout:
-    """The frozen part of a table of buckets: two tables can be merged if and only if theirs are the same.
+    """The frozen part of a table of buckets: two tables can be merged if and only if their layouts are the same.
 
     Attributes
     ----------

@@ -125,7 +125,7 @@ class _Tables:
         known = add("GreaterOrEqual", found, constant(0))
         hit, at = self._cast(known, "float64"), add("Max", found, constant(0))
         weights = add("Mul", self._cast(add("Gather", constant(self._weights()), at), "float64"), hit)
-        value = self._polynomials(features, at)  # of rows far off, of which some other bucket's may be no number
+        value = self._polynomials(features, at)  # at rows far off, another bucket's polynomial may be no number
         value = add("Where", add("Unsqueeze", known, constant([2])), value, constant(0.0))
         total = add("ReduceSum", weights, constant([1]), keepdims=1)
         share = self._first(hit) if self._table.combine == "first" else weights

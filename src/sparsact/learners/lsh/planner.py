@@ -140,7 +140,7 @@ def plan_table(
 
     *What the constants cost*: rows grow as :math:`(12 L \sqrt d / \epsilon)^k` times a logarithm; the factor 12 is that
     of three parts of the error, of balls of half the reach, and of the cube's side. For L = 1, an error of 0.25 takes
-    1.7 thousand rows where k = 1 and d = 16, 59 thousand where k = d = 2, and 10 million (1.9 GB) where k = d = 3; one
+    1.7 thousand rows where k = 1 and d = 16, 59 thousand where k = d = 2, and 10 million where k = d = 3; one
     of 0.1 takes 4 * 10^11 where k = 4 and d = 8. These are sizes that are proved, not sizes to fit by: those of
     :class:`LSHRegressor` are chosen by held-out error, and are smaller by orders of magnitude.
 

@@ -94,7 +94,7 @@ class PredictingLSH:
         return self._predictor.value(X)
 
     def _values(self, X: Any) -> Array:
-        predictor = self._predictor  # an update may take its place: all of the answer is of this one
+        predictor = self._predictor  # an update may replace it: the whole answer comes from this one
         values: Array = predictor.values(self._queries(X, predictor.inputs), threads(self.n_jobs))
         return predictor.ends.checked(values)
 

@@ -1,4 +1,4 @@
-"""What an LSH model predicts by: the polynomials of the buckets, and the nearest bucket where all are empty."""
+"""Predictions of an LSH model: the polynomials of the buckets, and the nearest bucket where all are empty."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def separate_solution(table: BucketTable, alpha: float, min_count: int) -> Bucke
 
 
 def _variances(counts: NDArray[np.int64], weight: Array, D: int, residual: Array) -> Array:
-    """Variance about the polynomial in each bucket, drawn towards that of all by as many rows as coefficients."""
+    """Variance about the polynomial in each bucket, shrunk to that of all rows, which count as D rows."""
     enough, row_weight = counts > D, weight / np.maximum(counts, 1)
     free = np.maximum(counts - D, 0) * np.where(counts > 0, row_weight, 0.0)
     # Where no bucket has more rows than coefficients, the variance about the trend has to do.
@@ -172,7 +172,7 @@ class TablePredictor:
 
     @property
     def ends(self) -> Ends:
-        """What values are where there is little to go by, as the table is now."""
+        """Values where the model knows little, as the table is now."""
         return Ends.of(self.policy, self.table)
 
     def shipped_ends(self) -> Ends:
@@ -215,7 +215,7 @@ class TablePredictor:
 
     @cached_property
     def _spread(self) -> tuple[Any, Any, Array]:
-        """Variances as tables of constants, those of the backup, and the one of all rows."""
+        """Variances as tables of constants, of the backup too, and the variance of all rows."""
         table, (variances, weights) = self.table, spread(self.table, self.solution)
         kernel = _constants(table, variances, weights, "average")
         total = max(float(weights.sum()), 1e-300)

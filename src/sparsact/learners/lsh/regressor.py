@@ -220,7 +220,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
             self._validate_params()
         elif self._stream is None and self.table_.n_rows:
             raise ValueError(
-                "adapt=True needs all rows of the model, and it holds some that came without; "
+                "adapt=True needs all rows of the model, and some were learned without it; "
                 "begin a model by partial_fit(X, y, adapt=True)."
             )
         batch = self._validated(X, y, sample_weight, reset=begin)
@@ -309,7 +309,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         rows, targets, weights = self._checked(X, y, sample_weight, reset=reset, multi_output=True, y_numeric=True)
         Y = np.ascontiguousarray(targets, dtype=np.float64).reshape(len(rows), -1)
         if np.abs(Y).max() > MAX_SIZE:
-            raise ValueError(f"`y` holds numbers beyond {MAX_SIZE:g}, whose sums may be none; scale it down.")
+            raise ValueError(f"`y` holds numbers beyond {MAX_SIZE:g}, whose sums may overflow; scale it down.")
         largest = np.abs(Y).max(axis=0)
         if reset and ((largest > 0) & (largest < MIN_SIZE)).any():
             raise ValueError(f"`y` holds nothing beyond {MIN_SIZE:g} but zeros, too little to divide by; scale it up.")

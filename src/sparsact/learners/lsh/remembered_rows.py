@@ -18,7 +18,7 @@ _TARGETS: Final = {"targets": ArrayField("m T", finite=True, optional=True)}
 
 
 class RowNames(NamedTuple):
-    """What rows are remembered by, where the table sees other rows than were given: keys (m,), and their targets."""
+    """Names of rows where the table sees other rows than were given: keys (m,), and their targets."""
 
     keys: Keys
     targets: Array
@@ -54,7 +54,7 @@ class RememberedRows:
         """The rows that :meth:`arrays` took apart."""
         read = read_arrays(_ROWS, arrays, prefix)
         if len(np.unique(read["keys"])) != len(read["keys"]):
-            raise ValueError("two rows have one key")
+            raise ValueError("two rows have the same key")
         rows = cls(n_targets)
         rows.index, rows.copies = BucketIndex(read["keys"]), read["copies"]
         rows.targets = read_arrays(_TARGETS, arrays, prefix, m=len(rows), T=n_targets).get("targets")
@@ -88,7 +88,7 @@ class RememberedRows:
         _, first, asked = np.unique(keys, return_index=True, return_counts=True)
         row = int(first[asked > present[first]].min())
         raise ValueError(
-            f"row {row} was not added, or is asked to be removed more often than it was added (with the same "
+            f"row {row} was not added, or not as often as it is to be removed (with the same "
             "values, target and weight); nothing was removed: drop it from the rows."
         )
 

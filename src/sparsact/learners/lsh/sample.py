@@ -17,7 +17,7 @@ Rows = tuple[Array, Array, Array]
 
 
 def distinct(X: Array, Y: Array, weights: Array) -> Rows:
-    """Distinct rows with their total weights, in the order of a hash of X, those of equal X by Y.
+    """Distinct rows with their total weights, in the order of a hash of X; rows of equal X are ordered by Y.
 
     A choice then sees a row of weight 2 as the same row twice, never leaves one copy of a row in where another is left
     out, and depends neither on the order of the rows nor on the units of Y.
@@ -45,7 +45,7 @@ def _ordered(hashed: Array, X: Array, Y: Array, weights: Array) -> Rows:
 
 
 def without_outliers(X: Array, Y: Array, weights: Array) -> Rows:
-    """Rows of which no column lies far outside its quartiles: a sentinel such as -99999 must not set all scales.
+    """Rows without a value far outside the quartiles of its column: a sentinel such as -99999 must not set all scales.
 
     They are left out of the choice alone, if they are less than half. A column whose quartiles are equal, such as a
     rare indicator, has no say.

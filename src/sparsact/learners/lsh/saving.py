@@ -1,4 +1,4 @@
-"""LSH estimators to files and back, and what they have seen between processes."""
+"""Saving and loading of LSH estimators, and of their sums between processes."""
 
 from __future__ import annotations
 
@@ -122,12 +122,12 @@ class SavedLSH:
         return cast("Self", learner)
 
     def _state(self, arrays: Arrays) -> State:
-        """What the model has seen, without its layout: arrays, put among the others."""
+        """The sums of the model, without its layout, added to ``arrays``."""
         arrays |= self.table_.state()[1]
         return {}
 
     def _restore(self, state: State, arrays: Arrays) -> None:
-        """Let a blank model of the same layout have seen what :meth:`_state` wrote."""
+        """Restore what :meth:`_state` wrote into a blank model of the same layout."""
         self.table_ = self.table_.empty()
         self.table_.restore(state, arrays)
 

@@ -50,8 +50,8 @@ class ShippedLSH:
         Parameters
         ----------
         dtype : {"float32", "float64"}, optional
-            Of coefficients: a :class:`CompactPredictor`, which holds no sums, is saved and exported. It takes about
-            1.4 times the bytes of its coefficients, and float32 changes values by about 1e-7 of the target's deviation.
+            Of coefficients: a :class:`CompactPredictor`, which holds no sums, is saved and exported. It takes little
+            more than the bytes of its coefficients; float32 changes values by about 1e-7 of the target's deviation.
             By default the arrays of the model serve, or, within limits, whichever type errs least.
         max_bytes, max_microseconds : float, optional
             Limits: of the bytes of all arrays, and of the time for a row of a batch on one thread, measured here. The
@@ -109,10 +109,10 @@ class ShippedLSH:
         -----
         A classifier exports the shares of its classes, before they are clipped to [0, 1] and add up to 1. Columns are
         those of ``fit``, in their order; a missing value is NaN, and a category a number, as
-        :meth:`CompactPredictor.numbers` gives it. In C, ``model_predict_code(text, length)`` gives that of a text; ONNX
-        has no operator that hashes texts. A category that ``fit`` did not meet counts as the mean of those it met,
-        without a warning. A row with an infinity has the value NaN. ``fallback`` and ``extrapolate`` are those of the
-        model; ``"nearest"``, which needs its sums, and ``"raise"`` are refused.
+        :meth:`CompactPredictor.numbers` gives it. In C, ``model_predict_code(text, length)`` gives the number of a
+        text; ONNX has no operator that hashes texts. A category that ``fit`` did not meet counts as the mean of those
+        it met, without a warning. A row with an infinity has the value NaN. ``fallback`` and ``extrapolate`` are taken
+        from the model; ``"nearest"``, which needs its sums, and ``"raise"`` are refused.
         """
         self.predictor(checked_option(dtype, "`dtype`", DTYPES), **limits).export(path, name=name)
 
@@ -166,7 +166,7 @@ class ShippedLSH:
         return Frontier(tuple(sorted(points, key=lambda point: point.nbytes)))
 
     def _measure_tables(self: Any, rows: Batch, targets: Array) -> None:
-        """Errors of the first tables at rows that they hold, which are less a frozen part of their targets (m, T)."""
+        """Errors of the first tables at their own rows, whose targets are ``targets`` (m, T) less the frozen part."""
         averaged = self.combine == "average"
         self.table_errors_ = (
             first_table_errors(self.table_, rows, targets, self.alpha_, self.min_count) if averaged else None

@@ -52,7 +52,7 @@ def _importances(X: Array, Y: Array, weights: Array, seed: int) -> Array:
     """How much the squared error of boosted trees on the last quarter grows as each column (d,) is shuffled there."""
     learned, held = slice(0, 3 * len(X) // 4), slice(3 * len(X) // 4, len(X))
     total = np.zeros(X.shape[1])
-    some = None if np.ptp(weights) == 0 else weights[learned]  # with weights, columns are binned 20 times as slowly
+    some = None if np.ptp(weights) == 0 else weights[learned]  # weights slow down the binning of columns
     unit = Y.std(axis=0)
     for y in (Y / np.where(unit > 0, unit, 1.0)).T:
         trees = HistGradientBoostingRegressor(early_stopping=False, random_state=seed % 2**31)
@@ -175,7 +175,7 @@ def _linear_part(X: Array, Y: Array, weights: Array, wish: LSHConfig) -> tuple[A
 
 
 def _chosen_stages(rows: Rows, wish: LSHConfig, rng: np.random.Generator) -> list[TunedLayout]:
-    """Layouts of stages, each for what those before leave; further ones as long as held-out rows gain by them."""
+    """Layouts of stages, each for the residuals of the stages before; held-out errors say when to stop."""
     X, residual, weights = rows
     chosen = [LayoutSearch(*rows, wish, rng).best()]
     n, most = min(len(X), ROWS_FOR_STAGES), MOST_STAGES if wish.n_stages is None else wish.n_stages

@@ -1,4 +1,4 @@
-"""Whether a table of buckets has room for rows, whether their sums are floats, and what an update will change in it."""
+"""Limits of a table of buckets: memory for rows, sums that are floats; and the pending changes of an update."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sparsact.learners.lsh.layout import Array
 from sparsact.memory import has_room
 
-KEY_BYTES: Final = 8 + 4 * 16  # of a bucket: its key, and slots of which at least a quarter is full
+KEY_BYTES: Final = 8 + 4 * 16  # of a bucket: its key, and slots, at least a quarter of them full
 MAX_CELLS: Final = 2.0**50  # from the centre: beyond it a float does not tell places within a cell
 LARGEST: Final = 1e100  # of a row's weight times squares of its features and targets: sums then have room
 
 
 def check_room(table: Any, n_new: int, exactly: Callable[[], int]) -> None:
-    """Raise unless there is room for new buckets: at most ``n_new``, counted only where so many would be too many.
+    """Raise unless there is room for new buckets: at most ``n_new``, counted exactly if that would be too many.
 
     Raises
     ------
@@ -31,14 +31,14 @@ def check_room(table: Any, n_new: int, exactly: Callable[[], int]) -> None:
     total = len(table.index) + exactly()
     if total > table.index.most:
         raise ValueError(
-            f"rows fall into {total:,} buckets, more than have numbers of 32 bits, {table.index.most:,}; raise "
+            f"rows fall into {total:,} buckets, more than 32 bits can number, {table.index.most:,}; raise "
             "`bucket_width`, or lower `n_tables` or `n_hashes`."
         )
     if not _fits(table, total):
         raise MemoryError(
             f"rows fall into {total:,} buckets, which need {_room_bytes(table, total):,.0f} bytes more than there is "
             "room for; raise `bucket_width`, lower `n_tables` or `n_hashes`, take a low-degree model (--model "
-            "low-degree), or a machine of more memory."
+            "low-degree), or a machine with more memory."
         )
 
 
@@ -47,7 +47,7 @@ def _fits(table: Any, total: int) -> bool:
 
 
 def _room_bytes(table: Any, n_buckets: int) -> float:
-    """Bytes needed, at most, for so many buckets in all."""
+    """Bytes that ``n_buckets`` in all need at most, beside those held."""
     held = len(table._counts)
     return 0.0 if n_buckets <= held else max(n_buckets, 2.0 * held) * (KEY_BYTES + 8 * (1 + table.layout.n_sums))
 
@@ -96,7 +96,7 @@ class PendingUpdate:
             self._changes.append(change)
 
     def save_rows(self, keys: NDArray[np.uint64]) -> None:
-        """Keep how often rows are remembered, before they are more or fewer."""
+        """Keep the numbers of copies of rows before they change."""
         self._rows.append(self._table.rows.save(keys))
 
     def make(self) -> None:

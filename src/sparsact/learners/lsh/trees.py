@@ -200,7 +200,7 @@ def _out_of_fold(choices: Sequence[Choice], rows: Rows, seed: int) -> tuple[Boos
 
 
 def _choices() -> Sequence[Choice]:
-    """What is compared: libraries that are installed, each with a few sets of parameters."""
+    """Installed libraries to compare, each with a few sets of parameters."""
     libraries: tuple[tuple[Booster, Sequence[dict[str, Any]]], ...]
     libraries = (lightgbm, LIGHTGBM_CHOICES), (catboost, CATBOOST_CHOICES)
     found = [(booster, each) for booster, some in libraries if find_spec(booster.__name__) for each in some]
@@ -208,7 +208,7 @@ def _choices() -> Sequence[Choice]:
 
 
 def lightgbm(parameters: dict[str, Any], n_rounds: int, rows: Rows, held_out: Rows | None, seed: int) -> Boosted:
-    """LightGBM on rows; with rows held out, as many rounds as serve them best."""
+    """LightGBM fitted to rows; rows held out, if any, choose the number of rounds."""
     lgb: Any = import_module("lightgbm")
     X, y, weights = rows
     options = {
@@ -245,7 +245,7 @@ def _lightgbm_trees(text: str) -> Iterator[TreeNodes]:
 
 
 def catboost(parameters: dict[str, Any], n_rounds: int, rows: Rows, held_out: Rows | None, seed: int) -> Boosted:
-    """CatBoost's symmetric trees on rows; with rows held out, as many rounds as serve them best."""
+    """CatBoost's symmetric trees fitted to rows; rows held out, if any, choose the number of rounds."""
     cb: Any = import_module("catboost")
     X, y, weights = rows
     options = {
@@ -285,7 +285,7 @@ def _symmetric_tree(tree: dict[str, Any], scale: float) -> TreeNodes:
 
 
 def sklearn(parameters: dict[str, Any], n_rounds: int, rows: Rows, held_out: Rows | None, seed: int) -> Boosted:
-    """HistGradientBoostingRegressor on rows; with rows held out, as many rounds as serve them best."""
+    """HistGradientBoostingRegressor fitted to rows; rows held out, if any, choose the number of rounds."""
     X, y, weights = rows
     model = HistGradientBoostingRegressor(
         learning_rate=RATE, early_stopping=False, warm_start=True, random_state=seed % 2**31, **parameters

@@ -51,7 +51,7 @@ MIN_ROWS_A_COLUMN: Final = 10  # fewer rows do not tell in which direction the t
 
 @dataclass(frozen=True)
 class LSHConfig:
-    """What the user asked for; None means: choose."""
+    """Parameters of the layout as the user gave them; None means: choose."""
 
     family: str
     degree: int | None
@@ -107,7 +107,7 @@ Choice = tuple[tuple[float, float, float], Candidate]  # after (error, width, al
 
 
 class LayoutSearch:
-    """The choice of a layout for distinct rows in no order, whose targets have no linear part: what was tried, and how.
+    """The choice of a layout for distinct rows in no order, whose targets have no linear part, and the trials.
 
     Local coordinates are compared on a sample of the rows, then width and penalty are found on all of them. Every
     error is that of tables from which the row in question was taken away.
@@ -160,7 +160,7 @@ class LayoutSearch:
         return best
 
     def _least(self, candidates: list[Candidate], rows: Rows) -> Choice:
-        """The candidate of least error, after (error, width, alpha); of those that chance may have parted the first."""
+        """The candidate of least error, after (error, width, alpha); the first of those within chance of it."""
         return reduce(self._better, ((self._tuned(each, rows), each) for each in candidates))
 
     def _better(self, first: Choice, second: Choice) -> Choice:
@@ -178,7 +178,7 @@ class LayoutSearch:
         return second if sure else first
 
     def _more_tables(self, candidate: Candidate, found: tuple[float, float, float]) -> None:
-        """Twice the tables, as often as that is worth their time; of few rows, as many as there may be."""
+        """Double the tables while that is worth their time; with few rows take the most tables."""
         error, width, alpha = found
         if len(self.X) < FEW_ROWS and self.wish.family == "pca_grid":
             self.n_tables = MOST_TABLES
@@ -191,7 +191,7 @@ class LayoutSearch:
             error = more
 
     def _affords(self, candidate: Candidate, n_tables: int) -> bool:
-        """Whether products of features and targets, in so many tables, still take seconds."""
+        """Whether products of features and targets in ``n_tables`` tables still take seconds."""
         D = n_features(candidate.local.shape[1], candidate.degree)
         summed = candidate.local.shape[1] + (D + 1) * (D / 2 + self.Y.shape[1])
         return len(self.X) * n_tables * summed <= MOST_SUMMED and self.wish.family == "pca_grid"
@@ -218,7 +218,7 @@ class LayoutSearch:
             yield Candidate("gradients", local, degree)
 
     def _some(self, most: int) -> Rows:
-        """At most so many of the rows; they stand in no order, so the first ones are a sample."""
+        """The first rows, at most ``most``: a sample, since the rows have no order."""
         return self.X[:most], self.Y[:most], self.weights[:most]
 
     def _tuned(self, candidate: Candidate, rows: Rows, start: float | None = None) -> tuple[float, float, float]:

@@ -106,9 +106,9 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     -----
     A monomial of coefficient c is found with probability .95 if
     :math:`|c| \ge (\tau + 1.64)\, \sigma / \sqrt{m}` for uniform rows, where :math:`\tau` is ``threshold_`` (about
-    :math:`\sqrt{2 \ln(2 D / \alpha)}`) and :math:`\sigma` the deviation of the noise. A scan takes :math:`m D` products
-    at about 2e11 a second and thread (AVX2): .06 s for all pairs and 20 s for all triples of 1,000 columns at 20,000
-    rows. Memory is about :math:`2.5\, m n` bytes, and 30 MB for candidates.
+    :math:`\sqrt{2 \ln(2 D / \alpha)}`) and :math:`\sigma` the deviation of the noise. A scan takes :math:`m D`
+    products, 128 of them by one lookup of AVX2 (results/benchmarks.jsonl, benchmark sparse_fourier). Memory is about
+    :math:`2.5\, m n` bytes, beside a fixed number of candidates.
 
     There are no weights of rows: sums of monomials are counts. There is no ``partial_fit`` or ``merge`` either: the
     search needs all rows at once, since residuals of one model say nothing of the next. Update ``polynomial_`` instead.

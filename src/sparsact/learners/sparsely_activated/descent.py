@@ -28,7 +28,7 @@ from sparsact.statistics.solved import Solved
 
 Floats = NDArray[Any]  # float32 while a network is sought, float64 at the end
 PENALTIES: Final = (3.0, 30.0, 300.0, 3000.0)
-RIDGE: Final = 1e-3  # of all rows' second moments, added to those of the rows that switch a unit on
+RIDGE: Final = 1e-3  # of all rows' second moments, added to the moments of the rows that switch a unit on
 GRAM_RIDGE: Final = 1e-9
 LEAST_FACTOR: Final = 0.05  # of a unit that is kept
 MOST_WORK: Final = 1e10  # multiplications of the blocks' factors

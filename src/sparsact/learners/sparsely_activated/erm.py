@@ -23,7 +23,7 @@ from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimit
 from sparsact.learners.sparsely_activated.tree import n_parameters, score
 
 AMPLE: Final = 4  # distinct rows for each parameter: a perfect fit to that many is no accident
-LIKELY: Final = 1.0  # with so many descents have nothing to add, but another tree may
+LIKELY: Final = 1.0  # the same: after a perfect fit descents have nothing to add, but another tree may
 WORTH: Final = 0.98  # share of its score at which a network sparse everywhere gives way to one sparse on the rows alone
 DEVIATIONS: Final = 1.0  # standard errors on the rows held out, that suffice where the score agrees
 MISSED: Final = 1.1  # times the held-out error: so much on the rows fitted is a worse network
@@ -166,7 +166,7 @@ class Minimisation:
         return n_trees if n_trees <= MOST_TREES else 1
 
     def _settled(self, rows: float = AMPLE) -> bool:
-        """Whether the fit is perfect, with so many distinct rows for each parameter."""
+        """Whether the fit is perfect, with at least ``rows`` distinct rows for each parameter."""
         return self._exact and self.best.parameters <= max(1, self._n_distinct / rows)
 
     @property

@@ -23,7 +23,7 @@ ROUNDING: Final = 1e-24  # squared, of a target of size 1
 Kind = Literal["affine", "relu"]
 WELL_CONDITIONED: Final = 1e-7  # reciprocal condition above which Cholesky serves
 EIGENVALUE_FLOOR: Final = 1e-10  # of the largest: below, a direction is one in which the rows do not vary
-NOTHING: Final = 1e-13  # a value of a function whose targets are of size 1
+NOTHING: Final = 1e-13  # a value of a function whose targets have size 1
 LEAST_FREEDOM: Final = 0.05  # so that regions of too few rows compare too
 FALL: Final = 0.99  # a turn that leaves more than this share of the error is the last
 
