@@ -22,7 +22,7 @@ class CategoryCodes:
     """Numbers that stand for the categories of a column.
 
     ``values`` (c + 2, e) has a row for each ``known`` category (c,), sorted; one for a category that the fit did not
-    meet, the mean of these over its rows; and one for a missing category: zeros beside an indicator, else the same mean.
+    meet, the mean of these over its rows; one for a missing category: zeros beside an indicator, else the same mean.
     """
 
     column: int
