@@ -86,7 +86,7 @@ def numbers(folder: Path) -> Path:
 
 def network(folder: Path) -> Path:
     """Learn the indexing function from rows, prove what the network switches on, and give the path of its report."""
-    console.rule("A network of 16 units, learned from 2,000 rows, of which one at a time is on")
+    console.rule("A network of 16 units, one on at a time, learned from 2,000 rows")
     rng = np.random.default_rng(0)
     truth = indexing(4)
     X = uniform(truth.n)(2000, rng)

@@ -206,9 +206,7 @@ def test_places_of_strings_that_are_the_same_in_every_row_are_left_out():
     texts = [f"0{text[:3]}1{text[3:]}" for text in STRINGS]
     table = open_table(pa.table({"g": texts, "c": ["0110"] * 64, "y": range(64)}), "y")
     assert table.feature_names == ("g[1]", "g[2]", "g[3]", "g[5]", "g[6]")
-    assert (
-        "g: strings of 7 bits, one column for each of the 5 that vary; the others are left out." in table.encoding.notes
-    )
+    assert "g: strings of 7 bits, one column for each of the 5 that vary; the rest is left out." in table.encoding.notes
     assert "left out, since they are the same in every row: c." in table.encoding.notes
     X = np.concatenate([X for X, _ in table.batches()])
     np.testing.assert_array_equal(X, [list(map(int, text)) for text in STRINGS])

@@ -129,9 +129,7 @@ def test_what_networks_refuse():
         sa.fit_table(table, ["y", "z"], ignore="kind", model="network")
     with pytest.raises(ValueError, match="class 'rare' is in one fold only"):
         sa.fit_table(table, "kind", ignore=["y", "z"], model="network")
-    with pytest.raises(
-        ValueError, match="degree 2 applies to low-degree models only, and model network chooses its own"
-    ):
+    with pytest.raises(ValueError, match="degree 2 applies to low-degree models only, and model network"):
         sa.fit_table(table, "y", model="network", degree=2)
 
 

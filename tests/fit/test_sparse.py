@@ -121,7 +121,5 @@ def test_what_sparse_polynomials_refuse():
         sa.fit_table(table, "y", ignore=["side", "z", "three"], model="sparse")
     with pytest.raises(ValueError, match="there are more than two classes"):
         sa.fit_table(table, "three", ignore=["side", "z", "y", "level"], model="sparse")
-    with pytest.raises(
-        ValueError, match="degree 2 applies to low-degree models only, and model sparse chooses its own"
-    ):
+    with pytest.raises(ValueError, match="degree 2 applies to low-degree models only, and model sparse"):
         sa.fit_table(table, "y", ignore=["side", "z", "three", "level"], model="sparse", degree=2)

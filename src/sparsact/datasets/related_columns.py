@@ -227,10 +227,8 @@ def _category_notes(column: OneHot) -> list[str]:
 
 
 def _bit_string_notes(column: BitString) -> list[str]:
-    columns = "expanded into as many columns"
-    if column.pattern:
-        columns = f"one column for each of the {len(column.places)} that vary; the others are left out"
-    found = [f"{column.name}: strings of {column.length} bits, {columns}."]
+    varying = f"one column for each of the {len(column.places)} that vary; the rest is left out" * bool(column.pattern)
+    found = [f"{column.name}: strings of {column.length} bits, {varying or 'expanded into as many columns'}."]
     if column.padded:
         found.append(
             f"{column.name}: values of digits 0 and 1 only are read as strings of bits, with the zeros before them "

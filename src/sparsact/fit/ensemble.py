@@ -121,8 +121,8 @@ class EnsembleCandidate(ProcessCandidate):
     members = ("sparse", "lasso", "latent", "network")  # besides all processes and trees
     competing = ("low-degree", *members)
     terms_of = (
-        "The effects are exact for the weighted mean of the models. Their 95 % intervals are the posterior "
-        "ones of its best Gaussian process, widened by the distance of its effects from the mean's."
+        "The effects are exact for the weighted mean of the models. Their 95 % intervals are posterior intervals of "
+        "its best Gaussian process, widened by the distance of its effects from the mean's."
     )
 
     def refusal(self, facts: Facts) -> str:

@@ -87,8 +87,7 @@ class LayoutInfo:
             "principal": "principal directions of the columns",
         }
         parts = {0: "a constant", 1: "a linear function", 2: "a quadratic"}
-        stages = f"{self.n_stages} stages, each on the residuals of those before; the last: "
-        before = "" if self.n_stages == 1 else stages
+        before = "" if self.n_stages == 1 else f"{self.n_stages} stages, each on the residuals before it; the last: "
         return (
             f"{before}{self.n_tables} hash tables, grids of width {self.bucket_width:.3g} (standard deviations) "
             f"in {self.n_local} {kinds[self.directions]}, {parts[self.degree]} in each bucket "

@@ -198,7 +198,7 @@ class NetworkCandidate(CandidateKind):
         if enough is not None and look.r2 <= enough:
             run.reason = (
                 f"a quick look at a sparsely activated network had R² {look.r2:.3f} on the first fold, where the best "
-                f"other model has {best:.3f}"
+                f"other model had {best:.3f}"
             )
             return None
         run.reason = run.reason if is_asked else ""

@@ -102,8 +102,7 @@ def quantised(values: NDArray[np.float64]) -> NDArray[np.int8]:
     """Values (m,) as integers of at most 11 in size, 2.5 of them to a standard deviation about 0.
 
     Rounding adds the share ``1 / (12 * 2.5**2)`` to the variance of a sum of signs. Clipping and the 8 bits of a sum of
-    128 rows make strong monomials look weaker than they are, so correlations of monomials that are found should be
-    computed again.
+    128 rows make strong monomials look weaker than they are: compute correlations again for monomials that are found.
     """
     scale = float(np.sqrt(np.mean(values**2))) if len(values) else 0.0
     return np.clip(np.rint(values * (STEPS / scale if scale else 0.0)), -LARGEST, LARGEST).astype(np.int8)

@@ -95,7 +95,7 @@ def test_an_altered_file_is_refused(position, tmp_path):
 
 
 WRONG = {
-    "of other columns": lambda state, arrays: state["learned"].update(n_features_in_=4),
+    "name other columns": lambda state, arrays: state["learned"].update(n_features_in_=4),
     "two buckets have the same key": lambda state, arrays: arrays.update(
         keys=np.repeat(arrays["keys"][:1], len(arrays["keys"]))
     ),

@@ -112,8 +112,7 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
 
     Up to 1,024 distinct rows, and up to 4,096 of many columns, a Cholesky factor gives mean and variances exactly.
     Beyond, for up to 20 columns, conjugate gradients solve; a step is two transforms of :math:`n 2^n` additions. Then
-    variances are estimated from 520 draws of the posterior: deviations have the relative standard error
-    :math:`1 / \sqrt{2 \cdot 520}`.
+    deviations are estimated from 520 draws of the posterior, with the relative error :math:`1 / \sqrt{2 \cdot 520}`.
 
     More than 20 columns need a product kernel, one of degrees, or their sum. Beyond 4,096 distinct rows m, conjugate
     gradients on all of them give means, and moments of named coefficients, to a residual of .001; a step computes the

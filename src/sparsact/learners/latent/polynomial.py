@@ -15,8 +15,7 @@ The ridge penalty is a normal prior :math:`b_S \sim N(0, 1/\alpha_d)` for each s
 marginal likelihood by MacKay's rule :math:`\alpha_d = (D_d - \alpha_d\, \mathrm{tr}_d\, \Sigma) / |b_d|^2` with the
 covariance :math:`\Sigma` [2]_, up to :math:`\alpha_d = m` measured rows: no prior weighs more than they do. As it is in
 units of the noise, the mode has the noise of restricted maximum likelihood: squares over rows less parameters. The
-link's parameters, which have other units, are subtracted from the rows. The roughness of a spline is learned as a
-penalty is.
+link's parameters, which have other units, are subtracted from the rows. A spline's roughness is learned as a penalty.
 
 References
 ----------

@@ -21,9 +21,8 @@ MOST_DIRECTIONS: Final = 3  # of mean targets, where there are several targets
 class CategoryCodes:
     """Numbers that stand for the categories of a column.
 
-    ``values`` (c + 2, e) holds a row for each ``known`` category (c,), sorted; then one for a category that the fit did
-    not meet, the mean of these over its rows; then one for a missing category: zeros beside an indicator, or the same
-    mean where there is none.
+    ``values`` (c + 2, e) has a row for each ``known`` category (c,), sorted; one for a category that the fit did not
+    meet, the mean of these over its rows; one for a missing category: zeros beside an indicator, else the same mean.
     """
 
     column: int
