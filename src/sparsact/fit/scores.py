@@ -125,11 +125,9 @@ class LowDegreeInfo:
     @property
     def selection(self) -> str:
         """What choosing its terms means for their effects, in a sentence; empty where none were chosen."""
-        if self.solver == "lasso":
-            return "The lasso has chosen the terms and drawn them towards 0. They have no intervals."
-        if "heredity" in self.given:
-            return "These rows have chosen the terms, by tests at 5 % (Bonferroni), so that intervals are too narrow."
-        return ""
+        if self.solver != "lasso":
+            return ""
+        return "The lasso has chosen the terms and drawn them towards 0. They have no intervals."
 
 
 @dataclass(frozen=True)

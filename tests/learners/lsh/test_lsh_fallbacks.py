@@ -94,10 +94,13 @@ def test_the_tree_is_exact():
     np.testing.assert_array_equal(nearest_index(table)(queries), expected)
 
 
-@pytest.mark.parametrize(("module", "kind"), [("faiss", "_faiss_index"), ("usearch", "_usearch_index")])
-def test_the_nearest_in_high_dimension(module, kind):
-    pytest.importorskip(module, reason=f"{module} is optional: a kd-tree does without it")
+@pytest.mark.parametrize("installed", [False, True])
+def test_the_nearest_in_high_dimension(installed, monkeypatch):
+    """By usearch, and by a kd-tree without it."""
+    if installed:
+        pytest.importorskip("usearch", reason="usearch is optional: a kd-tree does without it")
+    else:
+        monkeypatch.setattr(nearest, "find_spec", lambda name: None)
     table, queries = points(24)
     expected = np.linalg.norm(queries[:, None] - table[None], axis=2).argmin(axis=1)
-    found = getattr(nearest, kind)(table.astype(np.float32))(queries)
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(nearest_index(table)(queries), expected)
