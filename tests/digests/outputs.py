@@ -144,7 +144,7 @@ def lsh() -> Iterator[tuple[str, Any]]:
     LSH = sa.LSHRegressor
     kinds = {
         "as it comes": {}, "degree 2": {"degree": 2}, "hyperplane": {"family": "hyperplane"},
-        "euclidean": {"family": "euclidean", "degree": 0}, "joint": {"combine": "joint", "n_tables": 4},
+        "euclidean": {"family": "euclidean", "degree": 0},
         "gradients": {"directions": "gradients"}, "rare buckets left out": {"min_count": 3, "fallback": "mean"},
     }  # fmt: skip
     for name, options in kinds.items():

@@ -59,7 +59,6 @@ def _fitted() -> dict[str, Any]:
         "cross-validated": cv((1, 2), (0.1, 1.0), 3).fit(bits, y),
         "LSH": sa.LSHRegressor(**LSH).fit(reals, y),
         "LSH hyperplanes": sa.LSHRegressor(family="hyperplane", **LSH).fit(reals, y[:, 0]),
-        "LSH joint": sa.LSHRegressor(combine="joint", **LSH).fit(reals, y[:, 0]),
         "LSH compact": sa.LSHRegressor(base="trees", **LSH).fit(reals, y).predictor("float32"),
         "LSH classifier": sa.LSHClassifier(**LSH).fit(reals, labels),
         "DSM": sa.DSMRegressor(**DSM).fit(reals, y),

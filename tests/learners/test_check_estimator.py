@@ -56,7 +56,7 @@ def test_scikit_learn_finds_nothing_to_say(estimator, check):
         SparselyActivatedRegressor(n_restarts=2),
         LettersRegressor(),
         LSHRegressor(),
-        LSHRegressor(n_tables=2, family="hyperplane", degree=2, combine="joint"),
+        LSHRegressor(n_tables=2, family="hyperplane", degree=2),
         LSHClassifier(),
         DSMRegressor(),
         # One batch: in several, a row of weight 2 is not the same as two rows.

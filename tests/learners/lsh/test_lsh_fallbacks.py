@@ -62,9 +62,8 @@ def test_buckets_of_few_rows_count_as_empty():
     assert np.isfinite(learner.set_params(fallback="nearest").blank().partial_fit(X, Y).predict(X)).all()
 
 
-@pytest.mark.parametrize("combine", ["average", "joint"])
-def test_every_bucket_of_too_few_rows(combine):
-    options = {"min_count": 999, "combine": combine, **FIXED}
+def test_every_bucket_of_too_few_rows():
+    options = {"min_count": 999, **FIXED}
     np.testing.assert_allclose(model(fallback="mean", **options).fit(X, Y).predict(X), Y.mean())
     assert np.isnan(model(fallback="nan", **options).fit(X, Y).predict(X)).all()
     for name in ("nearest", "raise"):
