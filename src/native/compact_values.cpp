@@ -268,7 +268,8 @@ class CompactPredictor {
   public:
     CompactPredictor(Numbers centre, Matrix local, Matrix directions, Numbers offsets, Keys seeds, bool grid,
                      bool signs, Words starts, Words tags, int degree,
-                     Array<const Coefficient, 3> coefficients, Array<const Weight, 1> weights, const std::string& combine)
+                     Array<const Coefficient, 3> coefficients, Array<const Weight, 1> weights,
+                     const std::string& combine)
         : hashes_(hashes_of(centre, local, directions, offsets, seeds, grid, signs)),
           buckets_{{starts.data(), tags.data(), starts.shape(0) - 1, tags.shape(0)},
                    coefficients.data(),

@@ -47,7 +47,6 @@ def _fitted() -> dict[str, Any]:
         "dense network": sa.SparselyActivatedNetwork(*network),
         "sparse network": sa.SparselyActivatedNetwork(network[0], sp.csr_array(W), network[2]),
         "stack": sa.Stack(network[0][:3], [(W, network[2]), (rng.integers(-2, 3, (3, 7)), W[:3, 0], W[:3])]),
-        "stack of rows": sa.StackRegressor((4, 3), (2, 1), max_iter=9, random_state=0).fit(bits, y[:, 0]),
         "cells": with_table,
         "moments": low(2, 0.3, "moments").fit(bits, y),
         "kernel": low(3, solver="kernel").fit(bits[:11], y[:11]),
