@@ -22,8 +22,6 @@ def state(model):
     known = known[table.copies[known] > 0]
     arrays = [table.index.keys[buckets], table.counts[buckets], table.sums[buckets], table.totals]
     arrays += [table.rows.keys[known], table.copies[known]]
-    rows = [(batch.X, batch.y, batch.weights) for batch in model._rows]
-    arrays += [np.concatenate(part) for part in zip(*rows, strict=True)]
     return [array.copy() for array in arrays]
 
 
@@ -42,7 +40,6 @@ FAMILIES = [
     {"family": "euclidean", "degree": 0},
     {"family": "euclidean", "degree": 1, "n_hashes": 4},
     {"family": "hyperplane", "n_hashes": 3},
-    {"family": "pca_grid", "combine": "joint", "n_hashes": 2},
 ]
 
 

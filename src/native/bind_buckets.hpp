@@ -1,8 +1,13 @@
 // Arrays as the kernels of buckets take them.
 #pragma once
 
+#include <nanobind/stl/string.h>
+
+#include <string>
+
 #include "bind.hpp"
 #include "bucket_statistics.hpp"
+#include "combine.hpp"
 #include "hashing.hpp"
 
 namespace sparsact {
@@ -12,6 +17,10 @@ using Matrix = Array<const double, 2>;
 using Cube = Array<const double, 3>;
 using Keys = Array<const std::uint64_t, 1>;
 using Ids = Array<const std::int32_t, 2>;
+
+inline Combine combine_of(const std::string& name) {
+    return name == "first" ? Combine::first : Combine::average;
+}
 
 inline Hashes hashes_of(const Numbers& centre, const Matrix& local, const Matrix& directions,
                         const Numbers& offsets, const Keys& seeds, bool grid, bool signs) {

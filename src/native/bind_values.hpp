@@ -1,8 +1,6 @@
 // The predictors of hash tables as Python holds them.
 #pragma once
 
-#include <nanobind/stl/string.h>
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -22,10 +20,6 @@ using Totals = Array<double, 1>;
 using SlotWords = Array<const std::uint64_t, 2>;
 using Stale = Array<std::uint8_t, 1>;
 using Counts = Array<const std::int64_t, 1>;
-
-inline Combine combine_of(const std::string& name) {
-    return name == "sum" ? Combine::sum : name == "first" ? Combine::first : Combine::average;
-}
 
 // All that bucket_values takes but the rows. It holds its arrays, and writes into those of buckets to be
 // solved.

@@ -8,8 +8,8 @@
 
 namespace sparsact {
 
-// Tables are averaged by weight, added up, or the first one answers whose bucket is not empty.
-enum class Combine { average, sum, first };
+// Tables are averaged by weight, or the first one answers whose bucket is not empty.
+enum class Combine { average, first };
 
 // Where a table keeps a row between hashing it and evaluating its polynomials.
 struct alignas(64) RowSpace {

@@ -268,7 +268,8 @@ class CompactPredictor {
   public:
     CompactPredictor(Numbers centre, Matrix local, Matrix directions, Numbers offsets, Keys seeds, bool grid,
                      bool signs, Words starts, Words tags, int degree,
-                     Array<const Coefficient, 3> coefficients, Array<const Weight, 1> weights, int combine)
+                     Array<const Coefficient, 3> coefficients, Array<const Weight, 1> weights,
+                     const std::string& combine)
         : hashes_(hashes_of(centre, local, directions, offsets, seeds, grid, signs)),
           buckets_{{starts.data(), tags.data(), starts.shape(0) - 1, tags.shape(0)},
                    coefficients.data(),
@@ -277,7 +278,7 @@ class CompactPredictor {
                    coefficients.shape(1),
                    coefficients.shape(2),
                    degree,
-                   static_cast<Combine>(combine)},
+                   combine_of(combine)},
           numbers_{centre, offsets},
           matrices_{local, directions},
           seeds_(seeds),
@@ -321,7 +322,7 @@ void bind_predictor(nb::module_& module, const char* name) {
         "compact_predictor",
         [](Numbers centre, Matrix local, Matrix directions, Numbers offsets, Keys seeds, bool grid,
            bool signs, Words starts, Words tags, int degree, Array<const Coefficient, 3> coefficients,
-           Array<const Weight, 1> weights, int combine) {
+           Array<const Weight, 1> weights, const std::string& combine) {
             return Predictor(centre, local, directions, offsets, seeds, grid, signs, starts, tags, degree,
                              coefficients, weights, combine);
         },

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
         SparseFourierRegressor,
         SparselyActivatedClassifier,
         SparselyActivatedRegressor,
-        StackRegressor,
         TablePlan,
         plan_table,
     )
@@ -100,7 +99,6 @@ _NAMES: Final = {
     "SpectrumDisplay": "sparsact.reports.displays",
     "Stack": "sparsact.stack",
     "StackLayer": "sparsact.stack",
-    "StackRegressor": "sparsact.learners",
     "TablePlan": "sparsact.learners",
     "VarianceDisplay": "sparsact.reports.displays",
     "certify": "sparsact.certificate",
@@ -141,7 +139,6 @@ __all__ = [
     "SpectrumDisplay",
     "Stack",
     "StackLayer",
-    "StackRegressor",
     "TablePlan",
     "VarianceDisplay",
     "__version__",

@@ -36,7 +36,6 @@ MODELS: Final = {  # what a model file may hold: a class, whose `_from_file` mak
     "SparselyActivatedNetwork": "sparsact.network:SparselyActivatedNetwork",
     "SparselyActivatedRegressor": "sparsact.learners:SparselyActivatedRegressor",
     "Stack": "sparsact.stack:Stack",
-    "StackRegressor": "sparsact.learners:StackRegressor",
 }
 
 

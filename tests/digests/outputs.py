@@ -93,7 +93,6 @@ def low_degree() -> Iterator[tuple[str, Any]]:
     yield "correlation", low(2, solver="correlation").fit(bits, y).coefficients_
     yield "lasso", low(2, 0.05, "lasso").fit(bits, y[:, 0]).coefficients_
     yield "subsets", fitted(low(subsets=[(1, 2), (0,), (5, 6, 7)]).fit(bits, y))
-    yield "strong heredity", low(2, heredity="strong").fit(bits, y[:, 0]).coefficients_
     yield "weighted", fitted(low(2, 0.1).fit(bits, y, weights))
     yield "real columns", fitted(low(2, 0.1, domain="real").fit(reals, y))
     yield "without intercept", fitted(low(2, 0.1, fit_intercept=False).fit(1 - 2 * bits, y))
@@ -145,7 +144,7 @@ def lsh() -> Iterator[tuple[str, Any]]:
     LSH = sa.LSHRegressor
     kinds = {
         "as it comes": {}, "degree 2": {"degree": 2}, "hyperplane": {"family": "hyperplane"},
-        "euclidean": {"family": "euclidean", "degree": 0}, "joint": {"combine": "joint", "n_tables": 4},
+        "euclidean": {"family": "euclidean", "degree": 0},
         "gradients": {"directions": "gradients"}, "rare buckets left out": {"min_count": 3, "fallback": "mean"},
     }  # fmt: skip
     for name, options in kinds.items():

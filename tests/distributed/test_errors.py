@@ -18,7 +18,6 @@ from sparsact import (
     DSMRegressor,
     LowDegreeRegressor,
     LowDegreeRegressorCV,
-    LSHRegressor,
     SparselyActivatedRegressor,
     memory,
 )
@@ -43,7 +42,6 @@ def arrays(X, y, rows=30):
         (LowDegreeRegressor, TypeError, "LowDegreeRegressor keeps no sums"),
         (LowDegreeRegressor("auto"), ValueError, 'degree="auto" is chosen by fit, from all rows at once'),
         (DSMRegressor(solver="rmsprop"), ValueError, 'only solver="ridge" keeps sums'),
-        (LSHRegressor(combine="joint"), ValueError, 'combine="joint" keeps every row'),
         (LowDegreeRegressorCV(cv=[([0], [1]), ([1], [0])]), ValueError, "pass a number of folds"),
         (LowDegreeRegressor(-1), ValueError, "'degree' parameter"),
     ],

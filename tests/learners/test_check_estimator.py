@@ -15,7 +15,6 @@ from sparsact import (
     SparseFourierRegressor,
     SparselyActivatedClassifier,
     SparselyActivatedRegressor,
-    StackRegressor,
 )
 
 
@@ -38,7 +37,6 @@ from sparsact import (
         LatentRegressor(degree=1, link="monotone"),
         SparselyActivatedRegressor(n_units=6, max_active=3, max_weight=99.0, max_bias=99.0, n_restarts=1, max_iter=20),
         SparselyActivatedClassifier(n_units=6, n_restarts=1, max_iter=20),
-        StackRegressor((6, 6), (3, 3), max_iter=8, n_restarts=0),
     ]
 )
 def test_scikit_learn_finds_nothing_to_say(estimator, check):
@@ -56,7 +54,7 @@ def test_scikit_learn_finds_nothing_to_say(estimator, check):
         SparselyActivatedRegressor(n_restarts=2),
         LettersRegressor(),
         LSHRegressor(),
-        LSHRegressor(n_tables=2, family="hyperplane", degree=2, combine="joint"),
+        LSHRegressor(n_tables=2, family="hyperplane", degree=2),
         LSHClassifier(),
         DSMRegressor(),
         # One batch: in several, a row of weight 2 is not the same as two rows.

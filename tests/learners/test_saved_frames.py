@@ -20,7 +20,6 @@ from sparsact import (
     SparseFourierRegressor,
     SparselyActivatedClassifier,
     SparselyActivatedRegressor,
-    StackRegressor,
 )
 
 ESTIMATORS = [
@@ -39,7 +38,6 @@ ESTIMATORS = [
     SparseFourierRegressor(degree=2),
     SparselyActivatedClassifier(n_units=4, n_restarts=1, max_iter=5, random_state=0),
     SparselyActivatedRegressor(n_units=4, n_restarts=1, max_iter=5, random_state=0),
-    StackRegressor((4, 4), (2, 2), max_iter=3, n_restarts=0, random_state=0),
 ]
 
 

@@ -10,7 +10,7 @@ from sklearn import linear_model
 from sklearn.exceptions import ConvergenceWarning
 
 import sparsact
-from sparsact import CubeKernel, LowDegreeRegressor, LSHRegressor
+from sparsact import CubeKernel, LowDegreeRegressor
 from sparsact.hypercube import points
 from sparsact.learners.cube_gp import all_rows, hyperparameters
 from sparsact.learners.cube_gp.conjugate_gradients import CubeSystem
@@ -21,9 +21,7 @@ from sparsact.learners.letters.process import TOLERANCE, Grid, dual_coefficients
 from sparsact.learners.low_degree.polynomial import Family
 from sparsact.learners.low_degree.solvers import lasso
 from sparsact.learners.low_degree.solvers.cells import CellEquations
-from sparsact.learners.lsh.predictor import joint_solution
 from sparsact.statistics.solved import Solved, conjugate_gradients
-from sparsact.statistics.statistic import Batch
 
 SOLVERS = {"minimize", "cg", "bicgstab", "gmres", "minres", "lsmr", "lsqr", "milp", "linprog", "eigsh", "svds", "root"}
 
@@ -143,17 +141,6 @@ def test_the_search_for_kernel_and_noise():
     ended = all_rows.more_probable(best, rows, **search)
     assert ended.converged
     assert ended.residual < 0.5
-
-
-def test_least_squares_over_all_tables():
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(83, 3))
-    y = X[:, 0] ** 2
-    model = LSHRegressor(n_tables=3, combine="joint", degree=1, random_state=0).fit(X, y)
-    batch = Batch(X, y[:, None], np.ones(83))
-    joint_solution(model.table_, batch, 0.1, 1)
-    with pytest.warns(ConvergenceWarning, match=r"\(LSMR\) left a residual of .* after 1 steps; raise alpha"):
-        joint_solution(model.table_, batch, 0.1, 1, max_passes=1)
 
 
 def test_least_squares_over_cells():

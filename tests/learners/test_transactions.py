@@ -44,7 +44,6 @@ MODELS = {
     "classes": (LowDegreeClassifier(1), BITS, LABELS),
     "folds": (LowDegreeRegressorCV((0, 1), (1.0,), cv=2), BITS, Y),
     "buckets": (LSHRegressor(2, 2, 1.0, random_state=0), REALS, Y),
-    "joint": (LSHRegressor(2, 2, 1.0, combine="joint", random_state=0), REALS, Y),
     "ridge": (DSMRegressor(8, 4, random_state=0), REALS, Y),
     "trained": (DSMRegressor(8, 4, solver="rmsprop", epochs=2, random_state=0), REALS, Y),
 }

@@ -23,7 +23,7 @@ SIGNS = 1 - 2 * rng.integers(0, 2, (m, n))
 COLUMNS = rng.normal(size=(m, n))
 Y = rng.normal(size=m) + 2 * SIGNS[:, 0] * SIGNS[:, 3]
 POWERS = [-1000, -600, -100, 33, 600, 1000]
-SOLVERS = ["cells", "moments", "kernel", "correlation", "lasso", "real", "heredity"]
+SOLVERS = ["cells", "moments", "kernel", "correlation", "lasso", "real"]
 
 
 def fitted(solver, y, scale=1.0, **wish):
@@ -31,8 +31,6 @@ def fitted(solver, y, scale=1.0, **wish):
         return LowDegreeRegressor(2, 0.05 * scale, solver="lasso").fit(SIGNS, y, **wish)
     if solver == "real":
         return LowDegreeRegressor(2).fit(COLUMNS, y, **wish)
-    if solver == "heredity":
-        return LowDegreeRegressor(2, heredity="weak").fit(SIGNS, y, **wish)
     return LowDegreeRegressor(2, solver=solver).fit(SIGNS, y, **wish)
 
 
@@ -55,7 +53,7 @@ def same_but_for_scale(one, other, scale, rtol):
 def test_low_degree_fits_scale_with_the_targets(solver, power):
     one, other = fitted(solver, Y), fitted(solver, np.ldexp(Y, power), 2.0**power)
     same_but_for_scale(one, other, 2.0**power, 1e-9 if solver == "lasso" else 1e-12)
-    if solver not in ("lasso", "heredity"):
+    if solver != "lasso":
         np.testing.assert_allclose(other.coefficients_, one.coefficients_ * 2.0**power, rtol=4e-15)
     with np.errstate(over="ignore"):
         assert other.residual_variance_ == pytest.approx(one.residual_variance_ * 2.0**power * 2.0**power, rel=1e-9)

@@ -92,13 +92,12 @@ def certify(
 
 
 def _read(path: Path) -> SparselyActivatedNetwork | Stack:
-    """The network or stack of a file, or of the model in it."""
+    """The network or stack of a file, or the network of the model in it."""
     from sparsact.cli.io import load_model, network_in
     from sparsact.stack import Stack
 
     model = load_model(path, f"make one with network.save({path.name!r}) in Python.")
-    stack = getattr(model, "stack_", model)
-    found = stack if isinstance(stack, Stack) else network_in(model)
+    found = model if isinstance(model, Stack) else network_in(model)
     if found is None:
         raise ValueError(f"{path.name} holds a {type(model).__name__}; a SparselyActivatedNetwork or Stack is needed.")
     return found

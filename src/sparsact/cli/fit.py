@@ -29,7 +29,6 @@ ModelOption = StrEnum(
     },
 )
 DomainOption = StrEnum("DomainOption", "auto cube real")
-HeredityOption = StrEnum("HeredityOption", "none weak strong")
 LinkOption = StrEnum("LinkOption", "identity log sigmoid monotone auto")
 TaskOption = StrEnum("TaskOption", "auto regression classification")
 
@@ -67,13 +66,6 @@ def fit(
     lasso: Annotated[
         bool, typer.Option("--lasso", help="Of a polynomial: choose terms by the lasso; --alpha is then its penalty.")
     ] = False,
-    heredity: Annotated[
-        HeredityOption,
-        typer.Option(
-            help="Of a polynomial: keep significant terms only, and an interaction only if one ('weak') or all "
-            "('strong') of its parts are kept.",
-        ),
-    ] = HeredityOption.none,
     columns: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Learn from this column only; may be repeated.")
     ] = None,
@@ -209,7 +201,6 @@ def fit(
         "degree": degree,
         "alpha": alpha,
         "lasso": lasso,
-        "heredity": heredity.value,
         "domain": domain.value,
         "task": task.value,
         "groups": groups,

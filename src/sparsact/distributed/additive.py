@@ -50,8 +50,6 @@ def check_additive(estimator: Any) -> None:
         _ = estimator.partial_fit, estimator.merge
     except AttributeError as error:
         raise ValueError(str(error.__cause__ or error)) from error
-    if getattr(estimator, "combine", "average") == "joint":
-        raise ValueError('combine="joint" keeps every row, so partitions cannot be summed; pass combine="average".')
     cv = getattr(estimator, "cv", None)
     if cv is not None and not isinstance(cv, Integral):
         raise ValueError("`cv` lists folds of given rows, which are in no one place here; pass a number of folds.")

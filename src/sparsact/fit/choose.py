@@ -25,14 +25,13 @@ def domain_of(table: Table, options: FitOptions) -> str:
 
 
 def degrees_to_try(
-    options: FitOptions, n: int, n_rows: int, domain: str = "cube", *, selects: bool = False
+    options: FitOptions, n: int, n_rows: int, domain: str = "cube", *, lasso: bool = False
 ) -> tuple[int, ...]:
     """Degrees from 1 to the one asked for, or to the highest that is affordable.
 
-    Where the degree asked for is costly, only the linear model is compared with it. ``selects`` is for the lasso and
-    heredity.
+    Where the degree asked for is costly, only the linear model is compared with it.
     """
-    limits = {"real": domain == "real", "selects": selects}
+    limits = {"real": domain == "real", "lasso": lasso}
     if isinstance(options.degree, int):
         if options.degree > n:
             raise ValueError(f"degree {options.degree} is above the number of columns, {n}; choose at most {n}.")
@@ -72,15 +71,13 @@ def search_for(table: Table, options: FitOptions) -> LowDegreeRegressorCV:
     if options.has_no_polynomial:
         degrees = (1,)
     elif degrees != "auto":
-        selects = options.lasso or options.heredity != "none"
         n, domain = len(table.feature_names), domain_of(table, options)
-        degrees = degrees_to_try(options, n, table.n_rows or 0, domain, selects=selects)
+        degrees = degrees_to_try(options, n, table.n_rows or 0, domain, lasso=options.lasso)
     return LowDegreeRegressorCV(
         degrees=degrees,
         alphas=(options.alpha,) if isinstance(options.alpha, float) else "auto",
         cv=options.folds,
         solver="lasso" if options.lasso else "auto",
-        heredity=None if options.heredity == "none" else options.heredity,
         random_state=options.random_state,
         domain=domain_of(table, options),
     )
@@ -90,8 +87,7 @@ def select_polynomial(search: LowDegreeRegressorCV, options: FitOptions) -> Sele
     """Cross-validate every candidate degree from 1 and penalty, by the sums of the folds."""
     if not options.has_no_polynomial:
         n, n_rows = search.n_features_in_, search.n_samples_seen_
-        selects = search.solver == "lasso" or search.heredity is not None
-        search.degrees = degrees_to_try(options, n, n_rows, search.domain, selects=selects)
+        search.degrees = degrees_to_try(options, n, n_rows, search.domain, lasso=search.solver == "lasso")
     results, r2_of_targets = search.cv_results_, search._choice.r2_of_targets
     candidates = []
     for d, a, mse, r2 in zip(*(results[name] for name in ("degree", "alpha", "fold_mse")), r2_of_targets, strict=True):

@@ -31,7 +31,6 @@ def fit_table(
     degree: int | Literal["auto"] = "auto",
     alpha: float | Literal["auto"] = "auto",
     lasso: bool = False,
-    heredity: Literal["none", "weak", "strong"] = "none",
     columns: str | Sequence[str] | None = None,
     ignore: str | Sequence[str] = (),
     domain: Literal["auto", "cube", "real"] = "auto",
@@ -81,7 +80,7 @@ def fit_table(
         floor, a ceiling or a curve of the measurement. ``"lsh"``: local polynomials in the buckets of hash tables.
         ``"network"``: a ReLU network of which each row switches on 1 or 4 units at most. ``"ensemble"``: of up
         to 20 columns, a weighted mean of models of bits, of Gaussian processes with several kernels, and of boosted
-        trees. ``"auto"``: a polynomial where one of the next four is given, else the simplest that
+        trees. ``"auto"``: a polynomial where one of the next three is given, else the simplest that
         predicts held-out rows as well as the best, within a standard error; hash tables are tried if some column is
         numbers, models of letters if some site has more than two, measurement models if rows are pinned at the lowest
         or highest target, it has a long tail, or ``link`` or ``censor`` is given, and networks of 1,000 to 100,000
@@ -92,9 +91,6 @@ def fit_table(
         Of a polynomial: ridge penalty. ``"auto"`` chooses by cross-validation.
     lasso : bool
         Of a polynomial: choose terms by the lasso, of which ``alpha`` is then the penalty.
-    heredity : {"none", "weak", "strong"}
-        Of a polynomial: keep significant terms only, and an interaction only if one (weak) or all (strong) of its parts
-        of one column less are kept.
     columns : str or sequence of str, optional
         Features; default every column that is neither a target nor ignored.
     ignore : str or sequence of str
@@ -200,7 +196,6 @@ def fit_table(
         degree=degree,
         alpha=alpha,
         lasso=lasso,
-        heredity=heredity,
         columns=None if columns is None else _names(columns),
         ignore=_names(ignore),
         domain=domain,

@@ -15,7 +15,6 @@ OPTIONS: Final = {
     "model": ("auto", "low-degree", "sparse", "gp", "letters", "latent", "lsh", "network", "ensemble"),
     "domain": ("auto", "cube", "real"),
     "task": ("auto", "regression", "classification"),
-    "heredity": ("none", "weak", "strong"),
     "link": ("identity", "log", "sigmoid", "monotone", "auto"),
 }
 
@@ -29,7 +28,6 @@ class FitOptions:
     degree: Any = "auto"  # or an int
     alpha: Any = "auto"  # or a float
     lasso: bool = False
-    heredity: str = "none"
     columns: tuple[str, ...] | None = None
     ignore: tuple[str, ...] = ()
     domain: str = "auto"
@@ -109,7 +107,7 @@ class FitOptions:
     @property
     def given(self) -> tuple[str, ...]:
         """Options of polynomials that were given; other kinds of model are then not fitted."""
-        return tuple(name for name in ("degree", "alpha", "lasso", "heredity") if name in self.changed)
+        return tuple(name for name in ("degree", "alpha", "lasso") if name in self.changed)
 
     @property
     def has_no_polynomial(self) -> bool:
@@ -137,7 +135,7 @@ class FitOptions:
         named |= {name: getattr(self, name) for name in OPTIONS}
         named |= {name: list(named[name] or ()) for name in ("target", "columns", "ignore")}
         named |= {name: named[name] or [] for name in ("groups", "weights", "sigma")}
-        named |= {name: None for name in ("link", "heredity") if name not in self.changed}  # which older files mean
+        named["link"] = self.changed.get("link")  # None in older files, which had none
         named["censor"] = list(self.censor) if isinstance(self.censor, tuple) else named["censor"]
         named["report"] = named.pop("held_out_rows")
         del named["explain"]

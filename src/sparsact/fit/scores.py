@@ -127,8 +127,6 @@ class LowDegreeInfo:
         """What choosing its terms means for their effects, in a sentence; empty where none were chosen."""
         if self.solver == "lasso":
             return "The lasso has chosen the terms and shrunk them towards 0. They have no intervals."
-        if "heredity" in self.given:
-            return "These rows have chosen the terms, by tests at 5 % (Bonferroni), so that intervals are too narrow."
         return ""
 
 

@@ -185,8 +185,7 @@ class FoldSums:
     def models(self, degree: int, alpha: float, domain: str) -> FoldModels:
         """Polynomials of a degree and penalty."""
         kind = LowDegreeClassifier if isinstance(self.target, Classes) else LowDegreeRegressor
-        selected = {name: getattr(self.search, name) for name in ("solver", "heredity")}
-        return FoldModels(self, kind(degree=degree, alpha=alpha, domain=domain, **selected))
+        return FoldModels(self, kind(degree=degree, alpha=alpha, solver=self.search.solver, domain=domain))
 
 
 class FoldModels:

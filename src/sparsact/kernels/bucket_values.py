@@ -14,7 +14,7 @@ from sparsact.kernels.hashing import Hashes, project, unfilled_places
 
 Array = NDArray[np.float64]
 Keys = NDArray[np.uint64]
-Combination = Literal["average", "sum", "first"]
+Combination = Literal["average", "first"]
 
 
 class Unsolved(NamedTuple):
@@ -55,7 +55,7 @@ def bucket_values(
     combine: Combination = "average",
     n_threads: int = 1,
 ) -> tuple[Array, Array]:
-    """Values (m, targets) at rows: the trend (d, targets), and the tables' average by weight, sum, or first answer.
+    """Values (m, targets) at rows: the trend (d, targets), and the tables' average by weight, or first answer.
 
     ``weights`` (B,) are those of buckets; at 0 a bucket is empty. The second result (m,) is the weight behind each
     value: 0 where every table misses.

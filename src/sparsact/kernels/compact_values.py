@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels import dispatch
 from sparsact.kernels.bucket_statistics import average_over_weights, features
+from sparsact.kernels.bucket_values import Combination
 from sparsact.kernels.hashing import Hashes, unfilled_places
 
 Array = NDArray[np.float64]
-COMBINE: Final = ("average", "sum", "first")
 
 
 def predictor(
@@ -22,18 +22,16 @@ def predictor(
     degree: int,
     coefficients: NDArray[Any],
     weights: NDArray[Any],
-    combine: Literal["average", "sum", "first"] = "average",
+    combine: Combination = "average",
 ) -> Any:
     """A function of ``(X, values, total, n_threads)`` that fills values (m, targets), and the weight (m,) behind each.
 
     ``starts`` (2**c + 1,), c > 0, tells where the keys of each first c bits begin, and ``tags`` (B,) are the next 32
     bits of each key. Coefficients (B, D, targets) and weights (B,) are both float64, or float32 with weights of float32
-    or uint16; values are added up in float64: the average by weight over tables, their sum, or the first table that is
-    not empty. Arrays are held, not copied.
+    or uint16; values are added up in float64: the average by weight over tables, or the first table that is not empty.
+    Arrays are held, not copied.
     """
-    return dispatch.chosen.compact_predictor(
-        *hashes, starts, tags, degree, coefficients, weights, COMBINE.index(combine)
-    )
+    return dispatch.chosen.compact_predictor(*hashes, starts, tags, degree, coefficients, weights, combine)
 
 
 @dispatch.kernel
@@ -51,16 +49,16 @@ class _compact_predictor:  # noqa: N801 # a kernel's name
             known = ids >= 0
             weight = np.zeros(len(X))
             weight[known] = self._weights[ids[known]]
-            if COMBINE[self._combine] == "first":
+            if self._combine == "first":
                 weight[total > 0] = 0.0
             rows = np.flatnonzero(weight > 0)
             phi = features(found.V[rows, t % found.V.shape[1]], self._degree)
             value = np.zeros((len(rows), values.shape[1]))
             for a in range(phi.shape[1]):
                 value += phi[:, a, None] * self._coefficients[ids[rows], a].astype(np.float64)
-            values[rows] += value if COMBINE[self._combine] == "first" else weight[rows, None] * value
+            values[rows] += value if self._combine == "first" else weight[rows, None] * value
             total += weight
-        if COMBINE[self._combine] == "average":
+        if self._combine == "average":
             average_over_weights(values, total)
 
     def _find(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:

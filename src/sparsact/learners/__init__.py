@@ -20,11 +20,7 @@ from sparsact.learners.lsh import (
 )
 from sparsact.learners.monomials import Monomials
 from sparsact.learners.sparse_fourier import SparseFourierRegressor
-from sparsact.learners.sparsely_activated import (
-    SparselyActivatedClassifier,
-    SparselyActivatedRegressor,
-    StackRegressor,
-)
+from sparsact.learners.sparsely_activated import SparselyActivatedClassifier, SparselyActivatedRegressor
 
 __all__ = [
     "CompactPredictor",
@@ -47,7 +43,6 @@ __all__ = [
     "SparseFourierRegressor",
     "SparselyActivatedClassifier",
     "SparselyActivatedRegressor",
-    "StackRegressor",
     "SupportEstimate",
     "TablePlan",
     "VarianceDecomposition",

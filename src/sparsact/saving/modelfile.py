@@ -159,5 +159,7 @@ def load(path: str | Path) -> Any:
         raise ModelFileError(f"{path} holds a {kind!r}, which this version does not know; install a matching sparsact.")
     try:
         return registry.find(registry.MODELS[kind])._from_file(state, arrays)
+    except ModelFileError as error:  # of a model that this version has not
+        raise ModelFileError(f"{path} holds {error}") from error
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, MemoryError, RecursionError) as error:
         raise ModelFileError(f"{path} lacks something that a {kind} needs ({error}); save it again.") from error

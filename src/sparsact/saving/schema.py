@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.saving.modelfile import ModelFileError
 from sparsact.validation.arrays import Shape, has_shape
 
 State = dict[str, Any]
@@ -26,6 +27,10 @@ FORMER: Final = {  # names in files of version 0.1
     "seed": ("random_state",),
     "width": ("n_units", "bucket_width"),
     "width_": ("bucket_width_",),
+}
+REMOVED: Final = {  # parameters of earlier versions, and the value of each whose models are those of today
+    "combine": "average",
+    "heredity": None,
 }
 MAX_ROWS: Final = 2**200  # models may be merged with themselves again and again
 
@@ -68,7 +73,14 @@ def restore_learned(learner: Any, state: State, learned: Checks, optional: Colle
 
 def rebuild(make: Any, state: State, learned: Checks, optional: Collection[str] = ()) -> Any:
     """An estimator of a file: its parameters, checked as its own ``fit`` checks them, and the declared attributes."""
-    parameters = present_names(state["params"], signature(make).parameters)
+    known = signature(make).parameters
+    parameters = present_names(state["params"], known)
+    for name in REMOVED.keys() & parameters.keys() - known.keys():
+        if (value := parameters.pop(name)) != REMOVED[name]:
+            raise ModelFileError(
+                f"a model of {make.__name__} with {name}={str(value)[:40]!r}, which this version no longer fits; fit "
+                f"it again without `{name}`, or load it with the version that saved it."
+            )
     for name, value in parameters.items():
         if isinstance(value, int) and abs(value) > MAX_COUNT:  # as a float it might overflow
             raise ValueError(f"the parameter {name} is {str(value)[:40]}")

@@ -179,8 +179,6 @@ def test_a_failed_fit_leaves_nothing_behind():
     assert not hasattr(model, "partial_fit")
     with pytest.raises(NotFittedError):
         _ = model.degree_
-    with pytest.raises(ValueError, match=r'not with heredity="strong": name a degree'):
-        auto(heredity="strong").fit(X, y)
 
 
 def test_merge_wants_one_degree():

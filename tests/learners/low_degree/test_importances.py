@@ -43,12 +43,11 @@ MODELS = {
     "few coefficients": (LowDegreeRegressor(3, 0.05, "lasso"), SIGNS, Y),
     "bits": (LowDegreeRegressor(2), BITS.astype(int), Y[:, 0]),
     "of products alone": (LowDegreeRegressor(3, alpha=0.1, min_degree=2), SIGNS, Y),
-    "heredity": (LowDegreeRegressor(2, heredity="strong", solver="moments"), SIGNS, Y[:, 0]),
     "numbers": (LowDegreeRegressor(2), REAL, OF_REALS),
     "numbers, listed": (LowDegreeRegressor(subsets=[(0,), (1,), (0, 1), (3,)]), REAL, OF_REALS),
     "cross-validated": (LowDegreeRegressorCV((1, 2), (0.1, 9.0), cv=3), SIGNS, Y),
 }
-FORMS = {"points": "rows", "moments": "moments", "heredity": "moments", "numbers": "real", "numbers, listed": "real"}
+FORMS = {"points": "rows", "moments": "moments", "numbers": "real", "numbers, listed": "real"}
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -33,7 +33,6 @@ MODELS = {
     "lasso": LowDegreeRegressor(2, 0.05, "lasso"),
     "subsets": LowDegreeRegressor(subsets=[(1, 2), (0,), (3, 4, 5)]),
     "subsets of arrays": LowDegreeRegressor(subsets=[np.array([1, 2]), (np.int64(0),)]),
-    "heredity": LowDegreeRegressor(2, heredity="weak"),
     "real": LowDegreeRegressor(2, 0.1, domain="real"),
     "degree 0": LowDegreeRegressor(0),
     "min_degree": LowDegreeRegressor(3, min_degree=2),

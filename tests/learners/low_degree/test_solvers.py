@@ -293,18 +293,6 @@ def test_cells_are_not_built_where_memory_does_not_allow_them():
     np.testing.assert_allclose(small.coefficients_, large.coefficients_, rtol=1e-9, atol=1e-12)
 
 
-def test_averages_stay_averages_under_a_heredity_rule():
-    rng = np.random.default_rng(6)
-    X = rng.integers(0, 2, (97, 4))
-    y = 3.0 * X[:, 0] + rng.normal(size=97)
-    every, some = (LowDegreeRegressor(2, 1.5, "correlation", heredity=rule).fit(X, y) for rule in (None, "strong"))
-    places = [every.subsets_.index(subset) for subset in some.subsets_]
-    assert (0,) in some.subsets_
-    np.testing.assert_allclose(some.coefficients_, every.coefficients_[places], rtol=1e-12)
-    assert some.intercept_ == pytest.approx(every.intercept_)
-    assert some.solver_reason_ == every.solver_reason_
-
-
 def test_averages_are_of_the_cube():
     X = np.random.default_rng(7).normal(size=(31, 3))
     with pytest.raises(ValueError, match='"correlation" needs points of the cube'):

@@ -90,9 +90,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-@pytest.mark.parametrize("combine", ["average", "joint"])
-def test_a_wrong_removal_changes_nothing(wrong, combine):
-    learner = model(combine=combine).fit(X, Y)
+def test_a_wrong_removal_changes_nothing(wrong):
+    learner = model().fit(X, Y)
     before = state(learner)
     with pytest.raises(ValueError, match="nothing was removed"):
         learner.remove(*WRONG[wrong](X[:3], Y[:3]))
@@ -117,7 +116,6 @@ DIFFERENT = {
     "seeds": {"random_state": 8},
     "degree": {"degree": 2},
     "directions": {"n_hashes": 2},
-    "combine": {"combine": "joint"},
 }
 
 
@@ -148,7 +146,7 @@ def test_merging_other_columns_names_or_kinds():
 
 
 def test_a_merge_leaves_the_other_alone():
-    whole = model(combine="joint").fit(X, Y)
+    whole = model().fit(X, Y)
     one, other = whole.blank().partial_fit(X[:90], Y[:90]), whole.blank().partial_fit(X[90:], Y[90:])
     before = state(other)
     one.merge(other)

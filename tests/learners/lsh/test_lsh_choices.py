@@ -114,8 +114,6 @@ def test_parameters_of_prediction_may_be_set_later():
     assert np.isnan(learner.set_params(fallback="nan").predict(far)).all()
     np.testing.assert_allclose(learner.set_params(fallback="mean").predict(far), Y.mean())
     np.testing.assert_array_equal(learner.set_params(n_tables=9).predict(X), model().fit(X, Y).predict(X))
-    with pytest.raises(ValueError, match="needs all rows"):
-        model().fit(X, Y).set_params(combine="joint").predict(X)
 
 
 def test_a_second_fit_begins_anew():

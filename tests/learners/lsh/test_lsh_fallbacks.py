@@ -62,9 +62,8 @@ def test_buckets_of_few_rows_count_as_empty():
     assert np.isfinite(learner.set_params(fallback="nearest").blank().partial_fit(X, Y).predict(X)).all()
 
 
-@pytest.mark.parametrize("combine", ["average", "joint"])
-def test_every_bucket_of_too_few_rows(combine):
-    options = {"min_count": 999, "combine": combine, **FIXED}
+def test_every_bucket_of_too_few_rows():
+    options = {"min_count": 999, **FIXED}
     np.testing.assert_allclose(model(fallback="mean", **options).fit(X, Y).predict(X), Y.mean())
     assert np.isnan(model(fallback="nan", **options).fit(X, Y).predict(X)).all()
     for name in ("nearest", "raise"):
@@ -94,10 +93,13 @@ def test_the_tree_is_exact():
     np.testing.assert_array_equal(nearest_index(table)(queries), expected)
 
 
-@pytest.mark.parametrize(("module", "kind"), [("faiss", "_faiss_index"), ("usearch", "_usearch_index")])
-def test_the_nearest_in_high_dimension(module, kind):
-    pytest.importorskip(module, reason=f"{module} is optional: a kd-tree does without it")
+@pytest.mark.parametrize("installed", [False, True])
+def test_the_nearest_in_high_dimension(installed, monkeypatch):
+    """By usearch, and by a kd-tree without it."""
+    if installed:
+        pytest.importorskip("usearch", reason="usearch is optional: a kd-tree does without it")
+    else:
+        monkeypatch.setattr(nearest, "find_spec", lambda name: None)
     table, queries = points(24)
     expected = np.linalg.norm(queries[:, None] - table[None], axis=2).argmin(axis=1)
-    found = getattr(nearest, kind)(table.astype(np.float32))(queries)
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(nearest_index(table)(queries), expected)

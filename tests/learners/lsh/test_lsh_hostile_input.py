@@ -137,7 +137,7 @@ def test_an_outlier_among_later_rows_leaves_the_others_alone(options):
     before, held = learner.predict(X[:50]), state(learner)
     far = X[:1] * 1e6
     learner.partial_fit(far, Y[:1])
-    if options.get("combine") != "joint" and options["family"] != "hyperplane":  # these share buckets with it
+    if options["family"] != "hyperplane":  # these share buckets with it
         np.testing.assert_allclose(learner.predict(X[:50]), before, rtol=1e-9)
     learner.remove(far, Y[:1])
     assert same(state(learner), held, 1e-3 if options["family"] == "hyperplane" else 1e-9)
@@ -222,7 +222,6 @@ def test_weights_that_are_none():
         {"fallback": "zero"},
         {"alpha": -0.1},
         {"min_count": 0},
-        {"combine": "sum"},
     ],
 )
 def test_parameters_out_of_range(options):

@@ -49,20 +49,18 @@ def test_a_value_that_is_missing_only_in_a_query_is_the_median(fallback):
     np.testing.assert_array_equal(learner.predictor()(queries[3]), learner.predict(filled)[3])
 
 
-@pytest.mark.parametrize("combine", ["average", "joint"])
-def test_rows_with_missing_values_come_and_go_exactly(combine):
-    learner = model(combine=combine).fit(GAPS, Y)
+def test_rows_with_missing_values_come_and_go_exactly():
+    learner = model().fit(GAPS, Y)
     before, counts = learner.predict(X), learner.bucket_counts_
     learner.partial_fit(GAPS[:20] + 0.01, Y[:20]).remove(GAPS[:20] + 0.01, Y[:20])
     np.testing.assert_allclose(learner.predict(X), before, rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(learner.bucket_counts_[: len(counts)], counts)
     with pytest.raises(ValueError, match="was not added"):
         learner.remove(X[:1], Y[:1])  # the same row, but for its missing value
-    if combine == "average":
-        parts = [learner.blank().partial_fit(GAPS[i::2], Y[i::2]) for i in range(2)]
-        np.testing.assert_allclose(parts[0].merge(parts[1]).predict(GAPS), before_of(learner), rtol=1e-9)
-        with pytest.raises(ValueError, match="cannot be merged"):
-            learner.merge(model(combine=combine).fit(X, Y))
+    parts = [learner.blank().partial_fit(GAPS[i::2], Y[i::2]) for i in range(2)]
+    np.testing.assert_allclose(parts[0].merge(parts[1]).predict(GAPS), before_of(learner), rtol=1e-9)
+    with pytest.raises(ValueError, match="cannot be merged"):
+        learner.merge(model().fit(X, Y))
 
 
 def before_of(learner):

@@ -136,20 +136,19 @@ def test_intervals_of_several_targets_and_of_misses():
 
 def test_a_predictor_equals_predict_to_the_bit_and_stays_as_it_was():
     X, y = rows()
-    for combine in ("average", "joint"):
-        for targets in (y, np.column_stack([y, -y])):
-            learner = model(combine=combine).fit(X, targets)
-            compiled = learner.predictor()
-            queries = np.concatenate([rows(m=37, seed=4)[0], np.full((1, 5), 1e6)])
-            before = learner.predict(queries)
-            np.testing.assert_array_equal(compiled(queries), before)
-            for query, value in zip(queries, before, strict=True):
-                np.testing.assert_array_equal(compiled(query), value)
-                np.testing.assert_array_equal(compiled(query.tolist()), value)
-            learner.remove(X[:200], targets[:200])
-            learner.partial_fit(X[:9] * 2, targets[:9])
-            assert not np.array_equal(learner.predict(queries), before)
-            np.testing.assert_array_equal(compiled(queries), before)
+    for targets in (y, np.column_stack([y, -y])):
+        learner = model().fit(X, targets)
+        compiled = learner.predictor()
+        queries = np.concatenate([rows(m=37, seed=4)[0], np.full((1, 5), 1e6)])
+        before = learner.predict(queries)
+        np.testing.assert_array_equal(compiled(queries), before)
+        for query, value in zip(queries, before, strict=True):
+            np.testing.assert_array_equal(compiled(query), value)
+            np.testing.assert_array_equal(compiled(query.tolist()), value)
+        learner.remove(X[:200], targets[:200])
+        learner.partial_fit(X[:9] * 2, targets[:9])
+        assert not np.array_equal(learner.predict(queries), before)
+        np.testing.assert_array_equal(compiled(queries), before)
     assert np.ndim(model().fit(X, y).predictor()(X[0])) == 0
     assert model().fit(X, y).predictor()(X[:0]).shape == (0,)
 

@@ -92,38 +92,6 @@ def test_a_bucket_is_a_ridge_regression(degree, weighted, kernels_in_use):
     np.testing.assert_allclose(learner.predict(queries), expected, rtol=1e-7, atol=1e-7)
 
 
-def test_the_joint_fit_is_a_dense_least_squares():
-    """Normal equations with every bucket of every table as columns."""
-    fixed = {"n_hashes": 2, "bucket_width": 1.5, "alpha": 0.2, "directions": "principal", "degree": 1}
-    weights = np.random.default_rng(1).uniform(0.5, 2, len(X))
-    learner = model(combine="joint", fallback="nan", extrapolate="linear", **fixed).fit(X, Y, weights)
-    layout = learner.table_.layout
-
-    def design(rows):
-        U = (rows - layout.hashes.centre) @ layout.hashes.local @ layout.hashes.directions + layout.hashes.offsets
-        V = (U - np.floor(U) - 0.5).reshape(-1, 3, 2)
-        numbers = learner.apply(rows)
-        columns = np.zeros((len(rows), learner.n_buckets_, 3))
-        for table in range(3):
-            met = np.flatnonzero(numbers[:, table] >= 0)
-            columns[met, numbers[met, table]] = np.column_stack([np.ones(len(met)), V[met, table]])
-        return columns.reshape(len(rows), -1)
-
-    A, residual = design(X), layout.residual(X, Y[:, None])[:, 0]
-    penalised = A.T @ (A * weights[:, None]) + 0.2 * 3 * np.eye(A.shape[1])
-    coefficients = np.linalg.solve(penalised, A.T @ (weights * residual))
-    met = (learner.apply(QUERIES) >= 0).any(axis=1)
-    expected = design(QUERIES[met]) @ coefficients * layout.unit + layout.level
-    expected += ((QUERIES[met] - layout.hashes.centre) @ layout.trend)[:, 0]
-    np.testing.assert_allclose(learner.predict(QUERIES[met]), expected, rtol=1e-8, atol=1e-8)
-
-
-def test_the_joint_fit_leaves_less_error_on_its_rows():
-    fixed = {"bucket_width": 0.8, "alpha": 0.01, "directions": "principal", "n_hashes": 3}
-    errors = [np.mean((model(combine=c, **fixed).fit(X, Y).predict(X) - Y) ** 2) for c in ("joint", "average")]
-    assert errors[0] < errors[1]
-
-
 @pytest.mark.parametrize("options", FAMILIES, ids=lambda o: "-".join(map(str, o.values())))
 def test_several_targets_are_as_many_fits(options):
     """Of the same layout: the choice looks at all targets together, so it is given here."""

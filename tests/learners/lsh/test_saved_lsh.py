@@ -53,7 +53,7 @@ def test_without_its_statistic_a_model_takes_rows_and_gives_none_away(tmp_path):
 
 
 def test_blank_models_and_several_targets(tmp_path):
-    learner = model(combine="joint").fit(X, np.column_stack([Y, Y**2]))
+    learner = model().fit(X, np.column_stack([Y, Y**2]))
     learner.blank().save(tmp_path / "blank")
     again = sparsact.load(tmp_path / "blank").partial_fit(X, np.column_stack([Y, Y**2]))
     np.testing.assert_array_equal(again.predict(QUERIES), learner.predict(QUERIES))

@@ -214,7 +214,7 @@ def from_lsh(model: Any) -> DSM:
         ids = index.find(found.keys).astype(np.int64)
         weight = np.where(ids >= 0, _at(solution.weights, ids), 0.0)
         total = weight.sum(axis=1, keepdims=True)
-        share = weight / np.where(total > 0, total, 1.0) if solution.average else (weight > 0).astype(np.float64)
+        share = weight / np.where(total > 0, total, 1.0)
         polynomials = bucket_statistics.features(found.V, layout.degree)  # (m, tables or 1, D)
         for t in range(layout.n_tables):
             place = units - n_own - ids[:, t : t + 1] * D

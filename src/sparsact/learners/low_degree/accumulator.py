@@ -41,12 +41,6 @@ class FitSpec:
     domain: str
     max_memory: float | None
     n_threads: int
-    heredity: str | None = None
-
-    @property
-    def selects(self) -> bool:
-        """Whether monomials are selected, by the lasso or heredity."""
-        return self.heredity is not None or self.solver == "lasso"
 
     def with_degree(self, degree: int) -> FitSpec:
         """The same for another largest degree; a list of subsets is cut to it."""
@@ -65,7 +59,7 @@ class FitSpec:
         listed = self.subsets is not None
         n_monomials = len(self.family(n)) if listed else Family.count(n, high, low)
         degree_range = None if listed else (low, high)
-        return ProblemSize(n, n_monomials, n_rows, n_targets, degree_range, form, self.heredity is not None)
+        return ProblemSize(n, n_monomials, n_rows, n_targets, degree_range, form)
 
 
 @dataclass(eq=False)

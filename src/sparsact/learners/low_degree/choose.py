@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from sparsact.bounds.unexplained import unexplained_variance
 from sparsact.hypercube import bits_to_signs, n_subsets
 from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
-from sparsact.learners.low_degree.heredity import hierarchical
 from sparsact.learners.low_degree.normal_equations import NormalEquations
-from sparsact.learners.low_degree.polynomial import Family, Penalty
-from sparsact.learners.low_degree.solvers.solver import Solver, choose_solver
+from sparsact.learners.low_degree.polynomial import Penalty
+from sparsact.learners.low_degree.solvers.solver import choose_solver
 from sparsact.learners.points import detect_encoding
 from sparsact.statistics.folds import assign_folds
 from sparsact.statistics.simplest import simplest
@@ -30,7 +29,7 @@ ALPHAS: Final = (0.0, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
 MAX_MONOMIALS: Final = 2500
 MAX_MONOMIALS_OF_PAIRS: Final = 6000
 MAX_MONOMIALS_OF_FEW_ROWS: Final = 20_000
-MAX_MONOMIALS_OF_SELECTIONS: Final = 1500  # by the lasso or heredity, from the Gram matrix however few the rows
+MAX_MONOMIALS_OF_SELECTIONS: Final = 1500  # by the lasso, from the Gram matrix however few the rows
 MAX_MONOMIALS_OF_NUMBERS: Final = 1000  # products of numbers are summed row by row
 MAX_MONOMIALS_OF_HIGH_DEGREES: Final = 700  # above 4, where they seldom pay: all products of nine columns
 FEW_ROWS: Final = 2000  # with so few the work depends on the rows, not on the monomials
@@ -42,21 +41,21 @@ CONSTANT: Final = 1e-28  # of the variance: a fold with less is one value, but f
 _FOLDS: Final = 5  # of automatic choices
 
 
-def affordable(n: int, degree: int, n_rows: int, *, real: bool, min_degree: int = 1, selects: bool = False) -> bool:
+def affordable(n: int, degree: int, n_rows: int, *, real: bool, min_degree: int = 1, lasso: bool = False) -> bool:
     """Whether cross-validation has time for a degree."""
     most = MAX_MONOMIALS_OF_PAIRS if degree <= 2 else MAX_MONOMIALS
     if real or n_rows <= FEW_ROWS:
         most = MAX_MONOMIALS_OF_NUMBERS if real else MAX_MONOMIALS_OF_FEW_ROWS
-    if selects:
+    if lasso:
         most = min(most, MAX_MONOMIALS_OF_SELECTIONS)
     if degree > 4:
         most = min(most, MAX_MONOMIALS_OF_HIGH_DEGREES)
     return n_subsets(n, degree, max(1, min_degree)) <= most
 
 
-def degrees_to_try(n: int, n_rows: int, *, real: bool, selects: bool = False) -> tuple[int, ...]:
+def degrees_to_try(n: int, n_rows: int, *, real: bool, lasso: bool = False) -> tuple[int, ...]:
     """Degrees from 1 that cross-validation has time for, degree 1 in any case."""
-    return 1, *takewhile(lambda degree: affordable(n, degree, n_rows, real=real, selects=selects), range(2, n + 1))
+    return 1, *takewhile(lambda degree: affordable(n, degree, n_rows, real=real, lasso=lasso), range(2, n + 1))
 
 
 def degrees_in_reach(n: int, n_rows: int, n_targets: int, spec: FitSpec, *, real: bool) -> list[int]:
@@ -65,7 +64,8 @@ def degrees_in_reach(n: int, n_rows: int, n_targets: int, spec: FitSpec, *, real
         return [max((len(subset) for subset in spec.subsets), default=0)]
 
     def in_time(degree: int) -> bool:
-        return affordable(n, degree, n_rows, real=real, min_degree=spec.min_degree, selects=spec.selects)
+        lasso = spec.solver == "lasso"
+        return affordable(n, degree, n_rows, real=real, min_degree=spec.min_degree, lasso=lasso)
 
     def in_memory(degree: int) -> bool:
         return _has_memory(spec, degree, n, n_rows, n_targets, real=real)
@@ -154,7 +154,10 @@ def _scores(
         family = training.family_of(wanted.family(training.n))
         if plan.explicit_gram:
             both = both or (training.normal_equations(family, **how), held_out.normal_equations(family, **how))
-            squared[i] = _by_equations(*both, family, alphas, plan.solver, spec.heredity)
+            train, test = (equations.leading(len(family)) for equations in both)
+            path = plan.solver.path(train, alphas)
+            errors = [test.squared_error(coef, train.feature_mean, train.target_mean) for coef in path]
+            squared[i] = np.stack(errors) / test.weight
             continue
         for j, alpha in enumerate(alphas):
             penalty = Penalty("ridge", alpha, fit_intercept)
@@ -162,24 +165,6 @@ def _scores(
             error = held_out.squared_error(found.polynomial, n_threads=spec.n_threads)
             squared[i, j] = error / held_out.weight
     return squared
-
-
-def _by_equations(
-    training: NormalEquations,
-    held_out: NormalEquations,
-    family: Family,
-    alphas: list[float],
-    solver: Solver,
-    heredity: str | None,
-) -> NDArray[np.float64]:
-    """Mean squared errors (alphas, T) by quadratic forms in the held-out equations."""
-    leading = slice(len(family))
-    train, test = training.part(leading), held_out.part(leading)
-    if heredity is not None:
-        chosen = hierarchical(train, family, heredity)
-        train, test = train.part(chosen), test.part(chosen)
-    path = solver.path(train, alphas)
-    return np.stack([test.squared_error(coef, train.feature_mean, train.target_mean) for coef in path]) / test.weight
 
 
 def summary(

@@ -23,7 +23,7 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
 
     Parameters
     ----------
-    degree, alpha, solver, fit_intercept, domain, min_degree, subsets, heredity, max_memory, n_jobs, verbose
+    degree, alpha, solver, fit_intercept, domain, min_degree, subsets, max_memory, n_jobs, verbose
         As in :class:`LowDegreeRegressor`.
 
     Attributes

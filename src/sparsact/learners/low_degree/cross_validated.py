@@ -51,8 +51,6 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         Seed of the folds.
     solver : {"auto", "cells", "moments", "kernel", "lasso"}, default="auto"
         As in :class:`LowDegreeRegressor`.
-    heredity : {"strong", "weak"}, default=None
-        As in :class:`LowDegreeRegressor`; the rows outside of a fold select the monomials that it is scored with.
     fit_intercept, domain, min_degree, subsets, max_memory, n_jobs, verbose
         As in :class:`LowDegreeRegressor`.
 
@@ -96,7 +94,6 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
                 "domain",
                 "min_degree",
                 "subsets",
-                "heredity",
                 "max_memory",
                 "n_jobs",
                 "verbose",
@@ -116,7 +113,6 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         domain: str = "auto",
         min_degree: int = 1,
         subsets: Iterable[Iterable[int]] | None = None,
-        heredity: str | None = None,
         max_memory: float | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -130,7 +126,6 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         self.domain = domain
         self.min_degree = min_degree
         self.subsets = subsets
-        self.heredity = heredity
         self.max_memory = max_memory
         self.n_jobs = n_jobs
         self.verbose = verbose

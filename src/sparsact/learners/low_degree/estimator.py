@@ -17,7 +17,6 @@ from sparsact.kernels.dispatch import threads
 from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic
 from sparsact.learners.low_degree.fitted import FittedLowDegree
-from sparsact.learners.low_degree.heredity import hierarchical
 from sparsact.learners.low_degree.polynomial import Penalty, Solution
 from sparsact.learners.low_degree.solvers.solver import choose_solver, solvers
 from sparsact.learners.points import numeric_rows
@@ -44,7 +43,6 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         "domain": [StrOptions({"auto", "cube", "real"})],
         "min_degree": [Interval(Integral, 0, None, closed="left")],
         "subsets": ["array-like", None],
-        "heredity": [StrOptions({"strong", "weak"}), None],
         "max_memory": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -60,7 +58,6 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         domain: str = "auto",
         min_degree: int = 1,
         subsets: Iterable[Iterable[int]] | None = None,
-        heredity: str | None = None,
         max_memory: float | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -72,7 +69,6 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         self.domain = domain
         self.min_degree = min_degree
         self.subsets = subsets
-        self.heredity = heredity
         self.max_memory = max_memory
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -179,7 +175,6 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
             self.domain,
             None if self.max_memory is None else float(self.max_memory),
             threads(self.n_jobs),
-            self.heredity,
         )
 
     def _largest_degree(self) -> int:
@@ -276,11 +271,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         size = spec.size(statistic.n, n_rows, statistic.n_targets, statistic.kind)
         plan = choose_solver(spec.solver, size, spec.max_memory)
         family = statistic.family_of(spec.family(statistic.n))
-        if spec.heredity is None:
-            return plan.solver.solve(statistic, family, penalty, plan, n_threads=spec.n_threads)
-        equations = statistic.normal_equations(family, fit_intercept=self.fit_intercept, n_threads=spec.n_threads)
-        chosen = hierarchical(equations, family, spec.heredity)
-        return plan.solver.from_equations(equations.part(chosen), family.part(chosen), penalty, plan)
+        return plan.solver.solve(statistic, family, penalty, plan, n_threads=spec.n_threads)
 
 
 def _check_products(weights: NDArray[np.float64], y: NDArray[np.float64]) -> None:

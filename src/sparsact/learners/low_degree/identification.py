@@ -93,7 +93,7 @@ def eliminate(
 
 @dataclass(frozen=True, eq=False)
 class RowSpace:
-    """The row space of the design of ``[(), *family]``, or of some of its columns.
+    """The row space of the design of ``[(), *family]``, or of its first columns.
 
     Attributes
     ----------
@@ -103,30 +103,29 @@ class RowSpace:
         The monomials, D of them.
     fit_intercept : bool
         Whether the empty subset is a column too.
-    chosen : ndarray of shape (k,), or None
-        Places in the family of the monomials looked at; None for all.
+    n_leading : int or None
+        Monomials looked at, from the first on; None for all.
     """
 
     statistic: Any
     family: Family
     fit_intercept: bool
-    chosen: NDArray[np.intp] | None = None
+    n_leading: int | None = None
 
-    def part(self, chosen: slice | NDArray[np.intp]) -> RowSpace:
-        """The row space of some of the monomials."""
-        places = np.arange(len(self.family)) if self.chosen is None else self.chosen
-        return RowSpace(self.statistic, self.family, self.fit_intercept, places[chosen])
+    def leading(self, n: int) -> RowSpace:
+        """The row space of the first n monomials."""
+        return RowSpace(self.statistic, self.family, self.fit_intercept, n)
 
     @cached_property
     def _echelons(self) -> list[tuple[NDArray[np.intp], NDArray[np.float64]]]:
         """Pivot columns and reduced rows, modulo each prime; those of the largest rank alone."""
         found = []
+        columns = slice(0 if self.fit_intercept else 1, None if self.n_leading is None else 1 + self.n_leading)
         for prime in PRIMES:
             gram = self.statistic.gram(self.family, read=lambda sums, prime=prime: sums.modulo(prime))
-            columns = np.arange(len(gram)) if self.chosen is None else np.concatenate([[0], self.chosen + 1])
-            columns = columns[0 if self.fit_intercept else 1 :]
-            found.append(reduced_echelon(gram[np.ix_(columns, columns)], prime))
-            if len(found[-1][0]) == len(columns):
+            part = gram[columns, columns]
+            found.append(reduced_echelon(part, prime))
+            if len(found[-1][0]) == len(part):
                 break  # a full rank is beyond doubt
         rank = max(len(pivots) for pivots, _ in found)
         return [(pivots, rows) for pivots, rows in found if len(pivots) == rank]

@@ -66,14 +66,14 @@ class NormalEquations(Design):
     noise: float = 0.0
     _factors: dict[float, Factor] = field(default_factory=dict, init=False)
 
-    def part(self, chosen: slice | NDArray[np.intp]) -> NormalEquations:
-        """The equations of some of the features alone."""
+    def leading(self, n: int) -> NormalEquations:
+        """The equations of the first n features alone."""
         return replace(
             self,
-            gram=self.gram[chosen][:, chosen],
-            rhs=self.rhs[chosen],
-            feature_mean=self.feature_mean[chosen],
-            row_space=None if self.row_space is None else self.row_space.part(chosen),
+            gram=self.gram[:n, :n],
+            rhs=self.rhs[:n],
+            feature_mean=self.feature_mean[:n],
+            row_space=None if self.row_space is None else self.row_space.leading(n),
         )
 
     def factor(self, alpha: float) -> Factor:

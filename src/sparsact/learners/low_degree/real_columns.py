@@ -174,7 +174,7 @@ class CentredMoments(CentredSums):
         its, noise = self._over(0).about(mean=fit_intercept), self._noise(fit_intercept)
         sums = its.gram, its.rhs, its.feature_mean, its.target_mean, its.target_squares
         equations = NormalEquations(*sums, self.weight, self.n_rows, fit_intercept, noise=noise)
-        return equations if len(family) == len(self.family) else equations.part(slice(len(family)))
+        return equations if len(family) == len(self.family) else equations.leading(len(family))
 
     def aliases(self, family: Family, place: int) -> NDArray[np.bool_]:
         """Whether each monomial of ``[(), *family]`` equals, up to sign, that of ``place`` on all rows.

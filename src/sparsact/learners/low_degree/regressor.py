@@ -68,8 +68,6 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         Smallest size of a subset, the empty one aside.
     subsets : list of tuples, default=None
         The subsets allowed, in place of ``degree`` and ``min_degree``.
-    heredity : {"strong", "weak"}, default=None
-        Admit an interaction only if all (any) of its parts of one coordinate less are significant.
     max_memory : float, default=None
         Bytes that a fit may use; None for 80 % of what is free.
     n_jobs : int, default=None
@@ -153,9 +151,8 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
     def _choose_degree(self, X: NDArray[Any], y: NDArray[np.float64], weight: ArrayLike | None) -> None:
         if not (self._chooses_degree() or self._chooses_alpha()):
             return
-        if self.heredity is not None or self._penalty_kind != "ridge":
-            what = f'solver="{self.solver}"' if self.heredity is None else f'heredity="{self.heredity}"'
-            name = "degree" if self._chooses_degree() else "alpha"
+        if self._penalty_kind != "ridge":
+            name, what = "degree" if self._chooses_degree() else "alpha", f'solver="{self.solver}"'
             raise ValueError(f'{name}="auto" chooses for least squares and ridge, not with {what}: name a {name}.')
         batch = Batch(X, y, None if weight is None else checked_sample_weight(weight, X))
         degree = None if self._chooses_degree() else int(self.degree)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact._version import __version__
-from sparsact.kernels.compact_values import COMBINE
 from sparsact.learners.lsh.compact import CompactModel, CompactTable
 from sparsact.learners.lsh.inputs import InputRules
 
@@ -174,11 +173,10 @@ def _table(name: str, table: CompactTable, number: np.dtype[Any], weight: np.dty
     own["polynomials"] += ".numbers"
     if weight.kind == "f":
         own["weights"] += ".numbers"
-    combine = COMBINE.index(table.combine)
     bits = (len(table.starts) - 1).bit_length() - 1
     numbers = [
         *(len(hashes.centre), hashes.local.shape[1], _n_codes(table), len(hashes.seeds)),
-        *(table.degree, int(hashes.grid), int(hashes.signs), combine, bits),
+        *(table.degree, int(hashes.grid), int(hashes.signs), int(table.combine == "first"), bits),
     ]
     fields = [*numbers, *list(own.values())[:7], table.coefficients.shape[1] * n_targets, *list(own.values())[7:]]
     bitwise = {"polynomials", "weights"}

@@ -45,7 +45,7 @@ class CompactTable:
     weights : (B,)
         Weight of the rows of each bucket: uint16 with float32 coefficients where all are such integers, else of the
         type of the coefficients.
-    combine : {"average", "sum", "first"}
+    combine : {"average", "first"}
         As in :class:`~sparsact.learners.lsh.compiled.CompiledTable`.
     """
 

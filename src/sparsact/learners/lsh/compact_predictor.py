@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from sparsact import files
 from sparsact.kernels.bucket_statistics import n_features
-from sparsact.kernels.compact_values import COMBINE
 from sparsact.learners.lsh.c_source import c_source
 from sparsact.learners.lsh.compact import CompactModel, CompactTable
 from sparsact.learners.lsh.ends import Ends
@@ -20,7 +19,7 @@ from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array, read_hashes
 from sparsact.learners.lsh.onnx_graph import onnx_model
 from sparsact.learners.lsh.trees import TreeEnsemble
-from sparsact.saving import modelfile, schema
+from sparsact.saving import ModelFileError, modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, State
 
 _LINEAR: Final = {
@@ -193,6 +192,9 @@ def _table(name: str, state: State, arrays: Arrays, lengths: dict[str, int]) -> 
     shape = (n_buckets, n_features(hashes.local.shape[1], degree), lengths["T"])
     if coefficients.shape != shape or weights.shape != shape[:1] or len(hashes.centre) != lengths["c"]:
         raise ValueError(f"{name} holds {coefficients.shape} coefficients of {weights.shape} buckets")
-    if own["combine"] not in COMBINE:
-        raise ValueError(f"tables are combined by {own['combine']!r}")
+    if own["combine"] not in ("average", "first"):
+        raise ModelFileError(
+            f"tables whose values are combined as {own['combine']!r}, which this version no longer does; fit the model "
+            "again, and save its predictor."
+        )
     return CompactTable(hashes, starts, index["tags"], degree, coefficients, weights, own["combine"])

@@ -46,8 +46,8 @@ class CompiledTable:
         In the units of y.
     weights : (B,)
         Weight of the rows of each bucket; a bucket of weight 0 is empty.
-    combine : {"average", "sum", "first"}
-        Tables are averaged by weight, or added, or the first one answers whose bucket is not empty.
+    combine : {"average", "first"}
+        Tables are averaged by weight, or the first one answers whose bucket is not empty.
     live : LiveBuckets or None
         Of the table of a model that is updated: its buckets are solved when rows meet them, and ``coefficients`` and
         ``weights`` hold only those. None in what :meth:`TablePredictor.compiled` of a ``model.predictor()`` holds.

@@ -47,7 +47,6 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
     table_: BucketTable
     _frozen: Frozen
     _learned_rows: LearnedRows | None  # None where nothing is frozen, or no row can be removed
-    _rows: list[Batch]  # all of them, where tables are fitted together
     _first_rows: list[Batch]  # of a stream that began with few
     _n_laid_out: int
     _stream: Stream | None = None  # all rows, where they came with ``adapt=True``
@@ -62,7 +61,6 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         "random_state": ["random_state"],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "directions": [StrOptions({"auto", "principal", "standard", "gradients"})],
-        "combine": [StrOptions({"average", "joint"})],
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
         "n_jobs": [Integral, None],
@@ -81,7 +79,6 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         *,
         alpha: float | str = "auto",
         directions: str = "auto",
-        combine: str = "average",
         min_count: int = 1,
         categorical_features: Any = "from_dtype",
         n_jobs: int | None = None,
@@ -96,7 +93,6 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         self.random_state = random_state
         self.alpha = alpha
         self.directions = directions
-        self.combine = combine
         self.min_count = min_count
         self.categorical_features = categorical_features
         self.n_jobs = n_jobs
@@ -118,7 +114,7 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         options: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(LSHConfig)}
         words = {"directions", "columns"}  # of which "auto" is one
         options = {name: None if value == "auto" and name not in words else value for name, value in options.items()}
-        if self.combine == "joint" or (self.n_stages == "auto" and self.family != "pca_grid"):
+        if self.n_stages == "auto" and self.family != "pca_grid":
             options["n_stages"] = 1
         given = isinstance(self.random_state, Integral)
         seed = int(self.random_state if given else check_random_state(self.random_state).randint(2**31))
@@ -133,7 +129,6 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         self.near_duplicates_ = tuple(sorted({(i, j) for i, j in pairs if i != j}))
         self.table_ = BucketTable(choice.layout)
         self._frozen, self._learned_rows = choice.frozen, choice.learned_rows
-        self._rows = []
         self._forget_solution()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -180,8 +175,6 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         raw = self._validated(X, y, sample_weight, reset=False).positive()
         rest, names = beyond_frozen(self._encoded(raw), self._frozen, self._learned_rows)
         self.table_.remove(rest, names)
-        if self.combine == "joint":
-            self._rows = [Batch.joined(self._rows).without(rest)]
         if self._first_rows:
             self._first_rows = [Batch.joined(self._first_rows).without(raw)]
         if self._stream is not None:
@@ -204,7 +197,7 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
     @property
     def _updates_rows(self) -> bool:
         """Whether updates change the table alone, and rows need no check but their own numbers."""
-        plain = "table_" in self.__dict__ and "feature_names_in_" not in self.__dict__ and self.combine != "joint"
+        plain = "table_" in self.__dict__ and "feature_names_in_" not in self.__dict__
         return plain and self._single and self._stream is None and not self._first_rows and self.table_.n_rows > 1
 
     @transaction
@@ -218,7 +211,6 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         """
         self._check_mergeable(other)
         self.table_.merge(other.table_)
-        self._rows = [*self._rows, *other._rows]
         self._first_rows = []  # the other's are not all here: the layout stands
         self._stream = self._stream and self._stream.merged(other._stream)
         self._forget_solution()
@@ -253,8 +245,6 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         if begin:
             self._measure_tables(batch, targets)
             self.table_.scores = held_out_scores(self.table_, batch, self.alpha_, self.min_count)
-        if self.combine == "joint":
-            self._rows = [*self._rows, batch]
         self._forget_solution()
 
     def _check_mergeable(self, other: Any) -> None:
@@ -271,7 +261,6 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
             + self._frozen.differences(other._frozen)
             + ([] if names[0] == names[1] else ["names of columns"])
         )
-        differing += [] if self.combine == other.combine else ["combine"]
         differing += [] if self._inputs.equals(other._inputs) else ["missing values or categories"]
         if differing:
             raise ValueError(
@@ -305,6 +294,6 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         check_is_fitted(self)
         empty = twin_of(self)
         empty.table_ = empty.table_.empty(keeps_rows=remember_rows)
-        empty._rows, empty._first_rows, empty._stream = [], [], None
+        empty._first_rows, empty._stream = [], None
         empty._forget_solution()
         return empty

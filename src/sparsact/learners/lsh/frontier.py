@@ -146,10 +146,9 @@ def sizes(compiled: CompiledModel, table: BucketTable) -> Iterator[tuple[int, in
     for n_stages in range(1, len(compiled.tables)):
         yield n_stages, len(compiled.tables[n_stages - 1].hashes.seeds), None
     n_tables = table.layout.n_tables
-    if compiled.tables[-1].combine == "average":
-        owners = _owners(table)
-        for few in 2 ** np.arange((n_tables - 1).bit_length()):
-            yield len(compiled.tables), int(few), TableChoice(int(few), (owners < few))
+    owners = _owners(table)
+    for few in 2 ** np.arange((n_tables - 1).bit_length()):
+        yield len(compiled.tables), int(few), TableChoice(int(few), (owners < few))
     yield len(compiled.tables), n_tables, None
 
 

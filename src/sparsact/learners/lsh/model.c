@@ -21,7 +21,7 @@ enum { COLUMNS = $n_columns, MOST_COLUMNS = $most_columns, MOST_LOCAL = $most_lo
    `bits` bits of a key tell its group, and the next 32, its tag, which of the group it is. */
 struct tables {
     size_t columns, local, codes, tables;
-    int degree, grid, signs, combine, bits; /* combine: 0 the average by weight, 1 the sum, 2 the first there is */
+    int degree, grid, signs, first, bits; /* first: the first table that has the bucket answers, else all by their mean */
     const double *centre, *projections, *directions, *offsets;
     const uint64_t *seeds;
     const uint32_t *starts, *tags;
@@ -103,19 +103,19 @@ static int add(const struct tables *t, const double *x, double *y)
         keys[k] = finished(key);
     }
     for (size_t j = 0; j < TARGETS; ++j) sums[j] = 0.0;
-    for (size_t k = 0; k < t->tables && !(t->combine == 2 && total > 0.0); ++k) {
+    for (size_t k = 0; k < t->tables && !(t->first && total > 0.0); ++k) {
         const uint64_t group = keys[k] >> (64 - t->bits);
         const uint32_t tag = (uint32_t)(keys[k] << t->bits >> 32), stop = t->starts[group + 1];
         const uint32_t i = find(t->tags, t->starts[group], stop, tag);
         double weight;
         if (i == stop) continue;
         total += (double)t->weights[i];
-        weight = t->combine == 2 ? 1.0 : (double)t->weights[i];
+        weight = t->first ? 1.0 : (double)t->weights[i];
         for (size_t j = 0; j < TARGETS; ++j)
             sums[j] += weight * polynomial(t, t->grid ? v[k] : z, t->polynomials + i * t->coefficients, j);
     }
     if (total > 0.0)
-        for (size_t j = 0; j < TARGETS; ++j) y[j] += t->combine == 0 ? sums[j] / total : sums[j];
+        for (size_t j = 0; j < TARGETS; ++j) y[j] += t->first ? sums[j] : sums[j] / total;
     return total > 0.0;
 }
 

@@ -49,21 +49,13 @@ def mean_positions(sums: Array, p: int) -> Array:
 def nearest_index(points: Array) -> NearestIndex:
     """A function that gives the place (m,) of the nearest of points (N, p) to each row of Z.
 
-    By a kd-tree, or in high dimension by faiss or usearch where one is installed: both compare all points, in float32,
-    as a kd-tree of that many coordinates nearly does, but vectorised.
+    By a kd-tree, or in high dimension by usearch where it is installed: it compares all points, in float32, as a
+    kd-tree of that many coordinates nearly does, but vectorised.
     """
-    if points.shape[1] > HIGH_DIMENSION:
-        for module, make in (("faiss", _faiss_index), ("usearch", _usearch_index)):
-            if find_spec(module) is not None:
-                return make(points.astype(np.float32))
+    if points.shape[1] > HIGH_DIMENSION and find_spec("usearch") is not None:
+        return _usearch_index(points.astype(np.float32))
     tree = cKDTree(points)
     return lambda Z: np.asarray(tree.query(Z)[1], dtype=np.int64)
-
-
-def _faiss_index(points: NDArray[np.float32]) -> NearestIndex:
-    index: Any = import_module("faiss").IndexFlatL2(points.shape[1])
-    index.add(points)
-    return lambda Z: np.asarray(index.search(Z.astype(np.float32), 1)[1][:, 0])
 
 
 def _usearch_index(points: NDArray[np.float32]) -> NearestIndex:

@@ -128,9 +128,10 @@ class _Tables:
         value = self._polynomials(features, at)  # at rows far off, another bucket's polynomial may be no number
         value = add("Where", add("Unsqueeze", known, constant([2])), value, constant(0.0))
         total = add("ReduceSum", weights, constant([1]), keepdims=1)
-        share = self._first(hit) if self._table.combine == "first" else weights
+        is_first = self._table.combine == "first"
+        share = self._first(hit) if is_first else weights
         values = add("ReduceSum", add("Mul", add("Unsqueeze", share, constant([2])), value), constant([1]), keepdims=0)
-        if self._table.combine == "average":
+        if not is_first:
             some = add("Greater", total, constant(0.0))
             values = add("Div", values, add("Where", some, total, constant(1.0)))
         return values, total

@@ -17,9 +17,7 @@ from sparsact.learners.lsh.ends import Policy
 from sparsact.learners.lsh.frozen import Frozen
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array
-from sparsact.learners.lsh.live import LiveSolution
-from sparsact.learners.lsh.predictor import BucketSolution, TablePredictor, joint_solution, separate_solution
-from sparsact.statistics.statistic import Batch
+from sparsact.learners.lsh.predictor import TablePredictor, separate_solution
 from sparsact.transaction import lock_of
 
 
@@ -30,8 +28,6 @@ class PredictingLSH:
     _frozen: Frozen
     _inputs: InputRules
     _queries: Callable[[Any, InputRules], Array]
-    _rows: list[Batch]
-    combine: str
     fallback: str
     extrapolate: str
     min_count: int
@@ -71,16 +67,13 @@ class PredictingLSH:
         return Policy(self.fallback, self.extrapolate, self.min_count)  # which may be set between two predictions
 
     def _compiled_anew(self, policy: Policy) -> TablePredictor:
+        self._check_rows()
+        solution = self.table_.solution(self.alpha_, self.min_count)
+        return TablePredictor(self.table_, solution, policy, self._single, self._frozen, self._inputs)
+
+    def _check_rows(self) -> None:
         if not self.table_.n_rows:
             raise ValueError("the model holds no rows; call fit or partial_fit with some.")
-        solution: BucketSolution | LiveSolution
-        if self.combine == "joint":
-            if sum(map(len, self._rows)) != self.table_.n_rows:
-                raise ValueError("combine='joint' needs all rows, but was set after some were learned; fit again.")
-            solution = joint_solution(self.table_, Batch.joined(self._rows), self.alpha_, self.min_count)
-        else:
-            solution = self.table_.solution(self.alpha_, self.min_count)
-        return TablePredictor(self.table_, solution, policy, self._single, self._frozen, self._inputs)
 
     @property
     @abstractmethod
@@ -114,7 +107,7 @@ class PredictingLSH:
         """The model as it is now, which later updates do not change."""
         check_is_fitted(self)
         with lock_of(self):
-            table, solution = self.table_.detached(with_rows=False), self._predictor.solution
-            if isinstance(solution, LiveSolution):
-                solution = separate_solution(table, self.alpha_, self.min_count)
+            self._check_rows()
+            table = self.table_.detached(with_rows=False)
+            solution = separate_solution(table, self.alpha_, self.min_count)
             return TablePredictor(table, solution, self._policy, self._single, self._frozen, self._inputs)

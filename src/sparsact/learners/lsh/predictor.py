@@ -4,30 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse.linalg import lsmr
 
-from sparsact.kernels import bucket_statistics, hashing
+from sparsact.kernels import bucket_statistics
 from sparsact.kernels.bucket_values import Combination
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable, LiveBuckets
 from sparsact.learners.lsh.ends import Ends, Policy
 from sparsact.learners.lsh.frozen import Frozen
 from sparsact.learners.lsh.inputs import InputRules
-from sparsact.learners.lsh.layout import Array, Layout
+from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.live import LiveSolution
 from sparsact.learners.lsh.nearest import NearestBuckets
-from sparsact.statistics.solved import Solved
-from sparsact.statistics.statistic import Batch
-
-MIN_PENALTY: Final = 1e-8  # two tables alone leave constants to choose
-TOLERANCE: Final = 1e-10
-MAX_PASSES: Final = 20_000
-PASSES_RAN_OUT: Final = 7  # LSMR's reason to stop
 
 
 @dataclass(frozen=True)
@@ -37,7 +28,6 @@ class BucketSolution:
     coefficients: Array  # (B, D, targets)
     weights: Array  # (B,), 0 for a bucket that counts as empty
     variances: Array  # (B, targets), of a target about its polynomial, in squares of the layout's units
-    average: bool = True
 
 
 def separate_solution(table: BucketTable, alpha: float, min_count: int) -> BucketSolution:
@@ -57,57 +47,6 @@ def _variances(counts: NDArray[np.int64], weight: Array, D: int, residual: Array
     prior = D * np.where(counts > 0, row_weight, 1.0)
     variances: Array = (np.where(enough[:, None], residual, 0.0) + prior[:, None] * pooled) / (free + prior)[:, None]
     return variances
-
-
-def joint_solution(
-    table: BucketTable, rows: Batch, alpha: float, min_count: int, *, max_passes: int = MAX_PASSES
-) -> BucketSolution:
-    r"""Coefficients that minimise the squared error of the *sum* over tables, with a ridge penalty on all of them.
-
-    .. math:: \min_c \sum_i w_i \Big(y_i - \sum_t \langle c_{t, b_t(x_i)}, \phi_t(x_i) \rangle\Big)^2
-              + \alpha T \sum_{t, b} \|c_{t,b}\|^2
-
-    With degree 0 and grids this is ridge regression on random binning features [1]_. Found by LSMR on the sparse matrix
-    of features, (rows, buckets * D): a pass over its ``rows * T * D`` entries for each iteration.
-
-    References
-    ----------
-    .. [1] A. Rahimi, B. Recht, "Random Features for Large-Scale Kernel Machines", 2007, Section 4.
-    """
-    X, Y, weights = rows.X, rows.y, rows.row_weights()
-    layout = table.layout
-    design = _design(X, table, layout)
-    own = separate_solution(table, alpha, min_count)
-    present = np.repeat(own.weights > 0, layout.n_features)
-    root = np.sqrt(weights)
-    scaled = sp.csr_array(design.multiply(root[:, None]))[:, np.flatnonzero(present)]
-    residual = layout.residual(X, Y) * root[:, None]
-    damp = float(np.sqrt(max(alpha, MIN_PENALTY) * layout.n_tables))
-    coefficients = np.zeros((design.shape[1], layout.n_targets))
-    for target in range(layout.n_targets):
-        x, reason, passes, left, normal, size, *_ = lsmr(
-            scaled, residual[:, target], damp=damp, atol=TOLERANCE, btol=TOLERANCE, conlim=0, maxiter=max_passes
-        )
-        error = float(normal / (size * left)) if size * left else 0.0  # of the normal equations
-        found = Solved(x, int(passes), error, TOLERANCE, reason != PASSES_RAN_OUT)
-        coefficients[present, target] = found.checked("least squares over all tables (LSMR)", "raise alpha")
-    shaped = coefficients.reshape(len(table.index), layout.n_features, layout.n_targets) * layout.unit
-    return BucketSolution(
-        np.ascontiguousarray(shaped), np.where(own.weights > 0, 1.0, 0.0), own.variances, average=False
-    )
-
-
-def _design(X: Array, table: BucketTable, layout: Layout) -> sp.csr_array:
-    """Features of each row in the columns of its buckets, (m, B * D)."""
-    found = hashing.places(X, layout.hashes)
-    ids = table.index.find(found.keys).astype(np.int64)
-    D = layout.n_features
-    columns = (ids[:, :, None] * D + np.arange(D)).reshape(len(X), -1)
-    entries = np.broadcast_to(bucket_statistics.features(found.V, layout.degree), (len(X), layout.n_tables, D)).reshape(
-        len(X), -1
-    )
-    starts = np.arange(len(X) + 1) * columns.shape[1]
-    return sp.csr_array((entries.ravel(), columns.ravel(), starts), shape=(len(X), len(table.index) * D))
 
 
 class TablePredictor:
@@ -268,8 +207,7 @@ def compiled_model(
         live = isinstance(solution, LiveSolution)
         coarse = table.backup.solution(0.0, 1) if live else separate_solution(table.backup, 0.0, 1)
         backup = _compiled_table(table.backup, coarse, "first")
-    combine: Combination = "sum" if isinstance(solution, BucketSolution) and not solution.average else "average"
-    last = _compiled_table(table, solution, combine)
+    last = _compiled_table(table, solution, "average")
     line = layout.level, layout.hashes.centre, layout.trend
     return frozen.beneath(CompiledModel(*line, (last,), backup=backup))
 

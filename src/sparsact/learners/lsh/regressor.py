@@ -64,8 +64,6 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     directions : {"auto", "principal", "standard", "gradients"}, default="auto"
         Of grids: principal directions of the rows; the same of columns of standard deviation 1; directions along which
         the target moves, found from local slopes; or whichever leaves least error.
-    combine : {"average", "joint"}, default="average"
-        ``"joint"`` fits all tables together by least squares and adds them up; it keeps the rows.
     min_count : int, default=1
         Buckets of fewer rows count as empty (Theorem C.1 keeps those of a least volume only).
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
@@ -77,7 +75,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     n_stages : int or "auto", default="auto"
         Stages of tables, each learned from what those before leave at rows left out, in directions of its own.
         ``"auto"`` stops, at 4 at most, when a further one takes less than 2 % off the error on rows held out; of other
-        families than ``"pca_grid"``, and with ``combine="joint"``, there is one.
+        families than ``"pca_grid"`` there is one.
     base : {"linear", "constant", "trees"}, default="linear"
         What is taken off the targets first: a linear trend, the mean, or boosted trees and the trend of what they leave
         out of fold. LightGBM and CatBoost learn the trees, whichever errs less, or scikit-learn where neither is there.
@@ -152,7 +150,6 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         *,
         alpha: float | str = "auto",
         directions: str = "auto",
-        combine: str = "average",
         min_count: int = 1,
         categorical_features: Any = "from_dtype",
         n_jobs: int | None = None,
@@ -171,7 +168,6 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
             random_state,
             alpha=alpha,
             directions=directions,
-            combine=combine,
             min_count=min_count,
             categorical_features=categorical_features,
             n_jobs=n_jobs,

@@ -16,7 +16,6 @@ from sparsact.learners.lsh.layout import Layout
 from sparsact.learners.lsh.tuning import Trial
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
-from sparsact.statistics.statistic import Batch
 from sparsact.transaction import locked
 
 
@@ -41,11 +40,6 @@ _TRIAL: Final[Checks] = {  # the others are numbers
     "n_tables": schema.as_count,
     "stage": schema.as_count,
 }
-_KEPT: Final = {
-    "X": ArrayField("m n", finite=True),
-    "Y": ArrayField("m T", finite=True),
-    "weights": ArrayField("m", finite=True, nonnegative=True),
-}
 
 
 class SavedLSH:
@@ -65,18 +59,14 @@ class SavedLSH:
             Also keep what ``remove`` needs, a key and a count for each row; without it the file is smaller.
         """
         check_is_fitted(self)
-        with_rows = statistic or self.combine == "joint"
-        arrays = schema.add_prefix("layout", self.table_.layout.arrays()) | self.table_.state(rows=with_rows)[1]
+        arrays = schema.add_prefix("layout", self.table_.layout.arrays()) | self.table_.state(rows=statistic)[1]
         arrays |= schema.add_prefix("inputs", self._inputs.arrays())
         arrays |= schema.add_prefix("frozen", self._frozen.arrays())
-        if with_rows and self._learned_rows is not None:
+        if statistic and self._learned_rows is not None:
             arrays |= schema.add_prefix("learned_rows", self._learned_rows.arrays())
         arrays["column_shares"] = self.column_shares_
         if self.table_errors_ is not None:
             arrays["table_errors"] = self.table_errors_
-        if with_rows and self._rows:
-            kept = Batch.joined(self._rows)
-            arrays |= schema.add_prefix("kept", {"X": kept.X, "Y": kept.y, "weights": kept.row_weights()})
         state = schema.learned_state(self, _LEARNED) | {
             "params": schema.params_of(self),
             "trials": [vars(trial) for trial in self.trials_],
@@ -113,10 +103,7 @@ class SavedLSH:
         learner.column_shares_ = shares["column_shares"]
         errors = {"table_errors": ArrayField("tables", optional=True)}
         learner.table_errors_ = schema.read_arrays(errors, arrays, tables=layout.n_tables).get("table_errors")
-        learner._rows, learner._first_rows = [], []
-        if "kept.X" in arrays:
-            kept = schema.read_arrays(_KEPT, arrays, "kept.", n=layout.n_columns, T=layout.n_targets)
-            learner._rows = [Batch(*kept.values())]
+        learner._first_rows = []
         learner._set_targets(state, arrays)
         learner._forget_solution()
         return cast("Self", learner)

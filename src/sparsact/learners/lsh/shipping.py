@@ -36,7 +36,7 @@ class ShippedLSH:
 
     table_: BucketTable
     _frozen: Frozen
-    table_errors_: Array | None  # leave-one-out, of the first 1, 2, ... tables; None where they are fitted together
+    table_errors_: Array | None  # leave-one-out, of the first 1, 2, ... tables; None where a file has none
 
     def predictor(
         self: Any,
@@ -167,10 +167,7 @@ class ShippedLSH:
 
     def _measure_tables(self: Any, rows: Batch, targets: Array) -> None:
         """Errors of the first tables at their own rows, whose targets are ``targets`` (m, T) less the frozen part."""
-        averaged = self.combine == "average"
-        self.table_errors_ = (
-            first_table_errors(self.table_, rows, targets, self.alpha_, self.min_count) if averaged else None
-        )
+        self.table_errors_ = first_table_errors(self.table_, rows, targets, self.alpha_, self.min_count)
 
     def _size_error(self, n_stages: int, n_tables: int) -> float:
         """Error of the first stages or tables at rows left out of fit; NaN where it was not measured."""

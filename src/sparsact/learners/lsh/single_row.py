@@ -9,7 +9,6 @@ import numpy as np
 from sparsact.kernels import dispatch
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.frozen import LearnedRows
-from sparsact.learners.lsh.live import LiveSolution
 from sparsact.learners.lsh.predictor import TablePredictor
 
 
@@ -23,7 +22,6 @@ def row_updater(predictor: TablePredictor, learned: LearnedRows | None) -> Any:
     table, frozen, layout = predictor.table, predictor.frozen, predictor.table.layout
     possible = (
         dispatch.chosen is not dispatch.reference
-        and isinstance(predictor.solution, LiveSolution)
         and predictor.inputs.is_plain
         and predictor.policy.fallback != "nearest"  # whose index is of the sums as they were
         and frozen.trees is None

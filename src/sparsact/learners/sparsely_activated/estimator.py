@@ -37,9 +37,6 @@ class SparselyActivatedModel(BaseEstimator):  # type: ignore[misc] # scikit-lear
         "verbose": ["verbose"],
     }
 
-    n_units: Any  # a number, or one for each layer of a stack
-    max_active: Any
-
     def __init__(
         self,
         n_units: int | str = 64,

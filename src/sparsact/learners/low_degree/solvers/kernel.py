@@ -41,7 +41,7 @@ class KernelSolver(Solver):
         if size.degree_range is None or size.explicit_gram:
             return (
                 'solver="kernel" serves least squares on all subsets of the sizes; pass solver="auto" for a list of '
-                "subsets, the lasso or heredity."
+                "subsets or the lasso."
             )
         reason = f"{d:,} monomials exceed the {m:,} rows: the kernel over Hamming distances is the smaller system"
         return SolverPlan(self, 28.0 * m * m + size.nbytes, reason, 0 if d > m else None, explicit_gram=False)

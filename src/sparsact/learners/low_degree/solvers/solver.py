@@ -105,12 +105,6 @@ class Solver(ABC):
     def solve(self, statistic: Any, family: Family, penalty: Penalty, plan: SolverPlan, *, n_threads: int) -> Solution:
         """The polynomial of a family that fits the rows of a statistic."""
         equations = statistic.normal_equations(family, fit_intercept=penalty.fit_intercept, n_threads=n_threads)
-        return self.from_equations(equations, family, penalty, plan)
-
-    def from_equations(
-        self, equations: NormalEquations, family: Family, penalty: Penalty, plan: SolverPlan
-    ) -> Solution:
-        """The polynomial that solves equations which are written out."""
         coef, mean, reason, parameters = self.estimate(equations, penalty, plan)
         return Solution(
             FittedPolynomial(family, coef, equations.target_mean - mean @ coef),
@@ -282,8 +276,3 @@ class CorrelationSolver(Solver):
             statistic.weight,
             penalty,
         )
-
-    def estimate(self, equations: NormalEquations, penalty: Penalty, plan: SolverPlan) -> Estimated:
-        """Coefficients (D, T), the feature means that the intercept makes up for, the reason, effective parameters."""
-        sums = equations.rhs + equations.weight * np.outer(equations.feature_mean, equations.target_mean)
-        return sums / (equations.weight + penalty.alpha), np.zeros(len(sums)), _AVERAGES, None

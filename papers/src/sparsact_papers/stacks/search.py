@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.learners.sparsely_activated.held_out import FEWEST, Descended, HeldOut, split
-from sparsact.learners.sparsely_activated.joint import JointRisk, scaled, sparse_on
 from sparsact.learners.sparsely_activated.leaf_models import Array
 from sparsact.learners.sparsely_activated.random_starts import BATCH, BETAS, EPSILON, LAST_RATE, RAMP, WARM_UP
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.stack import Stack, StackLayer
+from sparsact_papers.stacks.joint import JointRisk, scaled, sparse_on
 
 N_STARTS: Final = 8
 PENALTY: Final = 1.0

@@ -1,4 +1,4 @@
-"""StackRegressor: gradients, membership by exact count, files, parameters, targets that one layer cannot reach."""
+"""StackRegressor: gradients, membership by exact count, parameters, targets that one layer cannot reach."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,9 @@ from stacks import random_stack
 
 import sparsact as sa
 from sparsact.hypercube import points
-from sparsact.learners.sparsely_activated.joint import JointRisk, balanced, parts_of, sparse_on, stack_of
-from sparsact.learners.sparsely_activated.stack_search import slopes, unstacked
+from sparsact_papers.stacks import StackRegressor
+from sparsact_papers.stacks.joint import JointRisk, balanced, parts_of, sparse_on, stack_of
+from sparsact_papers.stacks.search import slopes, unstacked
 
 
 def chosen_by_groups(n, size, n_groups, rng):
@@ -91,39 +92,19 @@ def test_raised_thresholds_leave_so_many_units_on(kind):
             assert (one.b >= other.b).all()
 
 
-@pytest.mark.parametrize("domain", ["cube", "real"])
-def test_layers_are_sparse_on_the_rows(domain):
+@pytest.mark.parametrize("values", ["signs", "bits", "numbers"])
+def test_layers_are_sparse_on_the_rows(values):
     rng = np.random.default_rng(2)
-    X = rng.choice([0, 1], (150, 7)) if domain == "cube" else rng.normal(size=(150, 7)) * [1, 10, 0.1, 1, 1, 1, 1] + 3
+    X = rng.normal(size=(150, 7)) * [1, 10, 0.1, 1, 1, 1, 1] + 3
+    X = {"signs": np.sign(X - 3), "bits": (X > 3).astype(int), "numbers": X}[values]
     y = X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=150) / 10
-    model = sa.StackRegressor((6, 5), (2, 3), max_iter=30, n_restarts=2, random_state=0).fit(X, y)
-    rows = 1 - 2.0 * X if domain == "cube" else X
-    assert model.domain_ == domain
-    assert (model.stack_.n_active(rows) <= most_on(model)).all()
-    np.testing.assert_allclose(model.predict(X), model.stack_(rows), rtol=1e-12, atol=1e-12)
+    model = StackRegressor((6, 5), (2, 3), max_iter=30, n_restarts=2, random_state=0).fit(X, y)
+    assert (model.stack_.n_active(X) <= most_on(model)).all()
+    np.testing.assert_allclose(model.predict(X), model.stack_(X), rtol=1e-12, atol=1e-12)
     assert model.loss_ == pytest.approx(np.mean((model.predict(X) - y) ** 2))
     assert model.loss_ < np.var(y)
-    again = sa.StackRegressor((6, 5), (2, 3), max_iter=30, n_restarts=2, random_state=0).fit(X, y)
+    again = StackRegressor((6, 5), (2, 3), max_iter=30, n_restarts=2, random_state=0).fit(X, y)
     assert again.stack_ == model.stack_
-    if domain == "cube":
-        certificate = model.cube_certificate_
-        assert certificate.exact
-        assert all(
-            certificate.max_active[layer] >= rows.max() for layer, rows in enumerate(model.stack_.n_active(rows).T)
-        )
-    else:
-        with pytest.raises(AttributeError, match="no certificate over the cube"):
-            _ = model.cube_certificate_
-
-
-def test_a_saved_model_predicts_the_same(tmp_path):
-    rng = np.random.default_rng(3)
-    X, y = rng.choice([-1, 1], (60, 5)), rng.normal(size=60)
-    model = sa.StackRegressor((4, 3), (1, 2), max_iter=10, n_restarts=1, random_state=0).fit(X, y)
-    model.save(tmp_path / "model")
-    read = sa.load(tmp_path / "model")
-    np.testing.assert_array_equal(read.predict(X), model.predict(X))
-    assert (read.loss_, read.stack_, read.n_units) == (model.loss_, model.stack_, [4, 3])
 
 
 @pytest.mark.parametrize(
@@ -132,11 +113,13 @@ def test_a_saved_model_predicts_the_same(tmp_path):
         ({"n_units": (4,)}, "a number for each layer; got 1 and 2"),
         ({"n_units": (), "max_active": ()}, "a number for each layer; got 0 and 0"),
         ({"max_active": (1, 0)}, "`max_active` must be 1 or more; got 0"),
+        ({"n_restarts": -1}, "`n_restarts` must be 0 or more; got -1"),
+        ({"tol": 0.0}, "`tol` must be"),
     ],
 )
 def test_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
-        sa.StackRegressor(**{"n_units": (4, 3), "max_active": (1, 1), **parameters}).fit(np.eye(4), np.arange(4))
+        StackRegressor(**{"n_units": (4, 3), "max_active": (1, 1), **parameters}).fit(np.eye(4), np.arange(4))
 
 
 def test_one_layer_is_the_answer_where_no_stack_is_better():
@@ -144,7 +127,7 @@ def test_one_layer_is_the_answer_where_no_stack_is_better():
     rng = np.random.default_rng(5)
     X = rng.choice([-1.0, 1.0], (400, 10))
     y = np.where(X[:, 0] > 0, X @ rng.normal(size=10), X @ rng.normal(size=10))
-    model = sa.StackRegressor((6, 6), (2, 1), max_iter=25, random_state=0).fit(X, y)
+    model = StackRegressor((6, 6), (2, 1), max_iter=25, random_state=0).fit(X, y)
     assert model.stack_.depth == 1
     assert (model.stack_.n_active(X) <= 3).all()
     assert model.loss_ < 1e-8
@@ -161,7 +144,7 @@ def test_gates_of_computed_features_are_learned_better_than_by_one_layer_or_a_de
         truth = chosen_by_groups(12, size, 2, rng)
         X, new = rng.choice([-1.0, 1.0], (2000, 12)), rng.choice([-1.0, 1.0], (4000, 12))
         y, expected = truth(X), truth(new)
-        stack = sa.StackRegressor((8, 8), (2, 1), random_state=0).fit(X, y)
+        stack = StackRegressor((8, 8), (2, 1), random_state=0).fit(X, y)
         assert (stack.stack_.n_active(X) <= most_on(stack)).all()
         shallow = sa.SparselyActivatedRegressor(16, 3, n_restarts=2, random_state=0).fit(X, y)
         dense = [
