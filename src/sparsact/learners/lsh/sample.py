@@ -7,7 +7,8 @@ from typing import Final
 import numpy as np
 
 from sparsact.kernels import hashing
-from sparsact.learners.lsh.layout import Array, standard_units
+from sparsact.learners.lsh.layout import Array
+from sparsact.statistics.units import standard_units
 
 OUTLYING: Final = 100.0  # interquartile ranges beyond the quartiles
 ROWS_FOR_QUARTILES: Final = 1 << 14  # they are a sample

@@ -25,9 +25,10 @@ from sparsact.learners.lsh.frontier import (
     typical_rows,
 )
 from sparsact.learners.lsh.frozen import Frozen
-from sparsact.learners.lsh.layout import SMALLEST, Array
+from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.predictor import TablePredictor
 from sparsact.statistics.statistic import Batch
+from sparsact.statistics.units import SMALLEST
 from sparsact.validation.parameters import checked_option, checked_positive
 
 

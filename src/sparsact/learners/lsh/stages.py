@@ -13,12 +13,13 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sparsact.kernels import bucket_statistics
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.frozen import Frozen, FrozenStage, LearnedRows
-from sparsact.learners.lsh.layout import SMALLEST, Array, Layout, PrincipalMoments, linear_trend, standard_units
+from sparsact.learners.lsh.layout import Array, Layout, PrincipalMoments, linear_trend
 from sparsact.learners.lsh.left_out import LeftOut
 from sparsact.learners.lsh.sample import Rows, distinct, in_order, without_outliers
 from sparsact.learners.lsh.trees import learn_trees
 from sparsact.learners.lsh.tuning import LayoutSearch, LSHConfig, Trial, TunedLayout
 from sparsact.statistics.statistic import Batch
+from sparsact.statistics.units import SMALLEST, exponents_of, standard_units
 
 MIN_ROWS_FOR_COLUMNS, MIN_COLUMNS = 500, 3  # fewer do not tell
 ROWS: Final = 1 << 13
@@ -53,6 +54,7 @@ def _importances(X: Array, Y: Array, weights: Array, seed: int) -> Array:
     learned, held = slice(0, 3 * len(X) // 4), slice(3 * len(X) // 4, len(X))
     total = np.zeros(X.shape[1])
     some = None if np.ptp(weights) == 0 else weights[learned]  # with weights, columns are binned 20 times as slowly
+    Y = np.ldexp(Y, -exponents_of(Y))
     unit = Y.std(axis=0)
     for y in (Y / np.where(unit > 0, unit, 1.0)).T:
         trees = HistGradientBoostingRegressor(early_stopping=False, random_state=seed % 2**31)
