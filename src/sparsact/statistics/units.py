@@ -13,8 +13,8 @@ SMALLEST: Final = 1e-305  # spread that still counts as one: its inverse must be
 
 
 def exponents_of(values: Array) -> NDArray[np.int32]:
-    """For each column the least e with all values below ``2**e``; 0 for zeros. ``ldexp(values, -e)`` rounds nothing."""
-    return np.asarray(np.frexp(np.abs(values).max(axis=0, initial=0.0))[1])
+    """For each column the e that brings its largest value to between 1 and 2 by ``ldexp(values, -e)``, exactly."""
+    return np.asarray(np.frexp(np.abs(values).max(axis=0, initial=0.0))[1]) - 1  # 2.0**e is then a float too
 
 
 def root_mean_square(values: Array, weights: Array) -> Array:

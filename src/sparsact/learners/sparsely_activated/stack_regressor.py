@@ -22,6 +22,7 @@ from sparsact.network import SparselyActivatedNetwork
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import Arrays, Checks, State
 from sparsact.stack import Stack
+from sparsact.statistics.units import exponents_of
 from sparsact.transaction import locked, transaction
 from sparsact.validation.estimators import checked_rows
 from sparsact.validation.parameters import checked_size
@@ -137,7 +138,9 @@ class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[mi
         self._validate_params()
         sizes, ks = _layer_sizes(self.n_units, self.max_active)
         rng = generator_of(self.random_state)
-        rows, targets, weights = distinct_rows(*self._rows(X, y, sample_weight))
+        rows, given, weights = distinct_rows(*self._rows(X, y, sample_weight))
+        exponent = int(exponents_of(given))
+        targets = np.ldexp(given, -exponent)  # squares of any numbers are then numbers
         one_layer = SparselyActivatedRegressor(
             sum(sizes),
             sum(ks),
@@ -156,8 +159,11 @@ class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[mi
             self._report(start())
             if search.done(self.tol):
                 break
-        self.stack_, self.n_iter_ = search.best()
-        self.loss_ = float(weights @ (self.stack_(rows) - targets) ** 2 / weights.sum())
+        best, self.n_iter_ = search.best()
+        self.stack_ = Stack(np.ldexp(best.u, exponent), best.layers)
+        error = weights @ (best(rows) - targets) ** 2 / weights.sum()
+        with np.errstate(over="ignore"):
+            self.loss_ = float(np.ldexp(error, 2 * exponent))
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predicted targets, (m,)."""
