@@ -216,10 +216,10 @@ class PrincipalMoments:
 
     @classmethod
     def of(cls, X: Array, weights: Array, units: Array | None = None) -> PrincipalMoments:
-        """Weighted moments of rows, with columns multiplied by ``units`` (d,)."""
+        """Weighted moments of rows, with columns multiplied by ``units`` (d,); constant columns are in no direction."""
         share = weights / weights.sum()
         centre = share @ X
-        units = np.ones(X.shape[1]) if units is None else units
+        units = (np.ptp(X, axis=0) > 0).astype(np.float64) if units is None else units
         spread = (X - centre) * units
         scale = max(float(np.abs(spread).max(initial=0.0)), SMALLEST)
         spread /= scale

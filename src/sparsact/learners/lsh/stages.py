@@ -54,7 +54,6 @@ def _importances(X: Array, Y: Array, weights: Array, seed: int) -> Array:
     learned, held = slice(0, 3 * len(X) // 4), slice(3 * len(X) // 4, len(X))
     total = np.zeros(X.shape[1])
     some = None if np.ptp(weights) == 0 else weights[learned]  # with weights, columns are binned 20 times as slowly
-    Y = np.ldexp(Y, -exponents_of(Y))
     unit = Y.std(axis=0)
     for y in (Y / np.where(unit > 0, unit, 1.0)).T:
         trees = HistGradientBoostingRegressor(early_stopping=False, random_state=seed % 2**31)
@@ -157,7 +156,7 @@ def _in_deviations(residual: Array, Y: Array, weights: Array) -> float:
 def _columns(X: Array, Y: Array, weights: Array, wish: LSHConfig, seed: int) -> NDArray[np.int64] | None:
     if wish.family != "pca_grid" or wish.bucket_width is not None:
         return None
-    quick = replace(wish, n_tables=8, n_hashes=None)
+    quick, Y = replace(wish, n_tables=8, n_hashes=None), np.ldexp(Y, -exponents_of(Y))
 
     def error(some: Array) -> float:
         level, trend, centre = _linear_part(some, Y, weights, wish)
