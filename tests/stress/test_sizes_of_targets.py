@@ -149,17 +149,8 @@ def test_sums_of_masked_features_scale_with_the_targets(router):
         return DSMRegressor(16, 4, router, random_state=0).fit(COLUMNS, y).predict(COLUMNS)
 
     expected = predictions(Y)
-    for scale in (1e-300, 1e-160, 1e90):
+    for scale in (1e-300, 1e-160, 1e90, 1e300):
         np.testing.assert_allclose(predictions(Y * scale) / scale, expected, rtol=1e-9)
-    with pytest.raises(ValueError, match="scale it to below"):
-        predictions(Y * 1e160)
-
-
-def test_training_stays_finite_or_says_why():
-    for scale in (1e-300, 1e-100, 1e45):
-        model = DSMRegressor(16, 4, solver="rmsprop", epochs=3, random_state=0).fit(COLUMNS, Y * scale)
-        assert np.isfinite(model.predict(COLUMNS)).all()
-        assert np.isfinite(model.loss_curve_).all()
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e300])

@@ -47,8 +47,8 @@ class CentredSums:
     def replace(self, features: Array, targets: Array, weights: Array) -> None:
         """Become the sums of rows: features (m, D), which are overwritten, targets (m, T), weights (m,), not all 0."""
         self.n_rows, self.weight = int(np.count_nonzero(weights)), float(weights.sum())
-        self.feature_mean, features = _about_mean(features, weights, self.weight, out=features)
-        self.target_mean, targets = _about_mean(targets, weights, self.weight)
+        self.feature_mean, features = about_mean(features, weights, self.weight, out=features)
+        self.target_mean, targets = about_mean(targets, weights, self.weight)
         weighted = weights[:, None] * targets
         self.target_squares = np.einsum("mt,mt->t", weighted, targets)
         with blas_threads(features.size * features.shape[1]):
@@ -82,7 +82,7 @@ class CentredSums:
         return view
 
 
-def _about_mean(values: Array, weights: Array, weight: float, out: Array | None = None) -> tuple[Array, Array]:
+def about_mean(values: Array, weights: Array, weight: float, out: Array | None = None) -> tuple[Array, Array]:
     """Weighted means, and the values minus them; twice, as the rounding of the first may exceed what is left."""
     mean = weights @ values / weight
     values = np.subtract(values, mean, out=out)

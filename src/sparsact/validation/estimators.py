@@ -20,8 +20,8 @@ def checked_rows(learner: Any, X: Any, y: Any = "no_validation", **checks: Any) 
     Raises
     ------
     ValueError
-        Also for masked entries, dates and texts, which scikit-learn would take for numbers; says where the first NaN
-        or infinity stands.
+        Also for masked entries, dates and texts, which scikit-learn would take for numbers, and for integers to learn
+        that float64 would round; says where the first NaN or infinity stands.
     """
     if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__array__"):
         import pyarrow as pa  # of which scikit-learn reads the names of the columns
@@ -29,8 +29,9 @@ def checked_rows(learner: Any, X: Any, y: Any = "no_validation", **checks: Any) 
         X = pa.table(X)
     if not checks.get("reset", True):
         refuse_named_columns(learner, X)
-    _check_kinds(X, "`X`", bit_strings=checks.get("reset", True))
-    _check_kinds(y, "`y`", texts=not checks.get("y_numeric", False))
+    learns, numbers = not isinstance(y, str), checks.get("y_numeric", False)
+    _check_kinds(X, "`X`", bit_strings=checks.get("reset", True), exact=learns)
+    _check_kinds(y, "`y`", texts=not numbers, exact=numbers)
     with _errors_name_place(X=X, y=y):
         return validate_data(learner, X, y, **checks)
 
@@ -69,6 +70,8 @@ def checked_sample_weight(
 
 
 _MOST_ROWS, _LEAST_SHARE = 1e12, 1e-100
+_WHOLE: Final = 2**53  # up to which float64 holds every integer
+_WORD: Final = 8  # bytes of the integers that reach beyond
 
 
 def weights_as_counts(weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -115,8 +118,13 @@ def class_places(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp
     return places
 
 
-def _check_kinds(values: Any, what: str, *, texts: bool = False, bit_strings: bool = False) -> None:
-    """Refuse masked entries, dates, texts (unless ``texts``), and ``bit_strings`` that were read as integers."""
+def _check_kinds(
+    values: Any, what: str, *, texts: bool = False, bit_strings: bool = False, exact: bool = False
+) -> None:
+    """Refuse masked entries, dates, texts (unless ``texts``), and ``bit_strings`` that were read as integers.
+
+    Where ``exact``, also integers that float64 would round.
+    """
     if values is None or isinstance(values, str) or hasattr(values, "tocsr"):
         return
     if np.ma.is_masked(values):
@@ -138,6 +146,12 @@ def _check_kinds(values: Any, what: str, *, texts: bool = False, bit_strings: bo
                 f"{where} holds integers of digits 0 and 1 only, such as {column.max()}: strings of bits that lost "
                 "their leading zeros; read them as text (dtype=str) and pass a column for each bit, or, if they are "
                 "numbers, pass them as floats."
+            )
+        row = _first_rounded(column) if exact else None
+        if row is not None:
+            raise ValueError(
+                f"{where} holds {column.flat[row]}, an integer beyond 2**53 that float64 rounds; subtract a constant "
+                "from the column first, or pass floats if what rounding changes does not matter."
             )
 
 
@@ -161,6 +175,17 @@ def _first_text(column: NDArray[Any]) -> str | None:
     if column.dtype != object:
         return None
     return next((str(value) for value in column.flat if isinstance(value, str | bytes)), None)
+
+
+def _first_rounded(column: NDArray[Any]) -> int | None:
+    """Place of the first integer that is no float64, which would be taken for its neighbour."""
+    if column.dtype == object:
+        large = [i for i, v in enumerate(column.flat) if isinstance(v, int | np.integer) and abs(int(v)) > _WHOLE]
+    elif column.dtype.kind in "iu" and column.dtype.itemsize == _WORD:
+        large = np.flatnonzero((column > _WHOLE) | (column < -_WHOLE)).tolist()
+    else:
+        return None
+    return next((i for i in large if int(float(column.flat[i])) != int(column.flat[i])), None)
 
 
 def _lost_zeros(column: NDArray[Any]) -> bool:

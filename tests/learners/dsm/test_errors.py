@@ -49,7 +49,8 @@ def test_parameters_are_checked(parameters, complaint):
         (X[0], y, "1D array"),
         (sp.csr_array(X), y, "[Ss]parse"),
         (X * 1e200, y, "scale its columns"),
-        (X, y * 1e200, "scale it to below"),
+        (X, y * 1e306, "`y` holds [1-9.]+e.306, so that differences overflow; scale it to below"),
+        (X * 1e306, y, "`X` holds [1-9.]+e.306, so that differences overflow"),
         (X.astype(complex) * 1j, y, "Complex data"),
     ],
 )
@@ -170,6 +171,7 @@ def test_rows_of_weight_zero_do_not_count():
 
 
 def test_equal_values_are_chosen_by_place():
-    """Rows of zeros: every pre-activation is 0, and the first units win."""
+    """At the mean of the rows every pre-activation is 0, and the first units win."""
     found = model().fit(X, y)
-    np.testing.assert_array_equal(found.active_units(np.zeros((2, 3))), np.arange(16)[None] < np.array([[4], [4]]))
+    rows = np.tile(found.layer_.bottom.centre, (2, 1))
+    np.testing.assert_array_equal(found.active_units(rows), np.arange(16)[None] < np.array([[4], [4]]))

@@ -22,7 +22,7 @@ def test_the_model_is_that_of_section_2_1(absolute, activation, bottom, targets)
         37, 11, activation=activation, bottom=bottom, bias=True, absolute=absolute, random_state=3
     ).fit(X, Y)
     B, c = model.layer_.bottom.B, model.layer_.bottom.c
-    z = X @ B.T + c
+    z = (X - X.mean(axis=0)) @ B.T + c
     rank = np.argsort(np.argsort(-(np.abs(z) if absolute else z), axis=1, kind="stable"), axis=1)
     mask = rank < 11
     np.testing.assert_array_equal(model.active_units(X), mask)
@@ -100,4 +100,4 @@ def test_operations_with_and_without_their_choice():
     model = DSMRegressor(4096, 1024).fit(rows, rows[:, 0])
     assert model.n_active_ == 1024
     assert model.flops(routing=False) == 18 * 1024 == 18432
-    assert model.flops() - 4096 * 2 * 8 - 1024 * 2 == model.layer_.router.flops(4096) > 0
+    assert model.flops() - 8 - 4096 * 2 * 8 - 1024 * 2 == model.layer_.router.flops(4096) > 0

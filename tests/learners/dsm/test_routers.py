@@ -46,13 +46,14 @@ class HalfSpaces(Router):
 @pytest.mark.parametrize("solver", ["ridge", "rmsprop"])
 def test_a_router_of_the_inputs(activation, solver):
     model = DSMRegressor(12, router=HalfSpaces(12), activation=activation, solver=solver, random_state=0).fit(X, y)
-    on = X @ model.layer_.state["directions"] > 0
+    centred = X - model.layer_.bottom.centre
+    on = centred @ model.layer_.state["directions"] > 0
     np.testing.assert_array_equal(model.active_units(X), on)
-    phi = X @ model.layer_.bottom.B.T
+    phi = centred @ model.layer_.bottom.B.T
     phi = (np.maximum(phi, 0) if activation == "relu" else phi) * on / (1 + np.arange(12) % 2)
     np.testing.assert_allclose(model.predict(X), phi @ model.coefficients_ + model.intercept_, rtol=1e-10)
     assert model.n_active_ == 12
-    assert (model.flops(routing=False), model.flops()) == (12 * 8, 12 * 8 + 72)
+    assert (model.flops(routing=False), model.flops()) == (12 * 8, 12 * 8 + 3 + 72)
 
 
 def test_a_merge_needs_the_same_hashes():
@@ -95,7 +96,8 @@ def test_a_random_hash_by_name(tmp_path, solver):
     )
     router = model.layer_.router
     assert router == RandomHash(5, 16, router.random_state) == same.layer_.router != other.layer_.router
-    np.testing.assert_array_equal(model.active_units(X), router(X).dense() != 0)
+    centred = X - model.layer_.bottom.centre
+    np.testing.assert_array_equal(model.active_units(X), router(centred).dense() != 0)
     assert (model.active_units(X).sum(axis=1) == 5).all()
     np.testing.assert_array_equal(model.predict(X), same.predict(X))
     model.save(tmp_path / "m.safetensors")

@@ -65,7 +65,9 @@ def test_epochs_are_those_of_plain_torch(fit_intercept, rho, epsilon):
 
 def test_an_estimator_trains_on_the_features_of_its_layer():
     found = model(epochs=2, batch_size=20, fit_intercept=False).fit(X, Y)
-    torch_features = torch_top_k(torch.from_numpy(found.layer_.bottom.B), torch.from_numpy(X), 8).numpy()
+    torch_features = torch_top_k(
+        torch.from_numpy(found.layer_.bottom.B), torch.from_numpy(X - found.layer_.bottom.centre), 8
+    ).numpy()
     np.testing.assert_allclose(found.predict(X), torch_features @ found.coefficients_.T, rtol=1e-12)
 
 

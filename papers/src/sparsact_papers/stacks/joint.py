@@ -24,7 +24,7 @@ from sparsact.statistics.solved import Solved
 
 Floats = NDArray[Any]
 PENALTIES: Final = (0.0, 1.0, 10.0, 100.0, 1000.0)
-CLEARANCE: Final = 1e-9  # of the magnitudes in a pre-activation, by which a raised threshold exceeds it
+CLEARANCE: Final = 1e-15  # of the magnitudes in a pre-activation, for each of its terms: what sums may be off by
 GTOL: Final = 1e-12  # of the gradient
 RANK: Final = 1e-10  # of least squares for the read-out
 
@@ -186,9 +186,10 @@ def sparse_on(stack: Stack, X: Array, max_active: Sequence[int]) -> Stack:
     """The stack with thresholds raised, from the bottom up, until no row has more than ``max_active`` units on."""
     a, layers = X, list[StackLayer]()
     for layer, k in zip(stack.layers, max_active, strict=True):
-        margin = CLEARANCE * layer.sizes(np.abs(a), np.abs(X))
+        n_terms = layer.W.shape[1] + 1 + (0 if layer.V is None else X.shape[1])
+        margin = n_terms * CLEARANCE * layer.sizes(np.abs(a), np.abs(X))
         excess = excess_of(np.maximum(layer.preactivations(a, X) + margin, 0), k)
-        surplus = (1 + CLEARANCE) * excess.max(axis=0, initial=0.0)
+        surplus = excess.max(axis=0, initial=0.0)
         layers.append(StackLayer(layer.W, layer.b + surplus, layer.V))
         a = np.maximum(layers[-1].preactivations(a, X), 0)
     return Stack(stack.u, layers)

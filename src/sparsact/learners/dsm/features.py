@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Self, cast
 
 import numpy as np
@@ -14,6 +14,7 @@ from sparsact import kernels
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.routing import ROUTERS, BlockTop1, HyperplaneLSH, Nearest, RandomHash, Router, TopK
 from sparsact.saving.schema import Arrays, check_array
+from sparsact.statistics.centred import about_mean
 
 _STREAMS: Final = ("bottom", "router", "top", "order")
 Array = NDArray[np.float64]
@@ -35,7 +36,7 @@ def stream(seed: tuple[int, ...], name: str, place: int = 0) -> np.random.Genera
 
 @dataclass(frozen=True, eq=False)
 class Bottom:
-    r"""Pre-activations :math:`z = B x + c` of t units, and what they become: :math:`\phi(x) = \operatorname{act}(z)`.
+    r"""Pre-activations :math:`z = B (x - \bar x) + c` of t units; :math:`\phi(x) = \operatorname{act}(z)`.
 
     Attributes
     ----------
@@ -45,18 +46,21 @@ class Bottom:
         Biases; zeros for a layer without.
     activation : {"identity", "relu"}
         Of every unit.
+    centre : ndarray of shape (d,)
+        What is taken off the inputs, :math:`\bar x`: the mean of the rows, or zeros, as in the paper.
     """
 
     B: Array
     c: Array
     activation: str
+    centre: Array
 
     @classmethod
     def random(cls, d: int, t: int, *, bias: bool, activation: str, rng: np.random.Generator) -> Self:
-        r"""Glorot's uniform weights within :math:`\pm\sqrt{6 / (d + t)}`, and biases likewise or none."""
+        r"""Glorot's uniform weights within :math:`\pm\sqrt{6 / (d + t)}`, and biases likewise or none; about zero."""
         limit = np.sqrt(6 / (d + t))
         B = rng.uniform(-limit, limit, size=(t, d))
-        return cls(B, rng.uniform(-limit, limit, size=t) if bias else np.zeros(t), activation)
+        return cls(B, rng.uniform(-limit, limit, size=t) if bias else np.zeros(t), activation, np.zeros(d))
 
     @classmethod
     def principal(
@@ -69,8 +73,9 @@ class Bottom:
         average: the layer does not depend on where the rows lie or on their unit, nor (in distribution) on how they
         are rotated. Biases, if any, are uniform within :math:`\pm 1`.
         """
-        mean = np.average(X, axis=0, weights=weights)
-        centred = (X - mean) * np.sqrt(weights / weights.sum())[:, None]
+        shares = weights / weights.sum()
+        mean, centred = about_mean(X, shares, 1.0)
+        centred *= np.sqrt(shares)[:, None]
         size = float(np.abs(centred).max(initial=0.0)) or 1.0  # squares neither overflow nor vanish
         spread, components = np.linalg.eigh((centred / size).T @ (centred / size))
         s = np.sqrt(np.maximum(spread, 0.0))
@@ -78,7 +83,11 @@ class Bottom:
         # The symmetric root of C: no sign or basis of the components, which rounding may change, enters the layer.
         B = rng.normal(size=(t, len(s))) @ ((components * (s / scale)) @ components.T)
         c = rng.uniform(-1, 1, size=t) if bias else np.zeros(t)
-        return cls(B, c - B @ mean, activation)
+        return cls(B, c, activation, mean)
+
+    def about(self, X: Array, weights: Array) -> Self:
+        """The same units about the mean of rows."""
+        return replace(self, centre=about_mean(X, weights / weights.sum(), 1.0)[0])
 
     @property
     def t(self) -> int:
@@ -98,7 +107,7 @@ class Bottom:
     def preactivations(self, X: Array) -> Array:
         """Z (m, t), C-contiguous."""
         with blas_threads(X.size * len(self.B)):
-            z: Array = X @ self.B.T
+            z: Array = (X - self.centre) @ self.B.T
         if self.biased:
             z += self.c
         return z
@@ -109,8 +118,8 @@ class Bottom:
 
     def same_as(self, other: Any) -> bool:
         """Whether the two are the same layer."""
-        equal = np.array_equal(self.B, other.B) and np.array_equal(self.c, other.c)
-        return equal and self.activation == other.activation
+        arrays = ((self.B, other.B), (self.c, other.c), (self.centre, other.centre))
+        return self.activation == other.activation and all(np.array_equal(*pair) for pair in arrays)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +131,7 @@ class SparseLayer:
     bottom : Bottom
         phi.
     router : Router
-        Chooses by pre-activations, as top-k does, or by the inputs.
+        Chooses by pre-activations, as top-k does, or by the inputs, about the centre.
     state : dict of arrays
         What the router needs beyond its parameters.
     """
@@ -166,7 +175,7 @@ class SparseLayer:
         if isinstance(self.router, TopK):
             chosen = kernels.top_k_masked(z, self.router.n_active, absolute=self.router.absolute)
             return self.bottom.activate(chosen)  # act(0) = 0
-        mask = self.router.select(z if self.by_values else X, self.state).dense()
+        mask = self.router.select(z if self.by_values else X - self.bottom.centre, self.state).dense()
         phi = self.bottom.activate(z)
         phi *= mask
         return phi
@@ -175,7 +184,7 @@ class SparseLayer:
         """Units that each row switches on, (m, t)."""
         on = np.empty((len(X), self.bottom.t), dtype=np.bool_)
         for block in self.blocks(len(X)):
-            seen = self.bottom.preactivations(X[block]) if self.by_values else X[block]
+            seen = self.bottom.preactivations(X[block]) if self.by_values else X[block] - self.bottom.centre
             on[block] = self.router.select(seen, self.state).dense() != 0
         return on
 
@@ -215,7 +224,7 @@ class SparseLayer:
         if not routing:
             return active
         idle = (self.bottom.t - self.n_active) * of_a_unit if self.by_values else 0
-        return active + idle + self.router.flops(self.routed_columns)
+        return active + idle + self.bottom.d * bool(self.bottom.centre.any()) + self.router.flops(self.routed_columns)
 
 
 def router_of(router: str | Router, n_units: int, n_active: int, *, absolute: bool, seed: tuple[int, ...]) -> Router:

@@ -15,19 +15,22 @@ from sparsact.learners.dsm.training import RidgeStatistic, TopLayer
 from sparsact.routing import Router, from_dict
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
+from sparsact.statistics.units import deviations
 from sparsact.transaction import lock_of
 from sparsact.validation.estimators import checked_rows
 
 Array = NDArray[np.float64]
-LARGEST: Final = 1e100  # of a pre-activation: sums of its squares are finite
+LARGEST: Final = 1e100  # of a pre-activation, and of a target in its unit: sums of squares are finite
+LARGEST_NUMBER: Final = 1e305  # differences are finite
 _LEARNED: Final[Checks] = {
     "n_features_in_": schema.as_count,
     "n_rows_": schema.as_n_rows,
     "_n_targets": partial(schema.as_count, minimum=1),
     "_single_target": schema.as_bool,
 }
-_BOTTOM: Final = {"B": ArrayField("t n"), "c": ArrayField("t")}
+_BOTTOM: Final = {"B": ArrayField("t n"), "c": ArrayField("t"), "centre": ArrayField("n", finite=True, optional=True)}
 _SOLUTION: Final = {"A": ArrayField("T t"), "intercept": ArrayField("T")}
+_UNIT: Final = {"unit": ArrayField("T", finite=True, nonnegative=True, optional=True)}
 _TRAINED: Final = {
     "velocity": ArrayField("T t"),
     "intercept_velocity": ArrayField("T"),
@@ -47,14 +50,15 @@ class FittedDSM:
     _seed: tuple[int, ...]
     _single_target: bool
     _n_targets: int
+    _unit: Array  # (T,), of the targets in sums and training
 
     def predict(self, X: ArrayLike) -> Array:
         """Predicted targets, (m,) or (m, T)."""
         check_is_fitted(self)
         rows = self._rows(X)
         with lock_of(self):
-            layer, (A, intercept) = self.layer_, self._top_layer
-        values = layer.values(rows, A) + intercept
+            layer, (A, intercept) = self.layer_, self._in_units
+        values = (layer.values(rows, A) + intercept) * self._unit
         return values[:, 0] if self._single_target else values
 
     def active_units(self, X: ArrayLike) -> NDArray[np.bool_]:
@@ -83,9 +87,10 @@ class FittedDSM:
         """
         check_is_fitted(self)
         with lock_of(self):
-            A, intercept = self._top_layer  # found now, if it has not been
+            A, intercept = self._in_units  # found now, if it has not been
             bottom = self.layer_.bottom
-            arrays: Arrays = {"B": bottom.B, "c": bottom.c, "A": A, "intercept": intercept}
+            arrays: Arrays = {"B": bottom.B, "c": bottom.c, "centre": bottom.centre}
+            arrays |= {"A": A, "intercept": intercept, "unit": self._unit}
             arrays |= {f"router.{name}": np.asarray(array) for name, array in self.layer_.state.items()}
             state: State = schema.learned_state(self, _LEARNED) | {
                 "params": schema.params_of(self),
@@ -117,10 +122,12 @@ class FittedDSM:
             raise ValueError(f"{T} targets where there is one")
         if state["activation"] not in ("identity", "relu"):
             raise ValueError(f"unknown activation {state['activation']!r}")
+        centre = bottom.get("centre", np.zeros(learner.n_features_in_))  # files of version 0.1 have none, and no unit
         learner.layer_ = SparseLayer.from_arrays(
-            Bottom(bottom["B"], bottom["c"], state["activation"]), from_dict(state["router"]), arrays
+            Bottom(bottom["B"], bottom["c"], state["activation"], centre), from_dict(state["router"]), arrays
         )
         t = learner.layer_.bottom.t
+        learner._unit = schema.read_arrays(_UNIT, arrays, T=T).get("unit", np.ones(T))
         solution = schema.read_arrays(_SOLUTION, arrays, T=T, t=t)
         if state["trained"]:
             trained = schema.read_arrays(_TRAINED, arrays, T=T, t=t)
@@ -135,11 +142,9 @@ class FittedDSM:
         """What the model has seen, without its layer: names, shapes, and the sums."""
         return schema.learned_state(self, _LEARNED) | {"rows": self._statistic.state(arrays)}
 
-    def _restore(self: Any, state: State, arrays: Arrays) -> None:
-        """Take over what :meth:`_state` wrote; the layer is drawn, if there is none, from an integer seed."""
+    def _restore(self, state: State, arrays: Arrays) -> None:
+        """Take over what :meth:`_state` wrote of a model of the same layer."""
         schema.restore_learned(self, state, _LEARNED)
-        if "layer_" not in vars(self):
-            self.layer_ = self._draw(np.zeros((1, self.n_features_in_)), np.ones(1))
         self.statistic_ = RidgeStatistic.from_state(state["rows"], arrays, self.layer_.bottom.t, self._n_targets)
 
     @property
@@ -162,7 +167,7 @@ class FittedDSM:
 
     @property
     def loss_curve_(self) -> list[float]:
-        """Mean squared error of each epoch, as its batches were met."""
+        """Mean squared error of each epoch, as its batches were met, in variances of the first targets."""
         if "top_" not in self.__dict__:
             raise AttributeError('only a model that was trained, by solver="rmsprop", has a `loss_curve_`.')
         return list(self.top_.losses)
@@ -180,7 +185,13 @@ class FittedDSM:
 
     @property
     def _top_layer(self) -> tuple[Array, Array]:
-        """A (T, t) and the intercept (T,), solved for when first asked."""
+        """A (T, t) and the intercept (T,)."""
+        A, intercept = self._in_units
+        return A * self._unit[:, None], intercept * self._unit
+
+    @property
+    def _in_units(self) -> tuple[Array, Array]:
+        """A (T, t) and the intercept (T,) of targets in their units, solved for when first asked."""
         check_is_fitted(self)
         with lock_of(self):
             if "top_" in self.__dict__:
@@ -195,11 +206,27 @@ class FittedDSM:
         return rows
 
 
+def check_differences(values: Array, name: str) -> None:
+    """Refuse rows or targets whose differences could overflow."""
+    size = np.abs(values).max(initial=0.0)
+    if not size < LARGEST_NUMBER:
+        raise ValueError(f"`{name}` holds {size:.1e}, so that differences overflow; scale it to below 1e+305.")
+
+
+def units_of(targets: Array, weights: Array) -> Array:
+    """Standard deviations (T,) of targets (m, T); of equal ones their size, or 1 for zeros."""
+    size, deviation = np.abs(targets).max(axis=0), deviations(targets, weights)
+    return np.where(deviation > 0, deviation, np.where(size > 0, size, 1.0))
+
+
 def check_size(X: Array, bottom: Bottom, targets: Array | None = None) -> None:
-    """Refuse rows whose pre-activations, or their squares, could overflow, and targets likewise."""
+    """Refuse rows whose pre-activations, or their squares, could overflow, and targets in their units likewise."""
     with np.errstate(over="ignore"):
-        most = np.abs(X).max(initial=0.0) * np.abs(bottom.B).sum(axis=1).max() + np.abs(bottom.c).max()
+        furthest = np.abs(X - bottom.centre).max(initial=0.0)
+        most = furthest * np.abs(bottom.B).sum(axis=1).max() + np.abs(bottom.c).max()
     if not most < LARGEST:
         raise ValueError(f"`X` is so large that squares of units, up to {most:.0e}, overflow; scale its columns.")
     if targets is not None and not np.abs(targets).max(initial=0.0) < LARGEST:
-        raise ValueError(f"`y` is so large that its products overflow; scale it to below {LARGEST:.0e}.")
+        raise ValueError(
+            f"`y` is {LARGEST:.0e} times as large as in the first rows, so that products overflow; fit them together."
+        )

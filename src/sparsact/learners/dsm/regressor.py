@@ -15,9 +15,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.learners.dsm.features import NAMES, Bottom, SparseLayer, entropy, router_of, stream
-from sparsact.learners.dsm.fitted import FittedDSM, check_size
+from sparsact.learners.dsm.fitted import FittedDSM, check_differences, check_size, units_of
 from sparsact.learners.dsm.training import RidgeStatistic, RMSProp, TopLayer, add_rows, train
 from sparsact.routing import Router
+from sparsact.statistics.centred import about_mean
 from sparsact.transaction import transaction
 from sparsact.validation.arrays import check_row_weights
 from sparsact.validation.estimators import checked_rows, checked_sample_weight
@@ -36,10 +37,12 @@ def _is_additive(learner: DSMRegressor) -> bool:
 class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc] # untyped base
     r"""A data-dependent sparse model: for each input a mask leaves s of t units on, and a linear layer reads them.
 
-    .. math:: g(x) = (A \circ \operatorname{mask}(x))\, \phi(x), \qquad \phi(x) = \operatorname{act}(B x + c),
+    .. math:: g(x) = (A \circ \operatorname{mask}(x))\, \phi(x), \qquad
+              \phi(x) = \operatorname{act}(B (x - \bar x) + c),
 
-    the class DSM(d, s, t) of [B]_ (Section 2.1). The bottom layer (B, c) is drawn once and never trained; the top
-    layer A is. What the paper's experiments (Appendix A.1) leave open is a parameter here.
+    the class DSM(d, s, t) of [B]_ (Section 2.1), about the mean :math:`\bar x` of the rows of the first call: the
+    paper's lie about the origin. The bottom layer (B, c) is drawn once and never trained; the top layer A is. What the
+    paper's experiments (Appendix A.1) leave open is a parameter here.
 
     Parameters
     ----------
@@ -55,13 +58,14 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         stays as drawn.
     solver : {"ridge", "rmsprop"}, default="ridge"
         ``"ridge"``: the best top layer in closed form, from sums that are additive over rows. ``"rmsprop"``: mini-batch
-        training, as in the paper's Appendix A.1.
+        training, as in the paper's Appendix A.1, of targets in their standard deviation (of the first call), from an
+        intercept that is their mean.
     alpha : float, default=1e-6
         Ridge penalty in units of the features: :math:`\alpha` times the mean diagonal of their (centred, weighted) Gram
         matrix is added to that diagonal. The fit does not depend on the scale of the bottom layer or of the weights.
     bottom : {"random", "pca"}, default="random"
-        ``"random"``: Glorot's uniform weights, as Keras draws them. ``"pca"``: directions drawn from the covariance of
-        the rows (those of the first call, when they come in pieces), centred and scaled; columns may then lie anywhere.
+        ``"random"``: Glorot's uniform weights, as Keras draws them, for columns of about one unit. ``"pca"``:
+        directions drawn from the covariance of the rows of the first call, and scaled by it.
     activation : {"identity", "relu"}, default="identity"
         Of the bottom layer.
     bias : bool, default=False
@@ -90,7 +94,8 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     n_active_ : int
         The most units that an input switches on.
     loss_curve_ : list of float
-        Mean squared error of each epoch as its batches were met (``"rmsprop"``).
+        Mean squared error of each epoch as its batches were met, in variances of the targets of the first call
+        (``"rmsprop"``).
     n_rows_ : int
         Rows of positive weight that were fitted.
     n_features_in_ : int
@@ -106,6 +111,9 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     units, the largest by value without a bias, are close to those with :math:`z \ge 0`: such a model is a ReLU layer.
 
     Weights count rows, in the closed form exactly; in training they weigh the mean over a batch.
+
+    Rows and targets that are moved, and targets that are scaled, give the same model, moved and scaled, within
+    rounding; but ``"random_hash"`` hashes the bits of :math:`x - \bar x`, which rounding changes.
 
     References
     ----------
@@ -123,6 +131,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     True
     """
 
+    _needs_layout = True  # mean and units, chosen from a sample before rows are summed
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_units": [Interval(Integral, 1, None, closed="left")],
         "n_active": [Interval(Integral, 1, None, closed="left")],
@@ -213,10 +222,12 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
                 what = "number of targets" if name == "_n_targets" else f"`{name}`"
                 raise ValueError(f"cannot merge: {what} is {mine} here and {of_other} there; fit both alike.")
         different = self.layer_.difference(other.layer_)
+        if not different and not np.array_equal(self._unit, other._unit):
+            different = "units of the targets"
         if different:
             raise ValueError(
-                f"cannot merge: the two have different {different}; fit both with the same integer `random_state` and "
-                'bottom="random", which does not depend on the rows.'
+                f"cannot merge: the two have different {different}; make both from one model, by `blank`, which keeps "
+                "what it drew and chose from its first rows."
             )
         self._statistic.merge(theirs)
         self.n_rows_ = self.n_rows_ + other.n_rows_
@@ -238,11 +249,6 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         empty.__dict__.pop("_solution", None)
         return empty
 
-    @property
-    def _needs_layout(self) -> bool:
-        """Whether the bottom layer is chosen from a sample of rows."""
-        return self.bottom == "pca"
-
     def _fork(self) -> Callable[[bool], None]:
         """What a twin would change in place becomes its own; see :func:`sparsact.transaction.transaction`."""
         if "statistic_" in self.__dict__:
@@ -260,18 +266,21 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         weights = checked_sample_weight(sample_weight, rows)
         check_row_weights(weights)
         targets = np.asarray(targets, dtype=np.float64)
-        columns = targets.reshape(len(targets), -1)
-        layer = self._draw(rows, weights) if first else self._drawn
         there = weights > 0
-        check_size(rows[there], layer.bottom, columns[there])
-        if first:
-            self._begin(layer, columns.shape[1], single=targets.ndim == 1)
-        if columns.shape[1] != self._n_targets:
+        columns, rows, weights = targets.reshape(len(targets), -1)[there], rows[there], weights[there]
+        check_differences(rows, "X")
+        check_differences(columns, "y")
+        layer = self._draw(rows, weights) if first else self._drawn
+        unit = units_of(columns, weights) if first else self._unit
+        if len(unit) != columns.shape[1]:
             raise ValueError(
                 f"`y` has {columns.shape[1]} targets and the rows before had {self._n_targets}; fit them alike."
             )
-        if not there.all():
-            rows, columns, weights = rows[there], columns[there], weights[there]
+        columns = columns / unit
+        check_size(rows, layer.bottom, columns)
+        if first:
+            self._unit, level = unit, about_mean(columns, weights / weights.sum(), 1.0)[0]
+            self._begin(layer, level, single=targets.ndim == 1)
         if self.solver == "ridge":
             add_rows(self._statistic, self.layer_, rows, columns, weights)
             self.__dict__.pop("_solution", None)
@@ -300,7 +309,10 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         if router.max_active(columns) > t:
             raise ValueError(f"`router` switches on {router.max_active(columns)} of {t} units; lower that, or widen.")
         kind: dict[str, Any] = {"bias": self.bias, "activation": self.activation, "rng": stream(self._seed, "bottom")}
-        bottom = Bottom.principal(rows, weights, t, **kind) if self.bottom == "pca" else Bottom.random(d, t, **kind)
+        if self.bottom == "pca":
+            bottom = Bottom.principal(rows, weights, t, **kind)
+        else:
+            bottom = Bottom.random(d, t, **kind).about(rows, weights)
         return SparseLayer(bottom, router, router.initial_state(columns, rng=stream(self._seed, "router")))
 
     @property
@@ -319,10 +331,11 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
             )
         return self.layer_
 
-    def _begin(self, layer: SparseLayer, n_targets: int, *, single: bool) -> None:
-        """Start the sums or the training."""
-        self.layer_, self._n_targets, self._single_target, self.n_rows_ = layer, n_targets, single, 0
+    def _begin(self, layer: SparseLayer, level: Array, *, single: bool) -> None:
+        """Start the sums, or the training from the mean (T,) of the targets in their units."""
+        self.layer_, self._n_targets, self._single_target, self.n_rows_ = layer, len(level), single, 0
         if self.solver == "ridge":
-            self.statistic_ = RidgeStatistic(layer.bottom.t, n_targets)
+            self.statistic_ = RidgeStatistic(layer.bottom.t, len(level))
         else:
-            self.top_ = TopLayer.glorot(layer.bottom.t, n_targets, rng=stream(self._seed, "top"))
+            self.top_ = TopLayer.glorot(layer.bottom.t, len(level), rng=stream(self._seed, "top"))
+            self.top_.intercept += level * self.fit_intercept

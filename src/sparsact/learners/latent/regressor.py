@@ -22,6 +22,7 @@ from sparsact.learners.latent.polynomial import MAX_ITER
 from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate, chosen, degrees_to_try
 from sparsact.learners.latent.targets import Targets, checked_bounds
 from sparsact.learners.points import rows_of_cube
+from sparsact.statistics.units import exponents_of
 from sparsact.transaction import transaction
 
 _SQUARED_MONOMIALS: Final = 1e5  # of a typical product
@@ -160,7 +161,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         self._validate_params()
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1, size=4).tolist())
         rows = self._rows(X, y, sample_weight)
-        exponent = int(np.frexp(np.abs(rows.targets.y).max())[1]) - 1
+        exponent = int(exponents_of(rows.targets.y))
         rows = replace(rows, targets=rows.targets.scaled(-exponent))  # squares of any numbers are then numbers
         self.n_censored_ = int(np.count_nonzero(rows.targets.side))
         alpha = None if isinstance(self.alpha, str) else float(self.alpha)

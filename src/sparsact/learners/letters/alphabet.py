@@ -55,7 +55,7 @@ MOST_LETTERS: Final = 64  # of a site
 
 
 def characters_of(X: Any) -> Any:
-    """Characters (m, n) of strings of one length; anything else as it is.
+    """Characters (m, n) of strings of one length; anything else as it is, nullable integers as integers.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def characters_of(X: Any) -> Any:
     _check_present(X)
     array = np.asarray(X) if not hasattr(X, "shape") or len(X.shape) == 1 else X
     if np.ndim(array) != 1 or not len(array) or not all(isinstance(text, str) for text in array):
-        return X
+        return _with_integers(X)
     texts = np.asarray(array, dtype=str)
     lengths = np.char.str_len(texts)
     if other := int(np.argmax(lengths != lengths[0])):
@@ -76,6 +76,15 @@ def characters_of(X: Any) -> Any:
     if not lengths[0]:
         raise ValueError("strings without letters; every row needs a letter at each site.")
     return np.ascontiguousarray(texts).view("U1").reshape(len(texts), -1)
+
+
+def _with_integers(X: Any) -> Any:
+    """X without nullable integers of pandas: scikit-learn makes floats of these, beyond 2**53 one of several."""
+    if not (hasattr(X, "iloc") and hasattr(X, "columns")):
+        return X
+    nullable = {name: kind.numpy_dtype for name, kind in X.dtypes.items() if hasattr(kind, "numpy_dtype")}
+    integers = {name: kind for name, kind in nullable.items() if kind.kind in "iu"}
+    return X.astype(integers) if integers else X
 
 
 def _check_present(X: Any) -> None:

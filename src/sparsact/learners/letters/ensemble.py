@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -79,6 +79,17 @@ class LetterEnsemble:
     def frequent(self) -> Codes:
         """The letter (n,) of each site that most of the rows have."""
         return np.array([np.bincount(letters).argmax() for letters in self.codes.T])
+
+    def scaled(self, exponent: int) -> LetterEnsemble:
+        """The ensemble of targets times two to a power."""
+        factor = float(np.ldexp(1.0, exponent))
+        of_score = {name: 1.0 if WARPS.get(name, as_given) is not as_given else factor for name in self.scores}
+        scores = {name: score.times(of_score[name]) for name, score in self.scores.items()}
+        curves = [
+            (knots * of_score[name], values * factor)
+            for (name, _), (knots, values) in zip(MEMBERS, self.curves, strict=True)
+        ]
+        return replace(self, scores=scores, curves=tuple(curves))
 
     def values(self, codes: Codes) -> Array:
         """Predictions (m,) for rows of letters (m, n)."""

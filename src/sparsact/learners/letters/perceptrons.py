@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -36,6 +36,10 @@ class Perceptrons:
     weights: Weights
     centre: float
     scale: float
+
+    def times(self, factor: float) -> Perceptrons:
+        """The same of targets that are so many times as large."""
+        return replace(self, centre=factor * self.centre, scale=factor * self.scale)
 
     def all_values(self, codes: Codes) -> Array:
         """Values (k, m) of each network."""

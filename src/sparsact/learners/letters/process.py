@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -231,6 +231,10 @@ class ProcessEnsemble:
     members: tuple[LetterProcess, ...]
     centre: float
     scale: float
+
+    def times(self, factor: float) -> ProcessEnsemble:
+        """The same of targets that are so many times as large."""
+        return replace(self, centre=factor * self.centre, scale=factor * self.scale)
 
     def values(self, codes: Codes) -> Array:
         """Means (m,) of the members' posterior means."""

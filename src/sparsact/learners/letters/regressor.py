@@ -22,6 +22,7 @@ from sparsact.learners.letters.saving import ensemble_arrays, read_ensemble
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 from sparsact.statistics.conformal import kept_errors, reach
+from sparsact.statistics.units import exponents_of
 from sparsact.transaction import locked, transaction
 from sparsact.validation.estimators import are_counts, checked_sample_weight, refuse_named_columns
 from sparsact.validation.parameters import checked_probability
@@ -148,17 +149,20 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         if not are_counts(weights):
             weights = weights / np.exp(np.log(weights).mean())
         self._alphabet = Alphabet.of(rows, self.alphabet)
-        codes, of_row, mean, total = merged(self._alphabet.codes(rows), targets, weights)
+        exponent = int(exponents_of(targets))
+        scaled = np.ldexp(targets, -exponent)  # squares of any numbers are then numbers
+        codes, of_row, mean, total = merged(self._alphabet.codes(rows), scaled, weights)
         if len(codes) < 2:
             raise ValueError("all rows have the same letters, and learning needs two different rows; add others.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1, size=4))
         order = rng.permutation(len(codes))
         with blas_threads(0):
-            self._ensemble, predictions = fitted_ensemble(
+            found, predictions = fitted_ensemble(
                 self._alphabet.features, codes[order], mean[order], total[order], rng, self._report
             )
+        self._ensemble = found.scaled(exponent)
         self.out_of_fold_ = np.full(len(there), np.nan)
-        self.out_of_fold_[there] = predictions[np.argsort(order)][of_row]
+        self.out_of_fold_[there] = np.ldexp(predictions[np.argsort(order)][of_row], exponent)
         self._errors = kept_errors(self.out_of_fold_[there] - targets, MOST_ERRORS)
 
     def predict(self, X: ArrayLike) -> Array:

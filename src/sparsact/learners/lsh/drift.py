@@ -12,6 +12,7 @@ from scipy.special import fdtrc, stdtr
 
 from sparsact.kernels.hashing import BucketPlaces
 from sparsact.learners.lsh.layout import Array
+from sparsact.statistics.units import exponents_of
 
 MOST_GROUPS: Final = 8
 ROWS_A_GROUP: Final = 10
@@ -153,8 +154,11 @@ def _of_residuals(residuals: Array | None) -> tuple[float, float, float] | tuple
     if residuals is None:
         return ()
     m, n_targets = residuals.shape
+    exponent = int(exponents_of(residuals).max())
+    residuals = np.ldexp(residuals, -exponent)
     means, errors = residuals.mean(axis=0), residuals.std(axis=0, ddof=1) / sqrt(m)
     p_values = 2 * stdtr(m - 1, -np.abs(means) / np.maximum(errors, 1e-300))
     worst = int(np.argmin(p_values))
     rmse = float(np.sqrt(np.mean(residuals**2)))
-    return float(means[worst]), min(1.0, n_targets * float(p_values[worst])), rmse
+    bias, rmse = np.ldexp([means[worst], rmse], exponent).tolist()
+    return bias, min(1.0, n_targets * float(p_values[worst])), rmse

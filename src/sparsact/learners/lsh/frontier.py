@@ -17,10 +17,11 @@ from sparsact.learners.lsh.bucket_table import ROWS_AT_ONCE, BucketTable
 from sparsact.learners.lsh.compact import CompactModel, TableChoice
 from sparsact.learners.lsh.compiled import CompiledModel
 from sparsact.learners.lsh.ends import Ends
-from sparsact.learners.lsh.layout import SMALLEST, Array
+from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.nearest import mean_positions
 from sparsact.notebook import to_pandas
 from sparsact.statistics.statistic import Batch
+from sparsact.statistics.units import SMALLEST
 
 ROWS: Final = 2048  # that errors and times are measured on, at most
 REPEATS: Final = 5

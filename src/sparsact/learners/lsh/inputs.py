@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sparsact.learners.lsh.categories import ROUNDED, coded, is_pandas, names_of
 from sparsact.learners.lsh.layout import Array
 from sparsact.saving.schema import ArrayField, Arrays, read_arrays
+from sparsact.statistics.units import exponents_of
 
 MOST_ONE_HOT: Final = 8  # categories that get a column each; of more, their mean targets stand for them
 MOST_DIRECTIONS: Final = 3  # of mean targets, where there are several targets
@@ -246,6 +247,7 @@ def mean_targets(places: NDArray[np.intp], Y: Array, weights: Array) -> Array:
     Variances between categories by the method of moments, as in a one-way analysis of variance with unequal groups.
     """
     counts, total = np.bincount(places, weights), weights.sum()
+    Y = np.ldexp(Y, -exponents_of(Y))
     deviation = np.sqrt(np.average((Y - np.average(Y, axis=0, weights=weights)) ** 2, axis=0, weights=weights))
     Z = (Y - np.average(Y, axis=0, weights=weights)) / np.where(deviation > 0, deviation, 1.0)
     means = np.stack([np.bincount(places, weights * z) for z in Z.T], axis=1) / counts[:, None]

@@ -24,9 +24,10 @@ from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.ends import Policy
 from sparsact.learners.lsh.frozen import Frozen
 from sparsact.learners.lsh.inputs import InputRules
-from sparsact.learners.lsh.layout import SMALLEST, Array, Layout, PrincipalMoments, linear_trend, standard_units
+from sparsact.learners.lsh.layout import Array, Layout, PrincipalMoments, linear_trend
 from sparsact.learners.lsh.predictor import TablePredictor, separate_solution
 from sparsact.statistics.statistic import Batch
+from sparsact.statistics.units import SMALLEST, standard_units
 
 FEW_ROWS: Final = 512  # of more, the linear part and the choice of cells spend a share that deviations do not miss
 LARGEST_SCORE: Final = 1e100  # times a deviation it is still a float

@@ -12,6 +12,7 @@ from scipy.spatial import cKDTree
 from sparsact.kernels.bucket_statistics import n_features, n_sums, n_target_sums, products
 from sparsact.kernels.hashing import Hashes
 from sparsact.saving.schema import ArrayField, Arrays, check_array, read_arrays
+from sparsact.statistics.units import SMALLEST, root_mean_square, standard_units
 
 Array = NDArray[np.float64]
 MAX_POSITIONS: Final = 64  # coordinates of the mean position of a bucket's rows, where its polynomial is a constant
@@ -34,8 +35,6 @@ NEGLIGIBLE: Final = 0.01  # of the variance: what principal directions may leave
 SHRINKAGES: Final = 10.0 ** np.arange(-3, 3)  # of the mean variance, in the linear trend
 ANCHORS, ROUNDS = 1500, 2
 MAX_COLUMNS: Final = 100  # principal ones, in which gradients are looked for: a slope costs their number cubed
-ROUNDING: Final = 1e-12  # of the largest entry of a column: what a constant's deviation may be
-SMALLEST: Final = 1e-305  # spread that still counts as one: its inverse must be a float
 LEAST_GRADIENT: Final = 1e-3  # of the largest: directions along which the target hardly moves keep this share
 LARGE: Final = 0.6  # of the largest; no ratio of entries that symmetric tables give
 EVEN: Final = 1e-6  # of all gradients: of directions along which the target moves alike, those of more variance lead
@@ -219,10 +218,10 @@ class PrincipalMoments:
 
     @classmethod
     def of(cls, X: Array, weights: Array, units: Array | None = None) -> PrincipalMoments:
-        """Weighted moments of rows, with columns multiplied by ``units`` (d,)."""
+        """Weighted moments of rows, with columns multiplied by ``units`` (d,); constant columns are in no direction."""
         share = weights / weights.sum()
         centre = share @ X
-        units = np.ones(X.shape[1]) if units is None else units
+        units = (np.ptp(X, axis=0) > 0).astype(np.float64) if units is None else units
         spread = (X - centre) * units
         scale = max(float(np.abs(spread).max(initial=0.0)), SMALLEST)
         spread /= scale
@@ -248,14 +247,6 @@ class PrincipalMoments:
         variances = (self.deviations / self.scale) ** 2
         left = 1.0 - np.cumsum(variances) / max(float(variances.sum()), 1e-300)
         return min(most, len(variances), 1 + int(np.count_nonzero(left > NEGLIGIBLE)))
-
-
-def standard_units(X: Array, weights: Array) -> Array:
-    """What gives each column (d,) standard deviation 1; 0 for a column that is constant up to rounding."""
-    deviations = root_mean_square(X - (weights / weights.sum()) @ X, weights)
-    moves = deviations > ROUNDING * np.abs(X).max(axis=0, initial=0.0)
-    units: Array = np.where(moves, 1.0 / np.where(moves, deviations, 1.0), 0.0)
-    return units
 
 
 def column_shares(local: Array, units: Array) -> Array:
@@ -291,14 +282,6 @@ def linear_trend(X: Array, Y: Array, weights: Array, moments: PrincipalMoments) 
     with np.errstate(over="ignore", invalid="ignore"):  # slopes too steep for a float are left to the buckets
         slopes = units @ slopes * unit
     return level, np.where(np.isfinite(slopes).all(axis=0), slopes, 0.0)
-
-
-def root_mean_square(values: Array, weights: Array) -> Array:
-    """Of each column, without overflow; SMALLEST or less counts as 0."""
-    largest = np.abs(values).max(axis=0)
-    largest = np.where(largest > SMALLEST, largest, np.inf)
-    root: Array = np.sqrt((weights / weights.sum()) @ (values / largest) ** 2)
-    return root * np.where(np.isfinite(largest), largest, 0.0)
 
 
 def gradient_directions(

@@ -7,7 +7,9 @@ from typing import Final
 import numpy as np
 
 from sparsact.kernels import hashing
-from sparsact.learners.lsh.layout import Array, standard_units
+from sparsact.learners.lsh.layout import Array
+from sparsact.statistics.centred import about_mean
+from sparsact.statistics.units import standard_units
 
 OUTLYING: Final = 100.0  # interquartile ranges beyond the quartiles
 ROWS_FOR_QUARTILES: Final = 1 << 14  # they are a sample
@@ -35,7 +37,8 @@ def in_order(X: Array, Y: Array, weights: Array) -> Rows:
 
     So rounding, an offset or a unit of X leave samples and folds as they are.
     """
-    steps = np.floor((X - weights @ X / weights.sum()) * standard_units(X, weights) / ORDER_STEP)
+    _, centred = about_mean(X, weights / weights.sum(), 1.0)
+    steps = np.floor(centred * standard_units(X, weights) / ORDER_STEP)
     return _ordered(steps, X, Y, weights)
 
 

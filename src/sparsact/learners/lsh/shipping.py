@@ -25,9 +25,10 @@ from sparsact.learners.lsh.frontier import (
     typical_rows,
 )
 from sparsact.learners.lsh.frozen import Frozen
-from sparsact.learners.lsh.layout import SMALLEST, Array
+from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.predictor import TablePredictor
 from sparsact.statistics.statistic import Batch
+from sparsact.statistics.units import SMALLEST, exponents_of
 from sparsact.validation.parameters import checked_option, checked_positive
 
 
@@ -183,5 +184,6 @@ def _shipped(learner: Any, model: CompactModel) -> CompactPredictor:
 
 def _error(model: CompactModel, held_out: Batch) -> float:
     """Root mean square error in standard deviations of the targets."""
-    variance = np.maximum(held_out.y.var(axis=0), SMALLEST)
-    return float(np.sqrt(np.mean((model.values(held_out.X) - held_out.y) ** 2 / variance)))
+    exponents = -exponents_of(held_out.y)
+    values, y = (np.ldexp(each, exponents) for each in (model.values(held_out.X), held_out.y))
+    return float(np.sqrt(np.mean((values - y) ** 2 / np.maximum(y.var(axis=0), SMALLEST))))

@@ -13,12 +13,13 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sparsact.kernels import bucket_statistics
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.frozen import Frozen, FrozenStage, LearnedRows
-from sparsact.learners.lsh.layout import SMALLEST, Array, Layout, PrincipalMoments, linear_trend, standard_units
+from sparsact.learners.lsh.layout import Array, Layout, PrincipalMoments, linear_trend
 from sparsact.learners.lsh.left_out import LeftOut
 from sparsact.learners.lsh.sample import Rows, distinct, in_order, without_outliers
 from sparsact.learners.lsh.trees import learn_trees
 from sparsact.learners.lsh.tuning import LayoutSearch, LSHConfig, Trial, TunedLayout
 from sparsact.statistics.statistic import Batch
+from sparsact.statistics.units import SMALLEST, exponents_of, standard_units
 
 MIN_ROWS_FOR_COLUMNS, MIN_COLUMNS = 500, 3  # fewer do not tell
 ROWS: Final = 1 << 13
@@ -155,7 +156,7 @@ def _in_deviations(residual: Array, Y: Array, weights: Array) -> float:
 def _columns(X: Array, Y: Array, weights: Array, wish: LSHConfig, seed: int) -> NDArray[np.int64] | None:
     if wish.family != "pca_grid" or wish.bucket_width is not None:
         return None
-    quick = replace(wish, n_tables=8, n_hashes=None)
+    quick, Y = replace(wish, n_tables=8, n_hashes=None), np.ldexp(Y, -exponents_of(Y))
 
     def error(some: Array) -> float:
         level, trend, centre = _linear_part(some, Y, weights, wish)

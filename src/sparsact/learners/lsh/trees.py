@@ -18,6 +18,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sparsact.kernels.tree_values import add_tree_values
 from sparsact.learners.lsh.layout import Array
 from sparsact.saving.schema import ArrayField, Arrays, read_arrays
+from sparsact.statistics.centred import about_mean
+from sparsact.statistics.units import standard_units
 
 RATE, MOST_ROUNDS, PATIENCE = 0.05, 3000, 60
 N_FOLDS: Final = 5
@@ -161,18 +163,26 @@ def learn_trees(X: Array, Y: Array, weights: Array, seed: int) -> tuple[TreeEnse
     """
     choices = _choices()
     values = np.empty(Y.shape)
+    # Libraries hold columns in float32, or take all below 1e-35 for 0: they see each about its mean, in its own unit.
+    units, shares = standard_units(X, weights), weights / weights.sum()
+    (centre, Z), (levels, Y) = about_mean(X, shares, 1.0), about_mean(Y, shares, 1.0)
+    Z *= units
     fitted: list[tuple[float, tuple[TreeNodes, ...]]] = []
-    for target in range(Y.shape[1]):
-        level = float(np.average(Y[:, target], weights=weights))
-        unit = float(np.abs(Y[:, target] - level).max()) or 1.0
+    for target, level in enumerate(levels.tolist()):
+        unit = float(np.abs(Y[:, target]).max()) or 1.0
         if len(X) < MIN_ROWS:
             values[:, target] = level
             fitted.append((level, ()))
             continue
         # Libraries hold targets in float32, where those far from 0, or as small as its least numbers, are all alike.
-        model, found = _out_of_fold(choices, (X, (Y[:, target] - level) / unit, weights), seed)
+        model, found = _out_of_fold(choices, (Z, Y[:, target] / unit, weights), seed)
         values[:, target] = level + unit * found
-        trees = tuple(tree._replace(leaves=unit * tree.leaves) for tree in model.trees)
+        trees = tuple(
+            tree._replace(
+                thresholds=centre[tree.columns] + tree.thresholds / units[tree.columns], leaves=unit * tree.leaves
+            )
+            for tree in model.trees
+        )
         fitted.append((level + unit * model.base, trees))
     return TreeEnsemble.joined(fitted), values
 

@@ -24,12 +24,11 @@ from sparsact.learners.lsh.layout import (
     gradient_directions,
     grid_hashes,
     hyperplane_hashes,
-    root_mean_square,
-    standard_units,
 )
 from sparsact.learners.lsh.left_out import LeftOut
 from sparsact.learners.lsh.sample import Rows
 from sparsact.statistics.statistic import Batch
+from sparsact.statistics.units import root_mean_square, standard_units
 
 PENALTIES: Final = (1e-5, 1e-4, 0.001, 0.01, 0.1, 1.0)
 ROWS_FOR_DIRECTIONS, ROWS_FOR_WIDTH, ROWS_LEFT_OUT = 1 << 14, 1 << 17, 2048

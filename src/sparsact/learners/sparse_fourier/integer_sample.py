@@ -12,6 +12,7 @@ from sparsact import kernels
 from sparsact.hypercube import Masks
 from sparsact.kernels.packed_bits import packed_rows
 from sparsact.learners.points import Points
+from sparsact.statistics.units import exponents_of
 
 Array = NDArray[np.float64]
 
@@ -44,7 +45,7 @@ class IntegerSample:
         Rounded to the nearest, a target without noise would leave an error that is a function of the same coordinates,
         with a spectrum of its own. Rounding at random makes it noise.
         """
-        scaled = np.ldexp(y, -int(np.frexp(np.abs(y).max())[1]))  # neither mean nor squares overflow
+        scaled = np.ldexp(y, -exponents_of(y))  # neither mean nor squares overflow
         centred = scaled - scaled.mean()
         largest = float(np.abs(centred).max())
         unit = 2.0 ** (TARGET_BITS - 1) - 2
