@@ -14,6 +14,8 @@ from sparsact.learners.sparsely_activated import SparselyActivatedRegressor
 from sparsact.learners.sparsely_activated.estimator import distinct_rows, generator_of
 from sparsact.learners.sparsely_activated.leaf_models import Array
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.stack import Stack
+from sparsact.statistics.units import exponents_of
 from sparsact.validation.estimators import checked_rows
 from sparsact.validation.parameters import checked_positive, checked_size
 from sparsact_papers.stacks.search import StackSearch
@@ -102,7 +104,9 @@ class StackRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # sci
         )
         tol, rng = checked_positive(self.tol, "`tol`"), generator_of(self.random_state)
         checked, targets = checked_rows(self, X, y, dtype=np.float64, y_numeric=True)
-        rows, targets, weights = distinct_rows(checked, targets, np.ones(len(checked)))
+        rows, given, weights = distinct_rows(checked, targets, np.ones(len(checked)))
+        exponent = int(exponents_of(given))
+        targets = np.ldexp(given, -exponent)  # squares of any numbers are then numbers
         one_layer = SparselyActivatedRegressor(
             sum(sizes),
             sum(ks),
@@ -121,8 +125,11 @@ class StackRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # sci
             start()
             if search.done(tol):
                 break
-        self.stack_, self.n_iter_ = search.best()
-        self.loss_ = float(weights @ (self.stack_(rows) - targets) ** 2 / weights.sum())
+        best, self.n_iter_ = search.best()
+        self.stack_ = Stack(np.ldexp(best.u, exponent), best.layers)
+        error = weights @ (best(rows) - targets) ** 2 / weights.sum()
+        with np.errstate(over="ignore"):
+            self.loss_ = float(np.ldexp(error, 2 * exponent))
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
