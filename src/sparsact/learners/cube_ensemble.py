@@ -18,6 +18,7 @@ from sparsact.learners.points import Encoding, pack
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, State
 from sparsact.statistics.conformal import kept_errors, reach
+from sparsact.statistics.units import exponents_of
 from sparsact.validation.arrays import checked_reals, checked_subset
 from sparsact.validation.parameters import checked_probability
 
@@ -199,6 +200,7 @@ def stacking_weights(predicted: Array, y: Array, prior: Array) -> Array:
     .. [1] L. Breiman, "Stacked regressions", Machine Learning 24, 1996.
     """
     errors = predicted - y[:, None]
+    errors = np.ldexp(errors, -exponents_of(errors).max())  # squares of any numbers are then numbers
     products = errors.T @ errors / len(y)  # w' E'E w / m is the error of the mean, as the weights sum to 1
     largest = float(products.diagonal().max()) or 1.0
     sizes = np.maximum(products.diagonal() / largest, NEAR_ZERO)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.dsm.features import Array, SparseLayer, stream
-from sparsact.learners.low_degree.normal_equations import Factor
+from sparsact.learners.low_degree.factor import Factor
 from sparsact.saving.schema import ArrayField, Arrays, add_prefix, as_n_rows, read_arrays
 from sparsact.statistics.centred import CentredSums
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -18,6 +19,7 @@ from sparsact.hypercube import bits_to_signs, n_subsets
 from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
 from sparsact.learners.low_degree.normal_equations import NormalEquations
 from sparsact.learners.low_degree.polynomial import Penalty
+from sparsact.learners.low_degree.real_columns import CentredMoments, lost_in_words
 from sparsact.learners.low_degree.solvers.solver import choose_solver
 from sparsact.learners.points import detect_encoding
 from sparsact.statistics.folds import assign_folds
@@ -192,6 +194,20 @@ def summary(
     }, of_targets
 
 
+def told_apart(statistic: Any, spec: FitSpec, degrees: list[int], *, fit_intercept: bool) -> list[int]:
+    """The degrees whose products of columns rounding has left; warns of the others, and refuses if all are such."""
+    if not isinstance(statistic, CentredMoments) or not fit_intercept:
+        return degrees
+    family = statistic.family_of(spec.with_degree(degrees[-1]).family(statistic.n))
+    lost = statistic.lost_product(family)
+    kept = [degree for degree in degrees if not lost or degree < len(lost)]
+    if not kept:
+        statistic.check_kept(family)
+    if len(kept) < len(degrees):
+        warnings.warn(f"degrees from {len(lost)} on are not tried: {lost_in_words(lost)}.", stacklevel=2)
+    return kept
+
+
 def automatic(
     batch: Batch, spec: FitSpec, degree: int | None, alpha: float | None, *, fit_intercept: bool
 ) -> tuple[int, str, float]:
@@ -228,6 +244,7 @@ def automatic(
     spec, n_folds = spec.with_degree(degrees[-1]), min(_FOLDS, n_rows)
     seen = Accumulator(n, n_targets, n_folds)
     seen.change(spec, replace(batch, folds=assign_folds(0, n_rows, n_folds, 0)))
+    degrees = told_apart(seen.resolved(spec).total(), spec, degrees, fit_intercept=fit_intercept)
     chosen = choose(seen.resolved(spec), spec, degrees, alphas, fit_intercept=fit_intercept)
     if degree is not None or spec.subsets is not None or degrees[-1] == n:
         return chosen.degree, reason, chosen.alpha

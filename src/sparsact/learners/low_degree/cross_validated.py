@@ -19,6 +19,7 @@ from sparsact.learners.low_degree.choose import (
     choose,
     degrees_in_reach,
     enough_rows,
+    told_apart,
 )
 from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.learners.low_degree.polynomial import Penalty, Solution
@@ -272,7 +273,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         if self._penalty_kind == "lasso" and isinstance(self.alphas, str):
             spread = unit * float(np.sqrt(of_size_one.total().variances()).mean())
             alphas = [alpha * spread for alpha in LASSO_ALPHAS]
-        degrees = self._degrees_to_compare(alphas)
+        degrees = told_apart(everything, spec, self._degrees_to_compare(alphas), fit_intercept=self.fit_intercept)
         over_unit = [replace(penalty, alpha=alpha).over(unit).alpha for alpha in alphas]
         chosen = choose(of_size_one, spec, degrees, over_unit, fit_intercept=self.fit_intercept)
         chosen = replace(chosen, alpha=alphas[over_unit.index(chosen.alpha)])

@@ -18,6 +18,7 @@ from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic
 from sparsact.learners.low_degree.fitted import FittedLowDegree
 from sparsact.learners.low_degree.polynomial import Penalty, Solution
+from sparsact.learners.low_degree.real_columns import CentredMoments
 from sparsact.learners.low_degree.solvers.solver import choose_solver, solvers
 from sparsact.learners.points import numeric_rows
 from sparsact.statistics.exact_sum import LIMB_BITS
@@ -271,6 +272,8 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         size = spec.size(statistic.n, n_rows, statistic.n_targets, statistic.kind)
         plan = choose_solver(spec.solver, size, spec.max_memory)
         family = statistic.family_of(spec.family(statistic.n))
+        if isinstance(statistic, CentredMoments) and self.fit_intercept:
+            statistic.check_kept(family)
         return plan.solver.solve(statistic, family, penalty, plan, n_threads=spec.n_threads)
 
 

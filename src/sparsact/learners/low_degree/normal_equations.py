@@ -9,7 +9,6 @@ of least norm, the limit of ridge.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import frexp
@@ -17,9 +16,9 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh, lapack, norm
+from scipy.linalg import norm
 
-from sparsact.kernels.dispatch import blas_threads
+from sparsact.learners.low_degree.factor import Factor
 from sparsact.learners.low_degree.identification import RowSpace
 from sparsact.learners.low_degree.polynomial import Design, Family
 from sparsact.statistics.exact_sum import ExactSum
@@ -27,7 +26,6 @@ from sparsact.statistics.exact_sum import ExactSum
 _ROWS_AT_ONCE: Final = 64
 _FEW_DIGITS: Final = 1e-6  # of the weight: features of a variance below it are centred exactly
 _SAME: Final = 1e-8  # of a length: closer than that, a vector lies in the space that rounded sums span
-_WELL_CONDITIONED: Final = 1e-7  # reciprocal condition from which rounding neither hides a direction nor makes one up
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +48,8 @@ class NormalEquations(Design):
         Whether there is an intercept.
     row_space : RowSpace or None
         What decides rank exactly; None for real columns, whose sums are rounded.
-    noise : float
-        What rounding may have done to the eigenvalues of ``gram``, where ``row_space`` is None.
+    noise : ndarray of shape (D,)
+        What rounding may have done to the diagonal of ``gram``, where ``row_space`` is None.
     """
 
     gram: NDArray[np.float64]
@@ -63,7 +61,7 @@ class NormalEquations(Design):
     n_rows: int
     fit_intercept: bool
     row_space: RowSpace | None = None
-    noise: float = 0.0
+    noise: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
     _factors: dict[float, Factor] = field(default_factory=dict, init=False)
 
     def leading(self, n: int) -> NormalEquations:
@@ -74,6 +72,7 @@ class NormalEquations(Design):
             rhs=self.rhs[:n],
             feature_mean=self.feature_mean[:n],
             row_space=None if self.row_space is None else self.row_space.leading(n),
+            noise=np.broadcast_to(self.noise, len(self.gram))[:n],
         )
 
     def factor(self, alpha: float) -> Factor:
@@ -189,125 +188,3 @@ def _constant(weight: ExactSum, sums: ExactSum) -> bool:
         rest.add_multiples(weight, np.array(sign))
         off &= rest.nonzero()
     return not off.any()
-
-
-class Factor:
-    r"""A factorisation of :math:`G + \alpha I`: Cholesky when it is well conditioned, else eigenvectors.
-
-    On all points of the cube, equally often, characters are orthogonal: G is diagonal, and division is all there is.
-
-    Parameters
-    ----------
-    gram : ndarray of shape (D, D)
-        G, positive semidefinite.
-    alpha : float
-        The penalty.
-    rank : callable, default=None
-        Returns the rank of G. It is called only where rounding leaves a doubt. None: the number of eigenvalues above
-        ``noise``.
-    noise : float, default=0.0
-        What rounding may have done to the eigenvalues of G, besides ``D * eps`` times the largest.
-
-    Attributes
-    ----------
-    method : str
-        ``"division"``, ``"Cholesky"`` or ``"eigenvectors"``.
-    rank : int
-        Rank of G where it was needed, else D.
-    """
-
-    def __init__(
-        self,
-        gram: NDArray[np.float64],
-        alpha: float,
-        rank: Callable[[], int] | None = None,
-        *,
-        noise: float = 0.0,
-    ) -> None:
-        self._gram = gram
-        self._alpha = alpha
-        self._values: NDArray[np.float64]
-        size = self.rank = len(gram)
-        if size == 0 or _well_conditioned_diagonal(gram, noise):
-            self.method, self._values = "division", gram.diagonal()
-            return
-        with blas_threads(size**3):
-            self._factorise(rank, noise)
-
-    def _factorise(self, rank: Callable[[], int] | None, noise: float) -> None:
-        gram, alpha, size = self._gram, self._alpha, len(self._gram)
-        shifted = gram.T.copy(order="F")  # symmetric: its rows are its columns
-        shifted.ravel(order="K")[:: size + 1] += alpha
-        bound = float(shifted.trace())  # of the 2-norm
-        self._cholesky, failed = lapack.dpotrf(shifted, lower=1, overwrite_a=1, clean=0)
-        noise = max(noise, size * np.finfo(float).eps * bound)
-        least = 10 * noise / bound if rank is None and bound else _WELL_CONDITIONED
-        # With a penalty, (|G| + alpha) / alpha bounds the condition, which then need not be estimated.
-        accurate = not failed and (alpha > least * bound or self._reciprocal_condition(gram) > least)
-        if not accurate and rank is not None:
-            self.rank = rank()
-            accurate = not failed and self.rank == size
-        self.method = "Cholesky" if accurate else "eigenvectors"
-        if not accurate:
-            values, vectors = eigh(gram)
-            if rank is None:
-                self.rank = int(np.count_nonzero(values > noise))
-            kept = np.arange(size) >= size - self.rank
-            kept &= values > size * np.finfo(float).eps * values[-1]  # the others are there, but lost to rounding
-            self._values, self._vectors = values[kept], vectors[:, kept]
-
-    def _reciprocal_condition(self, gram: NDArray[np.float64]) -> float:
-        """LAPACK's estimate or, where that is blind to a column that nearly depends on those before, its pivot."""
-        estimate = float(lapack.dpocon(self._cholesky, norm(gram, 1, check_finite=False) + self._alpha, uplo="L")[0])
-        pivots = self._cholesky.diagonal() ** 2
-        return min(estimate, float((pivots / (gram.diagonal() + self._alpha)).min()))
-
-    def solve(self, rhs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Solution (D, T); of least norm where G is singular."""
-        if self.method == "division":
-            return np.asarray(rhs / (self._values + self._alpha)[:, None])
-        with blas_threads(rhs.size * len(rhs)):
-            if self.method == "Cholesky":
-                return np.asarray(lapack.dpotrs(self._cholesky, rhs, lower=1)[0])
-            return np.asarray(self._vectors @ ((self._vectors.T @ rhs) / (self._values + self._alpha)[:, None]))
-
-    @cached_property
-    def projection(self) -> NDArray[np.float64]:
-        """Orthogonal projection on the range of G, D x D."""
-        return self._vectors @ self._vectors.T if self.method == "eigenvectors" else np.eye(len(self._gram))
-
-    @cached_property
-    def inverse(self) -> NDArray[np.float64]:
-        """The (pseudo-)inverse, D x D; ``2 D**3 / 3`` multiplications."""
-        if self.method == "division":
-            return np.diag(1 / (self._values + self._alpha))
-        with blas_threads(len(self._gram) ** 3):
-            if self.method == "Cholesky":
-                lower = lapack.dpotri(self._cholesky, lower=1)[0]
-                return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
-            return np.asarray((self._vectors / (self._values + self._alpha)) @ self._vectors.T)
-
-    @cached_property
-    def unscaled_covariance(self) -> NDArray[np.float64]:
-        """Covariance of the coefficients per unit of residual variance."""
-        if self._alpha == 0:
-            return self.inverse
-        with blas_threads(len(self._gram) ** 3):
-            return np.asarray(self.inverse @ self._gram @ self.inverse)
-
-    @cached_property
-    def effective_parameters(self) -> float:
-        r"""Trace of the smoother, :math:`\operatorname{tr}((G + \alpha I)^{-1} G)`; the rank when alpha is 0."""
-        if self._alpha == 0:
-            return float(self.rank)
-        if self.method != "Cholesky":
-            return float((self._values / (self._values + self._alpha)).sum())
-        return float(np.einsum("ij,ji->", self.inverse, self._gram))
-
-
-def _well_conditioned_diagonal(gram: NDArray[np.float64], noise: float) -> bool:
-    """Whether a matrix is diagonal, and no entry so small that rounding may have made it."""
-    diagonal = gram.diagonal()
-    if gram[0, 1:].any() or not diagonal.min() > max(noise, _WELL_CONDITIONED * diagonal.max()):
-        return False
-    return bool(np.count_nonzero(gram) == len(gram))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from copy import copy
+from itertools import combinations
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.hypercube import sizes
+from sparsact.hypercube import Subset, sizes
 from sparsact.learners.low_degree.exact_statistic import MAX_UNIT, check_alike
 from sparsact.learners.low_degree.normal_equations import NormalEquations
 from sparsact.learners.low_degree.polynomial import Family
@@ -53,7 +54,9 @@ class CentredMoments(CentredSums):
         self.exponents = np.full(n_targets, NO_TARGET, dtype=np.int64)
         self._read_over = 0  # place of the unit that a view gives targets in
         self._n_summed = 0  # rows ever added or taken away
-        self._largest = np.zeros(2)  # the `_sizes` of the sums that rows were taken from: their rounding remains
+        self._largest = np.zeros(
+            (2, len(family))
+        )  # the `_sizes` of the sums that rows were taken from: their rounding remains
 
     def add(self, batch: Batch) -> None:
         """Add rows of real columns; blocks of rows bound the memory."""
@@ -91,7 +94,7 @@ class CentredMoments(CentredSums):
         """The sums that a leading part of the family needs; shares arrays with this one."""
         size, twin = len(self.family.leading(family)), copy(self)
         twin.family, twin.feature_mean = family, self.feature_mean[:size]
-        twin.gram, twin.rhs = self.gram[:size, :size], self.rhs[:size]
+        twin.gram, twin.rhs, twin._largest = self.gram[:size, :size], self.rhs[:size], self._largest[:, :size]
         return twin
 
     def fork(self) -> CentredMoments:
@@ -107,6 +110,7 @@ class CentredMoments(CentredSums):
         """Become the sums that :meth:`state` wrote."""
         self.family = Family.of_file(self.family.n, None, arrays)
         vars(self).update(read_arrays(_SUMS, arrays, D=len(self.family), T=self.n_targets))
+        self._largest = np.zeros((2, len(self.family)))
         outside = (self.exponents > _MAX_EXPONENT) | (self.exponents < -_MAX_EXPONENT)
         if (outside & (self.exponents != NO_TARGET)).any():
             raise ValueError("targets beyond any double")
@@ -191,21 +195,59 @@ class CentredMoments(CentredSums):
         cross = np.abs(products[place])
         return np.asarray(squares + squares[place] - 2 * cross <= _SAME * (squares + squares[place]))
 
-    def _noise(self, fit_intercept: bool) -> float:
-        """What rounding may have done to eigenvalues of the Gram matrix: a generous multiple of what is expected.
+    def lost_product(self, family: Family) -> Subset:
+        r"""The fewest columns whose product rounding took: of several the furthest from 0. Empty where all are left.
+
+        In the span of a family with an intercept, what is a product's own is :math:`\prod_{i \in S} (x_i - \bar x_i)`,
+        a sum of all products of columns in S whose coefficients are products of means. If its square is less than what
+        rounding did to these sums, the product is a combination of smaller ones as far as floats can tell.
+        """
+        place = {subset: i for i, subset in enumerate(family.subsets)}
+        noise, squares = self._noise(fit_intercept=True), self.gram.diagonal()
+        singles = [place.get((i,), -1) for i in range(self.n)]
+        mean = np.array([abs(self.feature_mean[i]) if i >= 0 else 0.0 for i in singles])
+        variance = np.array([squares[i] if i >= 0 and squares[i] > noise[i] else 0.0 for i in singles]) / self.weight
+        moves = variance > 0
+        furthest = np.argsort(-np.where(moves, mean / np.sqrt(np.where(moves, variance, 1.0)), -1.0))
+        for size in range(2, max(map(len, place), default=0) + 1):
+            chosen = tuple(sorted(furthest[:size].tolist()))
+            parts = [part for k in range(1, size + 1) for part in combinations(chosen, k)]
+            if not moves[list(chosen)].all() or any(part not in place for part in parts):
+                continue
+            rounding = sum(
+                np.prod([mean[i] for i in chosen if i not in part]) * np.sqrt(noise[place[part]]) for part in parts
+            )
+            if self.weight * np.prod(variance[list(chosen)]) <= rounding**2:
+                return chosen
+        return ()
+
+    def check_kept(self, family: Family) -> None:
+        """Refuse a family of products that rounding has taken."""
+        if lost := self.lost_product(family):
+            raise ValueError(f"{lost_in_words(lost)}, or choose a degree below {len(lost)}.")
+
+    def _noise(self, fit_intercept: bool) -> NDArray[np.float64]:
+        """What rounding may have done to the diagonal of the Gram matrix: a generous multiple of what is expected.
 
         Sums of m products are off by about ``sqrt(m) * eps`` of their size, and features minus their mean by ``eps`` of
         the mean. Rows that are taken away leave what rounding did to the sums that they were part of.
         """
-        trace, of_means = self._sizes().tolist()
-        own = (len(self.family) + max(self.n_rows, self._n_summed) ** 0.5) * (trace + (not fit_intercept) * of_means)
-        return float(8 * _EPS * (own + 2 * np.sqrt(own * of_means)) + self.weight * _EPS**2 * of_means)
+        squares, of_means = self._sizes()
+        n_summed = max(self.n_rows, self._n_summed)
+        own = (len(self.family) + n_summed**0.5) * (squares + (not fit_intercept) * of_means)
+        return np.asarray(8 * _EPS * (own + 2 * np.sqrt(own * of_means)) + n_summed * _EPS**2 * of_means)
 
     def _sizes(self) -> NDArray[np.float64]:
-        """Trace of the Gram matrix, and squared length of the mean times the weight: the largest there ever were."""
-        return np.maximum(
-            self._largest, (self.gram.trace(), self.weight * float(self.feature_mean @ self.feature_mean))
-        )
+        """Diagonal of the Gram matrix, and squares of the mean times the weight, (2, D): the largest so far."""
+        return np.maximum(self._largest, (self.gram.diagonal(), self.weight * self.feature_mean**2))
+
+
+def lost_in_words(lost: Subset) -> str:
+    """Need, fact and remedy of a lost product."""
+    return (
+        f"products of columns need digits of their own, and columns {', '.join(map(str, lost))} of `X` lie so far "
+        "from 0 that rounding leaves nothing of their product; subtract their means, as StandardScaler does"
+    )
 
 
 def exponent_of(exponents: NDArray[np.int64]) -> int:

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import n_subsets, n_words
-from sparsact.learners.low_degree.normal_equations import Factor, NormalEquations
+from sparsact.learners.low_degree.factor import Factor
+from sparsact.learners.low_degree.normal_equations import NormalEquations
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Penalty, Solution
 from sparsact.memory import available_memory, has_room
 
