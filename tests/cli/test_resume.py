@@ -180,6 +180,16 @@ def test_another_fit_or_another_file_is_refused_and_nothing_is_touched(capsys, s
     assert "m.statistic is not a readable sparsact model" in refusal(*words)
 
 
+def test_a_fit_with_an_option_that_is_gone_is_refused(capsys, stopped):
+    statistic, _, words = stopped
+    kind, state, arrays = modelfile.read(statistic)
+    state["asked"]["options"]["--heredity"] = "weak"
+    modelfile.write(statistic, kind, state, arrays)
+    status, out, err = run(capsys, *words, "--resume", statistic)
+    assert (status, out) == (2, "")
+    assert "keeps another fit: --heredity was weak, which this version no longer has; undo that, or name another" in err
+
+
 def test_a_statistic_behind_a_link_is_removed_and_the_link_stays(capsys, stopped):
     statistic, folder, words = stopped
     link = folder / "link"

@@ -192,4 +192,4 @@ def test_no_answer_of_an_iterative_solver_is_taken_without_its_status():
         if imported & SOLVERS:
             called |= imported & SOLVERS
             assert "Solved(" in text or ".status" in text or ".x is None" in text, path
-    assert called == {"minimize", "lsmr", "milp", "linprog"}
+    assert called == {"minimize", "milp", "linprog"}

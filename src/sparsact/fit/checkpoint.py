@@ -51,6 +51,9 @@ def _difference(then: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
         had = then["options"].get(name, None if value else value)  # options that came later were not given
         if had != value:
             return f"{name} was {_spelled(had)}, now it is {_spelled(value)}"
+    for name, had in then["options"].items():
+        if had and name not in now["options"]:
+            return f"{name} was {_spelled(had)}, which this version no longer has"
     for before, after in zip(then["files"], now["files"], strict=False):
         if before[0] != after[0]:
             return f"it read a file {before[0]} where {after[0]} now stands"
