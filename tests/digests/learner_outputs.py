@@ -5,7 +5,9 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
 import numpy as np
@@ -320,16 +322,12 @@ def constants() -> Iterator[tuple[str, Any]]:
     What a number of rows at once or a limit of memory does to results is nothing, as it must be; so the numbers
     themselves are kept. A second binding of a name shows here, and a changed default is renewed on purpose.
     """
-    import sys
-
-    from sparsact.fit import fit_table  # noqa: F401 # loads every candidate
-
-    for name, module in sorted(sys.modules.items()):
-        if name.startswith(("sparsact.learners", "sparsact.fit")):
-            own = {key: value for key, value in vars(module).items() if key.lstrip("_").isupper()}
-            numbers = {key: value for key, value in own.items() if is_number(value)}
+    for folder in map(import_module, ("sparsact.fit", "sparsact.learners")):
+        for found in sorted(walk_packages(folder.__path__, f"{folder.__name__}."), key=lambda found: found.name):
+            own = vars(import_module(found.name)).items()
+            numbers = {key: value for key, value in own if key.lstrip("_").isupper() and is_number(value)}
             if numbers:
-                yield name.removeprefix("sparsact."), numbers
+                yield found.name.removeprefix("sparsact."), numbers
 
 
 def is_number(value: Any) -> bool:
