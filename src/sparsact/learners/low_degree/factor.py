@@ -1,4 +1,4 @@
-"""Factors of Gram matrices: by Cholesky where they are well conditioned, else by the eigenvectors that rounding left."""
+"""Factors of Gram matrices: by Cholesky where these are well conditioned, else by eigenvectors that rounding left."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class CentredMoments(CentredSums):
         self.exponents = np.full(n_targets, NO_TARGET, dtype=np.int64)
         self._read_over = 0  # place of the unit that a view gives targets in
         self._n_summed = 0  # rows ever added or taken away
-        self._largest = np.zeros((2, len(family)))  # the `_sizes` of the sums that rows were taken from: their rounding remains
+        self._largest = np.zeros((2, len(family)))  # `_sizes` of sums that rows were taken from: their rounding remains
 
     def add(self, batch: Batch) -> None:
         """Add rows of real columns; blocks of rows bound the memory."""
@@ -236,15 +236,15 @@ class CentredMoments(CentredSums):
         return np.asarray(8 * _EPS * (own + 2 * np.sqrt(own * of_means)) + n_summed * _EPS**2 * of_means)
 
     def _sizes(self) -> NDArray[np.float64]:
-        """Diagonal of the Gram matrix, and squares of the mean times the weight, (2, D): the largest there ever were."""
+        """Diagonal of the Gram matrix, and weighted squares of the mean, (2, D): the largest there ever were."""
         return np.maximum(self._largest, (self.gram.diagonal(), self.weight * self.feature_mean**2))
 
 
 def lost_in_words(lost: Subset) -> str:
     """Need, fact and remedy of a lost product."""
     return (
-        f"products of columns need digits of their own, and columns {', '.join(map(str, lost))} of `X` lie so far from 0 "
-        "that their product is a sum of smaller ones but for rounding; subtract their means, as StandardScaler does"
+        f"products of columns need digits of their own, and columns {', '.join(map(str, lost))} of `X` lie so far from "
+        "0 that their product is a sum of smaller ones but for rounding; subtract their means, as StandardScaler does"
     )
 
 
