@@ -85,7 +85,7 @@ class StackRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[mi
     Notes
     -----
     Depth pays where gates depend on computed features, such as parities; see the documentation. Rows of weight zero are
-    left out.
+    left out. A stack has no constant: targets that lie far from 0 need a unit at every row, and are learned less well.
 
     Examples
     --------
