@@ -82,7 +82,7 @@ def fit(
     cut: their sums do not round. Every partition is examined alone: where one may hold bits alone and another
     numbers, pass ``domain="real"``. Folds of ``LowDegreeRegressorCV`` follow the number of a row in the whole; where
     sizes of partitions are not known, a first pass counts them. *DSM and real columns*: equal within rounding; the same
-    bits for a seed and a partitioning, because the tree is fixed. *LSH* (and ``bottom="pca"``) choose a layout first,
+    bits for a seed and a partitioning, because the tree is fixed. *LSH and DSM* choose a layout first,
     in a pass of its own, from the rows of smallest hash (131,072 at most), whatever the partitions: with no more rows
     than that, it is the layout of one ``fit``. Of an iterable, they take rows of the first 32 batches.
 

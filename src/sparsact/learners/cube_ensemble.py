@@ -200,7 +200,7 @@ def stacking_weights(predicted: Array, y: Array, prior: Array) -> Array:
     .. [1] L. Breiman, "Stacked regressions", Machine Learning 24, 1996.
     """
     errors = predicted - y[:, None]
-    errors = np.ldexp(errors, -exponents_of(errors).max())  # squares of any numbers are then numbers
+    errors = np.ldexp(errors, -exponents_of(errors.ravel()))  # squares of any numbers are then numbers
     products = errors.T @ errors / len(y)  # w' E'E w / m is the error of the mean, as the weights sum to 1
     largest = float(products.diagonal().max()) or 1.0
     sizes = np.maximum(products.diagonal() / largest, NEAR_ZERO)

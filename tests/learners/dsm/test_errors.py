@@ -76,6 +76,8 @@ def test_columns_and_targets_must_stay_as_they_were():
         found.predict(np.where(X > 1, np.nan, X))
     with pytest.raises(ValueError, match="scale its columns"):
         found.predict(1e200 * X)
+    with pytest.raises(ValueError, match=r"`y` is 1e\+100 times as large as in the first rows"):
+        found.partial_fit(X, 1e150 * y)
     np.testing.assert_array_equal(found.predict(X), expected)
 
 
@@ -96,6 +98,8 @@ def test_a_merge_names_what_differs():
         (model(random_state=1).fit(X, y), "different bottom layers"),
         (model(bottom="pca").fit(X, y), "different bottom layers"),
         (model(activation="relu").fit(X, y), "different bottom layers"),
+        (model().fit(X + 1, y), "different bottom layers; make both from one model, by `blank`"),
+        (model().fit(X, 2 * y), "different units of the targets"),
         (model(n_active=5).fit(X, y), "different routers"),
         (model(absolute=True).fit(X, y), "different routers"),
         (model().fit(X[:, :2], y), "`n_features_in_` is 3 here and 2 there"),

@@ -25,6 +25,7 @@ from sparsact.learners.points import detect_encoding
 from sparsact.statistics.folds import assign_folds
 from sparsact.statistics.simplest import simplest
 from sparsact.statistics.statistic import Batch
+from sparsact.statistics.units import exponents_of
 
 ALPHAS: Final = (0.0, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
 # Monomials that cross-validation affords, over all folds and penalties, in about a minute on one core.
@@ -278,6 +279,5 @@ def _beyond(batch: Batch, spec: FitSpec, chosen: int, first: int, *, penalised: 
 
 def _of_size_one(batch: Batch, *, centred: bool) -> Batch:
     """Targets scaled by a power of two, so that squares are float64, and about their mean: the choice is the same."""
-    _, exponent = np.frexp(np.abs(batch.y).max(initial=0.0))
-    y = np.ldexp(batch.y, -int(exponent))
+    y = np.ldexp(batch.y, -exponents_of(batch.y.ravel()))
     return replace(batch, y=y - np.average(y, axis=0, weights=batch.weights) if centred else y)

@@ -54,9 +54,7 @@ class CentredMoments(CentredSums):
         self.exponents = np.full(n_targets, NO_TARGET, dtype=np.int64)
         self._read_over = 0  # place of the unit that a view gives targets in
         self._n_summed = 0  # rows ever added or taken away
-        self._largest = np.zeros(
-            (2, len(family))
-        )  # the `_sizes` of the sums that rows were taken from: their rounding remains
+        self._largest = np.zeros((2, len(family)))  # `_sizes` of sums that rows were taken from: their rounding remains
 
     def add(self, batch: Batch) -> None:
         """Add rows of real columns; blocks of rows bound the memory."""

@@ -103,7 +103,8 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
     -----
     The statistic is additive and exact: rows may come in any order and in any split (``partial_fit``, ``merge``,
     ``remove``), and ``coefficients_`` is the same to the bit. Real columns are summed in floating point, so there the
-    order matters within rounding. Low degree removes computation, not sample complexity: D coefficients still need
+    order matters within rounding; their units do not, but products of columns whose means are 2e4 of their deviations
+    or more are lost, and refused. Low degree removes computation, not sample complexity: D coefficients still need
     more than D rows, or a penalty.
 
     References

@@ -154,7 +154,7 @@ def _of_residuals(residuals: Array | None) -> tuple[float, float, float] | tuple
     if residuals is None:
         return ()
     m, n_targets = residuals.shape
-    exponent = int(exponents_of(residuals).max())
+    exponent = int(exponents_of(residuals.ravel()))
     residuals = np.ldexp(residuals, -exponent)
     means, errors = residuals.mean(axis=0), residuals.std(axis=0, ddof=1) / sqrt(m)
     p_values = 2 * stdtr(m - 1, -np.abs(means) / np.maximum(errors, 1e-300))
