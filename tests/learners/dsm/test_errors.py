@@ -78,6 +78,8 @@ def test_columns_and_targets_must_stay_as_they_were():
         found.predict(1e200 * X)
     with pytest.raises(ValueError, match=r"`y` is 1e\+100 times as large as in the first rows"):
         found.partial_fit(X, 1e150 * y)
+    with pytest.raises(ValueError, match=r"`y` is 1e\+100 times as large as in the first rows"):
+        model().fit(X, 1e-200 * y).partial_fit(X, 1e200 * y)
     np.testing.assert_array_equal(found.predict(X), expected)
 
 

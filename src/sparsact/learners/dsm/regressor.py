@@ -112,8 +112,8 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
 
     Weights count rows, in the closed form exactly; in training they weigh the mean over a batch.
 
-    Rows and targets that are moved, and targets that are scaled, give the same model, moved and scaled, within
-    rounding; but ``"random_hash"`` hashes the bits of :math:`x - \bar x`, which rounding changes.
+    Rows that are moved, targets that are scaled and, with an intercept, targets that are moved give the same model,
+    moved and scaled, within rounding; but ``"random_hash"`` hashes the bits of :math:`x - \bar x`.
 
     References
     ----------
@@ -276,7 +276,8 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
             raise ValueError(
                 f"`y` has {columns.shape[1]} targets and the rows before had {self._n_targets}; fit them alike."
             )
-        columns = columns / unit
+        with np.errstate(over="ignore"):  # which is refused
+            columns = columns / unit
         check_size(rows, layer.bottom, columns)
         if first:
             self._unit, level = unit, about_mean(columns, weights / weights.sum(), 1.0)[0]
