@@ -66,7 +66,9 @@ def measure(m: int, m_ridge: int, repeats: int) -> list[Figure]:
             linear.weight.copy_(torch.from_numpy(first.A))
             linear.bias.zero_()
         optimiser = torch.optim.RMSprop(linear.parameters(), lr=RATE, alpha=0.9, eps=1e-7)
-        rows, B, made = (torch.from_numpy(array).to(dtype) for array in (X[:m], layer.bottom.B, kept))
+        rows, B, made = (
+            torch.from_numpy(array).to(dtype) for array in (X[:m] - layer.bottom.centre, layer.bottom.B, kept)
+        )
         features = (lambda batch: masked(rows[batch], B)) if anew else made.__getitem__
         order = np.random.default_rng(1).permutation(m)
         torch_epoch(linear, optimiser, features, torch.from_numpy(y[:m]).to(dtype), order)

@@ -181,6 +181,15 @@ def test_hash_tables_choose_columns_and_codes_in_any_unit(unit):
     assert (there.bias / unit, there.rmse / unit) == pytest.approx((here.bias, here.rmse), rel=1e-9)
 
 
+@pytest.mark.parametrize("constant", [0.1, 7.3])
+def test_a_constant_column_turns_no_hash(constant):
+    """Its mean is off by the last bit, which turned the signs of principal directions."""
+    model = sa.LSHRegressor(**TABLES)
+    found = model.fit(np.column_stack([GRID, np.full(M, constant)]), TARGETS["numbers"])
+    found = found.predict(np.column_stack([GRID, np.full(M, constant)]))
+    np.testing.assert_allclose(found, model.fit(GRID, TARGETS["numbers"]).predict(GRID), rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("unit", [1e-163, 1e155])
 def test_weights_of_an_ensemble_in_any_unit(unit):
     y = TARGETS["signs"]
