@@ -131,7 +131,8 @@ class SparseLayer:
     bottom : Bottom
         phi.
     router : Router
-        Chooses by pre-activations, as top-k does, or by the inputs, about the centre.
+        Chooses by pre-activations, as top-k does, or by the inputs, about the centre, and a random hash by
+        the inputs as they are.
     state : dict of arrays
         What the router needs beyond its parameters.
     """
@@ -164,6 +165,10 @@ class SparseLayer:
         """Columns of what the router looks at."""
         return self.bottom.t if self.by_values else self.bottom.d
 
+    def _inputs(self, X: Array) -> Array:
+        """Inputs about the centre; for a hash of bits as they are, because rounding turns bits."""
+        return X if isinstance(self.router, RandomHash) else X - self.bottom.centre
+
     @property
     def n_active(self) -> int:
         """The most units that an input switches on."""
@@ -175,7 +180,7 @@ class SparseLayer:
         if isinstance(self.router, TopK):
             chosen = kernels.top_k_masked(z, self.router.n_active, absolute=self.router.absolute)
             return self.bottom.activate(chosen)  # act(0) = 0
-        mask = self.router.select(z if self.by_values else X - self.bottom.centre, self.state).dense()
+        mask = self.router.select(z if self.by_values else self._inputs(X), self.state).dense()
         phi = self.bottom.activate(z)
         phi *= mask
         return phi
@@ -184,7 +189,7 @@ class SparseLayer:
         """Units that each row switches on, (m, t)."""
         on = np.empty((len(X), self.bottom.t), dtype=np.bool_)
         for block in self.blocks(len(X)):
-            seen = self.bottom.preactivations(X[block]) if self.by_values else X[block] - self.bottom.centre
+            seen = self.bottom.preactivations(X[block]) if self.by_values else self._inputs(X[block])
             on[block] = self.router.select(seen, self.state).dense() != 0
         return on
 

@@ -113,7 +113,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     Weights count rows, in the closed form exactly; in training they weigh the mean over a batch.
 
     Rows that are moved, targets that are scaled and, with an intercept, targets that are moved give the same model,
-    moved and scaled, within rounding; but ``"random_hash"`` hashes the bits of :math:`x - \bar x`.
+    moved and scaled, within rounding; but ``"random_hash"`` hashes the bits of :math:`x`.
 
     References
     ----------
