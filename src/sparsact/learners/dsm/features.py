@@ -131,8 +131,7 @@ class SparseLayer:
     bottom : Bottom
         phi.
     router : Router
-        Chooses by pre-activations, as top-k does, or by the inputs, about the centre, and a random hash by
-        the inputs as they are.
+        Chooses by pre-activations, as top-k does, or by the inputs about the centre; a random hash by them as they are.
     state : dict of arrays
         What the router needs beyond its parameters.
     """

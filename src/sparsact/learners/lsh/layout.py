@@ -325,8 +325,7 @@ def signed(directions: Array) -> Array:
 
     Large is ``LARGE`` of the largest, because two standardised columns have eigenvectors (1, 1) and (1, -1).
     """
-    sizes = np.abs(directions)
-    first = (sizes >= LARGE * sizes.max(axis=0, initial=0.0)).argmax(axis=0)
+    first = (np.abs(directions) >= LARGE * np.abs(directions).max(axis=0, initial=0.0)).argmax(axis=0)
     return directions * np.where(directions[first, np.arange(directions.shape[1])] < 0, -1.0, 1.0)
 
 
