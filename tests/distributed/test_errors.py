@@ -185,7 +185,8 @@ def test_hash_tables_that_outgrow_the_memory(monkeypatch):
                 return
 
     whole = list(refused(summed, LearnerSum(blank), task, points, targets))
-    assert whole and all(re.match(r"partition 2: rows fall into .* buckets, which need", said) for said in whole)
+    assert whole
+    assert all(re.match(r"partition 2: rows fall into .* buckets, which need", said) for said in whole)
     said = list(refused(joined, LearnerSum(blank), parts))
     assert said[0].startswith("partition 0 to partition 0: rows fall into")
     assert said[-1].startswith("partition 0 to partition 1: rows fall into")
