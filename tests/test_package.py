@@ -14,7 +14,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
-from journeys import of_sources, parsed
+from journeys import parsed
 
 import sparsact
 from sparsact import registry
@@ -295,60 +295,3 @@ def test_no_two_classes_share_a_name():
         for path in folder.rglob("*.py"):
             found.update(node.name for node in classes(parsed(path)))
     assert [name for name, times in found.items() if times > 1] == []
-
-
-def overloaded(node):
-    return "overload" in map(ast.unparse, node.decorator_list)
-
-
-def bound_names(body):
-    """Names that the statements of a module bind at its top level, in order; overloads of a function bind once."""
-    for node in body:
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                stored = (n for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-                yield from (name.id for name in stored)
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            yield node.target.id
-        elif isinstance(node, ast.ClassDef | ast.FunctionDef) and not overloaded(node):
-            yield node.name
-
-
-def packages():
-    for folder in (SOURCE, ROOT / "papers" / "src", ROOT / "benchmarks"):
-        yield from folder.rglob("*.py")
-
-
-def test_no_module_binds_a_name_twice():
-    """A second binding replaces the first for all code above it: constants, functions and classes alike."""
-    for path in packages():
-        times = Counter(bound_names(parsed(path).body))
-        assert [name for name, count in times.items() if count > 1] == [], path.relative_to(ROOT)
-
-
-def test_constants_are_final():
-    """So that mypy refuses a second binding, in a branch or from another module too."""
-    for path in packages():
-        for node in parsed(path).body:
-            if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name):
-                variable = isinstance(node.value, ast.Call) and ast.unparse(node.value.func).endswith("TypeVar")
-                constant = re.fullmatch("_*[A-Z][A-Z0-9_]+", target.id) and not variable
-                assert not constant, f"{path.relative_to(ROOT)}:{node.lineno}: {target.id} is not Final"
-
-
-# Most lines of each folder, and the share of imports in the library's code. Lower them when you make a folder smaller;
-# a change that makes one larger names in a decision record what it replaced and the row in results/ that pays for it.
-BUDGETS = {
-    "src/sparsact": 67_020,
-    "papers/src": 16_070,
-    "benchmarks": 7_410,
-}
-IMPORTS = 0.12
-
-
-def test_the_house_stays_small():
-    for folder, most_lines in BUDGETS.items():
-        lengths = [len(path.read_text(encoding="utf-8").splitlines()) for path in (ROOT / folder).rglob("*.py")]
-        assert sum(lengths) <= most_lines, folder
-        assert max(lengths) <= 350, folder
-    assert of_sources(SOURCE)["share of imports in code"] <= IMPORTS

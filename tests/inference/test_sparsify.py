@@ -238,8 +238,8 @@ def test_approximations_come_with_their_quality(method):
     assert 0.02 < choice.quality.output_error.value < 0.1
     assert choice.reason.startswith("asked for: keeps ")
     assert f"on 300 inputs held out: {choice.quality}" in str(plan_of(model))
-    (told,) = json.loads(plan_of(model).to_json())["blocks"]
-    assert told["quality"]["output_error"] == asdict(choice.quality.output_error)
+    (block,) = json.loads(plan_of(model).to_json())["blocks"]
+    assert block["quality"]["output_error"] == asdict(choice.quality.output_error)
     x = rows(500, model, seed=9)
     outputs = []
     with torch.no_grad():

@@ -187,7 +187,7 @@ def calibrated(
 
     Notes
     -----
-    Tokens of one text are not exchangeable with those of another: sample inputs should come from as many texts as new
+    Tokens of different texts are not exchangeable: sample inputs should come from as many texts as new
     ones will, and standard errors that count rows as independent are then too small.
     """
     m = len(x)

@@ -28,7 +28,7 @@ FORMER: Final = {  # names in files of version 0.1
     "width": ("n_units", "bucket_width"),
     "width_": ("bucket_width_",),
 }
-REMOVED: Final = {  # parameters of earlier versions, and the value of each whose models are those of today
+REMOVED: Final = {  # parameters of earlier versions, and the one value whose models can still be read
     "combine": "average",
     "heredity": None,
 }

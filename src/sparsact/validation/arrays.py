@@ -305,3 +305,8 @@ def checked_layer_inputs(x: Any, in_features: int, dtype: Any) -> Any:
     if x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):
         raise TypeError(f"`x` is {x.dtype} and the layer {dtype}: pass x.to({dtype}), or layer.to({x.dtype}).")
     return x.to(dtype).reshape(-1, in_features)
+
+
+def is_pandas(X: Any) -> bool:
+    """Whether it is a data frame or a column of pandas."""
+    return hasattr(X, "to_numpy") and hasattr(X, "index") and hasattr(X, "iloc")

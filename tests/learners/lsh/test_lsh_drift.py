@@ -142,7 +142,7 @@ def test_groups_have_about_equal_weight():
     assert groups(positions, counts, 8, 0.5).max() == 7
 
 
-@pytest.mark.parametrize(("m", "y", "told"), [(19, None, "needs at least 20"), (30, np.zeros(29), "`y` has shape")])
-def test_what_has_no_drift(learner, m, y, told):
-    with pytest.raises(ValueError, match=told):
+@pytest.mark.parametrize(("m", "y", "said"), [(19, None, "needs at least 20"), (30, np.zeros(29), "`y` has shape")])
+def test_what_has_no_drift(learner, m, y, said):
+    with pytest.raises(ValueError, match=said):
         learner.drift(surface(m, np.random.default_rng(0)), y)

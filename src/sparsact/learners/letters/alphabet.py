@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.learners.letters.kernel import Array, Codes
+from sparsact.validation.arrays import is_pandas
 
 AMINO_ACIDS: Final = {
     "A": (1.8, 88.6, 0, 0, 8.1, 0.00, 0),
@@ -80,7 +81,7 @@ def characters_of(X: Any) -> Any:
 
 def _with_integers(X: Any) -> Any:
     """X without nullable integers of pandas: scikit-learn makes floats of these, beyond 2**53 one of several."""
-    if not (hasattr(X, "iloc") and hasattr(X, "columns")):
+    if not is_pandas(X) or X.ndim != 2:
         return X
     nullable = {name: kind.numpy_dtype for name, kind in X.dtypes.items() if hasattr(kind, "numpy_dtype")}
     integers = {name: kind for name, kind in nullable.items() if kind.kind in "iu"}

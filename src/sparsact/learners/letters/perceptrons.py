@@ -38,7 +38,7 @@ class Perceptrons:
     scale: float
 
     def times(self, factor: float) -> Perceptrons:
-        """The same of targets that are so many times as large."""
+        """The same for targets multiplied by ``factor``."""
         return replace(self, centre=factor * self.centre, scale=factor * self.scale)
 
     def all_values(self, codes: Codes) -> Array:

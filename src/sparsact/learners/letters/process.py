@@ -233,7 +233,7 @@ class ProcessEnsemble:
     scale: float
 
     def times(self, factor: float) -> ProcessEnsemble:
-        """The same of targets that are so many times as large."""
+        """The same for targets multiplied by ``factor``."""
         return replace(self, centre=factor * self.centre, scale=factor * self.scale)
 
     def values(self, codes: Codes) -> Array:

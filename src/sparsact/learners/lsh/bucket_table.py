@@ -287,7 +287,7 @@ class BucketTable:
             self._separate()
 
     def _separate(self) -> None:
-        """Copy all shared arrays but those of the rows."""
+        """Copy all shared arrays except the remembered rows."""
         self.__dict__.update(vars(self._with(slice(0, len(self.index)))) | {"_pending": self._pending})
         if self._pending is not None:
             self._pending.apart = True

@@ -52,11 +52,6 @@ def names_of(X: Any) -> list[Any] | None:
     return list(X.columns) if hasattr(X, "columns") and hasattr(X, "dtypes") else None
 
 
-def is_pandas(X: Any) -> bool:
-    """Whether it is a data frame or a column of pandas."""
-    return hasattr(X, "to_numpy") and hasattr(X, "index") and hasattr(X, "iloc")
-
-
 def _is_categorical(X: Any, name: Any) -> bool:
     """Whether a column of a data frame has a categorical type, of pandas, polars or Arrow."""
     kind = X.schema.field(name).type if hasattr(X, "column_names") else X[name].dtype

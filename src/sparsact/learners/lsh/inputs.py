@@ -9,10 +9,11 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.lsh.categories import ROUNDED, coded, is_pandas, names_of
+from sparsact.learners.lsh.categories import ROUNDED, coded, names_of
 from sparsact.learners.lsh.layout import Array
 from sparsact.saving.schema import ArrayField, Arrays, read_arrays
 from sparsact.statistics.units import exponents_of
+from sparsact.validation.arrays import is_pandas
 
 MOST_ONE_HOT: Final = 8  # categories that get a column each; of more, their mean targets stand for them
 MOST_DIRECTIONS: Final = 3  # of mean targets, where there are several targets

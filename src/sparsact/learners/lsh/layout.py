@@ -37,7 +37,7 @@ ANCHORS, ROUNDS = 1500, 2
 MAX_COLUMNS: Final = 100  # principal ones, in which gradients are looked for: a slope costs their number cubed
 LEAST_GRADIENT: Final = 1e-3  # of the largest: directions along which the target hardly moves keep this share
 LARGE: Final = 0.6  # of the largest; no ratio of entries that symmetric tables give
-EVEN: Final = 1e-6  # of all gradients: of directions along which the target moves alike, those of more variance lead
+EVEN: Final = 1e-6  # of all gradients: where the target moves alike along two directions, the wider one comes first
 
 
 @dataclass(frozen=True)
@@ -301,9 +301,7 @@ def gradient_directions(
     standard = standard_units(X, weights)
     rows = (X - moments.centre) * standard
     variances, basis = np.linalg.eigh(rows.T @ rows)
-    spanned = np.flatnonzero(variances >= RANK * variances[-1])[
-        -MAX_COLUMNS:
-    ]  # gradients are looked for where rows lie
+    spanned = np.flatnonzero(variances >= RANK * variances[-1])[-MAX_COLUMNS:]  # gradients only where rows lie
     basis, shares = signed(basis[:, spanned]), variances[spanned] / max(float(variances[-1]), 1e-300)
     rows = rows @ basis
     metric = np.eye(rows.shape[1])
