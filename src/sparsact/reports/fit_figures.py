@@ -57,7 +57,7 @@ def error_frame(candidates: Sequence[CVCandidate]) -> Frame:
     "error-by-degree",
     "Error of polynomials by degree",
     error_frame,
-    "Polynomials of all products of up to so many encoded columns, whatever model was chosen. Each fold was predicted "
+    "Polynomials of all products of encoded columns up to this degree, whichever model was chosen. Each fold was predicted "
     "by a polynomial learned from the others. Bars: ± one standard deviation.",
 )
 def error_chart(frame: Frame) -> Axes:

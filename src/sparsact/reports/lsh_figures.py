@@ -62,7 +62,7 @@ def short(count: float) -> str:
     "bucket-load",
     "Bucket load",
     load_frame,
-    "Above: how many buckets hold so many rows, in classes that double. Below: where the rows are. Buckets of one row "
+    "Above: buckets by the number of rows that they hold. Below: where the rows are. Buckets of one row "
     "know little; rows in full buckets are averaged over larger cells.",
 )
 def load_chart(frame: Frame) -> Axes:
