@@ -57,8 +57,8 @@ def error_frame(candidates: Sequence[CVCandidate]) -> Frame:
     "error-by-degree",
     "Error of polynomials by degree",
     error_frame,
-    "Polynomials of all products of encoded columns up to this degree, whichever model was chosen. Each fold was predicted "
-    "by a polynomial learned from the others. Bars: ± one standard deviation.",
+    "Polynomials of all products of encoded columns up to this degree, whichever model was chosen. Each fold was "
+    "predicted by a polynomial learned from the others. Bars: ± one standard deviation.",
 )
 def error_chart(frame: Frame) -> Axes:
     """The best penalty of each degree with its spread; every other penalty in pale."""
