@@ -1,8 +1,9 @@
 """Tables that are updated in place: the bits of solving all buckets anew, all or nothing, and for other threads."""
 
+import pickle
 import pkgutil
 from concurrent.futures import ThreadPoolExecutor
-from copy import deepcopy
+from copy import copy, deepcopy
 
 import numpy as np
 import pytest
@@ -63,6 +64,16 @@ def test_an_update_solves_no_bucket_that_it_did_not_change():
     assert not solution.stale[: len(model.table_.index)].any()
     model.remove(X[:1], Y[:1])
     assert 0 < solution.stale[: len(model.table_.index)].sum() <= model.n_tables
+
+
+@pytest.mark.parametrize("copied", [copy, deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_a_copy_waits_for_no_bucket_that_another_thread_solves(copied):
+    """Readers mark a bucket while they solve it, and whoever meets the mark waits: a copy must not hold it."""
+    model = in_place(LSHRegressor(**FIXED).fit(X, Y))
+    expected = model.predict(QUERIES)
+    marks = model.table_.solution(model.alpha_, model.min_count).stale
+    marks[: len(model.table_.index)] = 2  # as the native reader marks them, without the interpreter's lock
+    np.testing.assert_array_equal(copied(model).predict(QUERIES), expected)
 
 
 @pytest.mark.parametrize("update", ["partial_fit", "remove", "merge"])
