@@ -13,9 +13,9 @@ import sparsact
 from sparsact import CubeKernel, LowDegreeRegressor
 from sparsact.hypercube import points
 from sparsact.learners.cube_gp import all_rows, hyperparameters
-from sparsact.learners.cube_gp.conjugate_gradients import CubeSystem
-from sparsact.learners.cube_gp.inducing import InducingPosterior
 from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.gp.systems.cube import CubeSystem
+from sparsact.learners.gp.systems.inducing import InducingSystem
 from sparsact.learners.letters.kernel import LetterKernel
 from sparsact.learners.letters.process import TOLERANCE, Grid, dual_coefficients, on_grid
 from sparsact.learners.low_degree.polynomial import Family
@@ -58,13 +58,13 @@ def test_systems_of_the_cube(m, correlation):
     codes = rng.permutation(2**n)[:m]
     kernel = CubeKernel.product(1.0, np.full(n, correlation))
     noise, targets = 1e-3 * np.exp(rng.normal(size=m)), rng.normal(size=(2, m))
-    system = CubeSystem(kernel.spectrum, codes, noise)
+    system = CubeSystem(kernel, (codes[:, None] >> np.arange(n) & 1).astype(float), noise)
     assert system.solves_coefficients == (m == 901)
-    found = system.solve(targets, 1e-6)
+    found = system.by_transforms(targets, 1e-6)
     left = found.value @ (kernel(points(n)[codes]) + np.diag(noise)) - targets
     assert found.converged
     assert (np.linalg.norm(left, axis=1) <= 1.01e-6 * np.linalg.norm(targets, axis=1)).all()
-    assert not system.solve(targets, 1e-6, max_steps=1).converged
+    assert not system.by_transforms(targets, 1e-6, max_steps=1).converged
     if system.solves_coefficients:
         with pytest.warns(ConvergenceWarning, match=r"for draws left a residual of .* after 1 steps; raise noise_var"):
             system.deviations(3, rng, max_steps=1)
@@ -75,11 +75,12 @@ def test_inducing_points():
     X = rng.integers(0, 2, (m, n)).astype(float)
     rows = DistinctRows.of(X, rng.normal(size=m), np.ones(m))
     kernel = CubeKernel.product(1.0, np.full(n, 0.95))
-    posterior = InducingPosterior(kernel, 0.05, rows, inducing=np.arange(3))
-    left = (kernel.covariance(rows.bits, rows.bits) + 0.05 * np.eye(m)) @ posterior.alpha - rows.y
+    system = InducingSystem(kernel, rows.bits, np.full(m, 0.05), np.arange(3))
+    left = (kernel.covariance(rows.bits, rows.bits) + 0.05 * np.eye(m)) @ system.dual_coefficients(rows.y) - rows.y
     assert np.linalg.norm(left) < 1.1e-3 * np.linalg.norm(rows.y)
+    few = system.solve(rows.y[None], system.tolerance, max_steps=1)
     with pytest.warns(ConvergenceWarning, match=r"left a residual of .* after 1 steps; raise max_inducing"):
-        _ = replace(posterior, max_steps=1).alpha
+        few.checked(system.solver, system.remedy)
 
 
 def letters(noise, m=1_300):

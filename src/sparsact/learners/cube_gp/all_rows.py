@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.fourier import walsh_hadamard
-from sparsact.learners.cube_gp.component import Array
-from sparsact.learners.cube_gp.conjugate_gradients import REMEDY, CubeSystem
 from sparsact.learners.cube_gp.hyperparameters import HyperparameterPosterior, Hyperparameters
 from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood_gradient, repeats_log_likelihood
-from sparsact.learners.cube_gp.posterior import CubePosterior, is_direct
+from sparsact.learners.cube_gp.posterior import posterior_of, system_of
 from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.gp.kernel import Array
+from sparsact.learners.gp.systems.cube import CubeSystem
 from sparsact.statistics.solved import Solved
 
 _PROBES: Final = 8
@@ -95,7 +95,8 @@ def out_of_fold_error(tried: Hyperparameters, rows: DistinctRows, fold: NDArray[
     errors = np.empty(len(rows))
     for k in range(_FOLDS):
         held = fold == k
-        posterior = CubePosterior(tried.kernel, tried.noise_variance, rows.take(np.flatnonzero(~held)))
+        others = rows.take(np.flatnonzero(~held))
+        posterior = posterior_of(system_of(tried.kernel, tried.noise_variance, others), others.y)
         errors[held] = (posterior.values(rows.bits[held]) - rows.y[held]) ** 2
     return float(np.average(errors, weights=rows.shares))
 
@@ -103,15 +104,13 @@ def out_of_fold_error(tried: Hyperparameters, rows: DistinctRows, fold: NDArray[
 def _gradient(found: HyperparameterPosterior, rows: DistinctRows, probes: Array) -> Array:
     """Gradient of the log marginal likelihood by all parameters."""
     kernel, noise = found.best.kernel, found.best.noise_variance
-    if is_direct(len(rows), kernel.n):
+    system = CubeSystem(kernel, rows.bits, rows.noise(noise, kernel.variance))
+    if system.is_direct:
         _, by_kernel, by_noise = log_marginal_likelihood_gradient(kernel, noise, rows)
         return np.append(by_kernel, by_noise * _by_log_noise(found))
-    system = CubeSystem(kernel.spectrum, rows.codes, rows.noise(noise, kernel.variance))
     targets = np.concatenate([rows.y[None], probes])
-    solved = system.solve(targets, _TOLERANCE).checked("conjugate gradients for derivatives", REMEDY)
-    tables = np.zeros((2 * len(targets), 2**kernel.n))
-    tables[: len(targets), rows.codes] = solved
-    tables[len(targets) :, rows.codes] = targets
+    solved = system.by_transforms(targets, _TOLERANCE).checked("conjugate gradients for derivatives", system.remedy)
+    tables = system.at_points(np.concatenate([solved, targets]))
     ours, theirs = np.split(np.asarray(walsh_hadamard(tables, normalize=False, overwrite=True)), 2)
     by_spectrum = 0.5 * (ours[0] ** 2 - np.einsum("ks,ks->s", ours[1:], theirs[1:]) / len(probes))
     traces = np.einsum("km,km->m", solved[1:], probes) / len(probes)

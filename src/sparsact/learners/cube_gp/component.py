@@ -21,8 +21,7 @@ from scipy.special import gammaln
 
 from sparsact.fourier.coefficients import membership_sums, subset_sizes
 from sparsact.hypercube import Subset
-
-Array = NDArray[np.float64]
+from sparsact.learners.gp.kernel import Array
 
 LARGEST_CUBE: Final = 20  # coordinates, n: all 2**n prior variances are computed
 LARGEST_LOG: Final = 690.0  # of a prior variance: sums of them stay floats

@@ -17,10 +17,11 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.optimize import minimize
 
-from sparsact.learners.cube_gp.component import LARGEST_CUBE, Array, Component
+from sparsact.learners.cube_gp.component import LARGEST_CUBE, Component
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood_gradient
 from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.gp.kernel import Array
 from sparsact.statistics.solved import Solved
 
 KERNELS: Final = ("product", "sparse_product", "degree", "degree_site", "degree_site_pair")  # names, which "+" joins

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import Subset, n_subsets
-from sparsact.learners.cube_gp.component import LARGEST_CUBE, Array, Component
+from sparsact.learners.cube_gp.component import LARGEST_CUBE, Component
+from sparsact.learners.cube_gp.tiles import TiledCovariance
+from sparsact.learners.gp.kernel import Array
+from sparsact.learners.gp.systems.cube import codes_of
 from sparsact.validation.arrays import checked_reals
+
+_ROWS_AT_ONCE: Final = 1 << 9  # of a matrix that is gathered from a table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -177,6 +182,20 @@ class CubeKernel:
             return np.asarray(self.table[codes_of(one)[:, None] ^ codes_of(other)])
         return self.covariance_of_rows(one, other)
 
+    def matrix(self, points: Array) -> Array:
+        """Covariances (m, m) of points of bits (m, n), in Fortran order."""
+        if self.is_by_rows(len(points)):
+            return np.asfortranarray(self.covariance_of_rows(points, points))
+        codes, matrix = codes_of(points), np.empty((len(points), len(points)), order="F")
+        for start in range(0, len(codes), _ROWS_AT_ONCE):
+            block = slice(start, start + _ROWS_AT_ONCE)
+            matrix[:, block] = self.table[codes[block, None] ^ codes].T  # symmetric: columns are contiguous
+        return matrix
+
+    def products(self, points: Array) -> TiledCovariance:
+        """The covariances (m, m) of points of bits (m, n) as a linear map, of a kernel without a table."""
+        return TiledCovariance(self.components, points)
+
     def covariance_of_rows(self, one: Array, other: Array) -> Array:
         """The same without a table of all points, by kernels of products and of degrees."""
         return np.asarray(np.sum([component.covariance(one, other) for component in self.components], axis=0))
@@ -193,6 +212,10 @@ class CubeKernel:
         """Derivatives by ``theta`` from those by the covariance matrix (m, m) of points."""
         return np.concatenate([component.covariance_pullback(bits, gradient) for component in self.components])
 
+    def is_by_rows(self, n_rows: int) -> bool:
+        """Whether matrices of the rows are made without tables of all subsets, which few rows need not pay for."""
+        return not (self.has_table and (self.needs_table or n_rows**2 > 2**self.n))
+
     def _check_table(self, what: str) -> None:
         if not self.has_table:
             raise ValueError(
@@ -201,11 +224,6 @@ class CubeKernel:
 
     def __repr__(self) -> str:
         return f"<CubeKernel on {self.n} coordinates: {' + '.join(map(_described, self.components))}>"
-
-
-def codes_of(bits: Array) -> NDArray[np.intp]:
-    """Numbers in table order of points of bits (m, n), n up to 20."""
-    return np.asarray(bits @ (1 << np.arange(bits.shape[1])), dtype=np.intp)
 
 
 def _bits(X: ArrayLike, n: int) -> Array:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.cube_gp.component import Array
-from sparsact.learners.cube_gp.kernel import codes_of
+from sparsact.learners.gp.kernel import Array
 from sparsact.learners.points import pack
 from sparsact.validation.estimators import are_counts
 
@@ -110,11 +108,6 @@ class DistinctRows:
     def standardized(self, mean: float, scale: float) -> DistinctRows:
         """The same with targets ``(y - mean) / scale``."""
         return replace(self, y=(self.y - mean) / scale, scatter=self.scatter / scale**2)
-
-    @cached_property
-    def codes(self) -> NDArray[np.intp]:
-        """Numbers of the points in table order, (m,); n up to 20."""
-        return codes_of(self.bits)
 
 
 def distinct_points(bits: Array) -> tuple[Array, NDArray[np.intp]]:

@@ -7,7 +7,7 @@ distance.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels.threads import in_threads
-from sparsact.learners.cube_gp.component import Array, Component
-from sparsact.learners.cube_gp.kernel import CubeKernel
+from sparsact.learners.cube_gp.component import Component
+from sparsact.learners.gp.kernel import Array
 
 Single = NDArray[np.float32]
 
@@ -57,8 +57,8 @@ class TiledCovariance:
     A product computes the :math:`m (m + 1) / 2` covariances, a tile at a time, and multiplies each by all vectors.
     """
 
-    def __init__(self, kernel: CubeKernel, bits: Array) -> None:
-        self._components = [TiledComponent.of(component, bits) for component in kernel.components]
+    def __init__(self, components: Sequence[Component], bits: Array) -> None:
+        self._components = [TiledComponent.of(component, bits) for component in components]
         self._starts = range(0, len(bits), _TILE)
 
     def __call__(self, vectors: Array) -> Array:

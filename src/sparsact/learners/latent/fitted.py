@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset, subset_masks, subsets_of
-from sparsact.learners.cube_gp.component import Array
+from sparsact.learners.gp.kernel import Array
 from sparsact.learners.latent.fitting import Fitted
 from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLatent
 from sparsact.learners.latent.links import LINKS

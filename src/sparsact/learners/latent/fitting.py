@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import Subset, characters, subset_masks, subsets_of
-from sparsact.learners.cube_gp.component import Array
-from sparsact.learners.cube_gp.posterior import CubePosterior, Posterior
 from sparsact.learners.cube_gp.rows import DistinctRows, distinct_points
+from sparsact.learners.gp.kernel import Array
+from sparsact.learners.gp.posterior import Posterior
+from sparsact.learners.gp.systems.cube import CubePosterior
 from sparsact.learners.latent.gauge import reported
 from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLatent
 from sparsact.learners.latent.links import LINKS, Identity, Sigmoid

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsact.learners.cube_gp.component import Array
+from sparsact.learners.gp.kernel import Array
 from sparsact.learners.latent.links import Sigmoid
 from sparsact.learners.latent.measurement import KnownCurve
 from sparsact.learners.latent.polynomial import LatentPolynomial, PolynomialProblem

@@ -9,10 +9,11 @@ from typing import Final, Protocol, Self
 import numpy as np
 
 from sparsact.hypercube import Subset, characters
-from sparsact.learners.cube_gp.component import LARGEST_CUBE, Array
+from sparsact.learners.cube_gp.component import LARGEST_CUBE
 from sparsact.learners.cube_gp.marginal import MarginalPosterior
-from sparsact.learners.cube_gp.posterior import CubePosterior
 from sparsact.learners.cube_gp.saving import posterior_arrays, read_posterior
+from sparsact.learners.gp.kernel import Array
+from sparsact.learners.gp.systems.cube import CubePosterior
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
 
@@ -138,7 +139,7 @@ class ProcessLatent:
             empty = np.arange(len(mean)) == 0
         else:
             raise AttributeError(
-                f"a spectrum of {self.posterior.best.kernel.n} columns needs all coefficients, made for up to "
+                f"a spectrum of {self.posterior.given.kernel.n} columns needs all coefficients, made for up to "
                 f"{LARGEST_CUBE} columns; name some subsets."
             )
         return self.unit * mean + np.where(empty, self.shift, 0.0), self.unit * np.sqrt(variance)

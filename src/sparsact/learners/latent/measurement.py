@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from scipy.special import logsumexp
 
-from sparsact.learners.cube_gp.component import Array
+from sparsact.learners.gp.kernel import Array
 from sparsact.learners.latent.links import Link
 from sparsact.learners.latent.targets import Targets, expected_clipped, expected_exponential, residual_terms
 

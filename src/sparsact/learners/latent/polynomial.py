@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from sparsact.learners.cube_gp.component import Array
+from sparsact.learners.gp.kernel import Array
 from sparsact.learners.latent.links import Link
 from sparsact.learners.latent.targets import Targets, residual_terms
 

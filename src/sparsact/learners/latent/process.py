@@ -24,12 +24,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.cube_gp.component import Array
-from sparsact.learners.cube_gp.hyperparameters import default_kernel, most_probable, prior_of
+from sparsact.learners.cube_gp.hyperparameters import Hyperparameters, default_kernel, most_probable, prior_of
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.marginal import PARTS, MarginalPosterior
-from sparsact.learners.cube_gp.posterior import Posterior, posterior_of
+from sparsact.learners.cube_gp.posterior import posterior_of, system_of
 from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.gp.kernel import Array
 from sparsact.learners.latent.measurement import KnownCurve
 from sparsact.learners.latent.polynomial import LEAST_NOISE
 from sparsact.learners.latent.targets import Targets, residual_terms
@@ -95,8 +95,8 @@ class ProcessProblem:
         """Sums over the rows of each point."""
         return np.bincount(self.place, values, len(self.points)).astype(np.float64)
 
-    def mode(self, at: Mode, kernel: CubeKernel, max_iter: int) -> tuple[Mode, Posterior, bool]:
-        """The most probable latent and measurement given the kernel, and Laplace's approximation of the posterior.
+    def mode(self, at: Mode, kernel: CubeKernel, max_iter: int) -> tuple[Mode, DistinctRows, bool]:
+        """The most probable latent and measurement given the kernel, and the pseudo-targets there.
 
         The last is whether Newton's method came to rest: no step of any length leads up, or a step hardly gains.
         """
@@ -117,13 +117,14 @@ class ProcessProblem:
             if gain < _ENOUGH:
                 converged = True
                 break
-        return at, posterior_of(kernel, 1.0, self.pseudo_rows(at)[0]), converged
+        return at, self.pseudo_rows(at)[0], converged
 
     def _aim(self, at: Mode, kernel: CubeKernel) -> Mode:
         """Where a whole Newton step leads."""
         rows, mixed, gradient, hessian = self.pseudo_rows(at)
         targets = np.stack([rows.y, mixed / rows.weights])
-        solved = posterior_of(kernel, 1.0, rows).solve(targets, _TOLERANCE)
+        system = system_of(kernel, 1.0, rows)
+        solved = system.solve(targets, _TOLERANCE).checked(system.solver, system.remedy)
         smooth = targets - solved / rows.weights
         step = float((gradient - mixed @ (smooth[0] - at.eta)) / (hessian - mixed @ smooth[1]))
         return Mode(at.precision + step, smooth[0] - step * smooth[1], solved[0] - step * solved[1])
@@ -140,17 +141,19 @@ def fitted_process(
     for _ in range(_ROUNDS):
         before = mode
         kernel_now = _in_units(prior.kernel.with_theta(mode[:-1]), unit)
-        at, posterior, _ = problem.mode(replace(start, precision=at.precision), kernel_now, max_iter)
-        rows = posterior.rows.take(chosen).standardized(0.0, unit)
+        at, pseudo, _ = problem.mode(replace(start, precision=at.precision), kernel_now, max_iter)
+        rows = pseudo.take(chosen).standardized(0.0, unit)
         found = most_probable(prior, rows, unit**-2, rng=rng, report=lambda line: None, start=mode)
         mode = found.mode
         if np.abs(mode - before).max() < _SETTLED:
             break
     best = _in_units(found.best.kernel, unit)
-    at, posterior, converged = problem.mode(replace(start, precision=at.precision), best, max_iter)
+    at, pseudo, converged = problem.mode(replace(start, precision=at.precision), best, max_iter)
     drawn = found.draws(PARTS, rng)  # of kernels; the pseudo-targets' noise is in their weights alone
     parameters = np.column_stack([drawn[:, :-1] + best.theta - found.best.kernel.theta, np.zeros(len(drawn))])
-    return at, MarginalPosterior(posterior, parameters, tuple(rng.integers(2**31, size=4).tolist())), converged
+    posterior = posterior_of(system_of(best, 1.0, pseudo), pseudo.y)
+    seed = tuple(rng.integers(2**31, size=4).tolist())
+    return at, MarginalPosterior(pseudo, Hyperparameters(best, 1.0), posterior, parameters, seed), converged
 
 
 def _in_units(kernel: CubeKernel, unit: float) -> CubeKernel:

@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.cube_gp.likelihood import LOG_2PI, Cholesky
+from sparsact.learners.gp.cholesky import Cholesky
+from sparsact.learners.gp.systems.system import LOG_2PI
 from sparsact.learners.letters.kernel import Array, Codes, LetterKernel, prior
 from sparsact.statistics.solved import Solved, conjugate_gradients, norms
 

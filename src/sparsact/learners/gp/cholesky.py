@@ -1,0 +1,71 @@
+"""Cholesky factors of covariance matrices: one place for their memory, their jitter and their messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.linalg import cho_solve, lapack, solve_triangular
+
+from sparsact.learners.gp.kernel import Array
+from sparsact.memory import has_room
+
+
+@dataclass(frozen=True, eq=False)
+class Cholesky:
+    """Lower Cholesky factor (m, m) of a symmetric matrix; the entries above the diagonal are zero."""
+
+    lower: Array
+
+    @classmethod
+    def of(cls, matrix: Array, *, jitter: float = 0.0) -> Self:
+        """The factor of a matrix in Fortran order, whose memory it takes.
+
+        Parameters
+        ----------
+        matrix : ndarray of shape (m, m)
+            Symmetric.
+        jitter : float, default=0.0
+            Share of the diagonal that is added to it, for matrices that are singular to rounding.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If the matrix is not positive definite in floating point.
+        """
+        if jitter:
+            matrix[np.diag_indices(len(matrix))] += jitter * matrix.diagonal()
+        factor, info = lapack.dpotrf(matrix, lower=1, clean=1, overwrite_a=1)
+        if info:
+            raise np.linalg.LinAlgError(
+                f"a Cholesky factor needs a positive definite matrix, and the leading minor of order {info} is not "
+                "positive: the noise is too small; raise the noise variance."
+            )
+        return cls(factor)
+
+    def solve(self, vectors: Array) -> Array:
+        """Inverse times vectors (m,) or (m, k)."""
+        return np.asarray(cho_solve((self.lower, True), vectors, check_finite=False))
+
+    def halved(self, vectors: Array) -> Array:
+        """Inverse of the factor times vectors (m, k): products of such columns are products by the inverse matrix."""
+        return np.asarray(solve_triangular(self.lower, vectors, lower=True, check_finite=False))
+
+    def log_determinant(self) -> float:
+        """Logarithm of the determinant of the matrix."""
+        return 2 * float(np.log(self.lower.diagonal()).sum())
+
+    def lower_inverse(self) -> Array:
+        """The inverse on and below the diagonal, zero above."""
+        return np.asarray(lapack.dpotri(self.lower, lower=1)[0])
+
+
+def check_room(n_rows: int) -> None:
+    """Refuse a matrix of the rows for which there is no memory."""
+    if not has_room(2 * 8 * n_rows**2):
+        raise ValueError(
+            f"a Cholesky factor of {n_rows:,} distinct rows needs {8 * n_rows**2 / 2**30:.1f} GiB twice, more than is "
+            "free: pass fewer rows or, with more than 20 columns, lower max_inducing. With at most 20, only the "
+            "likelihood of all rows needs it."
+        )

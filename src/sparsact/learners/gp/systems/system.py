@@ -1,0 +1,111 @@
+"""The matrix K + D of some points: what a posterior asks of it, by a Cholesky factor unless a system knows better."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import ClassVar, Final
+
+import numpy as np
+
+from sparsact.learners.gp.cholesky import Cholesky, check_room
+from sparsact.learners.gp.kernel import Array, Kernel, Points
+from sparsact.statistics.solved import Solved
+
+NUMBERS_AT_ONCE: Final = 1 << 19  # covariances
+POINTS_AT_ONCE: Final = 1 << 10
+LOG_2PI: Final = float(np.log(2 * np.pi))
+
+
+@dataclass(frozen=True, eq=False)
+class System(ABC):
+    """The matrix K + D at distinct points.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Covariance K.
+    points : ndarray of shape (m, n)
+        Distinct points.
+    noise : ndarray of shape (m,)
+        Diagonal of D.
+    """
+
+    kernel: Kernel
+    points: Points
+    noise: Array
+
+    tolerance: ClassVar[float]  # residual of a posterior mean
+    solver: ClassVar[str]  # for messages, as is the remedy where it does not converge
+    remedy: ClassVar[str]
+
+    def __getstate__(self) -> dict[str, object]:
+        """The attributes, without what can be computed again."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def __len__(self) -> int:
+        return len(self.noise)
+
+    @abstractmethod
+    def solve(self, targets: Array, tolerance: float) -> Solved[Array]:
+        """Inverse times targets (k, m); residuals have at most this norm relative to that of the targets."""
+
+    def dual_coefficients(self, y: Array) -> Array:
+        """Inverse times targets (m,), to the :attr:`tolerance`; with a warning where it is not reached."""
+        return np.asarray(self.solve(y[None], self.tolerance).checked(self.solver, self.remedy)[0])
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether variances come from a matrix, rather than from draws."""
+        return True
+
+    @cached_property
+    def factor(self) -> Cholesky:
+        """Cholesky factor of the matrix."""
+        return Cholesky.of(self.matrix())
+
+    def matrix(self) -> Array:
+        """K + D (m, m), in Fortran order."""
+        check_room(len(self))
+        matrix = self.kernel.matrix(self.points)
+        matrix[np.diag_indices(len(self))] += self.noise
+        return matrix
+
+    def log_determinant(self) -> float:
+        """Logarithm of the determinant, or an upper bound of it."""
+        return self.factor.log_determinant()
+
+    def log_density(self, y: Array) -> float:
+        """Log density of normal targets (m,) with this covariance, by a Cholesky factor."""
+        return -0.5 * (float(y @ self.factor.solve(y)) + self.log_determinant() + len(y) * LOG_2PI)
+
+    def values(self, alpha: Array, points: Points) -> Array:
+        """K between points (m', n) and the system's, times dual coefficients (m,)."""
+        pieces = [alpha @ self.kernel.covariance(self.points, block) for block in self._blocks(points)]
+        return np.concatenate([np.empty(0), *pieces])
+
+    def variances(self, points: Points) -> Array:
+        """Posterior variances (m',) at points (m', n): m**2 products a point."""
+        found = np.empty(len(points))
+        for start in range(0, len(points), POINTS_AT_ONCE):
+            block = slice(start, start + POINTS_AT_ONCE)
+            cross = self.kernel.covariance(self.points, points[block])
+            found[block] = self.kernel.variance - self.explained(cross)
+        return np.maximum(found, 0.0)
+
+    def explained(self, cross: Array) -> Array:
+        """Variance (k,) that the rows explain of quantities of covariances (m, k) with them."""
+        half = self.factor.halved(cross)
+        return np.asarray(np.einsum("mk,mk->k", half, half))
+
+    def covariance(self, points: Points) -> Array:
+        """Posterior covariances (m', m') of the values at distinct points (m', n)."""
+        half = self.factor.halved(self.kernel.covariance(self.points, points))
+        return np.asarray(self.kernel.covariance(points, points) - half.T @ half)
+
+    def _blocks(self, points: Points) -> Iterator[Points]:
+        """Blocks of the points whose covariances with the system's are a few megabytes."""
+        at_once = max(1, NUMBERS_AT_ONCE // len(self))
+        return (points[start : start + at_once] for start in range(0, len(points), at_once))
