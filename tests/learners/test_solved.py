@@ -15,9 +15,10 @@ from sparsact.hypercube import points
 from sparsact.learners.cube_gp import all_rows, hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.systems.cube import CubeSystem
+from sparsact.learners.gp.systems.grid import GridSystem
 from sparsact.learners.gp.systems.inducing import InducingSystem
 from sparsact.learners.letters.kernel import LetterKernel
-from sparsact.learners.letters.process import TOLERANCE, Grid, dual_coefficients, on_grid
+from sparsact.learners.letters.process import dual_coefficients, on_grid, system_of
 from sparsact.learners.low_degree.polynomial import Family
 from sparsact.learners.low_degree.solvers import lasso
 from sparsact.learners.low_degree.solvers.cells import CellEquations
@@ -99,22 +100,20 @@ def test_letters_on_a_grid_are_solved(noise):
     kept = np.ones((2, len(y)), dtype=bool)
     kept[1, ::3] = False
     assert on_grid(codes)
-    alpha = dual_coefficients(kernel, codes, y, np.ones(len(y)), kept)
+    alpha = dual_coefficients(system_of(kernel, codes, np.ones(len(y))), y, kept)
     matrix = kernel.covariance(codes, codes) + kernel.noise_variance * np.eye(len(y))
     for found, rows in zip(alpha, kept, strict=True):
         assert not found[~rows].any()
-        assert np.linalg.norm((matrix @ found - y)[rows]) < 1.2 * TOLERANCE * np.linalg.norm(y[rows])
+        assert np.linalg.norm((matrix @ found - y)[rows]) < 1.2 * GridSystem.tolerance * np.linalg.norm(y[rows])
 
 
 def test_letters_on_a_grid_that_are_not_solved():
     kernel, codes, y = letters(1e-5)
-    kept = np.ones((1, len(y)), dtype=bool)
-    found = Grid(kernel, codes).solve(
-        y[None].astype(np.float32), kept.astype(np.float32), np.full(len(y), 1e-5), max_steps=7
-    )
+    system = GridSystem(kernel, codes, np.full(len(y), 1e-5))
+    found = system.solve(y[None], system.tolerance, max_steps=7)
     assert (found.steps, found.converged) == (7, False)
     with pytest.warns(ConvergenceWarning, match=r"grid of letters left a residual of .*, where 0.001 .* after 7 steps"):
-        dual_coefficients(kernel, codes, y, np.ones(len(y)), kept, max_steps=7)
+        found.checked(system.solver, system.remedy)
 
 
 def test_the_search_for_kernel_and_noise():

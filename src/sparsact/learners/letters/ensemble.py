@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
 from sparsact.learners.cube_ensemble import stacking_weights
-from sparsact.learners.letters.kernel import Array, Codes
+from sparsact.learners.gp.kernel import Array, Codes
 from sparsact.learners.letters.perceptrons import Perceptrons, fitted_perceptrons
 from sparsact.learners.letters.process import ProcessEnsemble, fitted_processes
 

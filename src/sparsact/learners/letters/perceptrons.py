@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.letters.kernel import Array, Codes
+from sparsact.learners.gp.kernel import Array, Codes
 
 Weights = list[NDArray[np.float32]]
 

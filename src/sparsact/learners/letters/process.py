@@ -10,92 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.learners.gp.cholesky import Cholesky
+from sparsact.learners.gp.kernel import Array, Codes
+from sparsact.learners.gp.posterior import Posterior
+from sparsact.learners.gp.systems.dense import DenseSystem
+from sparsact.learners.gp.systems.grid import GridSystem
 from sparsact.learners.gp.systems.system import LOG_2PI
-from sparsact.learners.letters.kernel import Array, Codes, LetterKernel, prior
-from sparsact.statistics.solved import Solved, conjugate_gradients, norms
-
-Table = NDArray[np.float32]
-MAX_CG_STEPS: Final = 2_000  # ill-conditioned kernels of little noise need hundreds
-TOLERANCE: Final = 1e-3  # of residuals, which noise makes irrelevant
-
-
-def along_sites(tables: Table, factors: Sequence[Table]) -> Table:
-    """Tables (k, cells) multiplied by a matrix (q_i, q_i) along every site."""
-    before = len(tables)
-    result = tables
-    for factor in factors:
-        result = np.matmul(factor, result.reshape(before, len(factor), -1))
-        before *= len(factor)
-    return result.reshape(tables.shape)
-
-
-def letters_seen(codes: Codes, sizes: Sequence[int]) -> list[Codes]:
-    """For each site places (q_i,) of its letters among those that rows of letters (m, n) have; -1 of the others."""
-    found = []
-    for letters, size in zip(codes.T, sizes, strict=True):
-        seen = np.isin(np.arange(size), letters)
-        found.append(np.where(seen, seen.cumsum() - 1, -1))
-    return found
-
-
-class Grid:
-    """The covariance matrix of rows by a kernel, as a part of that of all combinations of their letters.
-
-    Parameters
-    ----------
-    kernel : LetterKernel
-        Covariance and noise.
-    codes : ndarray of shape (m, n)
-        Letters of distinct rows.
-    """
-
-    def __init__(self, kernel: LetterKernel, codes: Codes) -> None:
-        self.places = letters_seen(codes, [len(factor) for factor in kernel.factors])
-        seen = [places >= 0 for places in self.places]
-        self.factors = [
-            factor[np.ix_(one, one)].astype(np.float32) for factor, one in zip(kernel.factors, seen, strict=True)
-        ]
-        self.factors[0] *= np.float32(kernel.variance)
-        self.shape = tuple(map(len, self.factors))
-        self.cells = self.cells_of(codes)
-
-    def cells_of(self, codes: Codes) -> NDArray[np.intp]:
-        """Numbers (m,) of the cells of rows of letters (m, n); -1 where the fitted rows lack a letter at its site."""
-        places = [of_site[letters] for of_site, letters in zip(self.places, codes.T, strict=True)]
-        found = np.ravel_multi_index([np.maximum(one, 0) for one in places], self.shape)
-        return np.where(np.min(places, axis=0) < 0, -1, found)
-
-    def values(self, alpha: Table) -> Table:
-        """K times dual coefficients (k, m) of the rows, at all cells (k, cells)."""
-        tables = np.zeros((len(alpha), int(np.prod(self.shape))), np.float32)
-        tables[:, self.cells] = alpha
-        return along_sites(tables, self.factors)
-
-    def solve(self, targets: Table, masks: Table, noise: Array, *, max_steps: int = MAX_CG_STEPS) -> Solved[Table]:
-        """Dual coefficients (k, m) of targets (k, m), each from the rows that its mask does not leave out.
-
-        By conjugate gradients, without a preconditioner. As single precision lets their residuals drift from what the
-        matrix leaves, they begin anew from that until it is small.
-        """
-        diagonal = noise.astype(np.float32)
-
-        def product(vectors: Table) -> Table:
-            image = self.values(vectors)[:, self.cells]
-            image *= masks
-            image += diagonal * vectors
-            return image
-
-        right = targets * masks
-        size, found, steps = norms(right), np.zeros_like(right), 0
-        while True:
-            left = right - product(found)
-            part = conjugate_gradients(product, left, TOLERANCE / 2, max_steps - steps, size=size)
-            found, steps = found + part.value, steps + part.steps
-            true = norms(right - product(found))
-            residual = float(np.divide(true, size, out=np.zeros_like(true), where=size > 0).max())
-            if residual <= TOLERANCE or steps >= max_steps or not part.steps:
-                return Solved(found, steps, residual, TOLERANCE, residual <= TOLERANCE)
-
+from sparsact.learners.letters.kernel import LetterKernel, prior
 
 ADAM_STEPS: Final = 36
 ROWS: Final = 1_000  # of a step
@@ -108,7 +28,7 @@ def log_likelihood_gradient(kernel: LetterKernel, codes: Codes, y: Array, weight
 
     Covariances are float32 but for their Cholesky factor: m^3 multiplications, and m^2 times the number of sites.
     """
-    shared = kernel.covariance(codes, codes, np.float32)
+    shared = kernel.short_covariance(codes)
     noise = kernel.noise_variance / weights
     matrix = np.asfortranarray(shared, dtype=np.float64)
     matrix[np.diag_indices(len(y))] += noise
@@ -164,35 +84,8 @@ DENSE_ROWS: Final = 1_200  # whose matrix is factorized even where the grid is s
 MOST_DENSE_ROWS: Final = 5_000  # that a process has where the grid is too large
 LARGEST_GRID: Final = 1 << 23  # cells
 CELLS_A_ROW: Final = 2_000  # with more, a matrix of the rows is less work
-AT_ONCE: Final = 1 << 24  # covariances
 ROWS_FOR_FACTORS: Final = 2_000
 FACTORS: Final = (0.4, 0.16)  # by which the noise is multiplied, if that predicts better
-
-
-@dataclass(frozen=True, eq=False)
-class LetterProcess:
-    """The posterior mean under a kernel: dual coefficients (m,) of rows of letters (m, n)."""
-
-    kernel: LetterKernel
-    codes: Codes
-    alpha: Array
-
-    def values(self, codes: Codes) -> Array:
-        """Posterior means (m',) at rows of letters (m', n)."""
-        if not on_grid(self.codes):
-            return self._by_rows(codes)
-        grid = Grid(self.kernel, self.codes)
-        cells = grid.cells_of(codes)
-        found = np.asarray(grid.values(self.alpha[None].astype(np.float32))[0, cells], dtype=np.float64)
-        found[cells < 0] = self._by_rows(codes[cells < 0])
-        return found
-
-    def _by_rows(self, codes: Codes) -> Array:
-        """The same, by a covariance of each two rows."""
-        size = max(1, AT_ONCE // len(self.codes))
-        blocks = [codes[start : start + size] for start in range(0, len(codes), size)]
-        pieces = [self.kernel.covariance(block, self.codes) @ self.alpha for block in blocks]
-        return np.concatenate([np.empty(0), *pieces])
 
 
 def on_grid(codes: Codes) -> bool:
@@ -201,35 +94,23 @@ def on_grid(codes: Codes) -> bool:
     return len(codes) > DENSE_ROWS and cells <= min(LARGEST_GRID, CELLS_A_ROW * len(codes))
 
 
-def dual_coefficients(
-    kernel: LetterKernel,
-    codes: Codes,
-    y: Array,
-    weights: Array,
-    kept: NDArray[np.bool_],
-    *,
-    max_steps: int = MAX_CG_STEPS,
-) -> Array:
+def system_of(kernel: LetterKernel, codes: Codes, weights: Array) -> DenseSystem | GridSystem:
+    """The covariance matrix of rows of letters (m, n) and weights (m,), by what is less work."""
+    return (GridSystem if on_grid(codes) else DenseSystem)(kernel, codes, kernel.noise_variance / weights)
+
+
+def dual_coefficients(system: DenseSystem | GridSystem, y: Array, kept: NDArray[np.bool_]) -> Array:
     """Dual coefficients (k, m) of those rows that are kept (k, m), zero for the others."""
-    noise = kernel.noise_variance / weights
-    if on_grid(codes):
-        targets = np.broadcast_to(y.astype(np.float32), kept.shape)
-        found = Grid(kernel, codes).solve(targets, kept.astype(np.float32), noise, max_steps=max_steps)
-        remedy = "average targets of the same letters, or fit fewer rows"
-        return found.checked("conjugate gradients on a grid of letters", remedy).astype(np.float64)
-    matrix = np.asfortranarray(kernel.covariance(codes, codes))
-    matrix[np.diag_indices(len(y))] += noise
-    solutions = np.zeros(kept.shape)
-    for alpha, rows in zip(solutions, kept, strict=True):
-        alpha[rows] = Cholesky.of(np.asfortranarray(matrix[np.ix_(rows, rows)])).solve(y[rows])
-    return solutions
+    noise = np.where(kept, system.noise, np.inf)
+    solved = system.solve(np.broadcast_to(y, kept.shape), system.tolerance, noise)
+    return solved.checked(system.solver, system.remedy)
 
 
 @dataclass(frozen=True, eq=False)
 class ProcessEnsemble:
     """The mean of processes, in the units of the targets."""
 
-    members: tuple[LetterProcess, ...]
+    members: tuple[Posterior, ...]
     centre: float
     scale: float
 
@@ -256,17 +137,18 @@ class _Rows:
         start, others = LetterKernel.start(features), self.others
         return most_probable(start, self.codes[others], self.z[others], self.weights[others], rng)
 
-    def fitted(self, kernel: LetterKernel) -> tuple[LetterProcess, Array, float]:
+    def fitted(self, kernel: LetterKernel) -> tuple[Posterior, Array, float]:
         """The process of all rows, values of the fold by that of the others, and the mean square of their errors."""
         chosen = np.arange(len(self.z))
         if not on_grid(self.codes):
             chosen = chosen[:MOST_DENSE_ROWS]  # rows come in random order
         codes, others, fold = self.codes[chosen], self.others[chosen], ~self.others
         kept = np.stack([np.ones(len(chosen), dtype=bool), others])
-        alpha = dual_coefficients(kernel, codes, self.z[chosen], self.weights[chosen], kept)
-        held_out = LetterProcess(kernel, codes, alpha[1]).values(self.codes[fold])
+        system = system_of(kernel, codes, self.weights[chosen])
+        alpha = dual_coefficients(system, self.z[chosen], kept)
+        held_out = Posterior(system, alpha[1]).values(self.codes[fold])
         error = float(np.average((held_out - self.z[fold]) ** 2, weights=self.weights[fold]))
-        return LetterProcess(kernel, codes, alpha[0]), held_out, error
+        return Posterior(system, alpha[0]), held_out, error
 
 
 def fitted_processes(
@@ -281,7 +163,7 @@ def fitted_processes(
     centre = float(np.average(y, weights=weights))
     scale = float(np.sqrt(np.average((y - centre) ** 2, weights=weights))) or 1.0
     z, left_out = (y - centre) / scale, np.empty(len(y))
-    members: list[LetterProcess] = []
+    members: list[Posterior] = []
     factor = 1.0
     for fold in range(folds.max() + 1):
         rows = _Rows(codes, z, weights, folds != fold)

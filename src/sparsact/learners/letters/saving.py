@@ -7,10 +7,12 @@ from typing import Final
 
 import numpy as np
 
+from sparsact.learners.gp.kernel import Array, Codes
+from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.letters.ensemble import MEMBERS, NETWORKS, WARPS, LetterEnsemble
-from sparsact.learners.letters.kernel import Array, Codes, LetterKernel, prior
+from sparsact.learners.letters.kernel import LetterKernel, prior
 from sparsact.learners.letters.perceptrons import UNITS, Perceptrons, inputs
-from sparsact.learners.letters.process import LetterProcess, ProcessEnsemble
+from sparsact.learners.letters.process import ProcessEnsemble, system_of
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
 
@@ -38,7 +40,7 @@ def ensemble_arrays(ensemble: LetterEnsemble) -> Arrays:
         if isinstance(score, Perceptrons):
             own |= dict(zip(_LAYERS, score.weights, strict=True))
         else:
-            own["theta"] = np.stack([member.kernel.theta for member in score.members])
+            own["theta"] = np.stack([member.system.kernel.theta for member in score.members])
             own["alpha"] = np.stack([member.alpha for member in score.members])
         arrays |= schema.add_prefix(f"score{place}", own)
     for place, (knots, values) in enumerate(ensemble.curves):
@@ -70,7 +72,8 @@ def _read_processes(features: Sequence[Array], codes: Codes, arrays: Arrays) -> 
     if read["alpha"].shape[1] > len(codes):
         raise ValueError("more dual coefficients than rows")
     members = [
-        LetterProcess(LetterKernel(tuple(features), theta), codes[: len(alpha)], alpha)
+        # weights are in no file, for only means are asked of these processes
+        Posterior(system_of(LetterKernel(tuple(features), theta), codes[: len(alpha)], np.ones(len(alpha))), alpha)
         for theta, alpha in zip(read["theta"], read["alpha"], strict=True)
     ]
     centre, scale = read["units"].tolist()
