@@ -14,7 +14,7 @@ from sparsact.hypercube import Subset, n_subsets
 from sparsact.learners.cube_gp.component import LARGEST_CUBE, Component
 from sparsact.learners.cube_gp.tiles import TiledCovariance
 from sparsact.learners.gp.kernel import Array
-from sparsact.learners.gp.systems.cube import codes_of
+from sparsact.learners.gp.systems.cube import codes_of, difference_sums
 from sparsact.validation.arrays import checked_reals
 
 _ROWS_AT_ONCE: Final = 1 << 9  # of a matrix that is gathered from a table
@@ -184,7 +184,7 @@ class CubeKernel:
 
     def matrix(self, points: Array) -> Array:
         """Covariances (m, m) of points of bits (m, n), in Fortran order."""
-        if self.is_by_rows(len(points)):
+        if self._is_by_rows(len(points)):
             return np.asfortranarray(self.covariance_of_rows(points, points))
         codes, matrix = codes_of(points), np.empty((len(points), len(points)), order="F")
         for start in range(0, len(codes), _ROWS_AT_ONCE):
@@ -200,6 +200,21 @@ class CubeKernel:
         """The same without a table of all points, by kernels of products and of degrees."""
         return np.asarray(np.sum([component.covariance(one, other) for component in self.components], axis=0))
 
+    def pullback(self, points: Array, lower: Array) -> Array:
+        r"""Derivatives (k,) by ``theta`` of a function of the covariance matrix of points of bits (m, n).
+
+        ``lower`` (m, m) are its derivatives by the matrix, on and below the diagonal. With a table, those by the prior
+        variance of S are :math:`\sum_{ij} G_{ij} \chi_S(x_i) \chi_S(x_j)`, where the characters depend on the exclusive
+        or of the points' numbers alone: a histogram of G over it and one Walsh-Hadamard transform give all
+        :math:`2^n`.
+        """
+        if self._is_by_rows(len(points)):
+            whole = lower + lower.T
+            whole[np.diag_indices(len(whole))] = lower.diagonal()
+            return np.concatenate([component.covariance_pullback(points, whole) for component in self.components])
+        sums = difference_sums(lower, codes_of(points), 2**self.n)
+        return self.spectrum_pullback(walsh_hadamard(sums, normalize=False, overwrite=True))
+
     def spectrum_pullback(self, gradient: Array) -> Array:
         """Derivatives by ``theta`` from those by :attr:`spectrum`, (2**n,)."""
         return np.concatenate([component.spectrum_pullback(gradient) for component in self.components])
@@ -208,11 +223,7 @@ class CubeKernel:
         """Derivatives (N, k) of the spectrum at numbered subsets by ``theta``; n up to 20."""
         return np.concatenate([component.derivatives(numbers) for component in self.components], axis=1)
 
-    def covariance_pullback(self, bits: Array, gradient: Array) -> Array:
-        """Derivatives by ``theta`` from those by the covariance matrix (m, m) of points."""
-        return np.concatenate([component.covariance_pullback(bits, gradient) for component in self.components])
-
-    def is_by_rows(self, n_rows: int) -> bool:
+    def _is_by_rows(self, n_rows: int) -> bool:
         """Whether matrices of the rows are made without tables of all subsets, which few rows need not pay for."""
         return not (self.has_table and (self.needs_table or n_rows**2 > 2**self.n))
 

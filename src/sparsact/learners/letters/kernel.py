@@ -131,6 +131,22 @@ class LetterKernel:
         """Covariances (m, m) of rows of letters (m, n), in single precision."""
         return self._covariance(points, points, np.float32)
 
+    def pullback(self, points: Codes, lower: Array, covariance: NDArray[np.float32]) -> list[Array]:
+        """Derivatives by the logarithm of the variance (1,), and by the parameters of each site.
+
+        Of a function of the ``covariance`` (m, m) of rows of letters (m, n), whose derivatives by it are ``lower``, on
+        and below the diagonal. In single precision: m**2 multiplications for each letter of a site.
+        """
+        pull = lower.astype(np.float32)
+        pull += pull.T
+        pull[np.diag_indices(len(pull))] = lower.diagonal()
+        pull *= covariance
+        found = [np.array([pull.sum(dtype=np.float64)])]
+        for site, letters in zip(self.site_kernels, points.T, strict=True):
+            one_hot = (letters[:, None] == np.arange(len(site.kernel))).astype(np.float32)
+            found.append(site.pullback((one_hot.T @ (pull @ one_hot)).astype(np.float64) / site.kernel))
+        return found
+
     def _covariance(self, one: Codes, other: Codes, dtype: type[Real]) -> NDArray[Real]:
         product = np.full((len(one), len(other)), self.variance, dtype)
         for factor, a, b in zip(self.factors, one.T, other.T, strict=True):

@@ -9,12 +9,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.gp.cholesky import Cholesky
 from sparsact.learners.gp.kernel import Array, Codes
+from sparsact.learners.gp.likelihood import log_density_sensitivity
 from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.gp.systems.dense import DenseSystem
 from sparsact.learners.gp.systems.grid import GridSystem
-from sparsact.learners.gp.systems.system import LOG_2PI
 from sparsact.learners.letters.kernel import LetterKernel, prior
 
 ADAM_STEPS: Final = 36
@@ -29,28 +28,12 @@ def log_likelihood_gradient(kernel: LetterKernel, codes: Codes, y: Array, weight
     Covariances are float32 but for their Cholesky factor: m^3 multiplications, and m^2 times the number of sites.
     """
     shared = kernel.short_covariance(codes)
-    noise = kernel.noise_variance / weights
     matrix = np.asfortranarray(shared, dtype=np.float64)
-    matrix[np.diag_indices(len(y))] += noise
-    factor = Cholesky.of(matrix)
-    alpha = factor.solve(y)
-    value = -0.5 * (float(y @ alpha) + factor.log_determinant() + len(y) * LOG_2PI)
-    inverse = factor.lower_inverse()
-    diagonal = inverse.diagonal().copy()
-    by_noise = 0.5 * float(((alpha**2 - diagonal) / weights).sum() * np.exp(kernel.theta[1]))
-    pull = inverse.astype(np.float32)  # lower triangle
-    pull += pull.T
-    pull[np.diag_indices(len(y))] = diagonal
-    short = alpha.astype(np.float32)
-    pull -= short[:, None] * short
-    pull *= -0.5
-    pull *= shared
-    by_variance = float(pull.sum(dtype=np.float64))
-    by_sites = []
-    for site, letters in zip(kernel.site_kernels, codes.T, strict=True):
-        one_hot = (letters[:, None] == np.arange(len(site.kernel))).astype(np.float32)
-        by_sites.append(site.pullback((one_hot.T @ (pull @ one_hot)).astype(np.float64) / site.kernel))
-    return value, np.concatenate([[by_variance, by_noise], *by_sites])
+    matrix[np.diag_indices(len(y))] += kernel.noise_variance / weights
+    value, lower = log_density_sensitivity(matrix, y)
+    by_noise = float((lower.diagonal() / weights).sum() * np.exp(kernel.theta[1]))
+    by_variance, *by_sites = kernel.pullback(codes, lower, shared)
+    return value, np.concatenate([by_variance, [by_noise], *by_sites])
 
 
 def most_probable(

@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 
 from sparsact.learners.gp.cholesky import Cholesky
 from sparsact.learners.gp.kernel import Array, Kernel, Points
-from sparsact.learners.gp.systems.system import LOG_2PI, System
+from sparsact.learners.gp.likelihood import log_density
+from sparsact.learners.gp.systems.system import System
 from sparsact.statistics.solved import Product, Solved, conjugate_gradients, norms
 
 MAX_STEPS: Final = 200
@@ -211,7 +212,7 @@ class InducingSystem(System):
         rank = max(1, len(self) - len(self.inducing))  # of K - Q, so that many eigenvalues share its trace
         unexplained = float((low_rank.left / self.noise).sum())
         determinant = low_rank.log_determinant() + rank * float(np.log1p(unexplained / rank))
-        return -0.5 * (fit + determinant + len(self) * LOG_2PI)
+        return log_density(fit, determinant, len(self))
 
     @cached_property
     def products(self) -> Product:

@@ -12,11 +12,11 @@ import numpy as np
 
 from sparsact.learners.gp.cholesky import Cholesky, check_room
 from sparsact.learners.gp.kernel import Array, Kernel, Points
+from sparsact.learners.gp.likelihood import log_density
 from sparsact.statistics.solved import Solved
 
 NUMBERS_AT_ONCE: Final = 1 << 19  # covariances
 POINTS_AT_ONCE: Final = 1 << 10
-LOG_2PI: Final = float(np.log(2 * np.pi))
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class System(ABC):
 
     def log_density(self, y: Array) -> float:
         """Log density of normal targets (m,) with this covariance, by a Cholesky factor."""
-        return -0.5 * (float(y @ self.factor.solve(y)) + self.log_determinant() + len(y) * LOG_2PI)
+        return log_density(float(y @ self.factor.solve(y)), self.log_determinant(), len(y))
 
     def values(self, alpha: Array, points: Points) -> Array:
         """K between points (m', n) and the system's, times dual coefficients (m,)."""
