@@ -13,7 +13,7 @@ from sparsact import CubeGPRegressor, CubeKernel, load
 from sparsact.hypercube import characters
 from sparsact.learners.cube_gp import regressor, tiles
 from sparsact.learners.cube_gp.kernel import CubeKernel as Kernel
-from sparsact.learners.cube_gp.posterior import system_of
+from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.gp.systems import inducing
@@ -84,7 +84,7 @@ def test_all_rows_as_inducing_points_give_the_dense_posterior(name, monkeypatch)
     new = np.random.default_rng(3).choice([-1, 1], (41, N))
     rows = DistinctRows.of((1.0 - X) / 2, y, weights)
     centred = rows.standardized(rows.mean, 1.0)
-    system = system_of(kernel, NOISE, centred, np.arange(len(rows)))
+    system = Hyperparameters(kernel, NOISE).system(centred, np.arange(len(rows)))
     posterior = Posterior(system, system.dual_coefficients(centred.y))
     mean, variance, coefficients, of_coefficients = exact(kernel, X, y, weights, new)
     np.testing.assert_allclose(rows.mean + posterior.values((1.0 - new) / 2), mean, atol=1e-6)

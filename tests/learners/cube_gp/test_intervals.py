@@ -5,7 +5,6 @@ import pytest
 
 from sparsact import CubeGPRegressor, CubeKernel
 from sparsact.hypercube import points
-from sparsact.learners.cube_gp.posterior import posterior_of, system_of
 
 
 def simulated(seed, n=7, m=60, noise=0.2):
@@ -64,7 +63,7 @@ def test_errors_of_rows_left_out_are_those_of_posteriors_without_them():
     rows, errors, noise = posterior.rows, [], posterior.given.noise_variance
     for i in range(len(rows)):
         kept = rows.take(np.arange(len(rows)) != i)
-        others = posterior_of(system_of(posterior.given.kernel, noise, kept), kept.y)
+        others = posterior.given.posterior(kept)
         bits = rows.bits[i : i + 1]
         variance = others.variances(bits) + noise / rows.weights[i]
         errors.append(float((abs(rows.y[i] - others.values(bits)) / np.sqrt(variance)).item()))

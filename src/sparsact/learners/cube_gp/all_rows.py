@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.fourier import walsh_hadamard
-from sparsact.learners.cube_gp.hyperparameters import HyperparameterPosterior, Hyperparameters
+from sparsact.learners.cube_gp.hyperparameters import HyperparameterPosterior
 from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood_gradient, repeats_log_likelihood
-from sparsact.learners.cube_gp.posterior import posterior_of, system_of
+from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.systems.cube import CubeSystem
@@ -95,8 +95,7 @@ def out_of_fold_error(tried: Hyperparameters, rows: DistinctRows, fold: NDArray[
     errors = np.empty(len(rows))
     for k in range(_FOLDS):
         held = fold == k
-        others = rows.take(np.flatnonzero(~held))
-        posterior = posterior_of(system_of(tried.kernel, tried.noise_variance, others), others.y)
+        posterior = tried.posterior(rows.take(np.flatnonzero(~held)))
         errors[held] = (posterior.values(rows.bits[held]) - rows.y[held]) ** 2
     return float(np.average(errors, weights=rows.shares))
 
@@ -106,7 +105,7 @@ def _gradient(found: HyperparameterPosterior, rows: DistinctRows, probes: Array)
     kernel, noise = found.best.kernel, found.best.noise_variance
     system = CubeSystem(kernel, rows.bits, rows.noise(noise, kernel.variance))
     if system.is_direct:
-        _, by_kernel, by_noise = log_marginal_likelihood_gradient(kernel, noise, rows)
+        _, by_kernel, by_noise = log_marginal_likelihood_gradient(found.best, rows)
         return np.append(by_kernel, by_noise * _by_log_noise(found))
     targets = np.concatenate([rows.y[None], probes])
     solved = system.by_transforms(targets, _TOLERANCE).checked("conjugate gradients for derivatives", system.remedy)

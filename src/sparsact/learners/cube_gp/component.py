@@ -98,8 +98,7 @@ class Component:
         held = np.zeros((len(subsets), self.n))
         for row, subset in zip(held, subsets, strict=True):
             row[list(subset)] = 1.0
-        logs = self.by_degree[held.sum(1).astype(np.intp) if len(self.by_degree) > 1 else np.zeros(len(held), np.intp)]
-        return np.asarray(logs + held @ self.by_site if self.by_site.size else logs)
+        return np.asarray(self._features(held) @ self.theta)
 
     def spectrum_pullback(self, gradient: Array) -> Array:
         """Derivatives by ``theta`` (k,) of a function whose derivatives by the spectrum are ``gradient``, (2**n,)."""
@@ -116,7 +115,11 @@ class Component:
     def derivatives(self, numbers: NDArray[np.intp]) -> Array:
         """Derivatives (N, k) of the prior variances of numbered subsets by ``theta``."""
         held = (numbers[:, None] >> np.arange(self.n) & 1).astype(np.float64)
-        parts = [np.ones((len(numbers), 1))]
+        return self._features(held) * self.spectrum[numbers, None]
+
+    def _features(self, held: Array) -> Array:
+        """Derivatives (N, k) of the logarithms by ``theta``, of subsets that hold some coordinates (N, n)."""
+        parts = [np.ones((len(held), 1))]
         if len(self.by_degree) > 1:
             parts = [held.sum(axis=1)[:, None] == np.arange(self.n + 1)]
         if self.by_site.size:
@@ -124,7 +127,7 @@ class Component:
         if self.by_pair.size:
             one, other = np.tril_indices(self.n, -1)
             parts.append(held[:, one] * held[:, other])
-        return np.concatenate(parts, axis=1) * self.spectrum[numbers, None]
+        return np.concatenate(parts, axis=1)
 
     def covariance(self, one: Array, other: Array) -> Array:
         """Covariance (m, m') between points of bits (m, n) and (m', n), without a table of subsets."""

@@ -22,7 +22,7 @@ from sparsact.learners.cube_gp.likelihood import (
     repeats_log_likelihood,
 )
 from sparsact.learners.cube_gp.marginal import MarginalPosterior, VarianceDecomposition, variance_decomposition
-from sparsact.learners.cube_gp.posterior import posterior_of, system_of
+from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows, distinct_points
 from sparsact.learners.cube_gp.saving import kernel_arrays, posterior_arrays, read_kernel, read_posterior
 from sparsact.learners.gp.kernel import Array
@@ -117,26 +117,27 @@ class FittedCubeGP(OnCube):
         """
         check_is_fitted(self)
         posterior, rows = self._posterior, self._posterior.rows
-        kernel, noise, best = posterior.given.kernel, posterior.given.noise_variance, posterior.best
+        best, inducing = posterior.best, posterior.inducing
+        tried = posterior.given
         if theta is not None:
             given = checked_reals(theta, "`theta`")
-            if given.shape != (kernel.theta.size + 1,):
+            if given.shape != (tried.kernel.theta.size + 1,):
                 raise ValueError(
-                    f"`theta` holds {kernel.theta.size} parameters of the kernel and the logarithm of the noise "
+                    f"`theta` holds {tried.kernel.theta.size} parameters of the kernel and the logarithm of the noise "
                     f"variance; got shape {given.shape}."
                 )
             kernel = self.kernel_.with_theta(given[:-1]).scaled(1 / self._scale).scaled(1 / self._scale)
-            noise = float(np.exp(given[-1] - 2 * np.log(self._scale)))
+            tried = Hyperparameters(kernel, float(np.exp(given[-1] - 2 * np.log(self._scale))))
         with blas_threads(len(rows) ** 3 / 3):
             if eval_gradient:
-                value, by_kernel, by_noise = log_marginal_likelihood_gradient(kernel, noise, rows)
-                return self._in_units(value, rows), np.append(by_kernel, by_noise * noise)
-            if posterior.inducing is None:
-                return self._in_units(log_marginal_likelihood(kernel, noise, rows), rows)
+                value, by_kernel, by_noise = log_marginal_likelihood_gradient(tried, rows)
+                return self._in_units(value, rows), np.append(by_kernel, by_noise * tried.noise_variance)
+            if inducing is None:
+                return self._in_units(log_marginal_likelihood(tried, rows), rows)
             if theta is not None:
-                best = posterior_of(system_of(kernel, noise, rows, posterior.inducing.inducing), rows.y)
+                best = tried.posterior(rows, inducing.inducing)
             bound = cast("InducingSystem", best.system).log_density_bound(rows.y, best.alpha)
-            return self._in_units(bound + repeats_log_likelihood(noise, rows)[0], rows)
+            return self._in_units(bound + repeats_log_likelihood(tried.noise_variance, rows)[0], rows)
 
     def _in_units(self, log_likelihood: float, rows: DistinctRows) -> float:
         """Log-likelihood of targets in the units of y."""

@@ -20,6 +20,7 @@ from scipy.optimize import minimize
 from sparsact.learners.cube_gp.component import LARGEST_CUBE, Component
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood_gradient
+from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.kernel import Array
 from sparsact.statistics.solved import Solved
@@ -79,14 +80,6 @@ class Hyperprior:
         """Parameters drawn from the prior."""
         factor = np.linalg.cholesky(self.precision)
         return np.asarray(self.mean + np.linalg.solve(factor.T, rng.standard_normal(len(self.mean))))
-
-
-@dataclass(frozen=True, eq=False)
-class Hyperparameters:
-    """A kernel and a noise variance."""
-
-    kernel: CubeKernel
-    noise_variance: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +227,7 @@ def _objective(
     tried = prior.hyperparameters(parameters, noise_variance)
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # a step of the search may be too long
-            value, by_kernel, by_noise = log_marginal_likelihood_gradient(tried.kernel, tried.noise_variance, rows)
+            value, by_kernel, by_noise = log_marginal_likelihood_gradient(tried, rows)
     except np.linalg.LinAlgError:
         return _UNFIT, np.zeros_like(parameters)
     by_log_noise = by_noise * (tried.noise_variance - prior.noise_floor) if noise_variance is None else 0.0

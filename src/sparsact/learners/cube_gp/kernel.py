@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import Subset, n_subsets
 from sparsact.learners.cube_gp.component import LARGEST_CUBE, Component
-from sparsact.learners.cube_gp.tiles import TiledCovariance
+from sparsact.learners.cube_gp.tiles import tiled_products
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.systems.cube import codes_of, difference_sums
+from sparsact.statistics.solved import Product
 from sparsact.validation.arrays import checked_reals
 
 _ROWS_AT_ONCE: Final = 1 << 9  # of a matrix that is gathered from a table
@@ -192,9 +193,10 @@ class CubeKernel:
             matrix[:, block] = self.table[codes[block, None] ^ codes].T  # symmetric: columns are contiguous
         return matrix
 
-    def products(self, points: Array) -> TiledCovariance:
-        """The covariances (m, m) of points of bits (m, n) as a linear map, of a kernel without a table."""
-        return TiledCovariance(self.components, points)
+    def products(self, points: Array) -> Product:
+        """The covariances (m, m) of points of bits (m, n) as a function of vectors (k, m); without a table."""
+        maps = [tiled_products(component, points) for component in self.components]
+        return lambda vectors: np.asarray(sum(each(vectors) for each in maps))
 
     def covariance_of_rows(self, one: Array, other: Array) -> Array:
         """The same without a table of all points, by kernels of products and of degrees."""

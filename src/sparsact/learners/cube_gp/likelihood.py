@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparsact.learners.cube_gp.kernel import CubeKernel
+from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.likelihood import LOG_2PI, log_density_sensitivity
-from sparsact.learners.gp.systems.dense import DenseSystem
 
 
 def repeats_log_likelihood(noise_variance: float, rows: DistinctRows) -> tuple[float, float]:
@@ -23,20 +22,12 @@ def repeats_log_likelihood(noise_variance: float, rows: DistinctRows) -> tuple[f
     return value, 0.5 * (len(rows) - total + scatter / noise_variance) / noise_variance
 
 
-def dense_system(kernel: CubeKernel, noise_variance: float, rows: DistinctRows) -> DenseSystem:
-    """A, to be factorized."""
-    return DenseSystem(kernel, rows.bits, rows.noise(noise_variance, kernel.variance))
-
-
-def log_marginal_likelihood(kernel: CubeKernel, noise_variance: float, rows: DistinctRows) -> float:
+def log_marginal_likelihood(given: Hyperparameters, rows: DistinctRows) -> float:
     """Log marginal likelihood of the targets, by a Cholesky factor of A."""
-    repeats, _ = repeats_log_likelihood(noise_variance, rows)
-    return dense_system(kernel, noise_variance, rows).log_density(rows.y) + repeats
+    return given.dense(rows).log_density(rows.y) + repeats_log_likelihood(given.noise_variance, rows)[0]
 
 
-def log_marginal_likelihood_gradient(
-    kernel: CubeKernel, noise_variance: float, rows: DistinctRows
-) -> tuple[float, Array, float]:
+def log_marginal_likelihood_gradient(given: Hyperparameters, rows: DistinctRows) -> tuple[float, Array, float]:
     """Log marginal likelihood, and its derivatives by the kernel's ``theta`` and by the noise variance.
 
     Raises
@@ -44,7 +35,8 @@ def log_marginal_likelihood_gradient(
     numpy.linalg.LinAlgError
         If A is not positive definite in floating point.
     """
-    value, lower = log_density_sensitivity(dense_system(kernel, noise_variance, rows).matrix(), rows.y)
+    kernel, noise_variance = given.kernel, given.noise_variance
+    value, lower = log_density_sensitivity(given.dense(rows).matrix(), rows.y)
     repeats, slope = repeats_log_likelihood(noise_variance, rows)
     slopes = rows.noise_slopes(noise_variance, kernel.variance)
     by_noise, by_variance = (float(lower.diagonal() @ each) for each in slopes)

@@ -22,9 +22,8 @@ import numpy as np
 from sparsact.fourier import Spectrum, walsh_hadamard
 from sparsact.hypercube import Subset, characters
 from sparsact.kernels.threads import in_threads
-from sparsact.learners.cube_gp.hyperparameters import HyperparameterPosterior, Hyperparameters
-from sparsact.learners.cube_gp.likelihood import dense_system
-from sparsact.learners.cube_gp.posterior import posterior_of, system_of
+from sparsact.learners.cube_gp.hyperparameters import HyperparameterPosterior
+from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.posterior import Posterior
@@ -96,11 +95,14 @@ class MarginalPosterior:
         return cast("Iterator[CubePosterior]", self.parts)
 
     def _part(self, k: int) -> Posterior:
+        return self._drawn(k).posterior(self.rows) if len(self.parameters) else self.best
+
+    def _drawn(self, k: int) -> Hyperparameters:
+        """A draw of kernel and noise."""
         if not len(self.parameters):
-            return self.best
+            return self.given
         *theta, log_noise = self.parameters[k]
-        system = system_of(self.given.kernel.with_theta(theta), float(np.exp(log_noise)), self.rows)
-        return posterior_of(system, self.rows.y)
+        return Hyperparameters(self.given.kernel.with_theta(theta), float(np.exp(log_noise)))
 
     @property
     def noise_variance(self) -> float:
@@ -122,7 +124,7 @@ class MarginalPosterior:
         rows = self.rows
         if len(rows) > DIRECT_ROWS:
             rows = rows.take(np.random.default_rng([*self.seed, 3]).permutation(len(rows))[:DIRECT_ROWS])
-        factor = dense_system(self.given.kernel, self.given.noise_variance, rows).factor
+        factor = self.given.dense(rows).factor
         return np.sort(np.abs(factor.solve(rows.y)) / np.sqrt(factor.lower_inverse().diagonal()))
 
     def reach(self, confidence: float) -> float:
@@ -167,14 +169,9 @@ class MarginalPosterior:
     def _moments(self, subsets: list[Subset]) -> tuple[Array, Array]:
         """:meth:`coefficient_moments` by the coefficients' covariances with the rows, which are kept."""
         signs = characters(1 - 2 * self.rows.bits, subsets)
-        kernels = [self.given.kernel.with_theta(parameters[:-1]) for parameters in self.parameters]
-        if not kernels:
-            prior = self.given.kernel.variances_of(subsets)
-            return self.best.moments(signs * prior, prior)
-        centre = self.coefficient_means(subsets)
-        squares = []
-        for part, kernel in zip(self.parts, kernels, strict=True):
-            prior = kernel.variances_of(subsets)
+        centre, squares = self.coefficient_means(subsets), []
+        for k, part in enumerate(self.parts):
+            prior = self._drawn(k).kernel.variances_of(subsets)
             mean, variance = part.moments(signs * prior, prior)
             squares.append(variance + (mean - centre) ** 2)
         return centre, np.mean(squares, axis=0)

@@ -1,6 +1,8 @@
-"""The system and the posterior that belong to rows of the cube, a kernel and a noise variance."""
+"""A kernel and a noise variance, and the system and posterior that they give rows of the cube."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,22 +15,31 @@ from sparsact.learners.gp.systems.cube import CubePosterior, CubeSystem
 from sparsact.learners.gp.systems.dense import DenseSystem
 from sparsact.learners.gp.systems.inducing import InducingSystem
 
-CubeSystems = CubeSystem | DenseSystem | InducingSystem
 
+@dataclass(frozen=True, eq=False)
+class Hyperparameters:
+    """A kernel and the noise variance of a row of weight 1."""
 
-def system_of(
-    kernel: CubeKernel, noise_variance: float, rows: DistinctRows, inducing: NDArray[np.intp] | None = None
-) -> CubeSystems:
-    """By transforms of the whole cube where it has a table, else by matrices of the rows or of inducing points."""
-    noise = rows.noise(noise_variance, kernel.variance)
-    if kernel.has_table:
-        return CubeSystem(kernel, rows.bits, noise)
-    if inducing is None:
-        return DenseSystem(kernel, rows.bits, noise)
-    return InducingSystem(kernel, rows.bits, noise, inducing)
+    kernel: CubeKernel
+    noise_variance: float
 
+    def dense(self, rows: DistinctRows) -> DenseSystem:
+        """The covariance matrix of the rows, to be factorized."""
+        return DenseSystem(self.kernel, rows.bits, rows.noise(self.noise_variance, self.kernel.variance))
 
-def posterior_of(system: CubeSystems, y: Array, known_alpha: Array | None = None) -> Posterior:
-    """The posterior given targets (m,), whose dual coefficients may be known."""
-    alpha = system.dual_coefficients(y) if known_alpha is None else known_alpha
-    return CubePosterior(system, alpha) if isinstance(system, CubeSystem) else Posterior(system, alpha)
+    def system(
+        self, rows: DistinctRows, inducing: NDArray[np.intp] | None = None
+    ) -> CubeSystem | DenseSystem | InducingSystem:
+        """By transforms of the whole cube where it has a table, else by a matrix of the rows or inducing points."""
+        dense = self.dense(rows)
+        if self.kernel.has_table:
+            return CubeSystem(self.kernel, rows.bits, dense.noise)
+        return dense if inducing is None else InducingSystem(self.kernel, rows.bits, dense.noise, inducing)
+
+    def posterior(
+        self, rows: DistinctRows, inducing: NDArray[np.intp] | None = None, *, known_alpha: Array | None = None
+    ) -> Posterior:
+        """The posterior of the function, whose dual coefficients may be known."""
+        system = self.system(rows, inducing)
+        alpha = system.dual_coefficients(rows.y) if known_alpha is None else known_alpha
+        return CubePosterior(system, alpha) if isinstance(system, CubeSystem) else Posterior(system, alpha)

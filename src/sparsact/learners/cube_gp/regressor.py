@@ -25,7 +25,6 @@ from sparsact.learners.cube_gp.hyperparameters import (
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood
 from sparsact.learners.cube_gp.marginal import MarginalPosterior
-from sparsact.learners.cube_gp.posterior import posterior_of, system_of
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.systems.cube import MOST_DIRECT_ROWS
@@ -214,14 +213,14 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
                     noise, start = found.known_noise, found.mode
                     found = most_probable(prior, chosen, noise, start=start, rng=rng, report=self._report)
             given = found.best
-            value = log_marginal_likelihood(given.kernel, given.noise_variance, chosen)
+            value = log_marginal_likelihood(given, chosen)
         self.log_marginal_likelihood_value_ = self._in_units(value, chosen)
         inducing = None
         if self._has_inducing(rows, given.kernel):
             inducing = np.sort(rng.permutation(len(rows))[: self.max_inducing])
             self._report(f"{len(rows):,} rows: conjugate gradients with {len(inducing):,} inducing points")
         with blas_threads(len(rows) ** 3 / 3):
-            best = posterior_of(system_of(given.kernel, given.noise_variance, rows, inducing), rows.y)
+            best = given.posterior(rows, inducing)
         known = np.empty((0, given.kernel.theta.size + 1))
         self._posterior = MarginalPosterior(rows, given, best, known if self.optimizer is None else found, seed)
 

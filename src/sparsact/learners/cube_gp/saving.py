@@ -8,10 +8,9 @@ from typing import Final
 import numpy as np
 
 from sparsact.learners.cube_gp.component import Component
-from sparsact.learners.cube_gp.hyperparameters import Hyperparameters
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.marginal import MarginalPosterior
-from sparsact.learners.cube_gp.posterior import posterior_of, system_of
+from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
@@ -92,6 +91,6 @@ def read_posterior(n: int, arrays: Arrays) -> MarginalPosterior:
         kernel.has_table or not len(inducing) or (np.diff(inducing) <= 0).any() or inducing[-1] >= len(rows)
     ):
         raise ValueError("inducing points that are not distinct rows in their order, or where there are none")
-    best = posterior_of(system_of(kernel, noise_variance, rows, inducing), rows.y, read["alpha"])
     given, seed = Hyperparameters(kernel, noise_variance), tuple(read["seed"].tolist())
+    best = given.posterior(rows, inducing, known_alpha=read["alpha"])
     return MarginalPosterior(rows, given, best, read["parameters"], seed)

@@ -24,10 +24,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.cube_gp.hyperparameters import Hyperparameters, default_kernel, most_probable, prior_of
+from sparsact.learners.cube_gp.hyperparameters import default_kernel, most_probable, prior_of
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.marginal import PARTS, MarginalPosterior
-from sparsact.learners.cube_gp.posterior import posterior_of, system_of
+from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.latent.measurement import KnownCurve
@@ -123,7 +123,7 @@ class ProcessProblem:
         """Where a whole Newton step leads."""
         rows, mixed, gradient, hessian = self.pseudo_rows(at)
         targets = np.stack([rows.y, mixed / rows.weights])
-        system = system_of(kernel, 1.0, rows)
+        system = Hyperparameters(kernel, 1.0).system(rows)
         solved = system.solve(targets, _TOLERANCE).checked(system.solver, system.remedy)
         smooth = targets - solved / rows.weights
         step = float((gradient - mixed @ (smooth[0] - at.eta)) / (hessian - mixed @ smooth[1]))
@@ -151,9 +151,8 @@ def fitted_process(
     at, pseudo, converged = problem.mode(replace(start, precision=at.precision), best, max_iter)
     drawn = found.draws(PARTS, rng)  # of kernels; the pseudo-targets' noise is in their weights alone
     parameters = np.column_stack([drawn[:, :-1] + best.theta - found.best.kernel.theta, np.zeros(len(drawn))])
-    posterior = posterior_of(system_of(best, 1.0, pseudo), pseudo.y)
-    seed = tuple(rng.integers(2**31, size=4).tolist())
-    return at, MarginalPosterior(pseudo, Hyperparameters(best, 1.0), posterior, parameters, seed), converged
+    given, seed = Hyperparameters(best, 1.0), tuple(rng.integers(2**31, size=4).tolist())
+    return at, MarginalPosterior(pseudo, given, given.posterior(pseudo), parameters, seed), converged
 
 
 def _in_units(kernel: CubeKernel, unit: float) -> CubeKernel:
