@@ -10,7 +10,6 @@ b = c = 0 it depends on the Hamming distance alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Self
@@ -22,6 +21,7 @@ from scipy.special import gammaln
 from sparsact.fourier.coefficients import membership_sums, subset_sizes
 from sparsact.hypercube import Subset
 from sparsact.learners.gp.kernel import Array
+from sparsact.statistics.solved import Product
 
 LARGEST_CUBE: Final = 20  # coordinates, n: all 2**n prior variances are computed
 LARGEST_LOG: Final = 690.0  # of a prior variance: sums of them stay floats
@@ -131,30 +131,26 @@ class Component:
 
     def covariance(self, one: Array, other: Array) -> Array:
         """Covariance (m, m') between points of bits (m, n) and (m', n), without a table of subsets."""
-        if not self.is_product:
-            return np.asarray(self._of_distances()[_distances(one, other)])
-        # log |k| = log v + sum_i [x_i != x'_i] log |rho_i|, and rho < 0 contributes a character to the sign
-        r = self.correlations
-        logs = np.log(np.maximum(np.abs(r), NEAR_ZERO))
-        differing = (one @ logs)[:, None] + (other @ logs) - 2 * (one * logs) @ other.T
-        sign = (1 - 2 * (one[:, r < 0].sum(1) % 2))[:, None] * (1 - 2 * (other[:, r < 0].sum(1) % 2))
-        variance = self.by_degree[0] + np.logaddexp(0, self.by_site).sum()
-        return np.asarray(sign * np.exp(np.minimum(variance + differing, LARGEST_LOG)))
+        weights, constant, character, of_products = self.of_signs()
+        ours, theirs = 1 - 2 * one, 1 - 2 * other
+        found = of_products(constant + (weights * ours) @ theirs.T)
+        return np.asarray(ours[:, character].prod(axis=1)[:, None] * theirs[:, character].prod(axis=1) * found)
 
-    def of_signs(self) -> tuple[Array, float, NDArray[np.bool_], Callable[[NDArray[np.float32]], NDArray[np.float32]]]:
-        """Weights w (n,), a constant c, columns, and a function f that may change its argument.
+    def of_signs(self) -> tuple[Array, float, NDArray[np.bool_], Product]:
+        """Weights w (n,), a constant c, columns, and a function f, in place or not, of single or double precision.
 
         The covariance of points of signs s and s' is ``f(c + sum(w * s * s'))`` times the character of the columns at
         both.
         """
         if not self.is_product:
-            by_distance = self._of_distances().astype(np.float32)
-            weights = np.full(self.n, -0.5)
-            return weights, self.n / 2 + 0.25, weights > 0, lambda distances: by_distance[distances.astype(np.intp)]
+            table, weights = self._of_distances(), np.full(self.n, -0.5)
+            return weights, self.n / 2 + 0.25, weights > 0, lambda d: table.astype(d.dtype)[d.astype(np.intp)]
+        # log |k| = log v + sum_i [x_i != x'_i] log |rho_i|, and rho < 0 contributes a character to the sign
         logs = np.log(np.maximum(np.abs(self.correlations), NEAR_ZERO))
         variance = self.by_degree[0] + np.logaddexp(0, self.by_site).sum()
         weights = -logs / 2
-        return weights, float(variance - weights.sum()), self.correlations < 0, lambda tile: np.exp(tile, out=tile)
+        constant = float(variance - weights.sum())
+        return weights, constant, self.correlations < 0, lambda t: np.exp(np.minimum(t, LARGEST_LOG, out=t), out=t)
 
     def covariance_pullback(self, bits: Array, gradient: Array) -> Array:
         """Derivatives by ``theta`` (k,) of a function whose derivatives by :meth:`covariance` (m, m) are given."""
