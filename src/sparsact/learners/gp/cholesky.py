@@ -35,7 +35,7 @@ class Cholesky:
             If the matrix is not positive definite in floating point.
         """
         if jitter:
-            matrix[np.diag_indices(len(matrix))] += jitter * matrix.diagonal()
+            matrix[np.diag_indices(len(matrix))] += jitter * np.abs(matrix.diagonal())
         factor, info = lapack.dpotrf(matrix, lower=1, clean=1, overwrite_a=1)
         if info:
             raise np.linalg.LinAlgError(
@@ -43,6 +43,16 @@ class Cholesky:
                 "positive: the noise is too small; raise the noise variance."
             )
         return cls(factor)
+
+    @classmethod
+    def nearly_of(cls, matrix: Array) -> Self:
+        """The factor of a symmetric matrix with the least jitter that makes it positive definite, else of 1e-12."""
+        for jitter in (0.0, 1e-12, 1e-9, 1e-6):
+            try:
+                return cls.of(np.array(matrix, order="F"), jitter=jitter)
+            except np.linalg.LinAlgError:
+                continue
+        return cls(np.diag(np.sqrt(np.maximum(matrix.diagonal(), 1e-300) + 1e-12)))
 
     def solve(self, vectors: Array) -> Array:
         """Inverse times vectors (m,) or (m, k)."""

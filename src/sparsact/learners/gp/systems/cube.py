@@ -60,6 +60,7 @@ class SpectralKernel(Kernel, Protocol):
         """Prior variances of all coefficients, (2**n,), in table order."""
 
 
+@dataclass(eq=False)
 class CubeSystem(System):
     """K + D at points of bits (m, n), n up to 20."""
 
@@ -69,10 +70,8 @@ class CubeSystem(System):
     solver: ClassVar[str] = "conjugate gradients"
     remedy: ClassVar[str] = "raise noise_variance, or leave out or merge rows of far larger weights than others"
 
-    @cached_property
-    def codes(self) -> NDArray[np.intp]:
-        """Numbers (m,) of the points."""
-        return codes_of(self.points)
+    def __post_init__(self) -> None:
+        self.codes = codes_of(self.points)
 
     @property
     def is_direct(self) -> bool:
@@ -121,15 +120,15 @@ class CubeSystem(System):
         tables[:, self.codes] = numbers
         return tables
 
-    @cached_property
+    @property
     def solves_coefficients(self) -> bool:
         """Whether the system of the coefficients is near enough to its diagonal."""
-        precision = 1 / self.noise
-        freedom = float((1 - 1 / self._diagonal).sum())
-        unevenness = float((precision**2).sum() / precision.sum() ** 2) - 1 / self._diagonal.size
+        precision, diagonal = 1 / self.noise, self._diagonal
+        freedom = float((1 - 1 / diagonal).sum())
+        unevenness = float((precision**2).sum() / precision.sum() ** 2) - 1 / diagonal.size
         return freedom * unevenness <= LARGEST_ERROR
 
-    @cached_property
+    @property
     def _diagonal(self) -> Array:
         return np.asarray(1 + self.kernel.spectrum * (1 / self.noise).sum())
 
@@ -174,9 +173,9 @@ class CubePosterior(Posterior):
 
     system: CubeSystem
 
-    def __getstate__(self) -> dict[str, object]:
+    def __reduce__(self) -> tuple[type[CubePosterior], tuple[CubeSystem, Array]]:
         """Without tables, which are computed again."""
-        return {"system": self.system, "alpha": self.alpha}
+        return CubePosterior, (self.system, self.alpha)
 
     @cached_property
     def coefficients(self) -> Array:

@@ -9,7 +9,7 @@ times as many; a system of little noise takes hundreds of steps.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from dataclasses import dataclass
 from typing import ClassVar, Final, Protocol
 
 import numpy as np
@@ -50,8 +50,19 @@ def levels_seen(codes: Codes, sizes: Sequence[int]) -> list[Codes]:
     return found
 
 
+@dataclass(eq=False)
 class GridSystem(System):
-    """K + D at points of levels (m, n), as a part of K at all combinations of the levels that they have."""
+    """K + D at points of levels (m, n), as a part of K at all combinations of the levels that they have.
+
+    Attributes
+    ----------
+    places : list of ndarray of shape (q_i,)
+        Places of the levels along the coordinates of the grid; -1 of those that no point has.
+    factors : list of ndarray
+        Kernels between the levels that points have, the first times the variance.
+    cells : ndarray of shape (m,)
+        Numbers of the points' cells.
+    """
 
     kernel: ProductKernel
 
@@ -59,25 +70,13 @@ class GridSystem(System):
     solver: ClassVar[str] = "conjugate gradients on a grid of letters"
     remedy: ClassVar[str] = "average targets of the same letters, or fit fewer rows"
 
-    @cached_property
-    def places(self) -> list[Codes]:
-        """Places (q_i,) of the levels along the coordinates of the grid; -1 of those that no point has."""
-        return levels_seen(self.points, [len(factor) for factor in self.kernel.factors])
-
-    @cached_property
-    def factors(self) -> list[Table]:
-        """Kernels between the levels of each coordinate, the first times the variance."""
+    def __post_init__(self) -> None:
+        self.places = levels_seen(self.points, [len(factor) for factor in self.kernel.factors])
         seen = [places >= 0 for places in self.places]
-        factors = [
-            factor[np.ix_(one, one)].astype(np.float32) for factor, one in zip(self.kernel.factors, seen, strict=True)
-        ]
-        factors[0] *= np.float32(self.kernel.variance)
-        return factors
-
-    @cached_property
-    def cells(self) -> Codes:
-        """Numbers (m,) of the points' cells."""
-        return self.cells_of(self.points)
+        pairs = zip(self.kernel.factors, seen, strict=True)
+        self.factors = [factor[np.ix_(one, one)].astype(np.float32) for factor, one in pairs]
+        self.factors[0] *= np.float32(self.kernel.variance)
+        self.cells = self.cells_of(self.points)
 
     def cells_of(self, codes: Codes) -> Codes:
         """Numbers (m',) of the cells of points (m', n); -1 where one has a level that no point of the system has."""

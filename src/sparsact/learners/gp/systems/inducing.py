@@ -131,7 +131,7 @@ class LowRank:
         return self._inner.log_determinant() + float(np.log(self.noise).sum())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class InducingSystem(System):
     """K + D of any number of columns and many rows.
 

@@ -19,7 +19,7 @@ NUMBERS_AT_ONCE: Final = 1 << 19  # covariances
 POINTS_AT_ONCE: Final = 1 << 10
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class System(ABC):
     """The matrix K + D at distinct points.
 
@@ -41,9 +41,9 @@ class System(ABC):
     solver: ClassVar[str]  # for messages, as is the remedy where it does not converge
     remedy: ClassVar[str]
 
-    def __getstate__(self) -> dict[str, object]:
-        """The attributes, without what can be computed again."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+    def __reduce__(self) -> tuple[type[System], tuple[object, ...]]:
+        """The attributes, without what is computed again."""
+        return type(self), tuple(getattr(self, each.name) for each in fields(self))
 
     def __len__(self) -> int:
         return len(self.noise)
