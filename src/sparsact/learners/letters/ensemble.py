@@ -13,7 +13,7 @@ from sklearn.isotonic import IsotonicRegression
 from sparsact.learners.cube_ensemble import stacking_weights
 from sparsact.learners.gp.kernel import Array, Codes
 from sparsact.learners.letters.perceptrons import Perceptrons, fitted_perceptrons
-from sparsact.learners.letters.process import ProcessEnsemble, fitted_processes
+from sparsact.learners.letters.process import ProcessEnsemble, processes_by_fold
 
 MARGIN: Final = 0.05  # of the range, beyond which the logit takes the range to end
 SKEW: Final = 0.05  # of the standard deviation, where the inverse hyperbolic sine turns from linear to logarithmic
@@ -23,6 +23,10 @@ DRAWS: Final = 10  # of rows, with replacement: their mean is smoother than one 
 FOLDS_OF_MANY: Final = 3  # of processes: a third of many rows is no loss
 
 Warp = Callable[[Array], Array]
+Fit = Callable[
+    [Sequence[Array], Codes, Array, Array, NDArray[np.intp], np.random.Generator],
+    tuple[ProcessEnsemble | Perceptrons, Array],
+]
 
 
 def as_given(y: Array) -> Array:
@@ -55,12 +59,45 @@ MEMBERS: Final = (  # what is weighted: scores in the units of y, and isotonic r
 
 
 @dataclass(frozen=True, eq=False)
+class Score:
+    """A model of targets less ``centre``, divided by ``scale``."""
+
+    model: ProcessEnsemble | Perceptrons
+    centre: float
+    scale: float
+
+    def times(self, factor: float) -> Score:
+        """The same for targets multiplied by ``factor``."""
+        return replace(self, centre=factor * self.centre, scale=factor * self.scale)
+
+    def values(self, codes: Codes) -> Array:
+        """Predictions (m,) for rows of letters (m, n)."""
+        return self.centre + self.scale * self.model.values(codes)
+
+
+def scored(
+    fit: Fit,
+    features: Sequence[Array],
+    codes: Codes,
+    y: Array,
+    weights: Array,
+    folds: NDArray[np.intp],
+    rng: np.random.Generator,
+) -> tuple[Score, Array]:
+    """A fit of standardized targets, and values (m,) of each row by models that have not seen its fold."""
+    centre = float(np.average(y, weights=weights))
+    scale = float(np.sqrt(np.average((y - centre) ** 2, weights=weights))) or 1.0
+    model, left_out = fit(features, codes, (y - centre) / scale, weights, folds, rng)
+    return Score(model, centre, scale), centre + scale * left_out
+
+
+@dataclass(frozen=True, eq=False)
 class LetterEnsemble:
     """Weighted members, each a score or an isotonic regression on one.
 
     Parameters
     ----------
-    scores : dict of ProcessEnsemble or Perceptrons
+    scores : dict of Score
         By the names in ``SCORES``.
     curves : sequence of pairs of ndarray
         Knots and values of each of ``MEMBERS``; empty where the score is taken as it is.
@@ -70,7 +107,7 @@ class LetterEnsemble:
         Letters of the rows.
     """
 
-    scores: dict[str, ProcessEnsemble | Perceptrons]
+    scores: dict[str, Score]
     curves: tuple[tuple[Array, Array], ...]
     weights: Array
     codes: Codes
@@ -118,15 +155,15 @@ def fitted_ensemble(
 
     For these a row's scores come from members without its fold, and curves and weights from the other folds' scores.
     """
-    scores: dict[str, ProcessEnsemble | Perceptrons] = {}
+    scores: dict[str, Score] = {}
     left_out: dict[str, Array] = {}
     folds = dealt(len(y), FOLDS, rng)
     of_processes = folds if len(y) < FEW_ROWS else dealt(len(y), FOLDS_OF_MANY, rng)
     for name, warp in WARPS.items():
         report(name)
-        scores[name], left_out[name] = fitted_processes(features, codes, warp(y), weights, of_processes, rng)
+        scores[name], left_out[name] = scored(processes_by_fold, features, codes, warp(y), weights, of_processes, rng)
     report(NETWORKS)
-    scores[NETWORKS], left_out[NETWORKS] = fitted_perceptrons(features, codes, y, weights, folds, rng)
+    scores[NETWORKS], left_out[NETWORKS] = scored(fitted_perceptrons, features, codes, y, weights, folds, rng)
     curves, columns = [], []
     for name, curved in MEMBERS:
         score = left_out[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sparsact.learners.gp.kernel import Array, Codes
 from sparsact.learners.gp.likelihood import log_density_sensitivity
 from sparsact.learners.gp.posterior import Posterior
+from sparsact.learners.gp.search import Adam
 from sparsact.learners.gp.systems.dense import DenseSystem
 from sparsact.learners.gp.systems.grid import GridSystem
 from sparsact.learners.letters.kernel import LetterKernel, prior
@@ -46,20 +47,15 @@ def most_probable(
     """
     m, size = len(y), min(len(y), ROWS)
     means, precisions = prior(kernel.features)
-    theta = kernel.theta.copy()
-    mean, square = np.zeros_like(theta), np.zeros_like(theta)
-    order = rng.permutation(m)
+    theta, order = kernel.theta.copy(), rng.permutation(m)
+    optimizer = Adam([theta], DECAY, [0.0])
     for step in range(1, ADAM_STEPS + 1):
         if len(order) < size:
             order = rng.permutation(m)
         chosen, order = order[:size], order[size if m > size else 0 :]
         _, gradient = log_likelihood_gradient(kernel.with_theta(theta), codes[chosen], y[chosen], weights[chosen])
         gradient = (theta - means) * precisions - gradient * (m / size)
-        mean += (1 - DECAY[0]) * (gradient - mean)
-        square += (1 - DECAY[1]) * (gradient**2 - square)
-        shortened = np.sqrt(square / (1 - DECAY[1] ** step)) + 1e-8
-        rate = RATE * min(1.0, 2 * (1 - (step - 1) / ADAM_STEPS) + 0.05)
-        theta -= rate * mean / (1 - DECAY[0] ** step) / shortened
+        optimizer.step([gradient], RATE * min(1.0, 2 * (1 - (step - 1) / ADAM_STEPS) + 0.05))
     return kernel.with_theta(theta)
 
 
@@ -91,19 +87,13 @@ def dual_coefficients(system: DenseSystem | GridSystem, y: Array, kept: NDArray[
 
 @dataclass(frozen=True, eq=False)
 class ProcessEnsemble:
-    """The mean of processes, in the units of the targets."""
+    """The mean of processes."""
 
     members: tuple[Posterior, ...]
-    centre: float
-    scale: float
-
-    def times(self, factor: float) -> ProcessEnsemble:
-        """The same for targets multiplied by ``factor``."""
-        return replace(self, centre=factor * self.centre, scale=factor * self.scale)
 
     def values(self, codes: Codes) -> Array:
         """Means (m,) of the members' posterior means."""
-        return np.asarray(self.centre + self.scale * np.mean([one.values(codes) for one in self.members], axis=0))
+        return np.asarray(np.mean([one.values(codes) for one in self.members], axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,29 +124,29 @@ class _Rows:
         return Posterior(system, alpha[0]), held_out, error
 
 
-def fitted_processes(
-    features: Sequence[Array], codes: Codes, y: Array, weights: Array, folds: NDArray[np.intp], rng: np.random.Generator
+def processes_by_fold(
+    features: Sequence[Array], codes: Codes, z: Array, weights: Array, folds: NDArray[np.intp], rng: np.random.Generator
 ) -> tuple[ProcessEnsemble, Array]:
-    """Processes of all rows, which come in random order, and values (m,) of each by one that has not seen its fold.
+    """Processes of standardized targets of all rows, and values (m,) of each by one that has not seen its fold.
+
+    Rows come in random order.
 
     A kernel that has seen a fold makes its rows look easier than others. So each is learned without one, predicts that
     fold from the other rows, and then is fitted to all rows. With many rows the first chooses less noise for all, if it
     predicts its fold better so.
     """
-    centre = float(np.average(y, weights=weights))
-    scale = float(np.sqrt(np.average((y - centre) ** 2, weights=weights))) or 1.0
-    z, left_out = (y - centre) / scale, np.empty(len(y))
+    left_out = np.empty(len(z))
     members: list[Posterior] = []
     factor = 1.0
     for fold in range(folds.max() + 1):
         rows = _Rows(codes, z, weights, folds != fold)
         kernel = rows.learned(features, rng)
         member, held_out, error = rows.fitted(kernel.with_noise_times(factor))
-        for smaller in FACTORS if fold == 0 and len(y) > ROWS_FOR_FACTORS else ():
+        for smaller in FACTORS if fold == 0 and len(z) > ROWS_FOR_FACTORS else ():
             other = rows.fitted(kernel.with_noise_times(smaller))
             if other[2] >= error:
                 break
             factor, (member, held_out, error) = smaller, other
         members.append(member)
         left_out[folds == fold] = held_out
-    return ProcessEnsemble(tuple(members), centre, scale), centre + scale * left_out
+    return ProcessEnsemble(tuple(members)), left_out
