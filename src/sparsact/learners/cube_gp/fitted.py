@@ -90,9 +90,9 @@ class FittedCubeGP(OnCube):
         intervals are as wide as that share of them needs.
         """
         bits = self._bits(X)
-        reach = self._posterior.reach(checked_probability(confidence, "`confidence`"))
+        deviations = self._posterior.interval_deviations(checked_probability(confidence, "`confidence`"))
         mean, deviation = self.y_mean_ + self._scale * self._posterior.best.values(bits), self._deviations(bits)
-        half = reach * np.hypot(deviation, self._scale * np.sqrt(self._posterior.noise_variance))
+        half = deviations * np.hypot(deviation, self._scale * np.sqrt(self._posterior.noise_variance))
         return np.stack([mean - half, mean + half], axis=-1)
 
     def sample_y(
@@ -126,7 +126,7 @@ class FittedCubeGP(OnCube):
                     f"`theta` holds {tried.kernel.theta.size} parameters of the kernel and the logarithm of the noise "
                     f"variance; got shape {given.shape}."
                 )
-            kernel = self.kernel_.with_theta(given[:-1]).scaled(1 / self._scale).scaled(1 / self._scale)
+            kernel = self.kernel_.with_theta(given[:-1]).times(1 / self._scale)
             tried = Hyperparameters(kernel, float(np.exp(given[-1] - 2 * np.log(self._scale))))
         with blas_threads(len(rows) ** 3 / 3):
             if eval_gradient:
@@ -147,7 +147,7 @@ class FittedCubeGP(OnCube):
     def kernel_(self) -> CubeKernel:
         """The kernel, in the units of y squared."""
         check_is_fitted(self)
-        return self._posterior.given.kernel.scaled(self._scale).scaled(self._scale)
+        return self._posterior.given.kernel.times(self._scale)
 
     @property
     def noise_variance_(self) -> float:

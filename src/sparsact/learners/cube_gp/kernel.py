@@ -138,6 +138,10 @@ class CubeKernel:
         """The kernel times a positive factor."""
         return replace(self, components=tuple(component.scaled(factor) for component in self.components))
 
+    def times(self, number: float) -> Self:
+        """The kernel of the function times a positive number, whose square need not be a float."""
+        return self.scaled(number).scaled(number)
+
     @property
     def has_table(self) -> bool:
         """Whether n is at most 20, so that all prior variances are computed."""

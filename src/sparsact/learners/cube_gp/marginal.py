@@ -127,7 +127,7 @@ class MarginalPosterior:
         factor = self.given.dense(rows).factor
         return np.sort(np.abs(factor.solve(rows.y)) / np.sqrt(factor.lower_inverse().diagonal()))
 
-    def reach(self, confidence: float) -> float:
+    def interval_deviations(self, confidence: float) -> float:
         """Deviations on either side of a prediction within which a new measurement lies with this probability.
 
         Those of a normal distribution or, where kernel and noise were learned or variances are approximate and errors

@@ -241,7 +241,7 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
             return prior_of(default_kernel(n) if self.kernel == "auto" else self.kernel, n)
         if self.kernel.n != n:
             raise ValueError(f"the kernel has {self.kernel.n} coordinates and `X` {n} columns; they must be as many.")
-        return prior_around(self.kernel.scaled(1 / self._scale).scaled(1 / self._scale))
+        return prior_around(self.kernel.times(1 / self._scale))
 
     def _hyperparameters(
         self, prior: Hyperprior, rows: DistinctRows, start: Array | None, rng: np.random.Generator
