@@ -156,7 +156,8 @@ def hamming(X: Any, y: Array, new: Any, seed: int) -> Array:
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(y))
     folds = np.arange(len(y)) % 5
-    model, _ = scored(processes_by_fold, features, one[order], y[order], np.ones(len(y)), folds, rng)
+    weights = np.ones(len(y))
+    model, _ = scored(lambda z: processes_by_fold(features, one[order], z, weights, folds, rng), y[order], weights)
     return model.values(other)
 
 

@@ -129,7 +129,7 @@ def test_the_search_for_kernel_and_noise():
         hyperparameters.most_probable(prior, rows, None, **search, max_steps=1)
 
     def density(mode):
-        value = hyperparameters.log_marginal_likelihood_gradient(prior.hyperparameters(mode, None), rows)[0]
+        value = prior.hyperparameters(mode, None).log_likelihood_gradient(rows)[0]
         return value + prior.log_density(mode)[0]
 
     slopes = [(density(best.mode + h) - density(best.mode - h)) / 2e-4 for h in 1e-4 * np.eye(len(best.mode))]

@@ -9,7 +9,6 @@ from sparsact import CubeGPRegressor, CubeKernel
 from sparsact.hypercube import points
 from sparsact.learners.cube_gp import all_rows
 from sparsact.learners.cube_gp.hyperparameters import NOISE_FLOOR, HyperparameterPosterior, prior_of
-from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood, log_marginal_likelihood_gradient
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.systems import cube
 from sparsact.learners.gp.systems.cube import is_direct
@@ -36,7 +35,7 @@ def test_the_gradient_is_that_of_the_likelihood(name, known, direct, monkeypatch
     found = HyperparameterPosterior(prior, rows, known, prior.mean)
     gradient = all_rows._gradient(found, rows, np.sqrt(m) * np.eye(m))
     best = found.best
-    _, by_kernel, by_noise = log_marginal_likelihood_gradient(best, rows)
+    _, by_kernel, by_noise = best.log_likelihood_gradient(rows)
     by_log_noise = by_noise * (best.noise_variance - NOISE_FLOOR) if known is None else 0.0
     np.testing.assert_allclose(gradient, np.append(by_kernel, by_log_noise), rtol=1e-7, atol=1e-8)
 
@@ -98,4 +97,4 @@ def test_outliers_do_not_make_it_worse():
     one, other = (all_rows.out_of_fold_error(each.best, some._posterior.rows, fold) for each in (start, found))
     assert other <= one * 1.05  # other folds than those that chose
     assert "out of fold" in lines[-1]
-    assert np.isfinite(log_marginal_likelihood(found.best, start.rows))
+    assert np.isfinite(found.best.log_likelihood(start.rows))

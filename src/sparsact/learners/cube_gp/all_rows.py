@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from sparsact.fourier import walsh_hadamard
 from sparsact.learners.cube_gp.hyperparameters import HyperparameterPosterior
-from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood_gradient, repeats_log_likelihood
 from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.kernel import Array
@@ -72,7 +71,8 @@ def more_probable(
     known = found.known_precision
     moved = by_scoring(gradient, information, found.mode, information=known, report=report, max_steps=max_steps)
     mode, precision = moved.value
-    return replace(moved, value=replace(found, mode=mode, known_precision=precision))
+    better = replace(found, mode=mode, known_precision=precision)
+    return Solved(better, moved.steps, moved.residual, moved.tolerance, moved.converged)
 
 
 def out_of_fold_error(tried: Hyperparameters, rows: DistinctRows, fold: NDArray[np.intp]) -> float:
@@ -90,7 +90,7 @@ def _gradient(found: HyperparameterPosterior, rows: DistinctRows, probes: Array)
     kernel, noise = found.best.kernel, found.best.noise_variance
     system = CubeSystem(kernel, rows.bits, rows.noise(noise, kernel.variance))
     if system.is_direct:
-        _, by_kernel, by_noise = log_marginal_likelihood_gradient(found.best, rows)
+        _, by_kernel, by_noise = found.best.log_likelihood_gradient(rows)
         return np.append(by_kernel, by_noise * _by_log_noise(found))
     targets = np.concatenate([rows.y[None], probes])
     solved = system.by_transforms(targets, _TOLERANCE).checked("conjugate gradients for derivatives", system.remedy)
@@ -98,7 +98,7 @@ def _gradient(found: HyperparameterPosterior, rows: DistinctRows, probes: Array)
     ours, theirs = np.split(np.asarray(walsh_hadamard(tables, normalize=False, overwrite=True)), 2)
     by_spectrum = 0.5 * (ours[0] ** 2 - np.einsum("ks,ks->s", ours[1:], theirs[1:]) / len(probes))
     traces = np.einsum("km,km->m", solved[1:], probes) / len(probes)
-    _, slope = repeats_log_likelihood(noise, rows)
+    _, slope = rows.repeats_log_likelihood(noise)
     slopes = rows.noise_slopes(noise, kernel.variance)
     by_noise, by_variance = (0.5 * float((solved[0] ** 2 - traces) @ each) for each in slopes)
     by_noise += slope

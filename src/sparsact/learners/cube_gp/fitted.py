@@ -16,11 +16,6 @@ from sparsact.hypercube import Subset
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.cube_gp.component import LARGEST_CUBE
 from sparsact.learners.cube_gp.kernel import CubeKernel
-from sparsact.learners.cube_gp.likelihood import (
-    log_marginal_likelihood,
-    log_marginal_likelihood_gradient,
-    repeats_log_likelihood,
-)
 from sparsact.learners.cube_gp.marginal import MarginalPosterior, VarianceDecomposition, variance_decomposition
 from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows, distinct_points
@@ -130,14 +125,14 @@ class FittedCubeGP(OnCube):
             tried = Hyperparameters(kernel, float(np.exp(given[-1] - 2 * np.log(self._scale))))
         with blas_threads(len(rows) ** 3 / 3):
             if eval_gradient:
-                value, by_kernel, by_noise = log_marginal_likelihood_gradient(tried, rows)
+                value, by_kernel, by_noise = tried.log_likelihood_gradient(rows)
                 return self._in_units(value, rows), np.append(by_kernel, by_noise * tried.noise_variance)
             if inducing is None:
-                return self._in_units(log_marginal_likelihood(tried, rows), rows)
+                return self._in_units(tried.log_likelihood(rows), rows)
             if theta is not None:
                 best = tried.posterior(rows, inducing.inducing)
             bound = cast("InducingSystem", best.system).log_density_bound(rows.y, best.alpha)
-            return self._in_units(bound + repeats_log_likelihood(tried.noise_variance, rows)[0], rows)
+            return self._in_units(bound + rows.repeats_log_likelihood(tried.noise_variance)[0], rows)
 
     def _in_units(self, log_likelihood: float, rows: DistinctRows) -> float:
         """Log-likelihood of targets in the units of y."""

@@ -18,7 +18,6 @@ from scipy.linalg import block_diag
 
 from sparsact.learners.cube_gp.component import LARGEST_CUBE, Component
 from sparsact.learners.cube_gp.kernel import CubeKernel
-from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood_gradient
 from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.kernel import Array
@@ -217,7 +216,7 @@ def _log_density(
     tried = prior.hyperparameters(parameters, noise_variance)
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # a step of the search may be too long
-            value, by_kernel, by_noise = log_marginal_likelihood_gradient(tried, rows)
+            value, by_kernel, by_noise = tried.log_likelihood_gradient(rows)
     except np.linalg.LinAlgError:
         return -_UNFIT, np.zeros_like(parameters)
     by_log_noise = by_noise * (tried.noise_variance - prior.noise_floor) if noise_variance is None else 0.0

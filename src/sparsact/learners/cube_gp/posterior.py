@@ -1,4 +1,4 @@
-"""A kernel and a noise variance, and the system and posterior that they give rows of the cube."""
+"""A kernel and a noise variance, and what they make of rows of the cube: likelihood, system and posterior."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.kernel import Array
+from sparsact.learners.gp.likelihood import log_density_sensitivity
 from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.gp.systems.cube import CubePosterior, CubeSystem
 from sparsact.learners.gp.systems.dense import DenseSystem
@@ -22,6 +23,19 @@ class Hyperparameters:
 
     kernel: CubeKernel
     noise_variance: float
+
+    def log_likelihood(self, rows: DistinctRows) -> float:
+        """Log marginal likelihood of the targets, by a Cholesky factor."""
+        return self.dense(rows).log_density(rows.y) + rows.repeats_log_likelihood(self.noise_variance)[0]
+
+    def log_likelihood_gradient(self, rows: DistinctRows) -> tuple[float, Array, float]:
+        """Log marginal likelihood, and its derivatives by the kernel's ``theta`` and by the noise variance."""
+        value, lower = log_density_sensitivity(self.dense(rows).matrix(), rows.y)
+        repeats, slope = rows.repeats_log_likelihood(self.noise_variance)
+        slopes = rows.noise_slopes(self.noise_variance, self.kernel.variance)
+        by_noise, by_variance = (float(lower.diagonal() @ each) for each in slopes)
+        lower[0, 0] += by_variance  # the diagonal is the function's variance everywhere
+        return value + repeats, self.kernel.pullback(rows.bits, lower), by_noise + slope
 
     def dense(self, rows: DistinctRows) -> DenseSystem:
         """The covariance matrix of the rows, to be factorized."""

@@ -23,7 +23,6 @@ from sparsact.learners.cube_gp.hyperparameters import (
     prior_of,
 )
 from sparsact.learners.cube_gp.kernel import CubeKernel
-from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood
 from sparsact.learners.cube_gp.marginal import MarginalPosterior
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.kernel import Array
@@ -213,7 +212,7 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
                     noise, start = found.known_noise, found.mode
                     found = most_probable(prior, chosen, noise, start=start, rng=rng, report=self._report)
             given = found.best
-            value = log_marginal_likelihood(given, chosen)
+            value = given.log_likelihood(chosen)
         self.log_marginal_likelihood_value_ = self._in_units(value, chosen)
         inducing = None
         if self._has_inducing(rows, given.kernel):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.learners.gp.kernel import Array
+from sparsact.learners.gp.likelihood import LOG_2PI
 from sparsact.learners.points import pack
 from sparsact.validation.estimators import are_counts
 
@@ -74,6 +75,17 @@ class DistinctRows:
         """Derivatives (m,) of :meth:`noise` by the variance, and by that of the function."""
         enough = variance / self.weights > _LEAST_NOISE * of_function
         return enough / self.weights, np.where(enough, 0.0, _LEAST_NOISE)
+
+    def repeats_log_likelihood(self, variance: float) -> tuple[float, float]:
+        """What repeats add to the log-likelihood of their means, and its derivative by the noise variance."""
+        total, scatter = float(self.counts.sum()), float(self.scatter.sum())
+        value = 0.5 * (
+            float(self.log_weights.sum())
+            - total * (LOG_2PI + np.log(variance))
+            + float((LOG_2PI + np.log(variance / self.weights)).sum())
+            - scatter / variance
+        )
+        return value, 0.5 * (len(self) - total + scatter / variance) / variance
 
     @property
     def typical_weight(self) -> float:

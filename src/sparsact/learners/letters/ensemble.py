@@ -23,10 +23,7 @@ DRAWS: Final = 10  # of rows, with replacement: their mean is smoother than one 
 FOLDS_OF_MANY: Final = 3  # of processes: a third of many rows is no loss
 
 Warp = Callable[[Array], Array]
-Fit = Callable[
-    [Sequence[Array], Codes, Array, Array, NDArray[np.intp], np.random.Generator],
-    tuple[ProcessEnsemble | Perceptrons, Array],
-]
+Model = ProcessEnsemble | Perceptrons
 
 
 def as_given(y: Array) -> Array:
@@ -62,7 +59,7 @@ MEMBERS: Final = (  # what is weighted: scores in the units of y, and isotonic r
 class Score:
     """A model of targets less ``centre``, divided by ``scale``."""
 
-    model: ProcessEnsemble | Perceptrons
+    model: Model
     centre: float
     scale: float
 
@@ -75,19 +72,11 @@ class Score:
         return self.centre + self.scale * self.model.values(codes)
 
 
-def scored(
-    fit: Fit,
-    features: Sequence[Array],
-    codes: Codes,
-    y: Array,
-    weights: Array,
-    folds: NDArray[np.intp],
-    rng: np.random.Generator,
-) -> tuple[Score, Array]:
+def scored(fit: Callable[[Array], tuple[Model, Array]], y: Array, weights: Array) -> tuple[Score, Array]:
     """A fit of standardized targets, and values (m,) of each row by models that have not seen its fold."""
     centre = float(np.average(y, weights=weights))
     scale = float(np.sqrt(np.average((y - centre) ** 2, weights=weights))) or 1.0
-    model, left_out = fit(features, codes, (y - centre) / scale, weights, folds, rng)
+    model, left_out = fit((y - centre) / scale)
     return Score(model, centre, scale), centre + scale * left_out
 
 
@@ -159,11 +148,17 @@ def fitted_ensemble(
     left_out: dict[str, Array] = {}
     folds = dealt(len(y), FOLDS, rng)
     of_processes = folds if len(y) < FEW_ROWS else dealt(len(y), FOLDS_OF_MANY, rng)
-    for name, warp in WARPS.items():
+
+    def processes(z: Array) -> tuple[Model, Array]:
+        return processes_by_fold(features, codes, z, weights, of_processes, rng)
+
+    def networks(z: Array) -> tuple[Model, Array]:
+        return fitted_perceptrons(features, codes, z, weights, folds, rng)
+
+    for name in SCORES:
         report(name)
-        scores[name], left_out[name] = scored(processes_by_fold, features, codes, warp(y), weights, of_processes, rng)
-    report(NETWORKS)
-    scores[NETWORKS], left_out[NETWORKS] = scored(fitted_perceptrons, features, codes, y, weights, folds, rng)
+        fit = networks if name == NETWORKS else processes
+        scores[name], left_out[name] = scored(fit, WARPS.get(name, as_given)(y), weights)
     curves, columns = [], []
     for name, curved in MEMBERS:
         score = left_out[name]
