@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 
 from sparsact import CubeGPRegressor, CubeKernel, load
 from sparsact.hypercube import characters
-from sparsact.learners.cube_gp import regressor, tiles
+from sparsact.learners.cube_gp import component, regressor
 from sparsact.learners.cube_gp.kernel import CubeKernel as Kernel
 from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows
@@ -27,7 +27,7 @@ SUBSETS = [(), (0,), (1, 2), (3, 5, 7)]
 def many(monkeypatch):
     """Rows beyond 30 take inducing points, and several tiles."""
     monkeypatch.setattr(regressor, "MOST_DIRECT_ROWS", 30)
-    monkeypatch.setattr(tiles, "_TILE", 32)
+    monkeypatch.setattr(component, "TILE", 32)
     monkeypatch.setattr(inducing, "_ROWS_AT_ONCE", 50)
     monkeypatch.setattr(InducingSystem, "tolerance", 1e-8)
     monkeypatch.setattr(inducing, "_SCALE_TOLERANCE", 1e-5)
@@ -199,7 +199,7 @@ def test_exact_where_points_are_as_many_as_rows():
 def test_memory_is_that_of_the_inducing_points(monkeypatch):
     """A matrix of 4,500 rows would take 162 MB."""
     monkeypatch.setattr(InducingSystem, "tolerance", 1e-2)
-    monkeypatch.setattr(tiles, "_TILE", 256)
+    monkeypatch.setattr(component, "TILE", 256)
     rng = np.random.default_rng(15)
     X = rng.choice([-1, 1], (4_500, 21)).astype(np.int8)
     tracemalloc.start()

@@ -8,8 +8,7 @@ from scipy.stats import multivariate_normal
 
 from sparsact import CubeKernel
 from sparsact.hypercube import points
-from sparsact.learners.gp.cholesky import Cholesky
-from sparsact.learners.gp.likelihood import log_density_sensitivity
+from sparsact.learners.gp.cholesky import Cholesky, log_density_sensitivity
 from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.gp.systems import cube
 from sparsact.learners.gp.systems.cube import CubePosterior, CubeSystem

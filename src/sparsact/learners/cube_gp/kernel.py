@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import Subset, n_subsets
 from sparsact.learners.cube_gp.component import LARGEST_CUBE, Component
-from sparsact.learners.cube_gp.tiles import tiled_products
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.systems.cube import codes_of, difference_sums
 from sparsact.statistics.solved import Product
@@ -199,7 +198,7 @@ class CubeKernel:
 
     def products(self, points: Array) -> Product:
         """The covariances (m, m) of points of bits (m, n) as a function of vectors (k, m); without a table."""
-        maps = [tiled_products(component, points) for component in self.components]
+        maps = [component.products(points) for component in self.components]
         return lambda vectors: np.asarray(sum(each(vectors) for each in maps))
 
     def covariance_of_rows(self, one: Array, other: Array) -> Array:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.gp.cholesky import log_density_sensitivity
 from sparsact.learners.gp.kernel import Array
-from sparsact.learners.gp.likelihood import log_density_sensitivity
 from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.gp.systems.cube import CubePosterior, CubeSystem
 from sparsact.learners.gp.systems.dense import DenseSystem

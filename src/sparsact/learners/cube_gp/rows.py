@@ -8,8 +8,8 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.learners.gp.cholesky import LOG_2PI
 from sparsact.learners.gp.kernel import Array
-from sparsact.learners.gp.likelihood import LOG_2PI
 from sparsact.learners.points import pack
 from sparsact.validation.estimators import are_counts
 

@@ -12,15 +12,7 @@ from sparsact.learners.gp.systems.system import System
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Gaussian posterior of a function, in the units of the targets.
-
-    Attributes
-    ----------
-    system : System
-        Covariance matrix of the targets.
-    alpha : ndarray of shape (m,)
-        Its inverse times the targets.
-    """
+    """Gaussian posterior of a function, in the units of the targets: ``alpha`` (m,) is the inverse times these."""
 
     system: System
     alpha: Array

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Protocol, Self
+from typing import Final
 
 import numpy as np
 
@@ -25,22 +25,6 @@ _POLYNOMIAL: Final = {
     "units": ArrayField("2", finite=True),
 }
 _UNITS: Final = {"units": ArrayField("2", finite=True)}
-
-
-class Latent(Protocol):
-    """A fitted latent."""
-
-    def moments(self, bits: Array, *, curve_known: bool = False) -> tuple[Array, Array]:
-        """Means and standard deviations (m,) at points of bits (m, n), curve and noise being uncertain or known."""
-
-    def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
-        """Values and standard errors (N,) of the coefficients of some subsets, or of all."""
-
-    def moved(self, shift: float, factor: float) -> Self:
-        """The latent ``shift + factor * f``."""
-
-    def arrays(self) -> Arrays:
-        """What a file keeps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,3 +137,6 @@ class ProcessLatent:
         """The latent that :meth:`arrays` took apart."""
         shift, unit = schema.read_arrays(_UNITS, arrays)["units"].tolist()
         return cls(read_posterior(n, arrays), shift, unit)
+
+
+Latent = PolynomialLatent | ProcessLatent

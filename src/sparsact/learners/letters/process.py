@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.learners.gp.cholesky import log_density_sensitivity
 from sparsact.learners.gp.kernel import Array, Codes
-from sparsact.learners.gp.likelihood import log_density_sensitivity
 from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.gp.search import Adam
 from sparsact.learners.gp.systems.dense import DenseSystem

@@ -52,17 +52,7 @@ def levels_seen(codes: Codes, sizes: Sequence[int]) -> list[Codes]:
 
 @dataclass(eq=False)
 class GridSystem(System):
-    """K + D at points of levels (m, n), as a part of K at all combinations of the levels that they have.
-
-    Attributes
-    ----------
-    places : list of ndarray of shape (q_i,)
-        Places of the levels along the coordinates of the grid; -1 of those that no point has.
-    factors : list of ndarray
-        Kernels between the levels that points have, the first times the variance.
-    cells : ndarray of shape (m,)
-        Numbers of the points' cells.
-    """
+    """K + D at points of levels (m, n), as a part of K at all combinations of the levels that they have."""
 
     kernel: ProductKernel
 
@@ -71,6 +61,7 @@ class GridSystem(System):
     remedy: ClassVar[str] = "average targets of the same letters, or fit fewer rows"
 
     def __post_init__(self) -> None:
+        # places of the levels along the grid, kernels between those that points have, and cells of the points
         self.places = levels_seen(self.points, [len(factor) for factor in self.kernel.factors])
         seen = [places >= 0 for places in self.places]
         pairs = zip(self.kernel.factors, seen, strict=True)

@@ -29,9 +29,8 @@ from typing import ClassVar, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.gp.cholesky import Cholesky
+from sparsact.learners.gp.cholesky import Cholesky, log_density
 from sparsact.learners.gp.kernel import Array, Kernel, Points
-from sparsact.learners.gp.likelihood import log_density
 from sparsact.learners.gp.systems.system import System
 from sparsact.statistics.solved import Product, Solved, conjugate_gradients, norms
 
@@ -52,36 +51,21 @@ class TiledKernel(Kernel, Protocol):
 
 
 class LowRank:
-    r"""The matrix :math:`Q + E` of all rows, with the rank of the inducing points.
+    r"""The matrix :math:`Q + E` of a system's rows, with the rank of its inducing points: E is R + D, or else D."""
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Prior covariance.
-    points : ndarray of shape (m, n)
-        All rows.
-    inducing : ndarray of shape (M,)
-        Places of the inducing points.
-    noise : ndarray of shape (m,)
-        Diagonal of D.
-    corrected : bool
-        Whether E is R + D, else D.
-    """
-
-    def __init__(
-        self, kernel: Kernel, points: Points, inducing: NDArray[np.intp], noise: Array, *, corrected: bool
-    ) -> None:
-        self.kernel, self._points = kernel, points[inducing]
-        matrix = np.asfortranarray(kernel.covariance(self._points, self._points))
+    def __init__(self, system: InducingSystem, *, corrected: bool) -> None:
+        self.kernel, points, noise = system.kernel, system.points, system.noise
+        self._points = points[system.inducing]
+        matrix = np.asfortranarray(self.kernel.covariance(self._points, self._points))
         self._factor = Cholesky.of(matrix, jitter=_JITTER)
         self.left = np.empty(len(points))  # diagonal of K - Q
-        self._half = np.empty((len(inducing), len(points)))
-        inner = np.eye(len(inducing))
+        self._half = np.empty((len(matrix), len(points)))
+        inner = np.eye(len(matrix))
         self.noise = noise.copy()
         for start in range(0, len(points), _ROWS_AT_ONCE):
             block = slice(start, start + _ROWS_AT_ONCE)
             half = self.halved(points[block])
-            self.left[block] = np.maximum(kernel.variance - np.einsum("uk,uk->k", half, half), 0.0)
+            self.left[block] = np.maximum(self.kernel.variance - np.einsum("uk,uk->k", half, half), 0.0)
             if corrected:
                 self.noise[block] += self.left[block]
             self._half[:, block] = half
@@ -133,13 +117,7 @@ class LowRank:
 
 @dataclass(eq=False)
 class InducingSystem(System):
-    """K + D of any number of columns and many rows.
-
-    Attributes
-    ----------
-    inducing : ndarray of shape (M,)
-        Places of the inducing points among the rows.
-    """
+    """K + D of any number of columns and many rows, and the places (M,) of the inducing points among them."""
 
     kernel: TiledKernel
     inducing: NDArray[np.intp]
@@ -205,7 +183,7 @@ class InducingSystem(System):
 
     def log_density_bound(self, y: Array, alpha: Array) -> float:
         """A lower bound of the log density of normal targets (m,) with this covariance [2]_."""
-        low_rank = LowRank(self.kernel, self.points, self.inducing, self.noise, corrected=False)
+        low_rank = LowRank(self, corrected=False)
         residual = y - self.products(alpha[None])[0] - self.noise * alpha
         rest = float(residual @ low_rank.inverse(residual[None])[0])
         fit = float((y + residual) @ alpha) + rest
@@ -221,7 +199,7 @@ class InducingSystem(System):
 
     @cached_property
     def _low_rank(self) -> LowRank:
-        return LowRank(self.kernel, self.points, self.inducing, self.noise, corrected=True)
+        return LowRank(self, corrected=True)
 
     @cached_property
     def _scale(self) -> float:

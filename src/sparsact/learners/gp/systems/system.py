@@ -10,9 +10,8 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from sparsact.learners.gp.cholesky import Cholesky, check_room
+from sparsact.learners.gp.cholesky import Cholesky, check_room, log_density
 from sparsact.learners.gp.kernel import Array, Kernel, Points
-from sparsact.learners.gp.likelihood import log_density
 from sparsact.statistics.solved import Solved
 
 NUMBERS_AT_ONCE: Final = 1 << 19  # covariances
@@ -23,14 +22,7 @@ POINTS_AT_ONCE: Final = 1 << 10
 class System(ABC):
     """The matrix K + D at distinct points.
 
-    Attributes
-    ----------
-    kernel : Kernel
-        Covariance K.
-    points : ndarray of shape (m, n)
-        Distinct points.
-    noise : ndarray of shape (m,)
-        Diagonal of D.
+    ``noise`` (m,) is the diagonal of D.
     """
 
     kernel: Kernel
