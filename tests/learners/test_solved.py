@@ -61,11 +61,11 @@ def test_systems_of_the_cube(m, correlation):
     noise, targets = 1e-3 * np.exp(rng.normal(size=m)), rng.normal(size=(2, m))
     system = CubeSystem(kernel, (codes[:, None] >> np.arange(n) & 1).astype(float), noise)
     assert system.solves_coefficients == (m == 901)
-    found = system.by_transforms(targets, 1e-6)
+    found = system.solve(targets, 1e-6)
     left = found.value @ (kernel(points(n)[codes]) + np.diag(noise)) - targets
     assert found.converged
     assert (np.linalg.norm(left, axis=1) <= 1.01e-6 * np.linalg.norm(targets, axis=1)).all()
-    assert not system.by_transforms(targets, 1e-6, max_steps=1).converged
+    assert not system.solve(targets, 1e-6, max_steps=1).converged
     if system.solves_coefficients:
         with pytest.warns(ConvergenceWarning, match=r"for draws left a residual of .* after 1 steps; raise noise_var"):
             system.deviations(3, rng, max_steps=1)

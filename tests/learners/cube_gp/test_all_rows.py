@@ -7,10 +7,9 @@ import pytest
 
 from sparsact import CubeGPRegressor, CubeKernel
 from sparsact.hypercube import points
-from sparsact.learners.cube_gp import all_rows
+from sparsact.learners.cube_gp import all_rows, posterior
 from sparsact.learners.cube_gp.hyperparameters import NOISE_FLOOR, HyperparameterPosterior, prior_of
 from sparsact.learners.cube_gp.rows import DistinctRows
-from sparsact.learners.gp.systems import cube
 from sparsact.learners.gp.systems.cube import is_direct
 
 N = 6
@@ -28,7 +27,7 @@ def some_rows(m):
 @pytest.mark.parametrize("direct", [False, True])
 def test_the_gradient_is_that_of_the_likelihood(name, known, direct, monkeypatch):
     """Probes that are the unit vectors, times the root of their number, have the exact trace."""
-    monkeypatch.setattr(cube, "is_direct", lambda *_: direct)
+    monkeypatch.setattr(posterior, "is_direct", lambda *_: direct)
     monkeypatch.setattr(all_rows, "_TOLERANCE", 1e-12)
     m = 29
     rows, prior = some_rows(m), prior_of(name, N)

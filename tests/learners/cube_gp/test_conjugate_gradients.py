@@ -28,7 +28,7 @@ def test_conjugate_gradients_solve_what_a_factor_solves(largest_error, monkeypat
     targets[1] = 0
     assert system.solves_coefficients == (largest_error > 0)
     matrix = kernel(points(n)[codes]) + np.diag(noise)
-    found = system.by_transforms(targets, 1e-11).checked("test", "")
+    found = system.solve(targets, 1e-11).checked("test", "")
     np.testing.assert_allclose(found, np.linalg.solve(matrix, targets.T).T, atol=1e-7)
     assert np.linalg.norm(found[0] @ matrix - targets[0]) < 1e-10 * np.linalg.norm(targets[0])
 
@@ -42,7 +42,7 @@ def test_the_coefficients_of_an_even_table_are_solved_in_a_few_steps():
         noise = 0.05 / np.broadcast_to(weights, 2**n)[codes]
         system = system_at(kernel, codes, noise)
         assert system.solves_coefficients
-        assert system.by_transforms(rng.normal(size=(1, len(codes))), 1e-3).steps <= most
+        assert system.solve(rng.normal(size=(1, len(codes))), 1e-3).steps <= most
 
 
 def test_few_rows_of_a_rough_function_are_solved_at_the_points():
@@ -51,7 +51,7 @@ def test_few_rows_of_a_rough_function_are_solved_at_the_points():
     codes = rng.permutation(2**n)[:200]
     system = system_at(kernel, codes, 1e-3 * np.exp(rng.normal(size=200)))
     assert not system.solves_coefficients
-    assert system.by_transforms(rng.normal(size=(1, 200)), 1e-3).steps <= 20
+    assert system.solve(rng.normal(size=(1, 200)), 1e-3).steps <= 20
 
 
 def test_draws_of_coefficients_have_the_moments_of_the_posterior():

@@ -88,12 +88,12 @@ def out_of_fold_error(tried: Hyperparameters, rows: DistinctRows, fold: NDArray[
 def _gradient(found: HyperparameterPosterior, rows: DistinctRows, probes: Array) -> Array:
     """Gradient of the log marginal likelihood by all parameters."""
     kernel, noise = found.best.kernel, found.best.noise_variance
-    system = CubeSystem(kernel, rows.bits, rows.noise(noise, kernel.variance))
-    if system.is_direct:
+    system = found.best.system(rows)
+    if not isinstance(system, CubeSystem):
         _, by_kernel, by_noise = found.best.log_likelihood_gradient(rows)
         return np.append(by_kernel, by_noise * _by_log_noise(found))
     targets = np.concatenate([rows.y[None], probes])
-    solved = system.by_transforms(targets, _TOLERANCE).checked("conjugate gradients for derivatives", system.remedy)
+    solved = system.solve(targets, _TOLERANCE).checked("conjugate gradients for derivatives", system.remedy)
     tables = system.at_points(np.concatenate([solved, targets]))
     ours, theirs = np.split(np.asarray(walsh_hadamard(tables, normalize=False, overwrite=True)), 2)
     by_spectrum = 0.5 * (ours[0] ** 2 - np.einsum("ks,ks->s", ours[1:], theirs[1:]) / len(probes))

@@ -12,7 +12,7 @@ from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.cholesky import log_density_sensitivity
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.posterior import Posterior
-from sparsact.learners.gp.systems.cube import CubePosterior, CubeSystem
+from sparsact.learners.gp.systems.cube import CubePosterior, CubeSystem, is_direct
 from sparsact.learners.gp.systems.dense import DenseSystem
 from sparsact.learners.gp.systems.inducing import InducingSystem
 
@@ -44,11 +44,13 @@ class Hyperparameters:
     def system(
         self, rows: DistinctRows, inducing: NDArray[np.intp] | None = None
     ) -> CubeSystem | DenseSystem | InducingSystem:
-        """By transforms of the whole cube where it has a table, else by a matrix of the rows or inducing points."""
+        """By inducing points if there are some, else by what takes less time: a matrix, or transforms of the cube."""
         dense = self.dense(rows)
-        if self.kernel.has_table:
-            return CubeSystem(self.kernel, rows.bits, dense.noise)
-        return dense if inducing is None else InducingSystem(self.kernel, rows.bits, dense.noise, inducing)
+        if inducing is not None:
+            return InducingSystem(self.kernel, rows.bits, dense.noise, inducing)
+        if not self.kernel.has_table or is_direct(len(rows), self.kernel.n):
+            return dense
+        return CubeSystem(self.kernel, rows.bits, dense.noise)
 
     def posterior(
         self, rows: DistinctRows, inducing: NDArray[np.intp] | None = None, *, known_alpha: Array | None = None
@@ -56,4 +58,5 @@ class Hyperparameters:
         """The posterior of the function, whose dual coefficients may be known."""
         system = self.system(rows, inducing)
         alpha = system.dual_coefficients(rows.y) if known_alpha is None else known_alpha
-        return CubePosterior(system, alpha) if isinstance(system, CubeSystem) else Posterior(system, alpha)
+        has_table = self.kernel.has_table
+        return CubePosterior(system, alpha, self.kernel.spectrum) if has_table else Posterior(system, alpha)

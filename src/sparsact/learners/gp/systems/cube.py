@@ -66,6 +66,7 @@ class CubeSystem(System):
 
     kernel: SpectralKernel
 
+    is_direct: ClassVar[bool] = False
     tolerance: ClassVar[float] = 1e-8
     solver: ClassVar[str] = "conjugate gradients"
     remedy: ClassVar[str] = "raise noise_variance, or leave out or merge rows of far larger weights than others"
@@ -73,19 +74,8 @@ class CubeSystem(System):
     def __post_init__(self) -> None:
         self.codes = codes_of(self.points)
 
-    @property
-    def is_direct(self) -> bool:
-        """Whether a Cholesky factor is made."""
-        return is_direct(len(self), self.points.shape[1])
-
-    def solve(self, targets: Array, tolerance: float) -> Solved[Array]:
-        """Inverse times targets (k, m), by what takes less time."""
-        if self.is_direct:
-            return Solved(self.factor.solve(targets.T).T, 0, 0.0, tolerance, True)
-        return self.by_transforms(targets, tolerance)
-
-    def by_transforms(self, targets: Array, tolerance: float, *, max_steps: int = MAX_STEPS) -> Solved[Array]:
-        """Inverse times targets (k, m), by conjugate gradients."""
+    def solve(self, targets: Array, tolerance: float, *, max_steps: int = MAX_STEPS) -> Solved[Array]:
+        """Inverse times targets (k, m); residuals have at most this norm relative to that of the targets."""
         size = norms(targets)
         if not self.solves_coefficients:
             diagonal, right = self.kernel.spectrum.sum() + self._tables[0], self.at_points(targets)
@@ -116,9 +106,7 @@ class CubeSystem(System):
 
     def at_points(self, numbers: Array) -> Array:
         """Tables (k, 2**n) of numbers (k, m) at the points, zero elsewhere."""
-        tables = np.zeros((len(numbers), self.kernel.spectrum.size))
-        tables[:, self.codes] = numbers
-        return tables
+        return scattered(numbers, self.codes, self.kernel.spectrum.size)
 
     @property
     def solves_coefficients(self) -> bool:
@@ -169,18 +157,23 @@ class CubeSystem(System):
 
 @dataclass(frozen=True, eq=False)
 class CubePosterior(Posterior):
-    """Posterior over the whole cube, with tables of all coefficients and values."""
+    """Posterior over the whole cube by any system, with tables of all coefficients and values; n up to 20."""
 
-    system: CubeSystem
+    spectrum: Array  # prior variances of all coefficients, (2**n,)
 
-    def __reduce__(self) -> tuple[type[CubePosterior], tuple[CubeSystem, Array]]:
+    def __reduce__(self) -> tuple[type[CubePosterior], tuple[System, Array, Array]]:
         """Without tables, which are computed again."""
-        return CubePosterior, (self.system, self.alpha)
+        return CubePosterior, (self.system, self.alpha, self.spectrum)
+
+    @cached_property
+    def codes(self) -> NDArray[np.intp]:
+        """Numbers (m,) of the rows' points."""
+        return codes_of(self.system.points)
 
     @cached_property
     def coefficients(self) -> Array:
         """Posterior means of all coefficients, (2**n,), in table order."""
-        return np.asarray(self.system.kernel.spectrum * transformed(self.system.at_points(self.alpha[None]))[0])
+        return np.asarray(self.spectrum * transformed(scattered(self.alpha[None], self.codes, self.spectrum.size))[0])
 
     @cached_property
     def table(self) -> Array:
@@ -200,8 +193,8 @@ class CubePosterior(Posterior):
     @cached_property
     def coefficient_variances(self) -> Array:
         """Posterior variances of all coefficients, (2**n,), from the inverse of the covariance matrix."""
-        p = self.system.kernel.spectrum
-        sums = difference_sums(self.system.factor.lower_inverse(), self.system.codes, p.size)
+        p = self.spectrum
+        sums = difference_sums(self.system.factor.lower_inverse(), self.codes, p.size)
         return np.asarray(np.maximum(p - p**2 * walsh_hadamard(sums, normalize=False), 0.0))
 
     def draws(self, n_samples: int, rng: np.random.Generator) -> Iterator[Array]:
@@ -218,18 +211,19 @@ class CubePosterior(Posterior):
 
     def _deviations(self, n_samples: int, rng: np.random.Generator) -> Iterator[Array]:
         """Draws of the coefficients minus their mean."""
-        system, spectrum = self.system, self.system.kernel.spectrum
+        system, spectrum = self.system, self.spectrum
         at_once = max(1, NUMBERS_AT_ONCE // spectrum.size)
         for start in range(0, n_samples, at_once):
             count = min(at_once, n_samples - start)
-            if not system.is_direct and system.solves_coefficients:
+            if isinstance(system, CubeSystem) and system.solves_coefficients:
                 yield system.deviations(count, rng)
                 continue
             prior = rng.standard_normal((count, spectrum.size)) * np.sqrt(spectrum)
-            noisy = np.asarray(walsh_hadamard(prior, normalize=False))[:, system.codes]
+            noisy = np.asarray(walsh_hadamard(prior, normalize=False))[:, self.codes]
             noisy += np.sqrt(system.noise) * rng.standard_normal((count, len(system)))
             solved = system.solve(noisy, DRAW_TOLERANCE).checked(system.solver, system.remedy)
-            prior -= spectrum * walsh_hadamard(system.at_points(solved), normalize=False, overwrite=True)
+            tables = scattered(solved, self.codes, spectrum.size)
+            prior -= spectrum * walsh_hadamard(tables, normalize=False, overwrite=True)
             yield prior
 
 
@@ -241,6 +235,13 @@ def is_direct(n_rows: int, n: int) -> bool:
 def codes_of(bits: Array) -> NDArray[np.intp]:
     """Numbers in table order of points of bits (m, n), n up to 20."""
     return np.asarray(bits @ (1 << np.arange(bits.shape[1])), dtype=np.intp)
+
+
+def scattered(numbers: Array, codes: NDArray[np.intp], size: int) -> Array:
+    """Tables (k, size) of numbers (k, m) at the codes, zero elsewhere."""
+    tables = np.zeros((len(numbers), size))
+    tables[:, codes] = numbers
+    return tables
 
 
 def difference_sums(lower: Array, codes: NDArray[np.intp], size: int) -> Array:

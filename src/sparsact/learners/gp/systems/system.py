@@ -29,6 +29,7 @@ class System(ABC):
     points: Points
     noise: Array
 
+    is_direct: ClassVar[bool] = True  # whether variances come from matrices, rather than from draws
     tolerance: ClassVar[float]  # residual of a posterior mean
     solver: ClassVar[str]  # for messages, as is the remedy where it does not converge
     remedy: ClassVar[str]
@@ -47,11 +48,6 @@ class System(ABC):
     def dual_coefficients(self, y: Array) -> Array:
         """Inverse times targets (m,), to the :attr:`tolerance`; with a warning where it is not reached."""
         return np.asarray(self.solve(y[None], self.tolerance).checked(self.solver, self.remedy)[0])
-
-    @property
-    def is_direct(self) -> bool:
-        """Whether variances come from a matrix, rather than from draws."""
-        return True
 
     @cached_property
     def factor(self) -> Cholesky:
