@@ -180,26 +180,11 @@ def most_probable(
     report: Callable[[str], None],
     max_steps: int = MAX_STEPS,
 ) -> HyperparameterPosterior:
-    """Parameters of greatest posterior density, by L-BFGS from a start and from draws of the prior.
+    """Parameters of greatest posterior density, by L-BFGS from a start and from ``n_restarts`` draws of the prior.
 
-    Parameters
-    ----------
-    prior : Hyperprior
-        Of kernel and noise.
-    rows : DistinctRows
-        Standardized; each step costs a Cholesky factor and its inverse.
-    noise_variance : float or None
-        The noise variance if it is known.
-    n_restarts : int
-        Further starts.
-    start : ndarray of shape (k + 1,), optional
-        The first start, by default the prior mean.
-    rng : numpy.random.Generator
-        Of the other starts.
-    report : callable
-        Called with a line for each start.
-    max_steps : int
-        Most steps from each start; the best search warns if it has ended there.
+    Rows are standardized, and the noise variance may be known. The first start is the prior mean if none is given. Each
+    step costs a Cholesky factor and its inverse; ``report`` is called with a line for each start. If the best search
+    has ended at ``max_steps``, it warns.
     """
     starts = [prior.mean if start is None else start, *(prior.sample(rng) for _ in range(n_restarts))]
     density = partial(_log_density, prior, rows, noise_variance)

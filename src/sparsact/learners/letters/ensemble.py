@@ -12,8 +12,9 @@ from sklearn.isotonic import IsotonicRegression
 
 from sparsact.learners.cube_ensemble import stacking_weights
 from sparsact.learners.gp.kernel import Array, Codes
+from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.letters.perceptrons import Perceptrons, fitted_perceptrons
-from sparsact.learners.letters.process import ProcessEnsemble, processes_by_fold
+from sparsact.learners.letters.process import processes_by_fold
 
 MARGIN: Final = 0.05  # of the range, beyond which the logit takes the range to end
 SKEW: Final = 0.05  # of the standard deviation, where the inverse hyperbolic sine turns from linear to logarithmic
@@ -23,7 +24,7 @@ DRAWS: Final = 10  # of rows, with replacement: their mean is smoother than one 
 FOLDS_OF_MANY: Final = 3  # of processes: a third of many rows is no loss
 
 Warp = Callable[[Array], Array]
-Model = ProcessEnsemble | Perceptrons
+Models = tuple[Posterior | Perceptrons, ...]
 
 
 def as_given(y: Array) -> Array:
@@ -57,9 +58,9 @@ MEMBERS: Final = (  # what is weighted: scores in the units of y, and isotonic r
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """A model of targets less ``centre``, divided by ``scale``."""
+    """The mean of models of targets less ``centre``, divided by ``scale``."""
 
-    model: Model
+    models: Models
     centre: float
     scale: float
 
@@ -69,15 +70,15 @@ class Score:
 
     def values(self, codes: Codes) -> Array:
         """Predictions (m,) for rows of letters (m, n)."""
-        return self.centre + self.scale * self.model.values(codes)
+        return np.asarray(self.centre + self.scale * np.mean([one.values(codes) for one in self.models], axis=0))
 
 
-def scored(fit: Callable[[Array], tuple[Model, Array]], y: Array, weights: Array) -> tuple[Score, Array]:
-    """A fit of standardized targets, and values (m,) of each row by models that have not seen its fold."""
+def scored(fit: Callable[[Array], tuple[Models, Array]], y: Array, weights: Array) -> tuple[Score, Array]:
+    """Models of standardized targets, and values (m,) of each row by models that have not seen its fold."""
     centre = float(np.average(y, weights=weights))
     scale = float(np.sqrt(np.average((y - centre) ** 2, weights=weights))) or 1.0
-    model, left_out = fit((y - centre) / scale)
-    return Score(model, centre, scale), centre + scale * left_out
+    models, left_out = fit((y - centre) / scale)
+    return Score(models, centre, scale), centre + scale * left_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,11 +150,12 @@ def fitted_ensemble(
     folds = dealt(len(y), FOLDS, rng)
     of_processes = folds if len(y) < FEW_ROWS else dealt(len(y), FOLDS_OF_MANY, rng)
 
-    def processes(z: Array) -> tuple[Model, Array]:
+    def processes(z: Array) -> tuple[Models, Array]:
         return processes_by_fold(features, codes, z, weights, of_processes, rng)
 
-    def networks(z: Array) -> tuple[Model, Array]:
-        return fitted_perceptrons(features, codes, z, weights, folds, rng)
+    def networks(z: Array) -> tuple[Models, Array]:
+        model, without_fold = fitted_perceptrons(features, codes, z, weights, folds, rng)
+        return (model,), without_fold
 
     for name in SCORES:
         report(name)

@@ -86,17 +86,6 @@ def dual_coefficients(system: DenseSystem | GridSystem, y: Array, kept: NDArray[
 
 
 @dataclass(frozen=True, eq=False)
-class ProcessEnsemble:
-    """The mean of processes."""
-
-    members: tuple[Posterior, ...]
-
-    def values(self, codes: Codes) -> Array:
-        """Means (m,) of the members' posterior means."""
-        return np.asarray(np.mean([one.values(codes) for one in self.members], axis=0))
-
-
-@dataclass(frozen=True, eq=False)
 class _Rows:
     """Standardized rows of a process, and the fold that is left out."""
 
@@ -126,7 +115,7 @@ class _Rows:
 
 def processes_by_fold(
     features: Sequence[Array], codes: Codes, z: Array, weights: Array, folds: NDArray[np.intp], rng: np.random.Generator
-) -> tuple[ProcessEnsemble, Array]:
+) -> tuple[tuple[Posterior, ...], Array]:
     """Processes of standardized targets of all rows, and values (m,) of each by one that has not seen its fold.
 
     Rows come in random order.
@@ -149,4 +138,4 @@ def processes_by_fold(
             factor, (member, held_out, error) = smaller, other
         members.append(member)
         left_out[folds == fold] = held_out
-    return ProcessEnsemble(tuple(members)), left_out
+    return tuple(members), left_out

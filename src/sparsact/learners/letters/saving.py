@@ -9,10 +9,10 @@ import numpy as np
 
 from sparsact.learners.gp.kernel import Array, Codes
 from sparsact.learners.gp.posterior import Posterior
-from sparsact.learners.letters.ensemble import MEMBERS, NETWORKS, WARPS, LetterEnsemble, Score
+from sparsact.learners.letters.ensemble import MEMBERS, NETWORKS, WARPS, LetterEnsemble, Models, Score
 from sparsact.learners.letters.kernel import LetterKernel, prior
 from sparsact.learners.letters.perceptrons import UNITS, Perceptrons, inputs
-from sparsact.learners.letters.process import ProcessEnsemble, system_of
+from sparsact.learners.letters.process import system_of
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
 
@@ -37,11 +37,13 @@ def ensemble_arrays(ensemble: LetterEnsemble) -> Arrays:
     }
     for place, score in enumerate(ensemble.scores.values()):
         own: Arrays = {"units": np.array([score.centre, score.scale])}
-        if isinstance(score.model, Perceptrons):
-            own |= dict(zip(_LAYERS, score.model.weights, strict=True))
-        else:
-            own["theta"] = np.stack([member.system.kernel.theta for member in score.model.members])
-            own["alpha"] = np.stack([member.alpha for member in score.model.members])
+        processes = [model for model in score.models if isinstance(model, Posterior)]
+        networks = [model for model in score.models if isinstance(model, Perceptrons)]
+        for model in networks:
+            own |= dict(zip(_LAYERS, model.weights, strict=True))
+        if processes:
+            own["theta"] = np.stack([process.system.kernel.theta for process in processes])
+            own["alpha"] = np.stack([process.alpha for process in processes])
         arrays |= schema.add_prefix(f"score{place}", own)
     for place, (knots, values) in enumerate(ensemble.curves):
         arrays |= schema.add_prefix(f"curve{place}", {"knots": knots, "values": values})
@@ -57,8 +59,8 @@ def read_ensemble(features: Sequence[Array], arrays: Arrays) -> LetterEnsemble:
     scores: dict[str, Score] = {}
     for place, name in enumerate((*WARPS, NETWORKS)):
         own = schema.strip_prefix(f"score{place}", arrays)
-        model = _read_networks(features, own) if name == NETWORKS else _read_processes(features, codes, own)
-        scores[name] = Score(model, *schema.read_arrays(_UNITS, own)["units"].tolist())
+        models = _read_networks(features, own) if name == NETWORKS else _read_processes(features, codes, own)
+        scores[name] = Score(models, *schema.read_arrays(_UNITS, own)["units"].tolist())
     curves = []
     for place, (_, curved) in enumerate(MEMBERS):
         curve = schema.read_arrays(_CURVE, schema.strip_prefix(f"curve{place}", arrays))
@@ -68,7 +70,7 @@ def read_ensemble(features: Sequence[Array], arrays: Arrays) -> LetterEnsemble:
     return LetterEnsemble(scores, tuple(curves), read["weights"], codes)
 
 
-def _read_processes(features: Sequence[Array], codes: Codes, arrays: Arrays) -> ProcessEnsemble:
+def _read_processes(features: Sequence[Array], codes: Codes, arrays: Arrays) -> Models:
     read = schema.read_arrays(_PROCESSES, arrays, parameters=len(prior(features)[0]))
     if read["alpha"].shape[1] > len(codes):
         raise ValueError("more dual coefficients than rows")
@@ -79,14 +81,14 @@ def _read_processes(features: Sequence[Array], codes: Codes, arrays: Arrays) -> 
     ]
     if not members:
         raise ValueError("no process")
-    return ProcessEnsemble(tuple(members))
+    return tuple(members)
 
 
-def _read_networks(features: Sequence[Array], arrays: Arrays) -> Perceptrons:
+def _read_networks(features: Sequence[Array], arrays: Arrays) -> Models:
     n_inputs = inputs(np.zeros((1, len(features)), dtype=np.intp), features).shape[1]
     shapes = (f"k {n_inputs} {UNITS}", f"k {UNITS} {UNITS}", f"k {UNITS} 1", f"k 1 {UNITS}", f"k 1 {UNITS}", "k 1 1")
     fields = {name: ArrayField(shape, np.float32, finite=True) for name, shape in zip(_LAYERS, shapes, strict=True)}
     read = schema.read_arrays(fields, arrays)
     if not len(read["first"]):
         raise ValueError("no network")
-    return Perceptrons(tuple(features), list(read.values()))
+    return (Perceptrons(tuple(features), list(read.values())),)
