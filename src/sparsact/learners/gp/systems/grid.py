@@ -41,15 +41,6 @@ def along_sites(tables: Table, factors: Sequence[Table]) -> Table:
     return result.reshape(tables.shape)
 
 
-def levels_seen(codes: Codes, sizes: Sequence[int]) -> list[Codes]:
-    """For each coordinate places (q_i,) of its levels among those of the points (m, n); -1 of the others."""
-    found = []
-    for levels, size in zip(codes.T, sizes, strict=True):
-        seen = np.isin(np.arange(size), levels)
-        found.append(np.where(seen, seen.cumsum() - 1, -1))
-    return found
-
-
 @dataclass(eq=False)
 class GridSystem(System):
     """K + D at points of levels (m, n), as a part of K at all combinations of the levels that they have."""
@@ -61,11 +52,12 @@ class GridSystem(System):
     remedy: ClassVar[str] = "average targets of the same letters, or fit fewer rows"
 
     def __post_init__(self) -> None:
-        # places of the levels along the grid, kernels between those that points have, and cells of the points
-        self.places = levels_seen(self.points, [len(factor) for factor in self.kernel.factors])
-        seen = [places >= 0 for places in self.places]
-        pairs = zip(self.kernel.factors, seen, strict=True)
-        self.factors = [factor[np.ix_(one, one)].astype(np.float32) for factor, one in pairs]
+        self.places: list[Codes] = []  # of the levels along the grid, -1 where no point has one
+        self.factors: list[Table] = []  # kernels between the others, the first times the variance
+        for factor, levels in zip(self.kernel.factors, map(np.unique, self.points.T), strict=True):
+            self.places.append(np.full(len(factor), -1))
+            self.places[-1][levels] = np.arange(len(levels))
+            self.factors.append(factor[np.ix_(levels, levels)].astype(np.float32))
         self.factors[0] *= np.float32(self.kernel.variance)
         self.cells = self.cells_of(self.points)
 

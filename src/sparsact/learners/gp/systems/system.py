@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import ClassVar, Final
@@ -71,7 +70,9 @@ class System(ABC):
 
     def values(self, alpha: Array, points: Points) -> Array:
         """K between points (m', n) and the system's, times dual coefficients (m,)."""
-        pieces = [alpha @ self.kernel.covariance(self.points, block) for block in self._blocks(points)]
+        at_once = max(1, NUMBERS_AT_ONCE // len(self))
+        blocks = (points[start : start + at_once] for start in range(0, len(points), at_once))
+        pieces = [alpha @ self.kernel.covariance(self.points, block) for block in blocks]
         return np.concatenate([np.empty(0), *pieces])
 
     def variances(self, points: Points) -> Array:
@@ -92,8 +93,3 @@ class System(ABC):
         """Posterior covariances (m', m') of the values at distinct points (m', n)."""
         half = self.factor.halved(self.kernel.covariance(self.points, points))
         return np.asarray(self.kernel.covariance(points, points) - half.T @ half)
-
-    def _blocks(self, points: Points) -> Iterator[Points]:
-        """Blocks of the points whose covariances with the system's are a few megabytes."""
-        at_once = max(1, NUMBERS_AT_ONCE // len(self))
-        return (points[start : start + at_once] for start in range(0, len(points), at_once))
