@@ -81,28 +81,24 @@ class MarginalPosterior:
         return self.hyperparameters.draws(PARTS, np.random.default_rng([*self.seed, 1]))
 
     @property
-    def parts(self) -> Iterator[Posterior]:
-        """Posteriors given each draw of kernel and noise, one after the other."""
+    def parts(self) -> Iterator[tuple[Hyperparameters, Posterior]]:
+        """Each draw of kernel and noise and the posterior given it, one after the other."""
         return map(self._part, range(self._n_parts))
 
     @property
     def _n_parts(self) -> int:
         return max(1, len(self.parameters))
 
-    @property
-    def _cubes(self) -> Iterator[CubePosterior]:
-        """:attr:`parts`, which have tables of all coefficients; n up to 20."""
-        return cast("Iterator[CubePosterior]", self.parts)
-
-    def _part(self, k: int) -> Posterior:
-        return self._drawn(k).posterior(self.rows) if len(self.parameters) else self.best
-
-    def _drawn(self, k: int) -> Hyperparameters:
-        """A draw of kernel and noise."""
+    def _part(self, k: int) -> tuple[Hyperparameters, Posterior]:
         if not len(self.parameters):
-            return self.given
+            return self.given, self.best
         *theta, log_noise = self.parameters[k]
-        return Hyperparameters(self.given.kernel.with_theta(theta), float(np.exp(log_noise)))
+        given = Hyperparameters(self.given.kernel.with_theta(theta), float(np.exp(log_noise)))
+        return given, given.posterior(self.rows)
+
+    def _cube(self, k: int) -> CubePosterior:
+        """A part, which has tables of all coefficients; n up to 20."""
+        return cast("CubePosterior", self._part(k)[1])
 
     @property
     def noise_variance(self) -> float:
@@ -147,7 +143,7 @@ class MarginalPosterior:
         if not len(self.parameters):
             return self.best.variances(bits)
         centre = self.best.values(bits)
-        squares = [part.variances(bits) + (part.values(bits) - centre) ** 2 for part in self.parts]
+        squares = [part.variances(bits) + (part.values(bits) - centre) ** 2 for _, part in self.parts]
         return np.asarray(np.mean(squares, axis=0))
 
     def coefficient_moments(self, subsets: list[Subset]) -> tuple[Array, Array]:
@@ -170,8 +166,8 @@ class MarginalPosterior:
         """:meth:`coefficient_moments` by the coefficients' covariances with the rows, which are kept."""
         signs = characters(1 - 2 * self.rows.bits, subsets)
         centre, squares = self.coefficient_means(subsets), []
-        for k, part in enumerate(self.parts):
-            prior = self._drawn(k).kernel.variances_of(subsets)
+        for given, part in self.parts:
+            prior = given.kernel.variances_of(subsets)
             mean, variance = part.moments(signs * prior, prior)
             squares.append(variance + (mean - centre) ** 2)
         return centre, np.mean(squares, axis=0)
@@ -188,7 +184,7 @@ class MarginalPosterior:
         if not self.best.system.is_direct:
             return self._estimated_variances[0]
         variances = np.zeros(2**self.given.kernel.n)
-        for part in self._cubes:
+        for part in map(self._cube, range(self._n_parts)):
             variances += part.coefficient_variances + (part.coefficients - self.cube.coefficients) ** 2
         return variances / self._n_parts
 
@@ -201,7 +197,7 @@ class MarginalPosterior:
         def squares(task: tuple[int, int, np.random.Generator]) -> Array:
             k, count, rng = task
             sums = np.zeros((2, 2**self.given.kernel.n))
-            for draws in cast("CubePosterior", self._part(k)).draws(count, rng):
+            for draws in self._cube(k).draws(count, rng):
                 draws -= self.cube.coefficients
                 sums[0] += np.einsum("ks,ks->s", draws, draws)
                 values = walsh_hadamard(draws, normalize=False, overwrite=True)
@@ -214,14 +210,14 @@ class MarginalPosterior:
 
     def draws(self, n_samples: int, rng: np.random.Generator) -> Iterator[Array]:
         """Draws of all coefficients in blocks (k, 2**n), n up to 20."""
-        for part, count in zip(self._cubes, self._counts(n_samples), strict=True):
-            yield from part.draws(count, rng)
+        for k, count in enumerate(self._counts(n_samples)):
+            yield from self._cube(k).draws(count, rng)
 
     def draws_at(self, bits: Array, n_samples: int, rng: np.random.Generator) -> Array:
         """Draws (n_samples, m') of the values at points of bits."""
         counts = self._counts(n_samples)
         parts = zip(self.parts, counts, strict=True)
-        return np.concatenate([part.draws_at(bits, count, rng) for part, count in parts if count])
+        return np.concatenate([part.draws_at(bits, count, rng) for (_, part), count in parts if count])
 
     def _counts(self, n_samples: int) -> list[int]:
         """Numbers of draws of the parts, which differ by one at most."""
