@@ -10,7 +10,7 @@ from sparsact.hypercube import points
 from sparsact.learners.cube_gp import all_rows, posterior
 from sparsact.learners.cube_gp.hyperparameters import NOISE_FLOOR, HyperparameterPosterior, prior_of
 from sparsact.learners.cube_gp.rows import DistinctRows
-from sparsact.learners.gp.systems.cube import is_direct
+from sparsact.learners.gp.systems.cube import factor_is_faster
 
 N = 6
 RNG = np.random.default_rng(0)
@@ -27,7 +27,7 @@ def some_rows(m):
 @pytest.mark.parametrize("direct", [False, True])
 def test_the_gradient_is_that_of_the_likelihood(name, known, direct, monkeypatch):
     """Probes that are the unit vectors, times the root of their number, have the exact trace."""
-    monkeypatch.setattr(posterior, "is_direct", lambda *_: direct)
+    monkeypatch.setattr(posterior, "factor_is_faster", lambda *_: direct)
     monkeypatch.setattr(all_rows, "_TOLERANCE", 1e-12)
     m = 29
     rows, prior = some_rows(m), prior_of(name, N)
@@ -41,12 +41,12 @@ def test_the_gradient_is_that_of_the_likelihood(name, known, direct, monkeypatch
 
 def test_factors_are_made_where_they_take_less_time():
     """Of few rows, and of up to 4,096 if the cube is so large that a step of conjugate gradients takes longer."""
-    assert is_direct(1_024, 5)
-    assert not is_direct(1_025, 5)
-    assert is_direct(2_048, 16)
-    assert not is_direct(4_000, 16)
-    assert is_direct(4_096, 20)
-    assert not is_direct(4_097, 20)
+    assert factor_is_faster(1_024, 5)
+    assert not factor_is_faster(1_025, 5)
+    assert factor_is_faster(2_048, 16)
+    assert not factor_is_faster(4_000, 16)
+    assert factor_is_faster(4_096, 20)
+    assert not factor_is_faster(4_097, 20)
 
 
 def test_the_information_of_the_whole_cube_is_exact():

@@ -12,7 +12,7 @@ from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.cholesky import log_density_sensitivity
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.posterior import Posterior
-from sparsact.learners.gp.systems.cube import CubePosterior, CubeSystem, is_direct
+from sparsact.learners.gp.systems.cube import CubePosterior, CubeSystem, factor_is_faster
 from sparsact.learners.gp.systems.dense import DenseSystem
 from sparsact.learners.gp.systems.inducing import InducingSystem
 
@@ -48,7 +48,7 @@ class Hyperparameters:
         dense = self.dense(rows)
         if inducing is not None:
             return InducingSystem(self.kernel, rows.bits, dense.noise, inducing)
-        if not self.kernel.has_table or is_direct(len(rows), self.kernel.n):
+        if not self.kernel.has_table or factor_is_faster(len(rows), self.kernel.n):
             return dense
         return CubeSystem(self.kernel, rows.bits, dense.noise)
 

@@ -227,7 +227,7 @@ class CubePosterior(Posterior):
             yield prior
 
 
-def is_direct(n_rows: int, n: int) -> bool:
+def factor_is_faster(n_rows: int, n: int) -> bool:
     """Whether a Cholesky factor of distinct rows takes less time than conjugate gradients on all 2**n points."""
     return n_rows <= DIRECT_ROWS or (n_rows <= MOST_DIRECT_ROWS and n_rows**3 <= DIRECT_WORK * n * 2**n)
 
