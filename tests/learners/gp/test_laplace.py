@@ -63,7 +63,7 @@ def test_working_targets_have_the_derivatives_of_the_measurement(link, bounds):
         return (up - down) / (2 * step)
 
     def by_precision(precision):
-        up, down = (given.log_likelihood(replace(mode, precision=precision + e)) for e in (1e-5, -1e-5))
+        up, down = (given.log_likelihood(mode._replace(precision=precision + e)) for e in (1e-5, -1e-5))
         return (up - down) / 2e-5
 
     np.testing.assert_allclose(working.weights * (working.targets - mode.eta), gradient(mode.eta, 2.5), atol=1e-6)

@@ -16,7 +16,6 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -30,18 +29,12 @@ _SHORTEST: Final = 1e-6  # part of a step
 _TOLERANCE: Final = 1e-6  # of the solutions
 
 
-@dataclass(frozen=True, eq=False)
-class Mode:
+class Mode(NamedTuple):
     r""":math:`\gamma`, and :math:`\eta` (m,) with the inverse covariance matrix times it."""
 
     precision: float
     eta: Array
     dual: Array
-
-    def moved(self, other: Mode, length: float) -> Mode:
-        """A part of the way to another."""
-        pairs = ((getattr(self, name), getattr(other, name)) for name in ("precision", "eta", "dual"))
-        return Mode(*(one + length * (two - one) for one, two in pairs))
 
 
 class Working(NamedTuple):
@@ -84,7 +77,11 @@ def laplace_mode(
     for count in range(max_iter):
         aim, length = _aim(at, measurement.working(at), system_of), 1.0
         while length > _SHORTEST:
-            tried = at.moved(aim, length)
+            tried = Mode(
+                at.precision + length * (aim.precision - at.precision),
+                at.eta + length * (aim.eta - at.eta),
+                at.dual + length * (aim.dual - at.dual),
+            )
             if tried.precision > 0 and (found := objective(tried)) >= value:
                 break
             length /= 2

@@ -37,8 +37,9 @@ class LatentFit:
 
     def moved(self, centre: float, scale: float, bounds: tuple[float, float]) -> LatentFit:
         """The fit of targets (of their logarithms) ``centre + scale * y`` between some bounds."""
-        measurement = replace(self.measurement.moved(centre, scale), bounds=bounds)
-        latent = self.latent.moved(centre, scale) if measurement.has_line else self.latent
+        measurement, latent = replace(self.measurement.moved(centre, scale), bounds=bounds), self.latent
+        if measurement.has_line:
+            latent = replace(latent, shift=centre + scale * latent.shift, unit=scale * latent.unit)
         return replace(self, latent=latent, measurement=measurement)
 
     def scaled(self, exponent: int) -> LatentFit:

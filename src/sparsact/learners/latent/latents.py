@@ -71,10 +71,6 @@ class PolynomialLatent:
         empty = np.array([not subset for subset in wanted], dtype=bool)
         return self.unit * self.values[chosen] + np.where(empty, self.shift, 0.0), self.unit * errors
 
-    def moved(self, shift: float, factor: float) -> PolynomialLatent:
-        """The latent ``shift + factor * f``."""
-        return replace(self, shift=shift + factor * self.shift, unit=factor * self.unit)
-
     def arrays(self) -> Arrays:
         """What a file keeps; the subsets are those of the model's degree."""
         return {
@@ -108,10 +104,6 @@ class ProcessLatent:
     def moments(self, bits: Array, *, curve_known: bool = True) -> tuple[Array, Array]:
         """Means and standard deviations (m,) at points of bits (m, n), given kernel, curve and noise."""
         return self.shift + self.unit * self.given.best.values(bits), self.unit * np.sqrt(self.given.variances(bits))
-
-    def moved(self, shift: float, factor: float) -> ProcessLatent:
-        """The latent ``shift + factor * f``."""
-        return replace(self, shift=shift + factor * self.shift, unit=factor * self.unit)
 
     def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
         """Means and standard deviations (N,) of the coefficients of some subsets, or of all in table order."""

@@ -93,14 +93,14 @@ def fitted_process(
         before = mode
         kernel_now = prior.kernel.with_theta(mode[:-1]).times(unit)
         # one that did not converge is no worse a start
-        solved, working = problem.mode(replace(start, precision=at.precision), kernel_now, max_iter)
+        solved, working = problem.mode(start._replace(precision=at.precision), kernel_now, max_iter)
         at, rows = solved.value, working.take(chosen).standardized(0.0, unit)
         found = most_probable(prior, rows, unit**-2, rng=rng, report=lambda line: None, start=mode)
         mode = found.mode
         if np.abs(mode - before).max() < _SETTLED:
             break
     best = found.best.kernel.times(unit)
-    solved, working = problem.mode(replace(start, precision=at.precision), best, max_iter)
+    solved, working = problem.mode(start._replace(precision=at.precision), best, max_iter)
     drawn = found.draws(PARTS, rng)  # of kernels; the noise of the working targets is in their weights alone
     parameters = np.column_stack([drawn[:, :-1] + best.theta - found.best.kernel.theta, np.zeros(len(drawn))])
     given, seed = Hyperparameters(best, 1.0), tuple(rng.integers(2**31, size=4).tolist())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -24,7 +25,7 @@ DRAWS: Final = 10  # of rows, with replacement: their mean is smoother than one 
 FOLDS_OF_MANY: Final = 3  # of processes: a third of many rows is no loss
 
 Warp = Callable[[Array], Array]
-Models = tuple[Posterior | Perceptrons, ...]
+Model = Posterior | Perceptrons
 
 
 def as_given(y: Array) -> Array:
@@ -60,7 +61,7 @@ MEMBERS: Final = (  # what is weighted: scores in the units of y, and isotonic r
 class Score:
     """The mean of models of targets less ``centre``, divided by ``scale``."""
 
-    models: Models
+    models: Sequence[Model]
     centre: float
     scale: float
 
@@ -73,7 +74,7 @@ class Score:
         return np.asarray(self.centre + self.scale * np.mean([one.values(codes) for one in self.models], axis=0))
 
 
-def scored(fit: Callable[[Array], tuple[Models, Array]], y: Array, weights: Array) -> tuple[Score, Array]:
+def scored(fit: Callable[[Array], tuple[Sequence[Model], Array]], y: Array, weights: Array) -> tuple[Score, Array]:
     """Models of standardized targets, and values (m,) of each row by models that have not seen its fold."""
     centre = float(np.average(y, weights=weights))
     scale = float(np.sqrt(np.average((y - centre) ** 2, weights=weights))) or 1.0
@@ -149,14 +150,8 @@ def fitted_ensemble(
     left_out: dict[str, Array] = {}
     folds = dealt(len(y), FOLDS, rng)
     of_processes = folds if len(y) < FEW_ROWS else dealt(len(y), FOLDS_OF_MANY, rng)
-
-    def processes(z: Array) -> tuple[Models, Array]:
-        return processes_by_fold(features, codes, z, weights, of_processes, rng)
-
-    def networks(z: Array) -> tuple[Models, Array]:
-        model, without_fold = fitted_perceptrons(features, codes, z, weights, folds, rng)
-        return (model,), without_fold
-
+    processes = partial(processes_by_fold, features, codes, weights=weights, folds=of_processes, rng=rng)
+    networks = partial(fitted_perceptrons, features, codes, weights=weights, folds=folds, rng=rng)
     for name in SCORES:
         report(name)
         fit = networks if name == NETWORKS else processes

@@ -103,7 +103,7 @@ def gradients(
 
 def fitted_perceptrons(
     features: Sequence[Array], codes: Codes, z: Array, weights: Array, folds: NDArray[np.intp], rng: np.random.Generator
-) -> tuple[Perceptrons, Array]:
+) -> tuple[tuple[Perceptrons], Array]:
     """Networks of standardized targets, each without a fold, and their values (m,) for its rows.
 
     The rate falls along a cosine; each network keeps the weights of the epoch that predicts its fold best.
@@ -139,7 +139,7 @@ def fitted_perceptrons(
         if since.min() > PATIENCE:
             break
     networks = Perceptrons(tuple(features), best)
-    return networks, networks.all_values(codes)[folds, np.arange(len(z))]
+    return (networks,), networks.all_values(codes)[folds, np.arange(len(z))]
 
 
 def batch_size(n_rows: int) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from sparsact.learners.gp.kernel import Array, Codes
 from sparsact.learners.gp.posterior import Posterior
-from sparsact.learners.letters.ensemble import MEMBERS, NETWORKS, WARPS, LetterEnsemble, Models, Score
+from sparsact.learners.letters.ensemble import MEMBERS, NETWORKS, WARPS, LetterEnsemble, Model, Score
 from sparsact.learners.letters.kernel import LetterKernel, prior
 from sparsact.learners.letters.perceptrons import UNITS, Perceptrons, inputs
 from sparsact.learners.letters.process import system_of
@@ -70,7 +70,7 @@ def read_ensemble(features: Sequence[Array], arrays: Arrays) -> LetterEnsemble:
     return LetterEnsemble(scores, tuple(curves), read["weights"], codes)
 
 
-def _read_processes(features: Sequence[Array], codes: Codes, arrays: Arrays) -> Models:
+def _read_processes(features: Sequence[Array], codes: Codes, arrays: Arrays) -> Sequence[Model]:
     read = schema.read_arrays(_PROCESSES, arrays, parameters=len(prior(features)[0]))
     if read["alpha"].shape[1] > len(codes):
         raise ValueError("more dual coefficients than rows")
@@ -84,7 +84,7 @@ def _read_processes(features: Sequence[Array], codes: Codes, arrays: Arrays) -> 
     return tuple(members)
 
 
-def _read_networks(features: Sequence[Array], arrays: Arrays) -> Models:
+def _read_networks(features: Sequence[Array], arrays: Arrays) -> Sequence[Model]:
     n_inputs = inputs(np.zeros((1, len(features)), dtype=np.intp), features).shape[1]
     shapes = (f"k {n_inputs} {UNITS}", f"k {UNITS} {UNITS}", f"k {UNITS} 1", f"k 1 {UNITS}", f"k 1 {UNITS}", "k 1 1")
     fields = {name: ArrayField(shape, np.float32, finite=True) for name, shape in zip(_LAYERS, shapes, strict=True)}
