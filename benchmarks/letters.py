@@ -42,7 +42,8 @@ from benchmarks.harness import append_row, machine
 from sparsact import LettersRegressor
 from sparsact.datasets.landscapes import data_file
 from sparsact.learners.letters.alphabet import features_of
-from sparsact.learners.letters.process import fitted_processes
+from sparsact.learners.letters.ensemble import scored
+from sparsact.learners.letters.process import processes_by_fold
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -155,7 +156,8 @@ def hamming(X: Any, y: Array, new: Any, seed: int) -> Array:
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(y))
     folds = np.arange(len(y)) % 5
-    model, _ = fitted_processes(features, one[order], y[order], np.ones(len(y)), folds, rng)
+    weights = np.ones(len(y))
+    model, _ = scored(lambda z: processes_by_fold(features, one[order], z, weights, folds, rng), y[order], weights)
     return model.values(other)
 
 

@@ -122,7 +122,7 @@ def on_the_grid(n_rows: int, log_noise: float, log_signal: float) -> Any:
     """Dual coefficients and residual of rows of a grid of 20 x 20 x 20 letters, solved without a matrix."""
     from sparsact.learners.letters.alphabet import features_of
     from sparsact.learners.letters.kernel import LetterKernel
-    from sparsact.learners.letters.process import dual_coefficients
+    from sparsact.learners.letters.process import dual_coefficients, system_of
 
     alphabet = "ACDEFGHIKLMNPQRSTVWY"
     features = tuple(features_of(list(alphabet), True) for _ in range(3))
@@ -137,7 +137,7 @@ def on_the_grid(n_rows: int, log_noise: float, log_signal: float) -> Any:
     kernel = LetterKernel.start(features).with_theta(theta)
     y = rng.normal(size=20)[codes[:, 0]] + rng.normal(size=20)[codes[:, 1]]
     y = (y - y.mean()) / y.std()
-    alpha = dual_coefficients(kernel, codes, y, np.ones(n_rows), np.ones((1, n_rows), bool))[0]
+    alpha = dual_coefficients(system_of(kernel, codes, np.ones(n_rows)), y, np.ones((1, n_rows), bool))[0]
     return kernel.covariance(codes[:300], codes) @ np.asarray(alpha)
 
 

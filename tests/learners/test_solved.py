@@ -13,11 +13,12 @@ import sparsact
 from sparsact import CubeKernel, LowDegreeRegressor
 from sparsact.hypercube import points
 from sparsact.learners.cube_gp import all_rows, hyperparameters
-from sparsact.learners.cube_gp.conjugate_gradients import CubeSystem
-from sparsact.learners.cube_gp.inducing import InducingPosterior
 from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.gp.systems.cube import CubeSystem
+from sparsact.learners.gp.systems.grid import GridSystem
+from sparsact.learners.gp.systems.inducing import InducingSystem
 from sparsact.learners.letters.kernel import LetterKernel
-from sparsact.learners.letters.process import TOLERANCE, Grid, dual_coefficients, on_grid
+from sparsact.learners.letters.process import dual_coefficients, on_grid, system_of
 from sparsact.learners.low_degree.polynomial import Family
 from sparsact.learners.low_degree.solvers import lasso
 from sparsact.learners.low_degree.solvers.cells import CellEquations
@@ -58,7 +59,7 @@ def test_systems_of_the_cube(m, correlation):
     codes = rng.permutation(2**n)[:m]
     kernel = CubeKernel.product(1.0, np.full(n, correlation))
     noise, targets = 1e-3 * np.exp(rng.normal(size=m)), rng.normal(size=(2, m))
-    system = CubeSystem(kernel.spectrum, codes, noise)
+    system = CubeSystem(kernel, (codes[:, None] >> np.arange(n) & 1).astype(float), noise)
     assert system.solves_coefficients == (m == 901)
     found = system.solve(targets, 1e-6)
     left = found.value @ (kernel(points(n)[codes]) + np.diag(noise)) - targets
@@ -75,11 +76,12 @@ def test_inducing_points():
     X = rng.integers(0, 2, (m, n)).astype(float)
     rows = DistinctRows.of(X, rng.normal(size=m), np.ones(m))
     kernel = CubeKernel.product(1.0, np.full(n, 0.95))
-    posterior = InducingPosterior(kernel, 0.05, rows, inducing=np.arange(3))
-    left = (kernel.covariance(rows.bits, rows.bits) + 0.05 * np.eye(m)) @ posterior.alpha - rows.y
+    system = InducingSystem(kernel, rows.bits, np.full(m, 0.05), np.arange(3))
+    left = (kernel.covariance(rows.bits, rows.bits) + 0.05 * np.eye(m)) @ system.dual_coefficients(rows.y) - rows.y
     assert np.linalg.norm(left) < 1.1e-3 * np.linalg.norm(rows.y)
+    few = system.solve(rows.y[None], system.tolerance, max_steps=1)
     with pytest.warns(ConvergenceWarning, match=r"left a residual of .* after 1 steps; raise max_inducing"):
-        _ = replace(posterior, max_steps=1).alpha
+        few.checked(system.solver, system.remedy)
 
 
 def letters(noise, m=1_300):
@@ -98,22 +100,20 @@ def test_letters_on_a_grid_are_solved(noise):
     kept = np.ones((2, len(y)), dtype=bool)
     kept[1, ::3] = False
     assert on_grid(codes)
-    alpha = dual_coefficients(kernel, codes, y, np.ones(len(y)), kept)
+    alpha = dual_coefficients(system_of(kernel, codes, np.ones(len(y))), y, kept)
     matrix = kernel.covariance(codes, codes) + kernel.noise_variance * np.eye(len(y))
     for found, rows in zip(alpha, kept, strict=True):
         assert not found[~rows].any()
-        assert np.linalg.norm((matrix @ found - y)[rows]) < 1.2 * TOLERANCE * np.linalg.norm(y[rows])
+        assert np.linalg.norm((matrix @ found - y)[rows]) < 1.2 * GridSystem.tolerance * np.linalg.norm(y[rows])
 
 
 def test_letters_on_a_grid_that_are_not_solved():
     kernel, codes, y = letters(1e-5)
-    kept = np.ones((1, len(y)), dtype=bool)
-    found = Grid(kernel, codes).solve(
-        y[None].astype(np.float32), kept.astype(np.float32), np.full(len(y), 1e-5), max_steps=7
-    )
+    system = GridSystem(kernel, codes, np.full(len(y), 1e-5))
+    found = system.solve(y[None], system.tolerance, max_steps=7)
     assert (found.steps, found.converged) == (7, False)
     with pytest.warns(ConvergenceWarning, match=r"grid of letters left a residual of .*, where 0.001 .* after 7 steps"):
-        dual_coefficients(kernel, codes, y, np.ones(len(y)), kept, max_steps=7)
+        found.checked(system.solver, system.remedy)
 
 
 def test_the_search_for_kernel_and_noise():
@@ -129,8 +129,7 @@ def test_the_search_for_kernel_and_noise():
         hyperparameters.most_probable(prior, rows, None, **search, max_steps=1)
 
     def density(mode):
-        kernel = prior.hyperparameters(mode, None)
-        value = hyperparameters.log_marginal_likelihood_gradient(kernel.kernel, kernel.noise_variance, rows)[0]
+        value = prior.hyperparameters(mode, None).log_likelihood_gradient(rows)[0]
         return value + prior.log_density(mode)[0]
 
     slopes = [(density(best.mode + h) - density(best.mode - h)) / 2e-4 for h in 1e-4 * np.eye(len(best.mode))]

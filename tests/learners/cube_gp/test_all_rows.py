@@ -7,11 +7,10 @@ import pytest
 
 from sparsact import CubeGPRegressor, CubeKernel
 from sparsact.hypercube import points
-from sparsact.learners.cube_gp import all_rows
+from sparsact.learners.cube_gp import all_rows, posterior
 from sparsact.learners.cube_gp.hyperparameters import NOISE_FLOOR, HyperparameterPosterior, prior_of
-from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood, log_marginal_likelihood_gradient
-from sparsact.learners.cube_gp.posterior import is_direct
 from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.gp.systems.cube import factor_is_faster
 
 N = 6
 RNG = np.random.default_rng(0)
@@ -28,26 +27,26 @@ def some_rows(m):
 @pytest.mark.parametrize("direct", [False, True])
 def test_the_gradient_is_that_of_the_likelihood(name, known, direct, monkeypatch):
     """Probes that are the unit vectors, times the root of their number, have the exact trace."""
-    monkeypatch.setattr(all_rows, "is_direct", lambda *_: direct)
+    monkeypatch.setattr(posterior, "factor_is_faster", lambda *_: direct)
     monkeypatch.setattr(all_rows, "_TOLERANCE", 1e-12)
     m = 29
     rows, prior = some_rows(m), prior_of(name, N)
     found = HyperparameterPosterior(prior, rows, known, prior.mean)
     gradient = all_rows._gradient(found, rows, np.sqrt(m) * np.eye(m))
     best = found.best
-    _, by_kernel, by_noise = log_marginal_likelihood_gradient(best.kernel, best.noise_variance, rows)
+    _, by_kernel, by_noise = best.log_likelihood_gradient(rows)
     by_log_noise = by_noise * (best.noise_variance - NOISE_FLOOR) if known is None else 0.0
     np.testing.assert_allclose(gradient, np.append(by_kernel, by_log_noise), rtol=1e-7, atol=1e-8)
 
 
 def test_factors_are_made_where_they_take_less_time():
     """Of few rows, and of up to 4,096 if the cube is so large that a step of conjugate gradients takes longer."""
-    assert is_direct(1_024, 5)
-    assert not is_direct(1_025, 5)
-    assert is_direct(2_048, 16)
-    assert not is_direct(4_000, 16)
-    assert is_direct(4_096, 20)
-    assert not is_direct(4_097, 20)
+    assert factor_is_faster(1_024, 5)
+    assert not factor_is_faster(1_025, 5)
+    assert factor_is_faster(2_048, 16)
+    assert not factor_is_faster(4_000, 16)
+    assert factor_is_faster(4_096, 20)
+    assert not factor_is_faster(4_097, 20)
 
 
 def test_the_information_of_the_whole_cube_is_exact():
@@ -92,9 +91,9 @@ def test_outliers_do_not_make_it_worse():
     lines = []
     some = CubeGPRegressor("degree_site", n_hyperparameter_rows=100, refine=False, random_state=0).fit(X, y)
     start = some._posterior.hyperparameters
-    found = all_rows.refined(start, some._posterior.best.rows, rng=rng, report=lines.append)
+    found = all_rows.refined(start, some._posterior.rows, rng=rng, report=lines.append)
     fold = rng.permutation(400) % 5
-    one, other = (all_rows.out_of_fold_error(each.best, some._posterior.best.rows, fold) for each in (start, found))
+    one, other = (all_rows.out_of_fold_error(each.best, some._posterior.rows, fold) for each in (start, found))
     assert other <= one * 1.05  # other folds than those that chose
     assert "out of fold" in lines[-1]
-    assert np.isfinite(log_marginal_likelihood(found.best.kernel, found.best.noise_variance, start.rows))
+    assert np.isfinite(found.best.log_likelihood(start.rows))

@@ -7,18 +7,23 @@ import pytest
 
 from sparsact import CubeKernel
 from sparsact.hypercube import characters, points
-from sparsact.learners.cube_gp import conjugate_gradients
+from sparsact.learners.gp.systems import cube
+from sparsact.learners.gp.systems.cube import CubeSystem
+
+
+def system_at(kernel, codes, noise):
+    return CubeSystem(kernel, (codes[:, None] >> np.arange(kernel.n) & 1).astype(float), noise)
 
 
 @pytest.mark.parametrize("largest_error", [0.0, np.inf])
 def test_conjugate_gradients_solve_what_a_factor_solves(largest_error, monkeypatch):
     """By the system of the points, and by that of the coefficients."""
-    monkeypatch.setattr(conjugate_gradients, "LARGEST_ERROR", largest_error)
+    monkeypatch.setattr(cube, "LARGEST_ERROR", largest_error)
     rng, n = np.random.default_rng(6), 9
     codes = rng.permutation(2**n)[:211]
     kernel = CubeKernel.product(2.0, rng.uniform(0.2, 0.99, n))
     noise = rng.uniform(0.01, 0.5, 211)
-    system = conjugate_gradients.CubeSystem(kernel.spectrum, codes, noise)
+    system = system_at(kernel, codes, noise)
     targets = rng.normal(size=(3, 211))
     targets[1] = 0
     assert system.solves_coefficients == (largest_error > 0)
@@ -31,20 +36,20 @@ def test_conjugate_gradients_solve_what_a_factor_solves(largest_error, monkeypat
 def test_the_coefficients_of_an_even_table_are_solved_in_a_few_steps():
     """The whole cube with equal noise in one; with 90 % of it, and with weights of 1 and 2, in ten."""
     rng, n = np.random.default_rng(30), 10
-    spectrum = CubeKernel.product(1.0, np.full(n, 0.9)).spectrum
+    kernel = CubeKernel.product(1.0, np.full(n, 0.9))
     for share, weights, most in ((1.0, 1.0, 1), (0.9, 1.0, 10), (1.0, rng.integers(1, 3, 2**n), 10)):
         codes = rng.permutation(2**n)[: round(share * 2**n)]
         noise = 0.05 / np.broadcast_to(weights, 2**n)[codes]
-        system = conjugate_gradients.CubeSystem(spectrum, codes, noise)
+        system = system_at(kernel, codes, noise)
         assert system.solves_coefficients
         assert system.solve(rng.normal(size=(1, len(codes))), 1e-3).steps <= most
 
 
 def test_few_rows_of_a_rough_function_are_solved_at_the_points():
     rng, n = np.random.default_rng(31), 10
-    spectrum = CubeKernel.product(1.0, np.full(n, 0.3)).spectrum
+    kernel = CubeKernel.product(1.0, np.full(n, 0.3))
     codes = rng.permutation(2**n)[:200]
-    system = conjugate_gradients.CubeSystem(spectrum, codes, 1e-3 * np.exp(rng.normal(size=200)))
+    system = system_at(kernel, codes, 1e-3 * np.exp(rng.normal(size=200)))
     assert not system.solves_coefficients
     assert system.solve(rng.normal(size=(1, 200)), 1e-3).steps <= 20
 
@@ -55,7 +60,7 @@ def test_draws_of_coefficients_have_the_moments_of_the_posterior():
     kernel, codes = CubeKernel.product(1.0, [0.9, 0.6, 0.8, 0.7]), rng.permutation(16)[:13]
     noise = rng.uniform(0.1, 0.3, 13)
     subsets = [tuple(i for i in range(4) if code >> i & 1) for code in range(16)]
-    draws = conjugate_gradients.CubeSystem(kernel.spectrum, codes, noise).deviations(4_000, rng)
+    draws = system_at(kernel, codes, noise).deviations(4_000, rng)
     cross = characters(points(n)[codes], subsets) * kernel.spectrum
     inverse = np.linalg.inv(kernel(points(n)[codes]) + np.diag(noise))
     expected = np.diag(kernel.spectrum) - cross.T @ inverse @ cross

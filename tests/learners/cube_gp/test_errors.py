@@ -43,7 +43,7 @@ def test_wrong_questions_are_named():
 
 
 def test_a_matrix_without_memory_is_refused(monkeypatch):
-    monkeypatch.setattr("sparsact.learners.cube_gp.likelihood.has_room", lambda nbytes: nbytes < 1_000)
+    monkeypatch.setattr("sparsact.learners.gp.cholesky.has_room", lambda nbytes: nbytes < 1_000)
     X, y, _ = table(17)
     with pytest.raises(ValueError, match=r"needs 0\.0 GiB twice, more than is free: pass fewer rows"):
         fixed(PRODUCT).fit(X, y)

@@ -10,10 +10,14 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from sparsact import CubeGPRegressor, CubeKernel, load
-from sparsact.learners.cube_gp import inducing, regressor, tiles
-from sparsact.learners.cube_gp.inducing import InducingPosterior
+from sparsact.hypercube import characters
+from sparsact.learners.cube_gp import component, regressor
 from sparsact.learners.cube_gp.kernel import CubeKernel as Kernel
+from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.gp.posterior import Posterior
+from sparsact.learners.gp.systems import inducing
+from sparsact.learners.gp.systems.inducing import InducingSystem
 
 N, M, NOISE = 23, 140, 0.2
 SUBSETS = [(), (0,), (1, 2), (3, 5, 7)]
@@ -23,10 +27,10 @@ SUBSETS = [(), (0,), (1, 2), (3, 5, 7)]
 def many(monkeypatch):
     """Rows beyond 30 take inducing points, and several tiles."""
     monkeypatch.setattr(regressor, "MOST_DIRECT_ROWS", 30)
-    monkeypatch.setattr(tiles, "_TILE", 32)
+    monkeypatch.setattr(component, "TILE", 32)
     monkeypatch.setattr(inducing, "_ROWS_AT_ONCE", 50)
-    monkeypatch.setattr(inducing, "_TOLERANCE", 1e-8)
-    monkeypatch.setattr(inducing, "_PROBE_TOLERANCE", 1e-5)
+    monkeypatch.setattr(InducingSystem, "tolerance", 1e-8)
+    monkeypatch.setattr(inducing, "_SCALE_TOLERANCE", 1e-5)
 
 
 def kernels(n=N):
@@ -67,24 +71,26 @@ def exact(kernel, X, y, weights, new):
 def test_products_are_those_of_the_matrix(name):
     kernel, X = kernels()[name], table()[0]
     vectors = np.random.default_rng(2).normal(size=(3, M))
-    found = tiles.TiledCovariance(kernel, (1.0 - X) / 2)(vectors)
+    found = kernel.products((1.0 - X) / 2)(vectors)
     np.testing.assert_allclose(found, vectors @ kernel(X), atol=2e-5)
 
 
 @pytest.mark.parametrize("name", ["product", "degrees", "both"])
 def test_all_rows_as_inducing_points_give_the_dense_posterior(name, monkeypatch):
     """Then conjugate gradients begin at the solution, in double precision."""
-    monkeypatch.setattr(inducing, "_TOLERANCE", 1e-3)
-    monkeypatch.setattr(inducing, "_PROBE_TOLERANCE", 1e-3)
+    monkeypatch.setattr(InducingSystem, "tolerance", 1e-3)
+    monkeypatch.setattr(inducing, "_SCALE_TOLERANCE", 1e-3)
     kernel, (X, y, weights) = kernels()[name], table()
     new = np.random.default_rng(3).choice([-1, 1], (41, N))
     rows = DistinctRows.of((1.0 - X) / 2, y, weights)
     centred = rows.standardized(rows.mean, 1.0)
-    posterior = InducingPosterior(kernel, NOISE, centred, inducing=np.arange(len(rows)))
+    system = Hyperparameters(kernel, NOISE).system(centred, np.arange(len(rows)))
+    posterior = Posterior(system, system.dual_coefficients(centred.y))
     mean, variance, coefficients, of_coefficients = exact(kernel, X, y, weights, new)
     np.testing.assert_allclose(rows.mean + posterior.values((1.0 - new) / 2), mean, atol=1e-6)
     np.testing.assert_allclose(posterior.variances((1.0 - new) / 2), variance, atol=1e-6)
-    means, variances = posterior.coefficient_moments(SUBSETS)
+    prior = kernel.variances_of(SUBSETS)
+    means, variances = posterior.moments(characters(1 - 2 * rows.bits, SUBSETS) * prior, prior)
     means[0] += rows.mean
     np.testing.assert_allclose(means, coefficients, atol=1e-6)
     np.testing.assert_allclose(variances, of_coefficients, atol=1e-6)
@@ -128,13 +134,14 @@ def test_the_bound_is_below_the_likelihood_and_grows_with_the_points():
 def test_left_out_errors_are_those_of_exact_posteriors():
     """Errors are exact but for the deviations, which inducing points give."""
     X, y, _ = table(6)
-    best = fixed(kernels()["product"], max_inducing=60).fit(X, y)._posterior.best
-    A = best.kernel.covariance(best.rows.bits, best.rows.bits) + np.diag(NOISE / best.rows.weights / y.var())
+    posterior = fixed(kernels()["product"], max_inducing=60).fit(X, y)._posterior
+    rows, system = posterior.rows, posterior.inducing
+    A = system.kernel.covariance(rows.bits, rows.bits) + np.diag(NOISE / rows.weights / y.var())
     inverse = np.linalg.inv(A)
-    exact = inverse @ best.rows.y / np.sqrt(np.diag(inverse))
-    places = best._places(1_024)
-    assert len(places) == len(best.rows) - 60
-    np.testing.assert_allclose(best.left_out_errors, exact[places], rtol=0.1, atol=1e-4)
+    exact = inverse @ rows.y / np.sqrt(np.diag(inverse))
+    places = system._places(1_024)
+    assert len(places) == len(rows) - 60
+    np.testing.assert_allclose(system.left_out_errors(posterior.best.alpha), exact[places], rtol=0.1, atol=1e-4)
 
 
 def test_error_falls_with_the_rows_and_intervals_hold():
@@ -191,8 +198,8 @@ def test_exact_where_points_are_as_many_as_rows():
 
 def test_memory_is_that_of_the_inducing_points(monkeypatch):
     """A matrix of 4,500 rows would take 162 MB."""
-    monkeypatch.setattr(inducing, "_TOLERANCE", 1e-2)
-    monkeypatch.setattr(tiles, "_TILE", 256)
+    monkeypatch.setattr(InducingSystem, "tolerance", 1e-2)
+    monkeypatch.setattr(component, "TILE", 256)
     rng = np.random.default_rng(15)
     X = rng.choice([-1, 1], (4_500, 21)).astype(np.int8)
     tracemalloc.start()

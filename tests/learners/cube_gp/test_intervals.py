@@ -5,7 +5,6 @@ import pytest
 
 from sparsact import CubeGPRegressor, CubeKernel
 from sparsact.hypercube import points
-from sparsact.learners.cube_gp.posterior import CubePosterior
 
 
 def simulated(seed, n=7, m=60, noise=0.2):
@@ -61,13 +60,12 @@ def test_intervals_hold_when_kernel_and_noise_are_learned():
 def test_errors_of_rows_left_out_are_those_of_posteriors_without_them():
     _, _, X, y, _ = simulated(0)
     posterior = CubeGPRegressor("product", random_state=0).fit(X, y)._posterior
-    rows, errors = posterior.best.rows, []
+    rows, errors, noise = posterior.rows, [], posterior.given.noise_variance
     for i in range(len(rows)):
-        others = CubePosterior(
-            posterior.best.kernel, posterior.best.noise_variance, rows.take(np.arange(len(rows)) != i)
-        )
+        kept = rows.take(np.arange(len(rows)) != i)
+        others = posterior.given.posterior(kept)
         bits = rows.bits[i : i + 1]
-        variance = others.variances(bits) + posterior.best.noise_variance / rows.weights[i]
+        variance = others.variances(bits) + noise / rows.weights[i]
         errors.append(float((abs(rows.y[i] - others.values(bits)) / np.sqrt(variance)).item()))
     np.testing.assert_allclose(posterior.leave_one_out_errors, sorted(errors), rtol=1e-9)
 

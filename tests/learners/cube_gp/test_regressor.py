@@ -13,7 +13,8 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from sparsact import CubeGPRegressor, CubeKernel, load
 from sparsact.hypercube import characters, points, signs_to_bits
-from sparsact.learners.cube_gp import conjugate_gradients, posterior
+from sparsact.learners.gp.posterior import Posterior
+from sparsact.learners.gp.systems import cube
 
 N, M = 5, 19
 RHO = np.array([0.9, 0.2, -0.3, 0.7, 0.5])
@@ -185,8 +186,8 @@ def test_more_columns_than_a_table_holds(n, monkeypatch):
 
 @pytest.fixture
 def iterative(monkeypatch):
-    monkeypatch.setattr(posterior, "DIRECT_ROWS", 10)
-    monkeypatch.setattr(posterior, "DIRECT_WORK", 0.0)
+    monkeypatch.setattr(cube, "DIRECT_ROWS", 10)
+    monkeypatch.setattr(cube, "DIRECT_WORK", 0.0)
 
 
 @pytest.mark.parametrize("largest_error", [0.0, np.inf])
@@ -195,15 +196,15 @@ def test_large_tables_give_the_same_posterior(largest_error, iterative, monkeypa
 
     Of some 600 variances the share beyond 20 % (3.2 deviations) is below 2 % but for a probability of 1e-6.
     """
-    monkeypatch.setattr(conjugate_gradients, "LARGEST_ERROR", largest_error)
+    monkeypatch.setattr(cube, "LARGEST_ERROR", largest_error)
     rng, n = np.random.default_rng(7), 8
     X, kernel = points(n)[rng.permutation(2**n)[:90]], CubeKernel.product(2.0, rng.uniform(0.3, 0.95, n))
     y = rng.normal(size=90)
     found = fixed(kernel).fit(X, y)
-    assert not found._posterior.best.is_direct
+    assert not found._posterior.best.system.is_direct
     values, deviation = found.predict(points(n), return_std=True)
     errors = found.standard_errors()
-    posterior.DIRECT_ROWS = 1024  # undone by the fixture
+    cube.DIRECT_ROWS = 1024  # undone by the fixture
     exact = fixed(kernel).fit(X, y)
     expected, spread = exact.predict(points(n), return_std=True)
     np.testing.assert_allclose(values, expected, atol=1e-6)
@@ -219,7 +220,7 @@ def test_large_tables_average_over_the_same_kernels(iterative):
     y = X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=60)
     found = CubeGPRegressor("product", random_state=0).fit(X, y)
     spread = np.concatenate([found.standard_errors(), found.predict(points(n), return_std=True)[1]])
-    posterior.DIRECT_ROWS = 1024  # undone by the fixture
+    cube.DIRECT_ROWS = 1024  # undone by the fixture
     exact = CubeGPRegressor("product", random_state=0).fit(X, y)
     expected = np.concatenate([exact.standard_errors(), exact.predict(points(n), return_std=True)[1]])
     ratio = (spread / expected) ** 2
@@ -238,7 +239,7 @@ def test_draws_have_the_moments_of_the_posterior():
     _, covariance = dense(PRODUCT, X, y, np.ones(M))
     expected = characters(rows, ALL) @ covariance @ characters(rows, ALL).T
     np.testing.assert_allclose(np.cov(draws), expected, atol=0.15 * deviation.max() ** 2)
-    by_rows = posterior.Posterior.draws_at(model._posterior.best, (1 - rows) / 2, 4_000, np.random.default_rng(2))
+    by_rows = Posterior.draws_at(model._posterior.best, (1 - rows) / 2, 4_000, np.random.default_rng(2))
     np.testing.assert_allclose(np.cov(by_rows.T) * model._scale**2, expected, atol=0.15 * deviation.max() ** 2)
     parts = model.variance_decomposition(500, random_state=2)
     assert parts.by_degree.draws.shape == (500, N + 1)

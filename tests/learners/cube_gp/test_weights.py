@@ -6,7 +6,7 @@ from scipy.stats import multivariate_normal
 
 from sparsact import CubeGPRegressor, CubeKernel
 from sparsact.hypercube import points
-from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood, log_marginal_likelihood_gradient
+from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows
 
 N, M = 5, 23
@@ -90,9 +90,9 @@ def test_derivatives_where_the_noise_has_a_floor(kernel, m):
     assert 1 < (rows.noise(0.5, kernel.variance) == 1e-10 * kernel.variance).sum() < len(rows)
 
     def value(theta, noise):
-        return log_marginal_likelihood(kernel.with_theta(theta), noise, rows)
+        return Hyperparameters(kernel.with_theta(theta), noise).log_likelihood(rows)
 
-    found, by_kernel, by_noise = log_marginal_likelihood_gradient(kernel, 0.5, rows)
+    found, by_kernel, by_noise = Hyperparameters(kernel, 0.5).log_likelihood_gradient(rows)
     assert found == pytest.approx(value(kernel.theta, 0.5), rel=1e-12)
     step = 1e-4 * np.eye(kernel.theta.size)
     differences = [value(kernel.theta + one, 0.5) - value(kernel.theta - one, 0.5) for one in step]

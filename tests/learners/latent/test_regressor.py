@@ -143,7 +143,7 @@ def test_a_process_without_bounds_is_the_process_of_its_kernel():
     X, _, f, _ = behind_floor(0.0, n=5, m=80, pair=1.0)
     y = f + 0.3 * np.random.default_rng(1).normal(size=80)
     model = sa.LatentRegressor("gp", censoring=None, random_state=0).fit(X, y)
-    posterior = model._fitted.latent.posterior.best
+    posterior = model._fitted.latent.posterior.given
     one = model._fitted.measurement
     mean = model._fitted.latent.shift
     unit = one.noise_deviation
@@ -160,7 +160,7 @@ def test_a_process_without_bounds_is_the_process_of_its_kernel():
 def test_a_process_behind_a_floor_is_at_the_mode_of_the_written_density():
     X, y, _, floor = behind_floor(0.5, n=4, m=60, pair=1.0)
     model = sa.LatentRegressor("gp", random_state=0).fit(X, y)
-    posterior, one = model._fitted.latent.posterior.best, model._fitted.measurement
+    posterior, one = model._fitted.latent.posterior.given, model._fitted.measurement
     K = posterior.kernel(points(4)) * one.noise_deviation**2
     place = ((1 - X) // 2) @ (1 << np.arange(4))
     inverse, offset = np.linalg.inv(K + 1e-9 * np.eye(16)), model._fitted.latent.shift
@@ -178,7 +178,7 @@ def test_a_process_behind_a_floor_is_at_the_mode_of_the_written_density():
 def test_many_rows_are_solved_by_conjugate_gradients():
     X, y, f, _ = behind_floor(0.4, n=11, m=1500, pair=1.0)
     model = sa.LatentRegressor("gp", random_state=0).fit(X, y)
-    assert not model._fitted.latent.posterior.best.is_direct or len(np.unique(X, axis=0)) <= 1024
+    assert not model._fitted.latent.posterior.best.system.is_direct or len(np.unique(X, axis=0)) <= 1024
     assert np.corrcoef(model.predict_latent(X), f)[0, 1] > 0.99
 
 

@@ -5,8 +5,9 @@ import pytest
 from scipy.optimize import minimize
 
 from sparsact.learners.cube_ensemble import RIDGE
+from sparsact.learners.gp.search import Adam
 from sparsact.learners.letters.ensemble import isotonic, member_weights
-from sparsact.learners.letters.perceptrons import Adam, forward, gradients, inputs
+from sparsact.learners.letters.perceptrons import forward, gradients, inputs
 
 
 def test_gradients_of_networks():
@@ -41,7 +42,7 @@ def test_adam_makes_steps_of_its_rate():
     """The first step is the rate against the sign of the gradient, and weights decay before it."""
     weights = [np.full((1, 2, 2), 3.0), np.zeros((1, 2, 2)), np.zeros((1, 2, 1)), *[np.zeros((1, 1, 2))] * 2]
     weights = [one.astype(np.float32) for one in weights]
-    Adam(weights).step([np.sign(one + 1) * 7.0 for one in weights], 0.01)
+    Adam(weights, (0.9, 0.999), [1e-3] * 3 + [0.0] * 2).step([np.sign(one + 1) * 7.0 for one in weights], 0.01)
     np.testing.assert_allclose(weights[0], 3 * (1 - 0.01 * 1e-3) - 0.01, rtol=1e-6)
     np.testing.assert_allclose(weights[3], -0.01, rtol=1e-5)
 

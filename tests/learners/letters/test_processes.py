@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from sparsact.learners.gp.posterior import Posterior
+from sparsact.learners.gp.systems.grid import GridSystem
 from sparsact.learners.letters import process
 from sparsact.learners.letters.alphabet import AMINO_ACIDS, features_of
 from sparsact.learners.letters.kernel import LetterKernel, prior
-from sparsact.learners.letters.process import Grid, LetterProcess, dual_coefficients, log_likelihood_gradient
+from sparsact.learners.letters.process import dual_coefficients, log_likelihood_gradient, system_of
 
 SIZES = (5, 4, 7)
 
@@ -79,16 +81,17 @@ def test_solutions_on_the_grid_are_those_of_the_matrix(monkeypatch):
     for dense_rows in (1_000, 10):  # by Cholesky factors, then by conjugate gradients
         monkeypatch.setattr(process, "DENSE_ROWS", dense_rows)
         assert process.on_grid(codes) == (dense_rows == 10)
-        alphas = dual_coefficients(kernel, codes, y, weights, kept)
+        system = system_of(kernel, codes, weights)
+        alphas = dual_coefficients(system, y, kept)
         for alpha, mask, values in zip(alphas, kept, expected, strict=True):
             assert not alpha[~mask].any()
-            np.testing.assert_allclose(LetterProcess(kernel, codes, alpha).values(new), values, atol=4e-3)
+            np.testing.assert_allclose(Posterior(system, alpha).values(new), values, atol=4e-3)
 
 
 def test_products_with_the_grid():
     kernel, codes, y, _ = drawn(3)
-    grid = Grid(kernel, codes)
-    found = grid.values(y[None].astype(np.float32))[0, grid.cells_of(codes)]
+    grid = GridSystem(kernel, codes, np.ones(len(codes)))
+    found = grid.products(y[None].astype(np.float32))[0, grid.cells_of(codes)]
     np.testing.assert_allclose(found, covariance(kernel, codes, codes) @ y, rtol=2e-4, atol=2e-4)
 
 

@@ -18,20 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.fourier import walsh_hadamard
-from sparsact.learners.cube_gp.component import Array
-from sparsact.learners.cube_gp.conjugate_gradients import REMEDY, CubeSystem
-from sparsact.learners.cube_gp.hyperparameters import HyperparameterPosterior, Hyperparameters
-from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood_gradient, repeats_log_likelihood
-from sparsact.learners.cube_gp.posterior import CubePosterior, is_direct
+from sparsact.learners.cube_gp.hyperparameters import HyperparameterPosterior
+from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.gp.kernel import Array
+from sparsact.learners.gp.search import MAX_SCORING_STEPS, by_scoring
+from sparsact.learners.gp.systems.cube import CubeSystem
 from sparsact.statistics.solved import Solved
 
 _PROBES: Final = 8
 _TOLERANCE: Final = 1e-3
-MAX_STEPS, _LONGEST_STEP = 16, 2.0  # of a logarithm
-_SMALL_STEP: Final = 0.5  # up to which the information of the step before serves
 WARM_STEPS: Final = 3  # from the optimum of slightly other rows
-_SMALL_GAIN: Final = 0.5  # of log-likelihood, half the Newton decrement
 _SUBSETS_AT_ONCE: Final = 1 << 14
 _FOLDS: Final = 5
 
@@ -55,7 +52,7 @@ def more_probable(
     found: HyperparameterPosterior,
     rows: DistinctRows,
     *,
-    max_steps: int = MAX_STEPS,
+    max_steps: int = MAX_SCORING_STEPS,
     rng: np.random.Generator,
     report: Callable[[str], None],
 ) -> Solved[HyperparameterPosterior]:
@@ -64,30 +61,18 @@ def more_probable(
     The residual is the gain of log-likelihood that one more step promises.
     """
     probes = rng.choice([-1.0, 1.0], (_PROBES, len(rows)))
-    moved, precision = found, found.known_precision
-    step, slope, gain = np.zeros_like(found.mode), 0.0, np.inf
-    for count in range(max_steps):
-        tried = replace(moved, mode=moved.mode + step)
-        gradient = _gradient(tried, rows, probes) + moved.prior.log_density(tried.mode)[1]
-        ahead = float(gradient @ step)
-        if ahead < -slope / 2:  # well beyond the maximum in this direction, which the secant finds
-            shorter = slope / (slope - ahead)
-            step, slope = shorter * step, shorter * slope
-            continue
-        if precision is None or np.abs(step).max() > _SMALL_STEP:
-            precision = _fisher_information(tried, rows) + moved.prior.precision
-        moved = replace(tried, known_precision=precision)
-        step = np.asarray(np.linalg.solve(precision, gradient), dtype=np.float64)
-        gain = 0.5 * float(gradient @ step)
-        report(f"all rows, step {count + 1}: gains {gain:.3g} of log-likelihood")
-        if gain < _SMALL_GAIN:
-            break
-        # each by itself, so that the others do not wait for what the rows hardly determine
-        clipped = step.clip(-_LONGEST_STEP, _LONGEST_STEP)
-        step = clipped if gradient @ clipped > 0 else step * (_LONGEST_STEP / float(np.abs(step).max()))
-        slope = float(gradient @ step)
-    moved = replace(moved, mode=moved.mode + step)
-    return Solved(moved, count + 1, gain, _SMALL_GAIN, gain < _SMALL_GAIN)
+
+    def gradient(mode: Array) -> Array:
+        return _gradient(replace(found, mode=mode), rows, probes) + found.prior.log_density(mode)[1]
+
+    def information(mode: Array) -> Array:
+        return _fisher_information(replace(found, mode=mode), rows) + found.prior.precision
+
+    known = found.known_precision
+    moved = by_scoring(gradient, information, found.mode, information=known, report=report, max_steps=max_steps)
+    mode, precision = moved.value
+    better = replace(found, mode=mode, known_precision=precision)
+    return Solved(better, moved.steps, moved.residual, moved.tolerance, moved.converged)
 
 
 def out_of_fold_error(tried: Hyperparameters, rows: DistinctRows, fold: NDArray[np.intp]) -> float:
@@ -95,7 +80,7 @@ def out_of_fold_error(tried: Hyperparameters, rows: DistinctRows, fold: NDArray[
     errors = np.empty(len(rows))
     for k in range(_FOLDS):
         held = fold == k
-        posterior = CubePosterior(tried.kernel, tried.noise_variance, rows.take(np.flatnonzero(~held)))
+        posterior = tried.posterior(rows.take(np.flatnonzero(~held)))
         errors[held] = (posterior.values(rows.bits[held]) - rows.y[held]) ** 2
     return float(np.average(errors, weights=rows.shares))
 
@@ -103,19 +88,17 @@ def out_of_fold_error(tried: Hyperparameters, rows: DistinctRows, fold: NDArray[
 def _gradient(found: HyperparameterPosterior, rows: DistinctRows, probes: Array) -> Array:
     """Gradient of the log marginal likelihood by all parameters."""
     kernel, noise = found.best.kernel, found.best.noise_variance
-    if is_direct(len(rows), kernel.n):
-        _, by_kernel, by_noise = log_marginal_likelihood_gradient(kernel, noise, rows)
+    system = found.best.system(rows)
+    if not isinstance(system, CubeSystem):
+        _, by_kernel, by_noise = found.best.log_likelihood_gradient(rows)
         return np.append(by_kernel, by_noise * _by_log_noise(found))
-    system = CubeSystem(kernel.spectrum, rows.codes, rows.noise(noise, kernel.variance))
     targets = np.concatenate([rows.y[None], probes])
-    solved = system.solve(targets, _TOLERANCE).checked("conjugate gradients for derivatives", REMEDY)
-    tables = np.zeros((2 * len(targets), 2**kernel.n))
-    tables[: len(targets), rows.codes] = solved
-    tables[len(targets) :, rows.codes] = targets
+    solved = system.solve(targets, _TOLERANCE).checked("conjugate gradients for derivatives", system.remedy)
+    tables = system.at_points(np.concatenate([solved, targets]))
     ours, theirs = np.split(np.asarray(walsh_hadamard(tables, normalize=False, overwrite=True)), 2)
     by_spectrum = 0.5 * (ours[0] ** 2 - np.einsum("ks,ks->s", ours[1:], theirs[1:]) / len(probes))
     traces = np.einsum("km,km->m", solved[1:], probes) / len(probes)
-    _, slope = repeats_log_likelihood(noise, rows)
+    _, slope = rows.repeats_log_likelihood(noise)
     slopes = rows.noise_slopes(noise, kernel.variance)
     by_noise, by_variance = (0.5 * float((solved[0] ** 2 - traces) @ each) for each in slopes)
     by_noise += slope

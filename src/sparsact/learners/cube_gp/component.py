@@ -10,7 +10,6 @@ b = c = 0 it depends on the Hamming distance alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Self
@@ -21,12 +20,15 @@ from scipy.special import gammaln
 
 from sparsact.fourier.coefficients import membership_sums, subset_sizes
 from sparsact.hypercube import Subset
-
-Array = NDArray[np.float64]
+from sparsact.kernels.threads import in_threads
+from sparsact.learners.gp.kernel import Array
+from sparsact.statistics.solved import Product
 
 LARGEST_CUBE: Final = 20  # coordinates, n: all 2**n prior variances are computed
 LARGEST_LOG: Final = 690.0  # of a prior variance: sums of them stay floats
 NEAR_ZERO: Final = 1e-12
+TILE: Final = 512  # rows and columns: a megabyte, which fits into the cache of a core
+_TASKS: Final = 4  # which share the tiles; sums do not depend on the number of threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +101,7 @@ class Component:
         held = np.zeros((len(subsets), self.n))
         for row, subset in zip(held, subsets, strict=True):
             row[list(subset)] = 1.0
-        logs = self.by_degree[held.sum(1).astype(np.intp) if len(self.by_degree) > 1 else np.zeros(len(held), np.intp)]
-        return np.asarray(logs + held @ self.by_site if self.by_site.size else logs)
+        return np.asarray(self._features(held) @ self.theta)
 
     def spectrum_pullback(self, gradient: Array) -> Array:
         """Derivatives by ``theta`` (k,) of a function whose derivatives by the spectrum are ``gradient``, (2**n,)."""
@@ -117,7 +118,11 @@ class Component:
     def derivatives(self, numbers: NDArray[np.intp]) -> Array:
         """Derivatives (N, k) of the prior variances of numbered subsets by ``theta``."""
         held = (numbers[:, None] >> np.arange(self.n) & 1).astype(np.float64)
-        parts = [np.ones((len(numbers), 1))]
+        return self._features(held) * self.spectrum[numbers, None]
+
+    def _features(self, held: Array) -> Array:
+        """Derivatives (N, k) of the logarithms by ``theta``, of subsets that hold some coordinates (N, n)."""
+        parts = [np.ones((len(held), 1))]
         if len(self.by_degree) > 1:
             parts = [held.sum(axis=1)[:, None] == np.arange(self.n + 1)]
         if self.by_site.size:
@@ -125,34 +130,60 @@ class Component:
         if self.by_pair.size:
             one, other = np.tril_indices(self.n, -1)
             parts.append(held[:, one] * held[:, other])
-        return np.concatenate(parts, axis=1) * self.spectrum[numbers, None]
+        return np.concatenate(parts, axis=1)
 
     def covariance(self, one: Array, other: Array) -> Array:
         """Covariance (m, m') between points of bits (m, n) and (m', n), without a table of subsets."""
-        if not self.is_product:
-            return np.asarray(self._of_distances()[_distances(one, other)])
-        # log |k| = log v + sum_i [x_i != x'_i] log |rho_i|, and rho < 0 contributes a character to the sign
-        r = self.correlations
-        logs = np.log(np.maximum(np.abs(r), NEAR_ZERO))
-        differing = (one @ logs)[:, None] + (other @ logs) - 2 * (one * logs) @ other.T
-        sign = (1 - 2 * (one[:, r < 0].sum(1) % 2))[:, None] * (1 - 2 * (other[:, r < 0].sum(1) % 2))
-        variance = self.by_degree[0] + np.logaddexp(0, self.by_site).sum()
-        return np.asarray(sign * np.exp(np.minimum(variance + differing, LARGEST_LOG)))
+        weights, constant, character, of_products = self.of_signs()
+        ours, theirs = 1 - 2 * one, 1 - 2 * other
+        found = of_products(constant + (weights * ours) @ theirs.T)
+        return np.asarray(ours[:, character].prod(axis=1)[:, None] * theirs[:, character].prod(axis=1) * found)
 
-    def of_signs(self) -> tuple[Array, float, NDArray[np.bool_], Callable[[NDArray[np.float32]], NDArray[np.float32]]]:
-        """Weights w (n,), a constant c, columns, and a function f that may change its argument.
+    def of_signs(self) -> tuple[Array, float, NDArray[np.bool_], Product]:
+        """Weights w (n,), a constant c, columns, and a function f, in place or not, of single or double precision.
 
         The covariance of points of signs s and s' is ``f(c + sum(w * s * s'))`` times the character of the columns at
         both.
         """
         if not self.is_product:
-            by_distance = self._of_distances().astype(np.float32)
-            weights = np.full(self.n, -0.5)
-            return weights, self.n / 2 + 0.25, weights > 0, lambda distances: by_distance[distances.astype(np.intp)]
+            table, weights = self._of_distances(), np.full(self.n, -0.5)
+            return weights, self.n / 2 + 0.25, weights > 0, lambda d: table.astype(d.dtype)[d.astype(np.intp)]
+        # log |k| = log v + sum_i [x_i != x'_i] log |rho_i|, and rho < 0 contributes a character to the sign
         logs = np.log(np.maximum(np.abs(self.correlations), NEAR_ZERO))
         variance = self.by_degree[0] + np.logaddexp(0, self.by_site).sum()
         weights = -logs / 2
-        return weights, float(variance - weights.sum()), self.correlations < 0, lambda tile: np.exp(tile, out=tile)
+        constant = float(variance - weights.sum())
+        return weights, constant, self.correlations < 0, lambda t: np.exp(np.minimum(t, LARGEST_LOG, out=t), out=t)
+
+    def products(self, bits: Array) -> Product:
+        """The covariances (m, m) of points of bits (m, n) as a function of vectors (k, m), which never holds them.
+
+        Each computes the :math:`m (m + 1) / 2` covariances, a tile at a time in single precision, for all vectors.
+        """
+        signs, ones = 1 - 2 * bits, np.ones((len(bits), 1))
+        weights, constant, character, of_products = self.of_signs()
+        left = np.hstack([signs * weights, constant * ones]).astype(np.float32)
+        right = np.hstack([signs, ones]).astype(np.float32)
+        flipped = signs[:, character].prod(axis=1)
+
+        def products(vectors: Array) -> Array:
+            numbers = np.ascontiguousarray((flipped * vectors).T, dtype=np.float32)
+
+            def part(task: int) -> Array:
+                sums = np.zeros(numbers.shape)
+                for start in range(task * TILE, len(numbers), _TASKS * TILE):
+                    rows = slice(start, start + TILE)
+                    for other in range(start, len(numbers), TILE):
+                        columns = slice(other, other + TILE)
+                        tile = of_products(left[rows] @ right[columns].T)
+                        sums[rows] += tile @ numbers[columns]
+                        if other > start:
+                            sums[columns] += tile.T @ numbers[rows]
+                return sums
+
+            return np.asarray(flipped * np.sum(list(in_threads(part, range(_TASKS))), axis=0).T)
+
+        return products
 
     def covariance_pullback(self, bits: Array, gradient: Array) -> Array:
         """Derivatives by ``theta`` (k,) of a function whose derivatives by :meth:`covariance` (m, m) are given."""

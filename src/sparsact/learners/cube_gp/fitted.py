@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Self, cast
 
@@ -15,14 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset
 from sparsact.kernels.dispatch import blas_threads
-from sparsact.learners.cube_gp.component import LARGEST_CUBE, Array
-from sparsact.learners.cube_gp.inducing import InducingPosterior
+from sparsact.learners.cube_gp.component import LARGEST_CUBE
 from sparsact.learners.cube_gp.kernel import CubeKernel
-from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood, log_marginal_likelihood_gradient
 from sparsact.learners.cube_gp.marginal import MarginalPosterior, VarianceDecomposition, variance_decomposition
-from sparsact.learners.cube_gp.posterior import CubePosterior, RowPosterior
+from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows, distinct_points
 from sparsact.learners.cube_gp.saving import kernel_arrays, posterior_arrays, read_kernel, read_posterior
+from sparsact.learners.gp.kernel import Array
+from sparsact.learners.gp.systems.cube import CubePosterior
+from sparsact.learners.gp.systems.inducing import InducingSystem
 from sparsact.learners.on_cube import OnCube
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays, State
@@ -55,20 +55,27 @@ class FittedCubeGP(OnCube):
 
     def _out_of_fold(self, X: ArrayLike, y: Array, weights: Array | None, folds: NDArray[np.intp]) -> Array:
         """Predictions (m,) of the rows of a fit with inducing points, by its kernel, each from those of other folds."""
-        best, bits = cast("InducingPosterior", self._posterior.best), self._bits(X)
-        number = distinct_points(np.concatenate([best.rows.bits, bits]))[1]
+        system, bits = cast("InducingSystem", self._posterior.best.system), self._bits(X)
+        number = distinct_points(np.concatenate([system.points, bits]))[1]
         place = np.full(number.max() + 1, -1)
-        place[number[: len(best.rows)]] = np.arange(len(best.rows))
-        place = place[number[len(best.rows) :]]
+        place[number[: len(system)]] = np.arange(len(system))
+        place = place[number[len(system) :]]
         fitted = place >= 0  # others have no weight
-        predicted = np.empty(len(y))
-        predicted[~fitted] = best.values(bits[~fitted]) if not fitted.all() else 0.0
-        targets, weights = (y - self.y_mean_) / self._scale, np.ones(len(y)) if weights is None else weights
-        predicted[fitted] = best.out_of_fold(targets[fitted], weights[fitted], place[fitted], folds[fitted])
+        z, weights = (y - self.y_mean_) / self._scale, np.where(fitted, 1.0 if weights is None else weights, 0.0)
+        others = weights * (folds != np.arange(folds.max() + 1)[:, None])  # of each fold those that predict it
+        total, sums = (
+            np.stack([np.bincount(place[fitted], of_fold[fitted], len(system)) for of_fold in each])
+            for each in (others, others * z)
+        )
+        noise = np.divide(self._posterior.given.noise_variance, total, out=np.full_like(total, np.inf), where=total > 0)
+        targets = np.divide(sums, total, out=np.zeros_like(sums), where=total > 0)
+        solved = system.solve(targets, system.tolerance, noise).checked(system.solver, system.remedy)
+        predicted = system.products(solved)[folds, place]
+        predicted[~fitted] = self._posterior.best.values(bits[~fitted])
         return self.y_mean_ + self._scale * predicted
 
     def _deviations(self, bits: Array) -> Array:
-        with blas_threads(len(self._posterior.best.rows) ** 3 / 3):
+        with blas_threads(len(self._posterior.rows) ** 3 / 3):
             return np.asarray(self._scale * np.sqrt(self._posterior.variances(bits)))
 
     def prediction_intervals(self, X: ArrayLike, confidence: float = 0.95) -> Array:
@@ -78,9 +85,9 @@ class FittedCubeGP(OnCube):
         intervals are as wide as that share of them needs.
         """
         bits = self._bits(X)
-        reach = self._posterior.reach(checked_probability(confidence, "`confidence`"))
+        deviations = self._posterior.interval_deviations(checked_probability(confidence, "`confidence`"))
         mean, deviation = self.y_mean_ + self._scale * self._posterior.best.values(bits), self._deviations(bits)
-        half = reach * np.hypot(deviation, self._scale * np.sqrt(self._posterior.noise_variance))
+        half = deviations * np.hypot(deviation, self._scale * np.sqrt(self._posterior.noise_variance))
         return np.stack([mean - half, mean + half], axis=-1)
 
     def sample_y(
@@ -104,26 +111,28 @@ class FittedCubeGP(OnCube):
             Whether to return the derivatives by theta (k + 1,) too.
         """
         check_is_fitted(self)
-        posterior = self._posterior.best
-        kernel, noise = posterior.kernel, posterior.noise_variance
+        posterior, rows = self._posterior, self._posterior.rows
+        best, inducing = posterior.best, posterior.inducing
+        tried = posterior.given
         if theta is not None:
             given = checked_reals(theta, "`theta`")
-            if given.shape != (kernel.theta.size + 1,):
+            if given.shape != (tried.kernel.theta.size + 1,):
                 raise ValueError(
-                    f"`theta` holds {kernel.theta.size} parameters of the kernel and the logarithm of the noise "
+                    f"`theta` holds {tried.kernel.theta.size} parameters of the kernel and the logarithm of the noise "
                     f"variance; got shape {given.shape}."
                 )
-            kernel = self.kernel_.with_theta(given[:-1]).scaled(1 / self._scale).scaled(1 / self._scale)
-            noise = float(np.exp(given[-1] - 2 * np.log(self._scale)))
-        with blas_threads(len(posterior.rows) ** 3 / 3):
-            if isinstance(posterior, InducingPosterior) and not eval_gradient:
-                if theta is not None:
-                    posterior = replace(posterior, kernel=kernel, noise_variance=noise, known_alpha=None)
-                return self._in_units(posterior.log_likelihood_bound(), posterior.rows)
-            if not eval_gradient:
-                return self._in_units(log_marginal_likelihood(kernel, noise, posterior.rows), posterior.rows)
-            value, by_kernel, by_noise = log_marginal_likelihood_gradient(kernel, noise, posterior.rows)
-        return self._in_units(value, posterior.rows), np.append(by_kernel, by_noise * noise)
+            kernel = self.kernel_.with_theta(given[:-1]).times(1 / self._scale)
+            tried = Hyperparameters(kernel, float(np.exp(given[-1] - 2 * np.log(self._scale))))
+        with blas_threads(len(rows) ** 3 / 3):
+            if eval_gradient:
+                value, by_kernel, by_noise = tried.log_likelihood_gradient(rows)
+                return self._in_units(value, rows), np.append(by_kernel, by_noise * tried.noise_variance)
+            if inducing is None:
+                return self._in_units(tried.log_likelihood(rows), rows)
+            if theta is not None:
+                best = tried.posterior(rows, inducing.inducing)
+            bound = cast("InducingSystem", best.system).log_density_bound(rows.y, best.alpha)
+            return self._in_units(bound + rows.repeats_log_likelihood(tried.noise_variance)[0], rows)
 
     def _in_units(self, log_likelihood: float, rows: DistinctRows) -> float:
         """Log-likelihood of targets in the units of y."""
@@ -133,27 +142,27 @@ class FittedCubeGP(OnCube):
     def kernel_(self) -> CubeKernel:
         """The kernel, in the units of y squared."""
         check_is_fitted(self)
-        return self._posterior.best.kernel.scaled(self._scale).scaled(self._scale)
+        return self._posterior.given.kernel.times(self._scale)
 
     @property
     def noise_variance_(self) -> float:
         """Variance of the noise of a row of weight 1."""
         check_is_fitted(self)
-        return self._posterior.best.noise_variance * self._scale * self._scale
+        return self._posterior.given.noise_variance * self._scale * self._scale
 
     @property
     def X_train_(self) -> NDArray[np.int8]:  # noqa: N802 - the name of scikit-learn
         """Distinct rows that were fitted, (m, n): signs or bits as X was, bits of real columns."""
         check_is_fitted(self)
-        bits = self._posterior.best.rows.bits.astype(np.int8)
+        bits = self._posterior.rows.bits.astype(np.int8)
         return 1 - 2 * bits if self.encoding_ == "signs" else bits
 
     @property
     def n_inducing_(self) -> int:
         """Inducing points that variances come from; 0 where these are exact, or from draws."""
         check_is_fitted(self)
-        best = self._posterior.best
-        return len(best.inducing) if isinstance(best, InducingPosterior) else 0
+        system = self._posterior.inducing
+        return 0 if system is None else len(system.inducing)
 
     @property
     def alpha_(self) -> Array:
@@ -170,7 +179,7 @@ class FittedCubeGP(OnCube):
 
     def _coefficients(self, subsets: Iterable[Iterable[int]] | None) -> tuple[Array, Array]:
         """Posterior means and standard deviations (N,) of coefficients."""
-        with blas_threads(len(self._posterior.best.rows) ** 3 / 3):
+        with blas_threads(len(self._posterior.rows) ** 3 / 3):
             if subsets is None:
                 posterior = self._on_cube("all coefficients")
                 mean, variance = self.spectrum_.coefficients, posterior.coefficient_variances
@@ -182,10 +191,10 @@ class FittedCubeGP(OnCube):
 
     def _means(self, subsets: list[Subset]) -> Array:
         """Posterior means (N,) of the coefficients of some subsets; without deviations, which may take long."""
-        best = self._posterior.best
-        if not isinstance(best, RowPosterior):
+        if isinstance(self._posterior.best, CubePosterior):
             return self._coefficients(subsets)[0]
-        return self._scale * best.coefficient_means(subsets) + [0.0 if subset else self.y_mean_ for subset in subsets]
+        means = self._scale * self._posterior.coefficient_means(subsets)
+        return means + [0.0 if subset else self.y_mean_ for subset in subsets]
 
     def variance_decomposition(
         self, n_samples: int = 400, random_state: int | np.random.RandomState | None = 0

@@ -11,26 +11,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from scipy.linalg import block_diag
-from scipy.optimize import minimize
 
-from sparsact.learners.cube_gp.component import LARGEST_CUBE, Array, Component
+from sparsact.learners.cube_gp.component import LARGEST_CUBE, Component
 from sparsact.learners.cube_gp.kernel import CubeKernel
-from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood_gradient
+from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows
-from sparsact.statistics.solved import Solved
+from sparsact.learners.gp.kernel import Array
+from sparsact.learners.gp.search import MAX_STEPS, by_quasi_newton
 
 KERNELS: Final = ("product", "sparse_product", "degree", "degree_site", "degree_site_pair")  # names, which "+" joins
 NOISE_FLOOR: Final = 1e-3  # of the variance of the targets, for a typical row
 _NOISE, _NOISE_SD = float(np.log(0.08)), 1.5
 _REMEDY: Final = "choose a kernel of fewer parameters, or fit again with warm_start=True, from where this has ended"
-_UNFIT: Final = 1e10  # objective where a matrix is not positive definite
-MAX_STEPS: Final = 200  # most searches take 10 to 60
-_GRADIENT: Final = 1e-2  # far below what the rows determine
-_OUT_OF_STEPS: Final = 1  # status of a search by SciPy
+_UNFIT: Final = 1e10  # negative log density where a matrix is not positive definite
 _LARGEST_NOISE: Final = 50.0  # logarithm
 _STEP: Final = 1e-3  # of differences of gradients
 _UNEQUAL, _UNEQUAL_SPARSE = 1.5, 2.5  # deviations of the sites of a product kernel from a slope that all share
@@ -81,14 +78,6 @@ class Hyperprior:
 
 
 @dataclass(frozen=True, eq=False)
-class Hyperparameters:
-    """A kernel and a noise variance."""
-
-    kernel: CubeKernel
-    noise_variance: float
-
-
-@dataclass(frozen=True, eq=False)
 class HyperparameterPosterior:
     """Laplace's approximation of the posterior of kernel and noise: normal around the most probable parameters."""
 
@@ -114,10 +103,10 @@ class HyperparameterPosterior:
         """Negative second derivatives of the log density: k + 2 gradients, as many as a search takes steps."""
         if self.known_precision is not None:
             return self.known_precision
-        gradients = [_objective(self.prior, self.rows, self.known_noise, self.mode)[1]]
+        gradients = [_log_density(self.prior, self.rows, self.known_noise, self.mode)[1]]
         for unit in _STEP * np.eye(len(self.mode)):
-            gradients.append(_objective(self.prior, self.rows, self.known_noise, self.mode + unit)[1])
-        hessian = (np.stack(gradients[1:]) - gradients[0]) / _STEP
+            gradients.append(_log_density(self.prior, self.rows, self.known_noise, self.mode + unit)[1])
+        hessian = (gradients[0] - np.stack(gradients[1:])) / _STEP
         return np.asarray((hessian + hessian.T) / 2)
 
 
@@ -191,50 +180,29 @@ def most_probable(
     report: Callable[[str], None],
     max_steps: int = MAX_STEPS,
 ) -> HyperparameterPosterior:
-    """Parameters of greatest posterior density, by L-BFGS from a start and from draws of the prior.
+    """Parameters of greatest posterior density, by L-BFGS from a start and from ``n_restarts`` draws of the prior.
 
-    Parameters
-    ----------
-    prior : Hyperprior
-        Of kernel and noise.
-    rows : DistinctRows
-        Standardized; each step costs a Cholesky factor and its inverse.
-    noise_variance : float or None
-        The noise variance if it is known.
-    n_restarts : int
-        Further starts.
-    start : ndarray of shape (k + 1,), optional
-        The first start, by default the prior mean.
-    rng : numpy.random.Generator
-        Of the other starts.
-    report : callable
-        Called with a line for each start.
-    max_steps : int
-        Most steps from each start; the best search warns if it has ended there.
+    Rows are standardized, and the noise variance may be known. The first start is the prior mean if none is given. Each
+    step costs a Cholesky factor and its inverse; ``report`` is called with a line for each start. If the best search
+    has ended at ``max_steps``, it warns.
     """
-    objective = partial(_objective, prior, rows, noise_variance)
-    found: list[tuple[float, Solved[Array]]] = []
-    for begin in [prior.mean if start is None else start, *(prior.sample(rng) for _ in range(n_restarts))]:
-        # 1e-5 of the objective is far below what the rows determine, too
-        options: Any = {"maxiter": max_steps, "maxcor": 20, "ftol": 1e-5, "gtol": _GRADIENT}
-        best = minimize(objective, begin, jac=True, method="L-BFGS-B", options=options)
-        slope, ended = float(np.abs(best.jac).max()), best.status != _OUT_OF_STEPS  # or no step leads further up
-        found.append((float(best.fun), Solved(best.x, int(best.nit), slope, _GRADIENT, ended)))
-        report(f"log posterior density {-best.fun:.4f} after {best.nit} steps")
-    mode = min(found, key=lambda each: each[0])[1].checked("the search for kernel and noise (its gradient)", _REMEDY)
+    starts = [prior.mean if start is None else start, *(prior.sample(rng) for _ in range(n_restarts))]
+    density = partial(_log_density, prior, rows, noise_variance)
+    found = by_quasi_newton(density, starts, report=report, max_steps=max_steps)
+    mode = found.checked("the search for kernel and noise (its gradient)", _REMEDY)
     return HyperparameterPosterior(prior, rows, noise_variance, mode)
 
 
-def _objective(
+def _log_density(
     prior: Hyperprior, rows: DistinctRows, noise_variance: float | None, parameters: Array
 ) -> tuple[float, Array]:
-    """Negative log posterior density and its gradient."""
+    """Log posterior density and its gradient."""
     density, pull = prior.log_density(parameters)
     tried = prior.hyperparameters(parameters, noise_variance)
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # a step of the search may be too long
-            value, by_kernel, by_noise = log_marginal_likelihood_gradient(tried.kernel, tried.noise_variance, rows)
+            value, by_kernel, by_noise = tried.log_likelihood_gradient(rows)
     except np.linalg.LinAlgError:
-        return _UNFIT, np.zeros_like(parameters)
+        return -_UNFIT, np.zeros_like(parameters)
     by_log_noise = by_noise * (tried.noise_variance - prior.noise_floor) if noise_variance is None else 0.0
-    return -value - density, -np.append(by_kernel, by_log_noise) - pull
+    return value + density, np.append(by_kernel, by_log_noise) + pull

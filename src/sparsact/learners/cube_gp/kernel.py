@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import Subset, n_subsets
-from sparsact.learners.cube_gp.component import LARGEST_CUBE, Array, Component
+from sparsact.learners.cube_gp.component import LARGEST_CUBE, Component
+from sparsact.learners.gp.kernel import Array
+from sparsact.learners.gp.systems.cube import codes_of, difference_sums
+from sparsact.statistics.solved import Product
 from sparsact.validation.arrays import checked_reals
+
+_ROWS_AT_ONCE: Final = 1 << 9  # of a matrix that is gathered from a table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,6 +137,10 @@ class CubeKernel:
         """The kernel times a positive factor."""
         return replace(self, components=tuple(component.scaled(factor) for component in self.components))
 
+    def times(self, number: float) -> Self:
+        """The kernel of the function times a positive number, whose square need not be a float."""
+        return self.scaled(number).scaled(number)
+
     @property
     def has_table(self) -> bool:
         """Whether n is at most 20, so that all prior variances are computed."""
@@ -177,9 +186,39 @@ class CubeKernel:
             return np.asarray(self.table[codes_of(one)[:, None] ^ codes_of(other)])
         return self.covariance_of_rows(one, other)
 
+    def matrix(self, points: Array) -> Array:
+        """Covariances (m, m) of points of bits (m, n), in Fortran order."""
+        if self._is_by_rows(len(points)):
+            return np.asfortranarray(self.covariance_of_rows(points, points))
+        codes, matrix = codes_of(points), np.empty((len(points), len(points)), order="F")
+        for start in range(0, len(codes), _ROWS_AT_ONCE):
+            block = slice(start, start + _ROWS_AT_ONCE)
+            matrix[:, block] = self.table[codes[block, None] ^ codes].T  # symmetric: columns are contiguous
+        return matrix
+
+    def products(self, points: Array) -> Product:
+        """The covariances (m, m) of points of bits (m, n) as a function of vectors (k, m); without a table."""
+        maps = [component.products(points) for component in self.components]
+        return lambda vectors: np.asarray(sum(each(vectors) for each in maps))
+
     def covariance_of_rows(self, one: Array, other: Array) -> Array:
         """The same without a table of all points, by kernels of products and of degrees."""
         return np.asarray(np.sum([component.covariance(one, other) for component in self.components], axis=0))
+
+    def pullback(self, points: Array, lower: Array) -> Array:
+        r"""Derivatives (k,) by ``theta`` of a function of the covariance matrix of points of bits (m, n).
+
+        ``lower`` (m, m) are its derivatives by the matrix, on and below the diagonal. With a table, those by the prior
+        variance of S are :math:`\sum_{ij} G_{ij} \chi_S(x_i) \chi_S(x_j)`, where the characters depend on the exclusive
+        or of the points' numbers alone: a histogram of G over it and one Walsh-Hadamard transform give all
+        :math:`2^n`.
+        """
+        if self._is_by_rows(len(points)):
+            whole = lower + lower.T
+            whole[np.diag_indices(len(whole))] = lower.diagonal()
+            return np.concatenate([component.covariance_pullback(points, whole) for component in self.components])
+        sums = difference_sums(lower, codes_of(points), 2**self.n)
+        return self.spectrum_pullback(walsh_hadamard(sums, normalize=False, overwrite=True))
 
     def spectrum_pullback(self, gradient: Array) -> Array:
         """Derivatives by ``theta`` from those by :attr:`spectrum`, (2**n,)."""
@@ -189,9 +228,9 @@ class CubeKernel:
         """Derivatives (N, k) of the spectrum at numbered subsets by ``theta``; n up to 20."""
         return np.concatenate([component.derivatives(numbers) for component in self.components], axis=1)
 
-    def covariance_pullback(self, bits: Array, gradient: Array) -> Array:
-        """Derivatives by ``theta`` from those by the covariance matrix (m, m) of points."""
-        return np.concatenate([component.covariance_pullback(bits, gradient) for component in self.components])
+    def _is_by_rows(self, n_rows: int) -> bool:
+        """Whether matrices of the rows are made without tables of all subsets, which few rows need not pay for."""
+        return not (self.has_table and (self.needs_table or n_rows**2 > 2**self.n))
 
     def _check_table(self, what: str) -> None:
         if not self.has_table:
@@ -201,11 +240,6 @@ class CubeKernel:
 
     def __repr__(self) -> str:
         return f"<CubeKernel on {self.n} coordinates: {' + '.join(map(_described, self.components))}>"
-
-
-def codes_of(bits: Array) -> NDArray[np.intp]:
-    """Numbers in table order of points of bits (m, n), n up to 20."""
-    return np.asarray(bits @ (1 << np.arange(bits.shape[1])), dtype=np.intp)
 
 
 def _bits(X: ArrayLike, n: int) -> Array:

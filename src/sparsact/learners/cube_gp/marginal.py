@@ -15,23 +15,25 @@ from functools import cached_property
 from itertools import pairwise
 from math import ceil
 from statistics import NormalDist
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import numpy as np
 
 from sparsact.fourier import Spectrum, walsh_hadamard
-from sparsact.hypercube import Subset
+from sparsact.hypercube import Subset, characters
 from sparsact.kernels.threads import in_threads
-from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.cube_gp.hyperparameters import HyperparameterPosterior
-from sparsact.learners.cube_gp.inducing import InducingPosterior
-from sparsact.learners.cube_gp.kernel import codes_of
-from sparsact.learners.cube_gp.likelihood import Cholesky, covariance_matrix
-from sparsact.learners.cube_gp.posterior import DIRECT_ROWS, CubePosterior, Posterior, RowPosterior
+from sparsact.learners.cube_gp.posterior import Hyperparameters
+from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.gp.kernel import Array
+from sparsact.learners.gp.posterior import Posterior
+from sparsact.learners.gp.systems.cube import DIRECT_ROWS, CubePosterior, codes_of
+from sparsact.learners.gp.systems.inducing import InducingSystem
 from sparsact.validation.parameters import checked_probability
 
 PARTS: Final = 20  # draws of kernel and noise
 VARIANCE_DRAWS: Final = 520  # of functions: deviations have a relative standard error of 1 / sqrt(2 * 520)
+_SUBSETS_AT_ONCE: Final = 1 << 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +42,12 @@ class MarginalPosterior:
 
     Attributes
     ----------
-    best : RowPosterior or CubePosterior
-        Given the most probable kernel and noise.
+    rows : DistinctRows
+        What was measured.
+    given : Hyperparameters
+        The most probable kernel and noise.
+    best : Posterior
+        The posterior given these.
     hyperparameters : HyperparameterPosterior, or ndarray of shape (K, k + 1)
         Posterior of kernel and noise, or draws of it: ``theta`` and the logarithm of the noise variance. None of them
         where both are known.
@@ -49,9 +55,16 @@ class MarginalPosterior:
         Of draws.
     """
 
+    rows: DistinctRows
+    given: Hyperparameters
     best: Posterior
     hyperparameters: HyperparameterPosterior | Array
     seed: tuple[int, ...]
+
+    @property
+    def inducing(self) -> InducingSystem | None:
+        """The system, where it has inducing points."""
+        return self.best.system if isinstance(self.best.system, InducingSystem) else None
 
     @property
     def cube(self) -> CubePosterior:
@@ -63,26 +76,34 @@ class MarginalPosterior:
         """Draws (K, k + 1) of the kernel's ``theta`` and the logarithm of the noise variance."""
         if not isinstance(self.hyperparameters, HyperparameterPosterior):
             return self.hyperparameters
-        if isinstance(self.best, InducingPosterior):  # many rows: kernel and noise are nearly certain
+        if self.inducing is not None:  # many rows: kernel and noise are nearly certain
             return np.empty((0, len(self.hyperparameters.mode)))
         return self.hyperparameters.draws(PARTS, np.random.default_rng([*self.seed, 1]))
 
     @property
-    def parts(self) -> Iterator[Any]:
-        """Posteriors given each draw of kernel and noise, one after the other."""
+    def parts(self) -> Iterator[tuple[Hyperparameters, Posterior]]:
+        """Each draw of kernel and noise and the posterior given it, one after the other."""
         return map(self._part, range(self._n_parts))
 
     @property
     def _n_parts(self) -> int:
         return max(1, len(self.parameters))
 
-    def _part(self, k: int) -> Any:
-        return self.best.with_parameters(self.parameters[k]) if len(self.parameters) else self.best
+    def _part(self, k: int) -> tuple[Hyperparameters, Posterior]:
+        if not len(self.parameters):
+            return self.given, self.best
+        *theta, log_noise = self.parameters[k]
+        given = Hyperparameters(self.given.kernel.with_theta(theta), float(np.exp(log_noise)))
+        return given, given.posterior(self.rows)
+
+    def _cube(self, k: int) -> CubePosterior:
+        """A part, which has tables of all coefficients; n up to 20."""
+        return cast("CubePosterior", self._part(k)[1])
 
     @property
     def noise_variance(self) -> float:
         """Mean noise variance of a row of weight 1."""
-        return float(np.exp(self.parameters[:, -1]).mean()) if len(self.parameters) else self.best.noise_variance
+        return float(np.exp(self.parameters[:, -1]).mean()) if len(self.parameters) else self.given.noise_variance
 
     @cached_property
     def leave_one_out_errors(self) -> Array:
@@ -94,15 +115,15 @@ class MarginalPosterior:
         ----------
         .. [1] C. E. Rasmussen, C. K. I. Williams, "Gaussian Processes for Machine Learning", 2006, Section 5.4.2.
         """
-        if isinstance(self.best, InducingPosterior):
-            return np.sort(np.abs(self.best.left_out_errors))
-        rows = self.best.rows
+        if self.inducing is not None:
+            return np.sort(np.abs(self.inducing.left_out_errors(self.best.alpha)))
+        rows = self.rows
         if len(rows) > DIRECT_ROWS:
             rows = rows.take(np.random.default_rng([*self.seed, 3]).permutation(len(rows))[:DIRECT_ROWS])
-        factor = Cholesky.of(covariance_matrix(self.best.kernel, self.best.noise_variance, rows))
+        factor = self.given.dense(rows).factor
         return np.sort(np.abs(factor.solve(rows.y)) / np.sqrt(factor.lower_inverse().diagonal()))
 
-    def reach(self, confidence: float) -> float:
+    def interval_deviations(self, confidence: float) -> float:
         """Deviations on either side of a prediction within which a new measurement lies with this probability.
 
         Those of a normal distribution or, where kernel and noise were learned or variances are approximate and errors
@@ -110,19 +131,19 @@ class MarginalPosterior:
         """
         normal = NormalDist().inv_cdf((1 + confidence) / 2)
         errors = np.empty(0)
-        if len(self.parameters) or isinstance(self.best, InducingPosterior):
+        if len(self.parameters) or self.inducing is not None:
             errors = self.leave_one_out_errors
         rank = ceil((len(errors) + 1) * confidence)
         return normal if rank > len(errors) else max(normal, float(errors[rank - 1]))
 
     def variances(self, bits: Array) -> Array:
         """Variances at points of bits (m', n): exact where rows are few, else from draws."""
-        if not self.best.is_direct:
+        if not self.best.system.is_direct:
             return self._estimated_variances[1][codes_of(bits)]
         if not len(self.parameters):
             return self.best.variances(bits)
         centre = self.best.values(bits)
-        squares = [part.variances(bits) + (part.values(bits) - centre) ** 2 for part in self.parts]
+        squares = [part.variances(bits) + (part.values(bits) - centre) ** 2 for _, part in self.parts]
         return np.asarray(np.mean(squares, axis=0))
 
     def coefficient_moments(self, subsets: list[Subset]) -> tuple[Array, Array]:
@@ -130,20 +151,40 @@ class MarginalPosterior:
         if isinstance(self.best, CubePosterior):
             numbers = np.array([sum(1 << i for i in subset) for subset in subsets], dtype=np.intp)
             return self.best.coefficients[numbers], self.coefficient_variances[numbers]
-        best = cast("RowPosterior", self.best)
-        if not len(self.parameters):
-            return best.coefficient_moments(subsets)
-        centre = best.coefficient_means(subsets)
-        moments = [part.coefficient_moments(subsets) for part in self.parts]
-        return centre, np.mean([variance + (mean - centre) ** 2 for mean, variance in moments], axis=0)
+        known = self._known_moments
+        if new := [subset for subset in dict.fromkeys(subsets) if subset not in known]:
+            known |= dict(zip(new, np.transpose(self._moments(new)), strict=True))
+        means, variances = np.reshape([known[subset] for subset in subsets], (-1, 2)).T
+        return means, variances
+
+    @cached_property
+    def _known_moments(self) -> dict[Subset, Array]:
+        """Moments that have been computed: with inducing points each takes a solution."""
+        return {}
+
+    def _moments(self, subsets: list[Subset]) -> tuple[Array, Array]:
+        """:meth:`coefficient_moments` by the coefficients' covariances with the rows, which are kept."""
+        signs = characters(1 - 2 * self.rows.bits, subsets)
+        centre, squares = self.coefficient_means(subsets), []
+        for given, part in self.parts:
+            prior = given.kernel.variances_of(subsets)
+            mean, variance = part.moments(signs * prior, prior)
+            squares.append(variance + (mean - centre) ** 2)
+        return centre, np.mean(squares, axis=0)
+
+    def coefficient_means(self, subsets: list[Subset]) -> Array:
+        """Means (N,) of the coefficients of some subsets, of a kernel without a table."""
+        starts, signs = range(0, len(subsets), _SUBSETS_AT_ONCE), 1 - 2 * self.rows.bits
+        sums = [self.best.alpha @ characters(signs, subsets[start : start + _SUBSETS_AT_ONCE]) for start in starts]
+        return np.asarray(np.concatenate(sums) * self.given.kernel.variances_of(subsets))
 
     @cached_property
     def coefficient_variances(self) -> Array:
         """Variances of all coefficients, (2**n,), n up to 20: exact where rows are few, else from draws."""
-        if not self.best.is_direct:
+        if not self.best.system.is_direct:
             return self._estimated_variances[0]
-        variances = np.zeros(2**self.best.kernel.n)
-        for part in self.parts:
+        variances = np.zeros(2**self.given.kernel.n)
+        for part in map(self._cube, range(self._n_parts)):
             variances += part.coefficient_variances + (part.coefficients - self.cube.coefficients) ** 2
         return variances / self._n_parts
 
@@ -155,8 +196,8 @@ class MarginalPosterior:
 
         def squares(task: tuple[int, int, np.random.Generator]) -> Array:
             k, count, rng = task
-            sums = np.zeros((2, 2**self.best.kernel.n))
-            for draws in self._part(k).draws(count, rng):
+            sums = np.zeros((2, 2**self.given.kernel.n))
+            for draws in self._cube(k).draws(count, rng):
                 draws -= self.cube.coefficients
                 sums[0] += np.einsum("ks,ks->s", draws, draws)
                 values = walsh_hadamard(draws, normalize=False, overwrite=True)
@@ -169,14 +210,14 @@ class MarginalPosterior:
 
     def draws(self, n_samples: int, rng: np.random.Generator) -> Iterator[Array]:
         """Draws of all coefficients in blocks (k, 2**n), n up to 20."""
-        for part, count in zip(self.parts, self._counts(n_samples), strict=True):
-            yield from part.draws(count, rng)
+        for k, count in enumerate(self._counts(n_samples)):
+            yield from self._cube(k).draws(count, rng)
 
     def draws_at(self, bits: Array, n_samples: int, rng: np.random.Generator) -> Array:
         """Draws (n_samples, m') of the values at points of bits."""
         counts = self._counts(n_samples)
         parts = zip(self.parts, counts, strict=True)
-        return np.concatenate([part.draws_at(bits, count, rng) for part, count in parts if count])
+        return np.concatenate([part.draws_at(bits, count, rng) for (_, part), count in parts if count])
 
     def _counts(self, n_samples: int) -> list[int]:
         """Numbers of draws of the parts, which differ by one at most."""

@@ -13,7 +13,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.cube_gp.all_rows import WARM_STEPS, more_probable, refined
-from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.cube_gp.fitted import FittedCubeGP
 from sparsact.learners.cube_gp.hyperparameters import (
     HyperparameterPosterior,
@@ -23,12 +22,11 @@ from sparsact.learners.cube_gp.hyperparameters import (
     prior_around,
     prior_of,
 )
-from sparsact.learners.cube_gp.inducing import InducingPosterior
 from sparsact.learners.cube_gp.kernel import CubeKernel
-from sparsact.learners.cube_gp.likelihood import log_marginal_likelihood
 from sparsact.learners.cube_gp.marginal import MarginalPosterior
-from sparsact.learners.cube_gp.posterior import MOST_DIRECT_ROWS, Posterior, posterior_of
 from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.gp.kernel import Array
+from sparsact.learners.gp.systems.cube import MOST_DIRECT_ROWS
 from sparsact.learners.points import rows_of_cube
 from sparsact.transaction import transaction
 
@@ -213,27 +211,20 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
                     chosen = rows.take(np.sort(rng.permutation(len(rows))[:REFINED_ROWS]))
                     noise, start = found.known_noise, found.mode
                     found = most_probable(prior, chosen, noise, start=start, rng=rng, report=self._report)
-            kernel, noise_variance = found.best.kernel, found.best.noise_variance
-            value = log_marginal_likelihood(kernel, noise_variance, chosen)
+            given = found.best
+            value = given.log_likelihood(chosen)
         self.log_marginal_likelihood_value_ = self._in_units(value, chosen)
-        best = self._given(kernel, noise_variance, rows, rng)
-        known = np.empty((0, kernel.theta.size + 1))
-        self._posterior = MarginalPosterior(best, known if self.optimizer is None else found, seed)
+        inducing = None
+        if self._has_inducing(rows, given.kernel):
+            inducing = np.sort(rng.permutation(len(rows))[: self.max_inducing])
+            self._report(f"{len(rows):,} rows: conjugate gradients with {len(inducing):,} inducing points")
         with blas_threads(len(rows) ** 3 / 3):
-            _ = best.alpha
+            best = given.posterior(rows, inducing)
+        known = np.empty((0, given.kernel.theta.size + 1))
+        self._posterior = MarginalPosterior(rows, given, best, known if self.optimizer is None else found, seed)
 
     def _has_inducing(self, rows: DistinctRows, kernel: CubeKernel) -> bool:
         return not kernel.has_table and len(rows) > max(MOST_DIRECT_ROWS, self.max_inducing)
-
-    def _given(
-        self, kernel: CubeKernel, noise_variance: float, rows: DistinctRows, rng: np.random.Generator
-    ) -> Posterior:
-        """Posterior given kernel and noise."""
-        if not self._has_inducing(rows, kernel):
-            return posterior_of(kernel, noise_variance, rows)
-        inducing = np.sort(rng.permutation(len(rows))[: self.max_inducing])
-        self._report(f"{len(rows):,} rows: conjugate gradients with {len(inducing):,} inducing points")
-        return InducingPosterior(kernel, noise_variance, rows, inducing=inducing)
 
     def _standardized(self, rows: NDArray[Any], y: Array, weights: Array) -> DistinctRows:
         """Distinct rows with targets of mean 0 and variance 1; notes mean and scale."""
@@ -249,7 +240,7 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
             return prior_of(default_kernel(n) if self.kernel == "auto" else self.kernel, n)
         if self.kernel.n != n:
             raise ValueError(f"the kernel has {self.kernel.n} coordinates and `X` {n} columns; they must be as many.")
-        return prior_around(self.kernel.scaled(1 / self._scale).scaled(1 / self._scale))
+        return prior_around(self.kernel.times(1 / self._scale))
 
     def _hyperparameters(
         self, prior: Hyperprior, rows: DistinctRows, start: Array | None, rng: np.random.Generator

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.cube_gp.component import Array
-from sparsact.learners.cube_gp.kernel import codes_of
+from sparsact.learners.gp.cholesky import LOG_2PI
+from sparsact.learners.gp.kernel import Array
 from sparsact.learners.points import pack
 from sparsact.validation.estimators import are_counts
 
@@ -77,6 +76,17 @@ class DistinctRows:
         enough = variance / self.weights > _LEAST_NOISE * of_function
         return enough / self.weights, np.where(enough, 0.0, _LEAST_NOISE)
 
+    def repeats_log_likelihood(self, variance: float) -> tuple[float, float]:
+        """What repeats add to the log-likelihood of their means, and its derivative by the noise variance."""
+        total, scatter = float(self.counts.sum()), float(self.scatter.sum())
+        value = 0.5 * (
+            float(self.log_weights.sum())
+            - total * (LOG_2PI + np.log(variance))
+            + float((LOG_2PI + np.log(variance / self.weights)).sum())
+            - scatter / variance
+        )
+        return value, 0.5 * (len(self) - total + scatter / variance) / variance
+
     @property
     def typical_weight(self) -> float:
         """Geometric mean of the weights of the measurements; 1 where weights are numbers of rows."""
@@ -110,11 +120,6 @@ class DistinctRows:
     def standardized(self, mean: float, scale: float) -> DistinctRows:
         """The same with targets ``(y - mean) / scale``."""
         return replace(self, y=(self.y - mean) / scale, scatter=self.scatter / scale**2)
-
-    @cached_property
-    def codes(self) -> NDArray[np.intp]:
-        """Numbers of the points in table order, (m,); n up to 20."""
-        return codes_of(self.bits)
 
 
 def distinct_points(bits: Array) -> tuple[Array, NDArray[np.intp]]:

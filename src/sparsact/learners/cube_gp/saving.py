@@ -8,10 +8,9 @@ from typing import Final
 import numpy as np
 
 from sparsact.learners.cube_gp.component import Component
-from sparsact.learners.cube_gp.inducing import InducingPosterior
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.marginal import MarginalPosterior
-from sparsact.learners.cube_gp.posterior import Posterior, posterior_of
+from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
@@ -58,7 +57,7 @@ def read_kernel(n: int, arrays: Arrays) -> CubeKernel:
 
 def posterior_arrays(posterior: MarginalPosterior) -> Arrays:
     """Rows, dual coefficients, noise, kernel, and draws of these two."""
-    best, rows = posterior.best, posterior.best.rows
+    given, rows = posterior.given, posterior.rows
     arrays: Arrays = {
         "bits": rows.bits.astype(np.uint8),
         "y": rows.y,
@@ -66,14 +65,14 @@ def posterior_arrays(posterior: MarginalPosterior) -> Arrays:
         "scatter": rows.scatter,
         "counts": rows.counts,
         "log_weights": rows.log_weights,
-        "alpha": best.alpha,
-        "noise_variance": np.array([best.noise_variance]),
+        "alpha": posterior.best.alpha,
+        "noise_variance": np.array([given.noise_variance]),
         "parameters": posterior.parameters,
         "seed": np.array(posterior.seed, dtype=np.int64),
     }
-    if isinstance(best, InducingPosterior):
-        arrays["inducing"] = best.inducing
-    return arrays | schema.add_prefix("kernel", kernel_arrays(best.kernel))
+    if posterior.inducing is not None:
+        arrays["inducing"] = posterior.inducing.inducing
+    return arrays | schema.add_prefix("kernel", kernel_arrays(given.kernel))
 
 
 def read_posterior(n: int, arrays: Arrays) -> MarginalPosterior:
@@ -87,10 +86,11 @@ def read_posterior(n: int, arrays: Arrays) -> MarginalPosterior:
         raise ValueError("no noise")
     read["bits"] = read["bits"].astype(np.float64)
     rows = DistinctRows(*(read[each.name] for each in fields(DistinctRows)))
-    best: Posterior = posterior_of(kernel, noise_variance, rows, read["alpha"])
-    if "inducing" in read:
-        inducing = read["inducing"]
-        if kernel.has_table or not len(inducing) or (np.diff(inducing) <= 0).any() or inducing[-1] >= len(rows):
-            raise ValueError("inducing points that are not distinct rows in their order, or where there are none")
-        best = InducingPosterior(kernel, noise_variance, rows, read["alpha"], inducing=inducing)
-    return MarginalPosterior(best, read["parameters"], tuple(read["seed"].tolist()))
+    inducing = read.get("inducing")
+    if inducing is not None and (
+        kernel.has_table or not len(inducing) or (np.diff(inducing) <= 0).any() or inducing[-1] >= len(rows)
+    ):
+        raise ValueError("inducing points that are not distinct rows in their order, or where there are none")
+    given, seed = Hyperparameters(kernel, noise_variance), tuple(read["seed"].tolist())
+    best = given.posterior(rows, inducing, known_alpha=read["alpha"])
+    return MarginalPosterior(rows, given, best, read["parameters"], seed)

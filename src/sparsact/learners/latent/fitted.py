@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset, subset_masks, subsets_of
-from sparsact.learners.cube_gp.component import Array
-from sparsact.learners.latent.fitting import Fitted
+from sparsact.learners.gp.kernel import Array
+from sparsact.learners.latent.fitting import LatentFit
 from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLatent
 from sparsact.learners.latent.links import LINKS
 from sparsact.learners.latent.measurement import FittedMeasurement, KnownCurve
@@ -56,7 +56,7 @@ class FittedLatent(OnCube):
     n_iter_: int
     n_censored_: int
     candidates_: list[LatentCandidate]
-    _fitted: Fitted
+    _fitted: LatentFit
 
     def predict(self, X: ArrayLike) -> Array:
         """Expected measured values, (m,): over the noise, the bounds and what the rows leave open of the latent."""
@@ -151,5 +151,5 @@ class FittedLatent(OnCube):
             if len(own["coefficients"]) > MOST_MONOMIALS or learner.degree_ > n:
                 raise ValueError(f"{len(own['coefficients'])} monomials of degree {learner.degree_}")
             latent = PolynomialLatent.of_arrays(subsets_of(subset_masks(n, learner.degree_)), own)
-        learner._fitted = Fitted(latent, measurement, True, learner.n_iter_, learner._freedom)
+        learner._fitted = LatentFit(latent, measurement, True, learner.n_iter_, learner._freedom)
         return learner

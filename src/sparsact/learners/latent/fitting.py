@@ -9,22 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import Subset, characters, subset_masks, subsets_of
-from sparsact.learners.cube_gp.component import Array
-from sparsact.learners.cube_gp.posterior import CubePosterior, Posterior
 from sparsact.learners.cube_gp.rows import DistinctRows, distinct_points
+from sparsact.learners.gp.kernel import Array
+from sparsact.learners.gp.laplace import Mode
+from sparsact.learners.gp.posterior import Posterior
+from sparsact.learners.gp.systems.cube import CubePosterior
 from sparsact.learners.latent.gauge import reported
 from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLatent
 from sparsact.learners.latent.links import LINKS, Identity, Sigmoid
 from sparsact.learners.latent.measurement import FittedMeasurement, KnownCurve
 from sparsact.learners.latent.polynomial import LEAST_NOISE, MAX_ITER, LatentPolynomial, PolynomialProblem
-from sparsact.learners.latent.process import Mode, ProcessProblem, fitted_process
+from sparsact.learners.latent.process import ProcessProblem, fitted_process
 from sparsact.learners.latent.targets import Targets
 
 _NO_NOISE: Final = 0.5  # part of the greatest precision, from which what is left is rounding
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class LatentFit:
     """Latent and measurement, whether the search came to rest, its steps, and degrees of freedom of the errors."""
 
     latent: Latent
@@ -33,14 +35,18 @@ class Fitted:
     steps: int
     freedom: float = np.inf
 
-    def scaled(self, exponent: int) -> Fitted:
+    def moved(self, centre: float, scale: float, bounds: tuple[float, float]) -> LatentFit:
+        """The fit of targets (of their logarithms) ``centre + scale * y`` between some bounds."""
+        measurement, latent = replace(self.measurement.moved(centre, scale), bounds=bounds), self.latent
+        if measurement.has_line:
+            latent = replace(latent, shift=centre + scale * latent.shift, unit=scale * latent.unit)
+        return replace(self, latent=latent, measurement=measurement)
+
+    def scaled(self, exponent: int) -> LatentFit:
         """The fit of targets times two to a power."""
-        latent, factor = self.latent, float(np.ldexp(1.0, exponent))
-        if self.measurement.link == "log":
-            latent = latent.moved(float(exponent * np.log(2.0)), 1.0)
-        elif self.measurement.has_line:
-            latent = latent.moved(0.0, factor)
-        return replace(self, latent=latent, measurement=self.measurement.scaled(factor))
+        lower, upper = (float(np.ldexp(bound, exponent)) for bound in self.measurement.bounds)
+        is_log, factor = self.measurement.link == "log", float(np.ldexp(1.0, exponent))
+        return self.moved(*((exponent * float(np.log(2.0)), 1.0) if is_log else (0.0, factor)), (lower, upper))
 
     def log_densities(self, bits: Array, targets: Targets) -> Array:
         """Log density of each target (m,), or log probability that it is at its bound."""
@@ -104,7 +110,7 @@ def polynomial_fit(
 
 def fitted_polynomial(
     rows: MeasuredRows, link: str, degree: int, alpha: float | None, max_iter: int = MAX_ITER
-) -> Fitted:
+) -> LatentFit:
     """A latent polynomial of all products of up to ``degree`` columns."""
     fit = polynomial_fit(rows, link, degree, alpha, max_iter)
     values, by_parameters, known = reported(fit.problem, fit.at, fit.means)
@@ -118,24 +124,13 @@ def fitted_polynomial(
     )
     measurement = FittedMeasurement(link, known, 1 / fit.at.precision, (-np.inf, np.inf))
     freedom = max(fit.problem.targets.measured - len(fit.problem.sizes) - fit.at.spent, 1.0)
-    return _in_units(Fitted(latent, measurement, fit.at.converged, fit.at.steps, freedom), fit, rows)
-
-
-def _in_units(fitted: Fitted, fit: PolynomialFit, rows: MeasuredRows) -> Fitted:
-    """The fit of standardised targets (of their logarithms) in the units of the targets, and with their bounds."""
-    one, latent = fitted.measurement, fitted.latent
-    known = replace(one.known, level=fit.centre + fit.scale * one.known.level, height=fit.scale * one.known.height)
-    if one.has_line:
-        known = replace(known, shift=fit.centre + fit.scale * known.shift, unit=fit.scale * known.unit)
-        latent = latent.moved(fit.centre, fit.scale)
-    noise = fit.scale * one.noise_deviation
-    one = replace(one, known=known, noise_deviation=noise, bounds=rows.targets.bounds)
-    return replace(fitted, latent=latent, measurement=one)
+    found = LatentFit(latent, measurement, fit.at.converged, fit.at.steps, freedom)
+    return found.moved(fit.centre, fit.scale, rows.targets.bounds)
 
 
 def fitted_gp(
     rows: MeasuredRows, link: str, degree: int, kernel: str, rng: np.random.Generator, max_iter: int
-) -> Fitted:
+) -> LatentFit:
     """A latent Gaussian process, with the curve that belongs to a polynomial of some degree."""
     fit = polynomial_fit(rows, link, degree, None, max_iter)
     at, problem = fit.at, fit.problem
@@ -147,9 +142,8 @@ def fitted_gp(
     curve = KnownCurve(problem.link, at.c, level, height, 0.0, height)  # of slope about 1
     whole = ProcessProblem(distinct, place, problem.targets, curve)
     unit = float(np.hypot(np.linalg.norm(at.b[1:]), 1.0))
-    mode, posterior, converged = fitted_process(
-        whole, Mode(at.precision, nothing, nothing), unit, kernel, rng, max_iter
-    )
+    solved, posterior = fitted_process(whole, Mode(at.precision, nothing, nothing), unit, kernel, rng, max_iter)
+    mode = solved.value
     if isinstance(problem.link, Sigmoid):
         steepness, place_of = problem.link.exponent(at.c)
         shift, unit = -place_of, steepness / height
@@ -161,7 +155,8 @@ def fitted_gp(
     known = replace(curve, shift=shift, unit=unit * height)
     measurement = FittedMeasurement(link, known, 1 / mode.precision, (-np.inf, np.inf))
     latent = ProcessLatent(posterior, shift, unit / mode.precision)
-    return _in_units(Fitted(latent, measurement, at.converged and converged, at.steps), fit, rows)
+    found = LatentFit(latent, measurement, at.converged and solved.converged, at.steps)
+    return found.moved(fit.centre, fit.scale, rows.targets.bounds)
 
 
 def _over_all_points(posterior: Posterior, at: Mode) -> tuple[float, float]:

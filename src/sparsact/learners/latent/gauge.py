@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from sparsact.learners.cube_gp.component import Array
+from sparsact.learners.gp.kernel import Array
 from sparsact.learners.latent.links import Sigmoid
 from sparsact.learners.latent.measurement import KnownCurve
 from sparsact.learners.latent.polynomial import LatentPolynomial, PolynomialProblem
 
 
-class Reported(NamedTuple):
-    """Coefficients (p,), their derivatives (p, 1 + p + k) by the parameters, and the curve of the latent."""
+def reported(problem: PolynomialProblem, at: LatentPolynomial, means: Array) -> tuple[Array, Array, KnownCurve]:
+    """Coefficients (p,) in the units of the link, their derivatives (p, 1 + p + k) by the parameters, and the curve.
 
-    values: Array
-    by_parameters: Array
-    curve: KnownCurve
-
-
-def reported(problem: PolynomialProblem, at: LatentPolynomial, means: Array) -> Reported:
-    """The latent in the units of its link, with the intercept that belongs to monomials with their means (p - 1,).
-
+    The intercept belongs to monomials with their means (p - 1,).
     Of the identity it is the standardised target, of a logistic curve the exponent; of a spline, which has no unit of
     its own, it has mean 0 and variance 1 over all points of the cube.
     """
@@ -48,4 +39,4 @@ def reported(problem: PolynomialProblem, at: LatentPolynomial, means: Array) -> 
     values = np.append(start - unit * float(means @ b), unit * b)
     by[0] -= means @ by[1:]
     level, height = at.b[0] / at.precision, size / at.precision
-    return Reported(values, by, KnownCurve(link, at.c, level, height, start, unit * size))
+    return values, by, KnownCurve(link, at.c, level, height, start, unit * size)

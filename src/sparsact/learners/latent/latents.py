@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Protocol, Self
+from typing import Final
 
 import numpy as np
 
 from sparsact.hypercube import Subset, characters
-from sparsact.learners.cube_gp.component import LARGEST_CUBE, Array
+from sparsact.learners.cube_gp.component import LARGEST_CUBE
 from sparsact.learners.cube_gp.marginal import MarginalPosterior
-from sparsact.learners.cube_gp.posterior import CubePosterior
 from sparsact.learners.cube_gp.saving import posterior_arrays, read_posterior
+from sparsact.learners.gp.kernel import Array
+from sparsact.learners.gp.systems.cube import CubePosterior
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
 
@@ -24,22 +25,6 @@ _POLYNOMIAL: Final = {
     "units": ArrayField("2", finite=True),
 }
 _UNITS: Final = {"units": ArrayField("2", finite=True)}
-
-
-class Latent(Protocol):
-    """A fitted latent."""
-
-    def moments(self, bits: Array, *, curve_known: bool = False) -> tuple[Array, Array]:
-        """Means and standard deviations (m,) at points of bits (m, n), curve and noise being uncertain or known."""
-
-    def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
-        """Values and standard errors (N,) of the coefficients of some subsets, or of all."""
-
-    def moved(self, shift: float, factor: float) -> Self:
-        """The latent ``shift + factor * f``."""
-
-    def arrays(self) -> Arrays:
-        """What a file keeps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +71,6 @@ class PolynomialLatent:
         empty = np.array([not subset for subset in wanted], dtype=bool)
         return self.unit * self.values[chosen] + np.where(empty, self.shift, 0.0), self.unit * errors
 
-    def moved(self, shift: float, factor: float) -> PolynomialLatent:
-        """The latent ``shift + factor * f``."""
-        return replace(self, shift=shift + factor * self.shift, unit=factor * self.unit)
-
     def arrays(self) -> Arrays:
         """What a file keeps; the subsets are those of the model's degree."""
         return {
@@ -124,10 +105,6 @@ class ProcessLatent:
         """Means and standard deviations (m,) at points of bits (m, n), given kernel, curve and noise."""
         return self.shift + self.unit * self.given.best.values(bits), self.unit * np.sqrt(self.given.variances(bits))
 
-    def moved(self, shift: float, factor: float) -> ProcessLatent:
-        """The latent ``shift + factor * f``."""
-        return replace(self, shift=shift + factor * self.shift, unit=factor * self.unit)
-
     def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
         """Means and standard deviations (N,) of the coefficients of some subsets, or of all in table order."""
         if subsets is not None:
@@ -138,7 +115,7 @@ class ProcessLatent:
             empty = np.arange(len(mean)) == 0
         else:
             raise AttributeError(
-                f"a spectrum of {self.posterior.best.kernel.n} columns needs all coefficients, made for up to "
+                f"a spectrum of {self.posterior.given.kernel.n} columns needs all coefficients, made for up to "
                 f"{LARGEST_CUBE} columns; name some subsets."
             )
         return self.unit * mean + np.where(empty, self.shift, 0.0), self.unit * np.sqrt(variance)
@@ -152,3 +129,6 @@ class ProcessLatent:
         """The latent that :meth:`arrays` took apart."""
         shift, unit = schema.read_arrays(_UNITS, arrays)["units"].tolist()
         return cls(read_posterior(n, arrays), shift, unit)
+
+
+Latent = PolynomialLatent | ProcessLatent

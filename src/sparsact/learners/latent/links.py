@@ -23,7 +23,7 @@ import numpy as np
 from scipy.interpolate import BSpline
 from scipy.special import expit
 
-from sparsact.learners.cube_gp.component import Array
+from sparsact.learners.gp.kernel import Array
 
 _REACH: Final = 3.5  # standard deviations of the latent within the knots
 _PIECES: Final = 20  # one in a third of a standard deviation: a kink is seen

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from scipy.special import logsumexp
 
-from sparsact.learners.cube_gp.component import Array
+from sparsact.learners.gp.kernel import Array
 from sparsact.learners.latent.links import Link
 from sparsact.learners.latent.targets import Targets, expected_clipped, expected_exponential, residual_terms
 
@@ -64,18 +64,12 @@ class FittedMeasurement:
         """Whether the latent is the mean of the targets or of their logarithms."""
         return self.link in ("identity", "log")
 
-    def scaled(self, factor: float) -> FittedMeasurement:
-        """The measurement of targets times a number; of a log link, of latents with its logarithm added."""
-        lower, upper = self.bounds
-        new = replace(self, bounds=(lower * factor, upper * factor))
-        if self.link == "log":
-            more = float(np.log(factor))
-            known = replace(self.known, level=self.known.level + more, shift=self.known.shift + more)
-            return replace(new, known=known)
-        known = replace(self.known, level=self.known.level * factor, height=self.known.height * factor)
+    def moved(self, centre: float, scale: float) -> FittedMeasurement:
+        """The measurement of targets (of their logarithms) ``centre + scale * y``, between the same bounds."""
+        known = replace(self.known, level=centre + scale * self.known.level, height=scale * self.known.height)
         if self.has_line:
-            known = replace(known, shift=known.shift * factor, unit=known.unit * factor)
-        return replace(new, known=known, noise_deviation=self.noise_deviation * factor)
+            known = replace(known, shift=centre + scale * known.shift, unit=scale * known.unit)
+        return replace(self, known=known, noise_deviation=scale * self.noise_deviation)
 
     def curve(self, latent: Array) -> Array:
         """Targets at latents, without noise."""

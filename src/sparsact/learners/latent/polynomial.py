@@ -31,9 +31,9 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
-from sparsact.learners.cube_gp.component import Array
+from sparsact.learners.gp.cholesky import Cholesky
+from sparsact.learners.gp.kernel import Array
 from sparsact.learners.latent.links import Link
 from sparsact.learners.latent.targets import Targets, residual_terms
 
@@ -232,24 +232,11 @@ class PolynomialProblem:
 
 def _step(information: Array, gradient: Array, damping: float) -> Array | None:
     """Newton's step, or None where the damped second derivatives are not positive definite."""
-    damped = information + damping * np.diag(np.abs(information.diagonal()))
     try:
-        return np.asarray(cho_solve(cho_factor(damped, lower=True), gradient))
+        return Cholesky.of(np.array(information, order="F"), jitter=damping).solve(gradient)
     except np.linalg.LinAlgError:
         return None
 
 
 def _inverse(information: Array) -> Array:
-    return np.asarray(cho_solve(_factor(information), np.eye(len(information))))
-
-
-def _factor(information: Array) -> tuple[Array, bool]:
-    """Cholesky factor, of a matrix that is singular to rounding with a little more on its diagonal."""
-    scale = np.sqrt(np.maximum(information.diagonal(), 1e-300))
-    for jitter in (0.0, 1e-12, 1e-9, 1e-6):
-        try:
-            factor = cho_factor(information + jitter * np.diag(scale**2), lower=True)
-        except np.linalg.LinAlgError:
-            continue
-        return factor
-    return cho_factor(np.diag(scale**2 + 1e-12), lower=True)
+    return Cholesky.nearly_of(information).solve(np.eye(len(information)))

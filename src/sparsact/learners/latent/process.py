@@ -1,19 +1,8 @@
-r"""A latent Gaussian process on the cube and the noise of its measurement, by Laplace's approximation.
+r"""A latent Gaussian process on the cube, its kernel and the noise of its measurement, by Laplace's approximation.
 
-In units of the noise, :math:`\eta = \gamma f` has the prior :math:`N(0, K)`, so that the joint mode of
-:math:`\eta` and :math:`\gamma = 1/\sigma` has the noise of greatest marginal likelihood. The curve of the link is
-known: its mode together with so free a latent would be a straight line. With the curvatures W of the negative
-log-likelihood by :math:`\eta` and its mixed derivatives b with :math:`\gamma`, a Newton step of both is
-
-.. math:: \eta = (I - W^{-1} A^{-1})(t - W^{-1} b\, d\gamma), \qquad A = K + W^{-1},
-
-where t are pseudo-targets of noise variances :math:`W^{-1}`: an ordinary process, whose solutions come from Cholesky
-factors or, of many rows, from conjugate gradients. Kernel parameters are learned from these pseudo-targets, which has
-the derivatives of Laplace's marginal likelihood but for those of W [1]_; the two take turns.
-
-References
-----------
-.. [1] C. E. Rasmussen, C. K. I. Williams, "Gaussian Processes for Machine Learning", 2006, Sections 3.4 and 5.5.
+The curve of the link is known: its mode together with so free a latent would be a straight line. Kernel parameters are
+learned from the working targets of :mod:`sparsact.learners.gp.laplace`, which has the derivatives of Laplace's marginal
+likelihood but for those of the weights; the two take turns.
 """
 
 from __future__ import annotations
@@ -24,37 +13,23 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.cube_gp.component import Array
 from sparsact.learners.cube_gp.hyperparameters import default_kernel, most_probable, prior_of
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.marginal import PARTS, MarginalPosterior
-from sparsact.learners.cube_gp.posterior import Posterior, posterior_of
+from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.gp.kernel import Array
+from sparsact.learners.gp.laplace import Mode, Working, laplace_mode
+from sparsact.learners.gp.systems.system import System
 from sparsact.learners.latent.measurement import KnownCurve
 from sparsact.learners.latent.polynomial import LEAST_NOISE
 from sparsact.learners.latent.targets import Targets, residual_terms
+from sparsact.statistics.solved import Solved
 
-_ENOUGH: Final = 1e-6  # of a step's gain in log-likelihood
-_SHORTEST: Final = 1e-6  # part of a step
 _SETTLED: Final = 0.1  # of changes of the kernel's parameters
 _LEAST_CURVATURE: Final = 1e-7
 _ROUNDS: Final = 4  # of kernel and measurement in turn
 _MOST_ROWS: Final = 600  # that kernels are learned from
-_TOLERANCE: Final = 1e-6  # of conjugate gradients
-
-
-@dataclass(frozen=True, eq=False)
-class Mode:
-    r""":math:`\gamma`, and :math:`\eta` (m,) at distinct points with the inverse covariance matrix times it."""
-
-    precision: float
-    eta: Array
-    dual: Array
-
-    def moved(self, other: Mode, length: float) -> Mode:
-        """A part of the way to another."""
-        pairs = ((getattr(self, name), getattr(other, name)) for name in ("precision", "eta", "dual"))
-        return Mode(*(one + length * (two - one) for one, two in pairs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +41,11 @@ class ProcessProblem:
     targets: Targets
     curve: KnownCurve
 
-    def objective(self, at: Mode) -> float:
-        """Log-likelihood plus log prior density, up to a constant."""
+    def log_likelihood(self, at: Mode) -> float:
+        """Log-likelihood of the targets and log prior density of the noise, up to a constant."""
         value = residual_terms(at.precision * self._curve(at)[1], self.targets.side)[0]
         noise = self.targets.measured * (np.log(at.precision) - 0.5 * (LEAST_NOISE * at.precision) ** 2)
-        return float(self.targets.weights @ value + noise - 0.5 * at.eta @ at.dual)
+        return float(self.targets.weights @ value + noise)
 
     def _curve(self, at: Mode) -> tuple[Array, Array, Array]:
         """Slopes of the curve at the rows, the targets less its values, and the varying part of the latent."""
@@ -78,8 +53,8 @@ class ProcessProblem:
         values, slopes = self.curve.values_and_slopes(varying)
         return slopes, self.targets.y - values, varying
 
-    def pseudo_rows(self, at: Mode) -> tuple[DistinctRows, Array, float, float]:
-        r"""Pseudo-targets and curvatures at the points, b (m,), and both derivatives by :math:`\gamma`."""
+    def working(self, at: Mode) -> Working:
+        """The normal measurement of the points with the same derivatives."""
         slopes, away, varying = self._curve(at)
         found = residual_terms(at.precision * away, self.targets.side)
         _, by_residual, curvature = (self.targets.weights * each for each in found)
@@ -87,51 +62,28 @@ class ProcessProblem:
         gradient = by_residual @ by_precision + total * (1 / at.precision - LEAST_NOISE**2 * at.precision)
         hessian = curvature @ by_precision**2 + total * (1 / at.precision**2 + LEAST_NOISE**2)
         weights = np.maximum(self._summed(curvature * slopes**2), _LEAST_CURVATURE)
-        pseudo = at.eta - self._summed(by_residual * slopes) / weights
-        rows = replace(self.points, y=pseudo, weights=weights)
-        return rows, self._summed(-curvature * slopes * by_precision), float(gradient), float(hessian)
+        targets = at.eta - self._summed(by_residual * slopes) / weights
+        mixed = self._summed(-curvature * slopes * by_precision)
+        return Working(targets, weights, mixed, float(gradient), float(hessian))
 
     def _summed(self, values: Array) -> Array:
         """Sums over the rows of each point."""
         return np.bincount(self.place, values, len(self.points)).astype(np.float64)
 
-    def mode(self, at: Mode, kernel: CubeKernel, max_iter: int) -> tuple[Mode, Posterior, bool]:
-        """The most probable latent and measurement given the kernel, and Laplace's approximation of the posterior.
+    def mode(self, start: Mode, kernel: CubeKernel, max_iter: int) -> tuple[Solved[Mode], DistinctRows]:
+        """The most probable latent and measurement given the kernel, and the working targets there."""
 
-        The last is whether Newton's method came to rest: no step of any length leads up, or a step hardly gains.
-        """
-        converged = False
-        value = self.objective(at)
-        for _ in range(max_iter):
-            aim = self._aim(at, kernel)
-            length = 1.0
-            while length > _SHORTEST:
-                tried = at.moved(aim, length)
-                if tried.precision > 0 and (found := self.objective(tried)) >= value:
-                    break
-                length /= 2
-            else:
-                converged = True
-                break
-            gain, at, value = found - value, tried, found
-            if gain < _ENOUGH:
-                converged = True
-                break
-        return at, posterior_of(kernel, 1.0, self.pseudo_rows(at)[0]), converged
+        def system_of(weights: Array) -> System:
+            return Hyperparameters(kernel, 1.0).system(replace(self.points, weights=weights))
 
-    def _aim(self, at: Mode, kernel: CubeKernel) -> Mode:
-        """Where a whole Newton step leads."""
-        rows, mixed, gradient, hessian = self.pseudo_rows(at)
-        targets = np.stack([rows.y, mixed / rows.weights])
-        solved = posterior_of(kernel, 1.0, rows).solve(targets, _TOLERANCE)
-        smooth = targets - solved / rows.weights
-        step = float((gradient - mixed @ (smooth[0] - at.eta)) / (hessian - mixed @ smooth[1]))
-        return Mode(at.precision + step, smooth[0] - step * smooth[1], solved[0] - step * solved[1])
+        found = laplace_mode(self, system_of, start, max_iter)
+        working = self.working(found.value)
+        return found, replace(self.points, y=working.targets, weights=working.weights)
 
 
 def fitted_process(
     problem: ProcessProblem, start: Mode, unit: float, kernel: str, rng: np.random.Generator, max_iter: int
-) -> tuple[Mode, MarginalPosterior, bool]:
+) -> tuple[Solved[Mode], MarginalPosterior]:
     """Kernel and measurement in turn, from a measurement whose latent is constant and will deviate by about a unit."""
     n = problem.points.bits.shape[1]
     prior = prior_of(default_kernel(n) if kernel == "auto" else kernel, n)
@@ -139,20 +91,17 @@ def fitted_process(
     at, mode = start, prior.mean
     for _ in range(_ROUNDS):
         before = mode
-        kernel_now = _in_units(prior.kernel.with_theta(mode[:-1]), unit)
-        at, posterior, _ = problem.mode(replace(start, precision=at.precision), kernel_now, max_iter)
-        rows = posterior.rows.take(chosen).standardized(0.0, unit)
+        kernel_now = prior.kernel.with_theta(mode[:-1]).times(unit)
+        # one that did not converge is no worse a start
+        solved, working = problem.mode(start._replace(precision=at.precision), kernel_now, max_iter)
+        at, rows = solved.value, working.take(chosen).standardized(0.0, unit)
         found = most_probable(prior, rows, unit**-2, rng=rng, report=lambda line: None, start=mode)
         mode = found.mode
         if np.abs(mode - before).max() < _SETTLED:
             break
-    best = _in_units(found.best.kernel, unit)
-    at, posterior, converged = problem.mode(replace(start, precision=at.precision), best, max_iter)
-    drawn = found.draws(PARTS, rng)  # of kernels; the pseudo-targets' noise is in their weights alone
+    best = found.best.kernel.times(unit)
+    solved, working = problem.mode(start._replace(precision=at.precision), best, max_iter)
+    drawn = found.draws(PARTS, rng)  # of kernels; the noise of the working targets is in their weights alone
     parameters = np.column_stack([drawn[:, :-1] + best.theta - found.best.kernel.theta, np.zeros(len(drawn))])
-    return at, MarginalPosterior(posterior, parameters, tuple(rng.integers(2**31, size=4).tolist())), converged
-
-
-def _in_units(kernel: CubeKernel, unit: float) -> CubeKernel:
-    """The kernel of a function times a number."""
-    return kernel.scaled(unit).scaled(unit)
+    given, seed = Hyperparameters(best, 1.0), tuple(rng.integers(2**31, size=4).tolist())
+    return solved, MarginalPosterior(working, given, given.posterior(working), parameters, seed)

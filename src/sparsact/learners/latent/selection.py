@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import n_subsets
-from sparsact.learners.cube_gp.component import Array
+from sparsact.learners.gp.kernel import Array
 from sparsact.learners.latent.fitting import MeasuredRows, fitted_polynomial
 
 FOLDS: Final = 5

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
-from sparsact.learners.cube_gp.component import Array
+from sparsact.learners.gp.kernel import Array
 
 LEAST_SHARE: Final = 0.03  # of the rows, at one number, that "auto" takes for a bound
 _MORE_THAN_OTHERS: Final = 3.0  # times as many rows as at any number in between

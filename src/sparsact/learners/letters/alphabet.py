@@ -23,7 +23,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.letters.kernel import Array, Codes
+from sparsact.learners.gp.kernel import Array, Codes
 from sparsact.validation.arrays import is_pandas
 
 AMINO_ACIDS: Final = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
 from sparsact.learners.cube_ensemble import stacking_weights
-from sparsact.learners.letters.kernel import Array, Codes
+from sparsact.learners.gp.kernel import Array, Codes
+from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.letters.perceptrons import Perceptrons, fitted_perceptrons
-from sparsact.learners.letters.process import ProcessEnsemble, fitted_processes
+from sparsact.learners.letters.process import processes_by_fold
 
 MARGIN: Final = 0.05  # of the range, beyond which the logit takes the range to end
 SKEW: Final = 0.05  # of the standard deviation, where the inverse hyperbolic sine turns from linear to logarithmic
@@ -23,6 +25,7 @@ DRAWS: Final = 10  # of rows, with replacement: their mean is smoother than one 
 FOLDS_OF_MANY: Final = 3  # of processes: a third of many rows is no loss
 
 Warp = Callable[[Array], Array]
+Model = Posterior | Perceptrons
 
 
 def as_given(y: Array) -> Array:
@@ -55,12 +58,37 @@ MEMBERS: Final = (  # what is weighted: scores in the units of y, and isotonic r
 
 
 @dataclass(frozen=True, eq=False)
+class Score:
+    """The mean of models of targets less ``centre``, divided by ``scale``."""
+
+    models: Sequence[Model]
+    centre: float
+    scale: float
+
+    def times(self, factor: float) -> Score:
+        """The same for targets multiplied by ``factor``."""
+        return replace(self, centre=factor * self.centre, scale=factor * self.scale)
+
+    def values(self, codes: Codes) -> Array:
+        """Predictions (m,) for rows of letters (m, n)."""
+        return np.asarray(self.centre + self.scale * np.mean([one.values(codes) for one in self.models], axis=0))
+
+
+def scored(fit: Callable[[Array], tuple[Sequence[Model], Array]], y: Array, weights: Array) -> tuple[Score, Array]:
+    """Models of standardized targets, and values (m,) of each row by models that have not seen its fold."""
+    centre = float(np.average(y, weights=weights))
+    scale = float(np.sqrt(np.average((y - centre) ** 2, weights=weights))) or 1.0
+    models, left_out = fit((y - centre) / scale)
+    return Score(models, centre, scale), centre + scale * left_out
+
+
+@dataclass(frozen=True, eq=False)
 class LetterEnsemble:
     """Weighted members, each a score or an isotonic regression on one.
 
     Parameters
     ----------
-    scores : dict of ProcessEnsemble or Perceptrons
+    scores : dict of Score
         By the names in ``SCORES``.
     curves : sequence of pairs of ndarray
         Knots and values of each of ``MEMBERS``; empty where the score is taken as it is.
@@ -70,7 +98,7 @@ class LetterEnsemble:
         Letters of the rows.
     """
 
-    scores: dict[str, ProcessEnsemble | Perceptrons]
+    scores: dict[str, Score]
     curves: tuple[tuple[Array, Array], ...]
     weights: Array
     codes: Codes
@@ -118,15 +146,16 @@ def fitted_ensemble(
 
     For these a row's scores come from members without its fold, and curves and weights from the other folds' scores.
     """
-    scores: dict[str, ProcessEnsemble | Perceptrons] = {}
+    scores: dict[str, Score] = {}
     left_out: dict[str, Array] = {}
     folds = dealt(len(y), FOLDS, rng)
     of_processes = folds if len(y) < FEW_ROWS else dealt(len(y), FOLDS_OF_MANY, rng)
-    for name, warp in WARPS.items():
+    processes = partial(processes_by_fold, features, codes, weights=weights, folds=of_processes, rng=rng)
+    networks = partial(fitted_perceptrons, features, codes, weights=weights, folds=folds, rng=rng)
+    for name in SCORES:
         report(name)
-        scores[name], left_out[name] = fitted_processes(features, codes, warp(y), weights, of_processes, rng)
-    report(NETWORKS)
-    scores[NETWORKS], left_out[NETWORKS] = fitted_perceptrons(features, codes, y, weights, folds, rng)
+        fit = networks if name == NETWORKS else processes
+        scores[name], left_out[name] = scored(fit, WARPS.get(name, as_given)(y), weights)
     curves, columns = [], []
     for name, curved in MEMBERS:
         score = left_out[name]

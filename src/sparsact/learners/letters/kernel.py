@@ -15,14 +15,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from sparsact.learners.gp.kernel import Array, Codes
+
+Real = TypeVar("Real", np.float32, np.float64)
 
 # Normal priors of the parameters, by mean and precision; targets have variance 1.
 VARIANCE: Final = (0.0, 0.25)  # logarithm of the variance
@@ -118,9 +119,36 @@ class LetterKernel:
         """Kernels (q_i, q_i) between the letters of each site, with ones on the diagonal."""
         return [site.kernel for site in self.site_kernels]
 
-    def covariance(self, one: Codes, other: Codes, dtype: type = np.float64) -> NDArray[np.floating]:
+    def matrix(self, points: Codes) -> Array:
+        """Covariances (m, m) of rows of letters (m, n), in Fortran order."""
+        return np.asfortranarray(self.covariance(points, points))
+
+    def covariance(self, one: Codes, other: Codes) -> Array:
         """Covariances (m, m') of the function at rows of letters (m, n) and (m', n)."""
-        product: NDArray[np.floating] = np.full((len(one), len(other)), self.variance, dtype)
+        return self._covariance(one, other, np.float64)
+
+    def short_covariance(self, points: Codes) -> NDArray[np.float32]:
+        """Covariances (m, m) of rows of letters (m, n), in single precision."""
+        return self._covariance(points, points, np.float32)
+
+    def pullback(self, points: Codes, lower: Array, covariance: NDArray[np.float32]) -> list[Array]:
+        """Derivatives by the logarithm of the variance (1,), and by the parameters of each site.
+
+        Of a function of the ``covariance`` (m, m) of rows of letters (m, n), whose derivatives by it are ``lower``, on
+        and below the diagonal. In single precision: m**2 multiplications for each letter of a site.
+        """
+        pull = lower.astype(np.float32)
+        pull += pull.T
+        pull[np.diag_indices(len(pull))] = lower.diagonal()
+        pull *= covariance
+        found = [np.array([pull.sum(dtype=np.float64)])]
+        for site, letters in zip(self.site_kernels, points.T, strict=True):
+            one_hot = (letters[:, None] == np.arange(len(site.kernel))).astype(np.float32)
+            found.append(site.pullback((one_hot.T @ (pull @ one_hot)).astype(np.float64) / site.kernel))
+        return found
+
+    def _covariance(self, one: Codes, other: Codes, dtype: type[Real]) -> NDArray[Real]:
+        product = np.full((len(one), len(other)), self.variance, dtype)
         for factor, a, b in zip(self.factors, one.T, other.T, strict=True):
             product *= factor.astype(dtype)[a].take(b, axis=1)
         return product

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.letters.kernel import Array, Codes
+from sparsact.learners.gp.kernel import Array, Codes
+from sparsact.learners.gp.search import Adam
 
 Weights = list[NDArray[np.float32]]
 
@@ -34,12 +35,6 @@ class Perceptrons:
 
     features: tuple[Array, ...]
     weights: Weights
-    centre: float
-    scale: float
-
-    def times(self, factor: float) -> Perceptrons:
-        """The same for targets multiplied by ``factor``."""
-        return replace(self, centre=factor * self.centre, scale=factor * self.scale)
 
     def all_values(self, codes: Codes) -> Array:
         """Values (k, m) of each network."""
@@ -48,7 +43,7 @@ class Perceptrons:
             for start in range(0, len(codes), AT_ONCE)
         ]
         empty = np.empty((len(self.weights[0]), 0), np.float32)
-        return self.centre + self.scale * np.concatenate([empty, *pieces], axis=1).astype(np.float64)
+        return np.concatenate([empty, *pieces], axis=1).astype(np.float64)
 
     def values(self, codes: Codes) -> Array:
         """Means (m,) of the networks' values."""
@@ -106,47 +101,14 @@ def gradients(
     return products + [by.sum(axis=1, keepdims=True) for by in (by_below, by_above, by_value)]
 
 
-class Adam:
-    """Adam with decoupled decay of weight matrices, in place."""
-
-    def __init__(self, weights: Weights) -> None:
-        self.weights, self.steps = weights, 0
-        self.means = [np.zeros_like(one) for one in weights]
-        self.squares = [np.zeros_like(one) for one in weights]
-
-    def step(self, gradient: Weights, rate: float) -> None:
-        """One step down."""
-        self.steps += 1
-        first, second = (1 - moment**self.steps for moment in MOMENTS)
-        rest = np.sqrt(second)
-        for place, (one, by, mean, square) in enumerate(
-            zip(self.weights, gradient, self.means, self.squares, strict=True)
-        ):
-            mean *= MOMENTS[0]
-            mean += (1 - MOMENTS[0]) * by
-            square *= MOMENTS[1]
-            by *= by
-            by *= 1 - MOMENTS[1]
-            square += by
-            if place < 3:
-                one *= 1 - rate * DECAY
-            root = np.sqrt(square)
-            root += 1e-8 * rest
-            np.divide(mean, root, out=root)
-            root *= rate * rest / first
-            one -= root
-
-
 def fitted_perceptrons(
-    features: Sequence[Array], codes: Codes, y: Array, weights: Array, folds: NDArray[np.intp], rng: np.random.Generator
-) -> tuple[Perceptrons, Array]:
-    """Networks that have each not learned from a fold, and their values (m,) for the rows of it.
+    features: Sequence[Array], codes: Codes, z: Array, weights: Array, folds: NDArray[np.intp], rng: np.random.Generator
+) -> tuple[tuple[Perceptrons], Array]:
+    """Networks of standardized targets, each without a fold, and their values (m,) for its rows.
 
     The rate falls along a cosine; each network keeps the weights of the epoch that predicts its fold best.
     """
-    centre = float(np.average(y, weights=weights))
-    scale = float(np.sqrt(np.average((y - centre) ** 2, weights=weights))) or 1.0
-    points, z = inputs(codes, features), ((y - centre) / scale).astype(np.float32)
+    points, z = inputs(codes, features), z.astype(np.float32)
     shares = (weights / weights.mean()).astype(np.float32)
     k = int(folds.max()) + 1
     others = [np.flatnonzero(folds != fold) for fold in range(k)]
@@ -154,8 +116,8 @@ def fitted_perceptrons(
     current = _start(k, points.shape[1], codes.shape[1], rng)
     current[0] *= np.atleast_1d(points.any(axis=0))[:, None]  # nothing comes from letters that no row has
     best, least, since = [one.copy() for one in current], np.full(k, np.inf), np.zeros(k)
-    optimizer = Adam(current)
-    size = batch_size(len(y))
+    optimizer = Adam(current, MOMENTS, [DECAY] * 3 + [0.0] * 3)
+    size = batch_size(len(z))
     a_pass = max(1, min(map(len, others)) // size)
     n_epochs = int(np.clip(UPDATES // a_pass, *EPOCHS))
     for epoch in range(n_epochs):
@@ -176,8 +138,8 @@ def fitted_perceptrons(
                     kept[fold] = one[fold]
         if since.min() > PATIENCE:
             break
-    networks = Perceptrons(tuple(features), best, centre, scale)
-    return networks, networks.all_values(codes)[folds, np.arange(len(y))]
+    networks = Perceptrons(tuple(features), best)
+    return (networks,), networks.all_values(codes)[folds, np.arange(len(z))]
 
 
 def batch_size(n_rows: int) -> int:

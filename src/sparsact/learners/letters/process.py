@@ -3,98 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.cube_gp.likelihood import LOG_2PI, Cholesky
-from sparsact.learners.letters.kernel import Array, Codes, LetterKernel, prior
-from sparsact.statistics.solved import Solved, conjugate_gradients, norms
-
-Table = NDArray[np.float32]
-MAX_CG_STEPS: Final = 2_000  # ill-conditioned kernels of little noise need hundreds
-TOLERANCE: Final = 1e-3  # of residuals, which noise makes irrelevant
-
-
-def along_sites(tables: Table, factors: Sequence[Table]) -> Table:
-    """Tables (k, cells) multiplied by a matrix (q_i, q_i) along every site."""
-    before = len(tables)
-    result = tables
-    for factor in factors:
-        result = np.matmul(factor, result.reshape(before, len(factor), -1))
-        before *= len(factor)
-    return result.reshape(tables.shape)
-
-
-def letters_seen(codes: Codes, sizes: Sequence[int]) -> list[Codes]:
-    """For each site places (q_i,) of its letters among those that rows of letters (m, n) have; -1 of the others."""
-    found = []
-    for letters, size in zip(codes.T, sizes, strict=True):
-        seen = np.isin(np.arange(size), letters)
-        found.append(np.where(seen, seen.cumsum() - 1, -1))
-    return found
-
-
-class Grid:
-    """The covariance matrix of rows by a kernel, as a part of that of all combinations of their letters.
-
-    Parameters
-    ----------
-    kernel : LetterKernel
-        Covariance and noise.
-    codes : ndarray of shape (m, n)
-        Letters of distinct rows.
-    """
-
-    def __init__(self, kernel: LetterKernel, codes: Codes) -> None:
-        self.places = letters_seen(codes, [len(factor) for factor in kernel.factors])
-        seen = [places >= 0 for places in self.places]
-        self.factors = [
-            factor[np.ix_(one, one)].astype(np.float32) for factor, one in zip(kernel.factors, seen, strict=True)
-        ]
-        self.factors[0] *= np.float32(kernel.variance)
-        self.shape = tuple(map(len, self.factors))
-        self.cells = self.cells_of(codes)
-
-    def cells_of(self, codes: Codes) -> NDArray[np.intp]:
-        """Numbers (m,) of the cells of rows of letters (m, n); -1 where the fitted rows lack a letter at its site."""
-        places = [of_site[letters] for of_site, letters in zip(self.places, codes.T, strict=True)]
-        found = np.ravel_multi_index([np.maximum(one, 0) for one in places], self.shape)
-        return np.where(np.min(places, axis=0) < 0, -1, found)
-
-    def values(self, alpha: Table) -> Table:
-        """K times dual coefficients (k, m) of the rows, at all cells (k, cells)."""
-        tables = np.zeros((len(alpha), int(np.prod(self.shape))), np.float32)
-        tables[:, self.cells] = alpha
-        return along_sites(tables, self.factors)
-
-    def solve(self, targets: Table, masks: Table, noise: Array, *, max_steps: int = MAX_CG_STEPS) -> Solved[Table]:
-        """Dual coefficients (k, m) of targets (k, m), each from the rows that its mask does not leave out.
-
-        By conjugate gradients, without a preconditioner. As single precision lets their residuals drift from what the
-        matrix leaves, they begin anew from that until it is small.
-        """
-        diagonal = noise.astype(np.float32)
-
-        def product(vectors: Table) -> Table:
-            image = self.values(vectors)[:, self.cells]
-            image *= masks
-            image += diagonal * vectors
-            return image
-
-        right = targets * masks
-        size, found, steps = norms(right), np.zeros_like(right), 0
-        while True:
-            left = right - product(found)
-            part = conjugate_gradients(product, left, TOLERANCE / 2, max_steps - steps, size=size)
-            found, steps = found + part.value, steps + part.steps
-            true = norms(right - product(found))
-            residual = float(np.divide(true, size, out=np.zeros_like(true), where=size > 0).max())
-            if residual <= TOLERANCE or steps >= max_steps or not part.steps:
-                return Solved(found, steps, residual, TOLERANCE, residual <= TOLERANCE)
-
+from sparsact.learners.gp.cholesky import log_density_sensitivity
+from sparsact.learners.gp.kernel import Array, Codes
+from sparsact.learners.gp.posterior import Posterior
+from sparsact.learners.gp.search import Adam
+from sparsact.learners.gp.systems.dense import DenseSystem
+from sparsact.learners.gp.systems.grid import GridSystem
+from sparsact.learners.letters.kernel import LetterKernel, prior
 
 ADAM_STEPS: Final = 36
 ROWS: Final = 1_000  # of a step
@@ -107,29 +28,13 @@ def log_likelihood_gradient(kernel: LetterKernel, codes: Codes, y: Array, weight
 
     Covariances are float32 but for their Cholesky factor: m^3 multiplications, and m^2 times the number of sites.
     """
-    shared = kernel.covariance(codes, codes, np.float32)
-    noise = kernel.noise_variance / weights
+    shared = kernel.short_covariance(codes)
     matrix = np.asfortranarray(shared, dtype=np.float64)
-    matrix[np.diag_indices(len(y))] += noise
-    factor = Cholesky.of(matrix)
-    alpha = factor.solve(y)
-    value = -0.5 * (float(y @ alpha) + factor.log_determinant() + len(y) * LOG_2PI)
-    inverse = factor.lower_inverse()
-    diagonal = inverse.diagonal().copy()
-    by_noise = 0.5 * float(((alpha**2 - diagonal) / weights).sum() * np.exp(kernel.theta[1]))
-    pull = inverse.astype(np.float32)  # lower triangle
-    pull += pull.T
-    pull[np.diag_indices(len(y))] = diagonal
-    short = alpha.astype(np.float32)
-    pull -= short[:, None] * short
-    pull *= -0.5
-    pull *= shared
-    by_variance = float(pull.sum(dtype=np.float64))
-    by_sites = []
-    for site, letters in zip(kernel.site_kernels, codes.T, strict=True):
-        one_hot = (letters[:, None] == np.arange(len(site.kernel))).astype(np.float32)
-        by_sites.append(site.pullback((one_hot.T @ (pull @ one_hot)).astype(np.float64) / site.kernel))
-    return value, np.concatenate([[by_variance, by_noise], *by_sites])
+    matrix[np.diag_indices(len(y))] += kernel.noise_variance / weights
+    value, lower = log_density_sensitivity(matrix, y)
+    by_noise = float((lower.diagonal() / weights).sum() * np.exp(kernel.theta[1]))
+    by_variance, *by_sites = kernel.pullback(codes, lower, shared)
+    return value, np.concatenate([by_variance, [by_noise], *by_sites])
 
 
 def most_probable(
@@ -142,20 +47,15 @@ def most_probable(
     """
     m, size = len(y), min(len(y), ROWS)
     means, precisions = prior(kernel.features)
-    theta = kernel.theta.copy()
-    mean, square = np.zeros_like(theta), np.zeros_like(theta)
-    order = rng.permutation(m)
+    theta, order = kernel.theta.copy(), rng.permutation(m)
+    optimizer = Adam([theta], DECAY, [0.0])
     for step in range(1, ADAM_STEPS + 1):
         if len(order) < size:
             order = rng.permutation(m)
         chosen, order = order[:size], order[size if m > size else 0 :]
         _, gradient = log_likelihood_gradient(kernel.with_theta(theta), codes[chosen], y[chosen], weights[chosen])
         gradient = (theta - means) * precisions - gradient * (m / size)
-        mean += (1 - DECAY[0]) * (gradient - mean)
-        square += (1 - DECAY[1]) * (gradient**2 - square)
-        shortened = np.sqrt(square / (1 - DECAY[1] ** step)) + 1e-8
-        rate = RATE * min(1.0, 2 * (1 - (step - 1) / ADAM_STEPS) + 0.05)
-        theta -= rate * mean / (1 - DECAY[0] ** step) / shortened
+        optimizer.step([gradient], RATE * min(1.0, 2 * (1 - (step - 1) / ADAM_STEPS) + 0.05))
     return kernel.with_theta(theta)
 
 
@@ -163,35 +63,8 @@ DENSE_ROWS: Final = 1_200  # whose matrix is factorized even where the grid is s
 MOST_DENSE_ROWS: Final = 5_000  # that a process has where the grid is too large
 LARGEST_GRID: Final = 1 << 23  # cells
 CELLS_A_ROW: Final = 2_000  # with more, a matrix of the rows is less work
-AT_ONCE: Final = 1 << 24  # covariances
 ROWS_FOR_FACTORS: Final = 2_000
 FACTORS: Final = (0.4, 0.16)  # by which the noise is multiplied, if that predicts better
-
-
-@dataclass(frozen=True, eq=False)
-class LetterProcess:
-    """The posterior mean under a kernel: dual coefficients (m,) of rows of letters (m, n)."""
-
-    kernel: LetterKernel
-    codes: Codes
-    alpha: Array
-
-    def values(self, codes: Codes) -> Array:
-        """Posterior means (m',) at rows of letters (m', n)."""
-        if not on_grid(self.codes):
-            return self._by_rows(codes)
-        grid = Grid(self.kernel, self.codes)
-        cells = grid.cells_of(codes)
-        found = np.asarray(grid.values(self.alpha[None].astype(np.float32))[0, cells], dtype=np.float64)
-        found[cells < 0] = self._by_rows(codes[cells < 0])
-        return found
-
-    def _by_rows(self, codes: Codes) -> Array:
-        """The same, by a covariance of each two rows."""
-        size = max(1, AT_ONCE // len(self.codes))
-        blocks = [codes[start : start + size] for start in range(0, len(codes), size)]
-        pieces = [self.kernel.covariance(block, self.codes) @ self.alpha for block in blocks]
-        return np.concatenate([np.empty(0), *pieces])
 
 
 def on_grid(codes: Codes) -> bool:
@@ -200,45 +73,16 @@ def on_grid(codes: Codes) -> bool:
     return len(codes) > DENSE_ROWS and cells <= min(LARGEST_GRID, CELLS_A_ROW * len(codes))
 
 
-def dual_coefficients(
-    kernel: LetterKernel,
-    codes: Codes,
-    y: Array,
-    weights: Array,
-    kept: NDArray[np.bool_],
-    *,
-    max_steps: int = MAX_CG_STEPS,
-) -> Array:
+def system_of(kernel: LetterKernel, codes: Codes, weights: Array) -> DenseSystem | GridSystem:
+    """The covariance matrix of rows of letters (m, n) and weights (m,), by what is less work."""
+    return (GridSystem if on_grid(codes) else DenseSystem)(kernel, codes, kernel.noise_variance / weights)
+
+
+def dual_coefficients(system: DenseSystem | GridSystem, y: Array, kept: NDArray[np.bool_]) -> Array:
     """Dual coefficients (k, m) of those rows that are kept (k, m), zero for the others."""
-    noise = kernel.noise_variance / weights
-    if on_grid(codes):
-        targets = np.broadcast_to(y.astype(np.float32), kept.shape)
-        found = Grid(kernel, codes).solve(targets, kept.astype(np.float32), noise, max_steps=max_steps)
-        remedy = "average targets of the same letters, or fit fewer rows"
-        return found.checked("conjugate gradients on a grid of letters", remedy).astype(np.float64)
-    matrix = np.asfortranarray(kernel.covariance(codes, codes))
-    matrix[np.diag_indices(len(y))] += noise
-    solutions = np.zeros(kept.shape)
-    for alpha, rows in zip(solutions, kept, strict=True):
-        alpha[rows] = Cholesky.of(np.asfortranarray(matrix[np.ix_(rows, rows)])).solve(y[rows])
-    return solutions
-
-
-@dataclass(frozen=True, eq=False)
-class ProcessEnsemble:
-    """The mean of processes, in the units of the targets."""
-
-    members: tuple[LetterProcess, ...]
-    centre: float
-    scale: float
-
-    def times(self, factor: float) -> ProcessEnsemble:
-        """The same for targets multiplied by ``factor``."""
-        return replace(self, centre=factor * self.centre, scale=factor * self.scale)
-
-    def values(self, codes: Codes) -> Array:
-        """Means (m,) of the members' posterior means."""
-        return np.asarray(self.centre + self.scale * np.mean([one.values(codes) for one in self.members], axis=0))
+    noise = np.where(kept, system.noise, np.inf)
+    solved = system.solve(np.broadcast_to(y, kept.shape), system.tolerance, noise)
+    return solved.checked(system.solver, system.remedy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,42 +99,43 @@ class _Rows:
         start, others = LetterKernel.start(features), self.others
         return most_probable(start, self.codes[others], self.z[others], self.weights[others], rng)
 
-    def fitted(self, kernel: LetterKernel) -> tuple[LetterProcess, Array, float]:
+    def fitted(self, kernel: LetterKernel) -> tuple[Posterior, Array, float]:
         """The process of all rows, values of the fold by that of the others, and the mean square of their errors."""
         chosen = np.arange(len(self.z))
         if not on_grid(self.codes):
             chosen = chosen[:MOST_DENSE_ROWS]  # rows come in random order
         codes, others, fold = self.codes[chosen], self.others[chosen], ~self.others
         kept = np.stack([np.ones(len(chosen), dtype=bool), others])
-        alpha = dual_coefficients(kernel, codes, self.z[chosen], self.weights[chosen], kept)
-        held_out = LetterProcess(kernel, codes, alpha[1]).values(self.codes[fold])
+        system = system_of(kernel, codes, self.weights[chosen])
+        alpha = dual_coefficients(system, self.z[chosen], kept)
+        held_out = Posterior(system, alpha[1]).values(self.codes[fold])
         error = float(np.average((held_out - self.z[fold]) ** 2, weights=self.weights[fold]))
-        return LetterProcess(kernel, codes, alpha[0]), held_out, error
+        return Posterior(system, alpha[0]), held_out, error
 
 
-def fitted_processes(
-    features: Sequence[Array], codes: Codes, y: Array, weights: Array, folds: NDArray[np.intp], rng: np.random.Generator
-) -> tuple[ProcessEnsemble, Array]:
-    """Processes of all rows, which come in random order, and values (m,) of each by one that has not seen its fold.
+def processes_by_fold(
+    features: Sequence[Array], codes: Codes, z: Array, weights: Array, folds: NDArray[np.intp], rng: np.random.Generator
+) -> tuple[tuple[Posterior, ...], Array]:
+    """Processes of standardized targets of all rows, and values (m,) of each by one that has not seen its fold.
+
+    Rows come in random order.
 
     A kernel that has seen a fold makes its rows look easier than others. So each is learned without one, predicts that
     fold from the other rows, and then is fitted to all rows. With many rows the first chooses less noise for all, if it
     predicts its fold better so.
     """
-    centre = float(np.average(y, weights=weights))
-    scale = float(np.sqrt(np.average((y - centre) ** 2, weights=weights))) or 1.0
-    z, left_out = (y - centre) / scale, np.empty(len(y))
-    members: list[LetterProcess] = []
+    left_out = np.empty(len(z))
+    members: list[Posterior] = []
     factor = 1.0
     for fold in range(folds.max() + 1):
         rows = _Rows(codes, z, weights, folds != fold)
         kernel = rows.learned(features, rng)
         member, held_out, error = rows.fitted(kernel.with_noise_times(factor))
-        for smaller in FACTORS if fold == 0 and len(y) > ROWS_FOR_FACTORS else ():
+        for smaller in FACTORS if fold == 0 and len(z) > ROWS_FOR_FACTORS else ():
             other = rows.fitted(kernel.with_noise_times(smaller))
             if other[2] >= error:
                 break
             factor, (member, held_out, error) = smaller, other
         members.append(member)
         left_out[folds == fold] = held_out
-    return ProcessEnsemble(tuple(members), centre, scale), centre + scale * left_out
+    return tuple(members), left_out

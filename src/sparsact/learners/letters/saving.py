@@ -7,10 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from sparsact.learners.letters.ensemble import MEMBERS, NETWORKS, WARPS, LetterEnsemble
-from sparsact.learners.letters.kernel import Array, Codes, LetterKernel, prior
+from sparsact.learners.gp.kernel import Array, Codes
+from sparsact.learners.gp.posterior import Posterior
+from sparsact.learners.letters.ensemble import MEMBERS, NETWORKS, WARPS, LetterEnsemble, Model, Score
+from sparsact.learners.letters.kernel import LetterKernel, prior
 from sparsact.learners.letters.perceptrons import UNITS, Perceptrons, inputs
-from sparsact.learners.letters.process import LetterProcess, ProcessEnsemble
+from sparsact.learners.letters.process import system_of
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
 
@@ -21,8 +23,8 @@ _ENSEMBLE: Final = {
 _PROCESSES: Final = {
     "theta": ArrayField("k parameters", finite=True),
     "alpha": ArrayField("k rows", finite=True),
-    "units": ArrayField("2", finite=True),
 }
+_UNITS: Final = {"units": ArrayField("2", finite=True)}
 _CURVE: Final = {"knots": ArrayField("t", finite=True), "values": ArrayField("t", finite=True)}
 _LAYERS: Final = ("first", "second", "last", "first_bias", "second_bias", "last_bias")
 
@@ -35,11 +37,13 @@ def ensemble_arrays(ensemble: LetterEnsemble) -> Arrays:
     }
     for place, score in enumerate(ensemble.scores.values()):
         own: Arrays = {"units": np.array([score.centre, score.scale])}
-        if isinstance(score, Perceptrons):
-            own |= dict(zip(_LAYERS, score.weights, strict=True))
-        else:
-            own["theta"] = np.stack([member.kernel.theta for member in score.members])
-            own["alpha"] = np.stack([member.alpha for member in score.members])
+        processes = [model for model in score.models if isinstance(model, Posterior)]
+        networks = [model for model in score.models if isinstance(model, Perceptrons)]
+        for model in networks:
+            own |= dict(zip(_LAYERS, model.weights, strict=True))
+        if processes:
+            own["theta"] = np.stack([process.system.kernel.theta for process in processes])
+            own["alpha"] = np.stack([process.alpha for process in processes])
         arrays |= schema.add_prefix(f"score{place}", own)
     for place, (knots, values) in enumerate(ensemble.curves):
         arrays |= schema.add_prefix(f"curve{place}", {"knots": knots, "values": values})
@@ -52,10 +56,11 @@ def read_ensemble(features: Sequence[Array], arrays: Arrays) -> LetterEnsemble:
     codes = read["codes"].astype(np.intp)
     if not len(codes) or (codes >= [len(of_site) for of_site in features]).any():
         raise ValueError("rows of letters that the sites do not have")
-    scores: dict[str, ProcessEnsemble | Perceptrons] = {}
+    scores: dict[str, Score] = {}
     for place, name in enumerate((*WARPS, NETWORKS)):
         own = schema.strip_prefix(f"score{place}", arrays)
-        scores[name] = _read_networks(features, own) if name == NETWORKS else _read_processes(features, codes, own)
+        models = _read_networks(features, own) if name == NETWORKS else _read_processes(features, codes, own)
+        scores[name] = Score(models, *schema.read_arrays(_UNITS, own)["units"].tolist())
     curves = []
     for place, (_, curved) in enumerate(MEMBERS):
         curve = schema.read_arrays(_CURVE, schema.strip_prefix(f"curve{place}", arrays))
@@ -65,26 +70,25 @@ def read_ensemble(features: Sequence[Array], arrays: Arrays) -> LetterEnsemble:
     return LetterEnsemble(scores, tuple(curves), read["weights"], codes)
 
 
-def _read_processes(features: Sequence[Array], codes: Codes, arrays: Arrays) -> ProcessEnsemble:
+def _read_processes(features: Sequence[Array], codes: Codes, arrays: Arrays) -> Sequence[Model]:
     read = schema.read_arrays(_PROCESSES, arrays, parameters=len(prior(features)[0]))
     if read["alpha"].shape[1] > len(codes):
         raise ValueError("more dual coefficients than rows")
     members = [
-        LetterProcess(LetterKernel(tuple(features), theta), codes[: len(alpha)], alpha)
+        # weights are in no file, for only means are asked of these processes
+        Posterior(system_of(LetterKernel(tuple(features), theta), codes[: len(alpha)], np.ones(len(alpha))), alpha)
         for theta, alpha in zip(read["theta"], read["alpha"], strict=True)
     ]
-    centre, scale = read["units"].tolist()
     if not members:
         raise ValueError("no process")
-    return ProcessEnsemble(tuple(members), centre, scale)
+    return tuple(members)
 
 
-def _read_networks(features: Sequence[Array], arrays: Arrays) -> Perceptrons:
+def _read_networks(features: Sequence[Array], arrays: Arrays) -> Sequence[Model]:
     n_inputs = inputs(np.zeros((1, len(features)), dtype=np.intp), features).shape[1]
     shapes = (f"k {n_inputs} {UNITS}", f"k {UNITS} {UNITS}", f"k {UNITS} 1", f"k 1 {UNITS}", f"k 1 {UNITS}", "k 1 1")
     fields = {name: ArrayField(shape, np.float32, finite=True) for name, shape in zip(_LAYERS, shapes, strict=True)}
-    read = schema.read_arrays(fields | {"units": ArrayField("2", finite=True)}, arrays)
-    centre, scale = read.pop("units").tolist()
+    read = schema.read_arrays(fields, arrays)
     if not len(read["first"]):
         raise ValueError("no network")
-    return Perceptrons(tuple(features), list(read.values()), centre, scale)
+    return (Perceptrons(tuple(features), list(read.values())),)

@@ -1,0 +1,124 @@
+"""Searches for the parameters of greatest posterior density, by derivatives of different price.
+
+:func:`by_quasi_newton` where a value and its gradient are exact: tens of steps, and nothing else must be known.
+:func:`by_scoring` where a gradient is dear or of random probes, and the expected information known: a few steps.
+:class:`Adam` where each gradient is of other rows: a fixed number of steps, without a test of convergence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from sparsact.learners.gp.kernel import Array
+from sparsact.statistics.solved import Solved
+
+MAX_STEPS: Final = 200  # most searches take 10 to 60
+_GRADIENT: Final = 1e-2  # far below what the rows determine
+_OUT_OF_STEPS: Final = 1  # status of a search by SciPy
+MAX_SCORING_STEPS, _LONGEST_STEP = 16, 2.0  # of a logarithm
+_SMALL_STEP: Final = 0.5  # up to which the information of the step before serves
+_SMALL_GAIN: Final = 0.5  # of log-likelihood, half the Newton decrement
+
+
+def by_quasi_newton(
+    log_density: Callable[[Array], tuple[float, Array]],
+    starts: Iterable[Array],
+    *,
+    report: Callable[[str], None],
+    max_steps: int = MAX_STEPS,
+) -> Solved[Array]:
+    """Parameters (k,) of greatest density, by L-BFGS from the starts (k,), of which the best end counts.
+
+    ``log_density`` has a value and its gradient. The residual is the largest derivative.
+    """
+
+    def loss(parameters: Array) -> tuple[float, Array]:
+        value, gradient = log_density(parameters)
+        return -value, -gradient
+
+    found: list[tuple[float, Solved[Array]]] = []
+    for start in starts:
+        # 1e-5 of the objective is far below what the rows determine, too
+        options: Any = {"maxiter": max_steps, "maxcor": 20, "ftol": 1e-5, "gtol": _GRADIENT}
+        best = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
+        slope, ended = float(np.abs(best.jac).max()), best.status != _OUT_OF_STEPS  # or no step leads further up
+        found.append((float(best.fun), Solved(best.x, int(best.nit), slope, _GRADIENT, ended)))
+        report(f"log posterior density {-best.fun:.4f} after {best.nit} steps")
+    return min(found, key=lambda each: each[0])[1]
+
+
+def by_scoring(
+    gradient_at: Callable[[Array], Array],
+    information_at: Callable[[Array], Array],
+    start: Array,
+    *,
+    information: Array | None = None,
+    report: Callable[[str], None],
+    max_steps: int = MAX_SCORING_STEPS,
+) -> Solved[tuple[Array, Array | None]]:
+    """Parameters (k,) of greater density, and the expected information (k, k) near them, by Fisher scoring.
+
+    ``information`` is that of a search before, which serves while steps are small. The residual is the gain of log
+    density that one more step promises.
+    """
+    at, step, slope, gain = start, np.zeros_like(start), 0.0, np.inf
+    for count in range(max_steps):
+        tried = at + step
+        gradient = gradient_at(tried)
+        ahead = float(gradient @ step)
+        if ahead < -slope / 2:  # well beyond the maximum in this direction, which the secant finds
+            shorter = slope / (slope - ahead)
+            step, slope = shorter * step, shorter * slope
+            continue
+        if information is None or np.abs(step).max() > _SMALL_STEP:
+            information = information_at(tried)
+        at, step = tried, np.asarray(np.linalg.solve(information, gradient), dtype=np.float64)
+        gain = 0.5 * float(gradient @ step)
+        report(f"all rows, step {count + 1}: gains {gain:.3g} of log-likelihood")
+        if gain < _SMALL_GAIN:
+            break
+        # each by itself, so that the others do not wait for what the rows hardly determine
+        clipped = step.clip(-_LONGEST_STEP, _LONGEST_STEP)
+        step = clipped if gradient @ clipped > 0 else step * (_LONGEST_STEP / float(np.abs(step).max()))
+        slope = float(gradient @ step)
+    return Solved((at + step, information), count + 1, gain, _SMALL_GAIN, gain < _SMALL_GAIN)
+
+
+class Adam:
+    """Adam, which changes arrays in place; at each step they lose their decay times the rate (AdamW).
+
+    ``moments`` are the weights of the past in the means of derivatives and of their squares.
+    """
+
+    def __init__(
+        self, parameters: Sequence[NDArray[Any]], moments: tuple[float, float], decays: Sequence[float]
+    ) -> None:
+        self.parameters, self.moments, self.decays, self.steps = parameters, moments, decays, 0
+        self.means = [np.zeros_like(one) for one in parameters]
+        self.squares = [np.zeros_like(one) for one in parameters]
+
+    def step(self, gradient: Sequence[NDArray[Any]], rate: float) -> None:
+        """One step down, which overwrites the gradient."""
+        self.steps += 1
+        first, second = (1 - moment**self.steps for moment in self.moments)
+        rest = np.sqrt(second)
+        arrays = zip(self.parameters, gradient, self.means, self.squares, self.decays, strict=True)
+        for one, by, mean, square, decay in arrays:
+            mean *= self.moments[0]
+            mean += (1 - self.moments[0]) * by
+            square *= self.moments[1]
+            by *= by
+            by *= 1 - self.moments[1]
+            square += by
+            if decay:
+                one *= 1 - rate * decay
+            root = np.sqrt(square)
+            root += 1e-8 * rest
+            np.divide(mean, root, out=root)
+            root *= rate * rest / first
+            one -= root
