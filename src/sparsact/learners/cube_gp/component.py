@@ -11,14 +11,13 @@ b = c = 0 it depends on the Hamming distance alone.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from sparsact.fourier.coefficients import membership_sums, subset_sizes
 from sparsact.hypercube import Subset
 from sparsact.kernels.threads import in_threads
 from sparsact.learners.gp.kernel import Array
@@ -65,6 +64,13 @@ class Component:
         return bool(self.by_pair.size or (self.by_site.size and len(self.by_degree) > 1))
 
     @property
+    def variance(self) -> float:
+        """Prior variance of the function at any point: the sum of all others."""
+        if self.needs_table:
+            return float(self.spectrum.sum())
+        return float(self.covariance(np.zeros((1, self.n)), np.zeros((1, self.n)))[0, 0])
+
+    @property
     def theta(self) -> Array:
         """All parameters, (k,)."""
         return np.concatenate([self.by_degree, self.by_site, self.by_pair])
@@ -92,8 +98,18 @@ class Component:
     @cached_property
     def spectrum(self) -> Array:
         """Prior variances of all coefficients, (2**n,), in table order."""
-        logs = _log_linear(self.by_site, self.by_pair) if self.by_site.size else np.zeros(2**self.n)
-        logs += self.by_degree[subset_sizes(self.n)] if len(self.by_degree) > 1 else self.by_degree[0]
+        low, high = _halves(self.n)
+        b = self.by_site if self.by_site.size else np.zeros(self.n)
+        pairs = np.zeros((self.n, self.n))
+        pairs[np.tril_indices(self.n, -1)] = self.by_pair if self.by_pair.size else 0.0
+        of_low, of_high = b[: low.n], b[low.n :]
+        own_low = low.bits @ of_low + low.pair_sums(pairs[: low.n, : low.n])
+        own_high = high.bits @ of_high + high.pair_sums(pairs[low.n :, low.n :])
+        degrees = self.by_degree if len(self.by_degree) > 1 else np.repeat(self.by_degree, self.n + 1)
+        by_size = degrees[np.arange(high.n + 1)[:, None] + low.sizes] + own_low
+        left = np.column_stack([high.of_size, high.bits, own_high])
+        right = np.vstack([by_size, pairs[low.n :, : low.n] @ low.bits.T, np.ones(len(low.bits))])
+        logs = (left @ right).ravel()
         return np.exp(np.minimum(logs, LARGEST_LOG, out=logs), out=logs)
 
     def log_variances_of(self, subsets: list[Subset]) -> Array:
@@ -105,14 +121,21 @@ class Component:
 
     def spectrum_pullback(self, gradient: Array) -> Array:
         """Derivatives by ``theta`` (k,) of a function whose derivatives by the spectrum are ``gradient``, (2**n,)."""
-        weights = gradient * self.spectrum
-        parts = [weights.sum(keepdims=True)]
+        low, high = _halves(self.n)
+        weights = (gradient * self.spectrum).reshape(len(high.bits), len(low.bits))
+        by_low, by_high = weights.sum(axis=0), weights.sum(axis=1)
+        parts = [by_low.sum(keepdims=True)]
         if len(self.by_degree) > 1:
-            parts = [np.bincount(subset_sizes(self.n), weights, self.n + 1).astype(np.float64)]
+            sizes = np.add.outer(np.arange(high.n + 1), np.arange(low.n + 1))
+            parts = [np.bincount(sizes.ravel(), (high.of_size.T @ (weights @ low.of_size)).ravel())]
         if self.by_site.size:
-            parts.append(membership_sums(weights))
+            parts += [by_low @ low.bits, by_high @ high.bits]
         if self.by_pair.size:
-            parts.append(_pair_sums(weights))
+            pairs = np.zeros((self.n, self.n))
+            pairs[: low.n, : low.n] = (low.bits.T * by_low) @ low.bits
+            pairs[low.n :, low.n :] = (high.bits.T * by_high) @ high.bits
+            pairs[low.n :, : low.n] = high.bits.T @ (weights @ low.bits)
+            parts.append(pairs[np.tril_indices(self.n, -1)])
         return np.concatenate(parts)
 
     def derivatives(self, numbers: NDArray[np.intp]) -> Array:
@@ -205,25 +228,32 @@ class Component:
         return np.asarray(np.exp(self.by_degree) @ _krawtchouk(self.n))
 
 
-def _log_linear(by_site: Array, by_pair: Array) -> Array:
-    """Sums of b, and of c, over all subsets, (2**n,): each site doubles the table."""
-    logs = np.zeros(2 ** len(by_site))
-    for i, b in enumerate(by_site):
-        holding = logs[2**i : 2 ** (i + 1)]
-        np.add(logs[: 2**i], b, out=holding)
-        if by_pair.size:
-            holding += _log_linear(by_pair[i * (i - 1) // 2 : i * (i + 1) // 2], by_pair[:0])
-    return logs
+@dataclass(frozen=True, eq=False)
+class _Half:
+    """All subsets of half of the coordinates: which coordinate each holds (2**k, k), and its size (2**k,)."""
+
+    bits: Array
+    sizes: NDArray[np.intp]
+    of_size: Array  # (2**k, k + 1), 1 at the size
+
+    @property
+    def n(self) -> int:
+        return self.bits.shape[1]
+
+    def pair_sums(self, pairs: Array) -> Array:
+        """Sums (2**k,) of the entries below the diagonal of a matrix (k, k) over the pairs that a subset holds."""
+        return np.asarray(((self.bits @ pairs) * self.bits).sum(axis=1))
 
 
-def _pair_sums(table: Array) -> Array:
-    """Sums of a table over the subsets that hold both coordinates of a pair, in the order of ``by_pair``."""
-    sums = []
-    for i in reversed(range(table.size.bit_length() - 1)):
-        without, holding = table[: 2**i], table[2**i :]
-        sums.append(membership_sums(holding))
-        table = without + holding
-    return np.concatenate(sums[::-1])
+@cache
+def _halves(n: int) -> tuple[_Half, _Half]:
+    """The first coordinates and the others: a table of all subsets is a matrix of one half by the other."""
+    halves = []
+    for k in ((n + 1) // 2, n // 2):
+        bits = (np.arange(1 << k)[:, None] >> np.arange(k) & 1).astype(np.float64)
+        sizes = bits.sum(axis=1).astype(np.intp)
+        halves.append(_Half(bits, sizes, np.eye(k + 1)[sizes]))
+    return halves[0], halves[1]
 
 
 def _distances(one: Array, other: Array) -> NDArray[np.intp]:

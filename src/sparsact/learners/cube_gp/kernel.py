@@ -146,16 +146,12 @@ class CubeKernel:
         """Whether n is at most 20, so that all prior variances are computed."""
         return self.n <= LARGEST_CUBE
 
-    @property
-    def needs_table(self) -> bool:
-        """Whether a covariance takes the prior variances of all subsets."""
-        return any(component.needs_table for component in self.components)
-
     @cached_property
     def spectrum(self) -> Array:
         """Prior variances of all coefficients, (2**n,), in table order; n up to 20."""
         self._check_table("the variances of all coefficients")
-        return np.asarray(np.sum([component.spectrum for component in self.components], axis=0))
+        first, *others = (component.spectrum for component in self.components)
+        return np.asarray(sum(others, first))
 
     @cached_property
     def table(self) -> Array:
@@ -173,7 +169,7 @@ class CubeKernel:
     @property
     def variance(self) -> float:
         """Prior variance of the function at any point."""
-        return float(self.covariance(np.zeros((1, self.n)), np.zeros((1, self.n)))[0, 0])
+        return float(sum(component.variance for component in self.components))
 
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
         """Covariance (m, m') between points X (m, n) and Y (m', n), both signs or both bits."""
@@ -184,26 +180,26 @@ class CubeKernel:
         """:meth:`__call__` of bits that are trusted."""
         if self.has_table:
             return np.asarray(self.table[codes_of(one)[:, None] ^ codes_of(other)])
-        return self.covariance_of_rows(one, other)
+        return np.asarray(np.sum([component.covariance(one, other) for component in self.components], axis=0))
 
     def matrix(self, points: Array) -> Array:
         """Covariances (m, m) of points of bits (m, n), in Fortran order."""
-        if self._is_by_rows(len(points)):
-            return np.asfortranarray(self.covariance_of_rows(points, points))
-        codes, matrix = codes_of(points), np.empty((len(points), len(points)), order="F")
-        for start in range(0, len(codes), _ROWS_AT_ONCE):
-            block = slice(start, start + _ROWS_AT_ONCE)
-            matrix[:, block] = self.table[codes[block, None] ^ codes].T  # symmetric: columns are contiguous
+        tabled = CubeKernel(tuple(each for each in self.components if self._is_tabled(each, len(points))))
+        matrix = np.zeros((len(points), len(points)), order="F")
+        if tabled.components:
+            codes = codes_of(points)
+            for start in range(0, len(codes), _ROWS_AT_ONCE):
+                block = slice(start, start + _ROWS_AT_ONCE)
+                matrix[:, block] = tabled.table[codes[block, None] ^ codes].T  # symmetric: columns are contiguous
+        for component in self.components:
+            if component not in tabled.components:
+                matrix += component.covariance(points, points).T
         return matrix
 
     def products(self, points: Array) -> Product:
         """The covariances (m, m) of points of bits (m, n) as a function of vectors (k, m); without a table."""
         maps = [component.products(points) for component in self.components]
         return lambda vectors: np.asarray(sum(each(vectors) for each in maps))
-
-    def covariance_of_rows(self, one: Array, other: Array) -> Array:
-        """The same without a table of all points, by kernels of products and of degrees."""
-        return np.asarray(np.sum([component.covariance(one, other) for component in self.components], axis=0))
 
     def pullback(self, points: Array, lower: Array) -> Array:
         r"""Derivatives (k,) by ``theta`` of a function of the covariance matrix of points of bits (m, n).
@@ -213,12 +209,20 @@ class CubeKernel:
         or of the points' numbers alone: a histogram of G over it and one Walsh-Hadamard transform give all
         :math:`2^n`.
         """
-        if self._is_by_rows(len(points)):
+        tabled = [self._is_tabled(component, len(points)) for component in self.components]
+        whole = by_spectrum = lower
+        if not all(tabled):
             whole = lower + lower.T
             whole[np.diag_indices(len(whole))] = lower.diagonal()
-            return np.concatenate([component.covariance_pullback(points, whole) for component in self.components])
-        sums = difference_sums(lower, codes_of(points), 2**self.n)
-        return self.spectrum_pullback(walsh_hadamard(sums, normalize=False, overwrite=True))
+        if any(tabled):
+            sums = difference_sums(lower, codes_of(points), 2**self.n)
+            by_spectrum = walsh_hadamard(sums, normalize=False, overwrite=True)
+        return np.concatenate(
+            [
+                each.spectrum_pullback(by_spectrum) if by_table else each.covariance_pullback(points, whole)
+                for each, by_table in zip(self.components, tabled, strict=True)
+            ]
+        )
 
     def spectrum_pullback(self, gradient: Array) -> Array:
         """Derivatives by ``theta`` from those by :attr:`spectrum`, (2**n,)."""
@@ -228,9 +232,9 @@ class CubeKernel:
         """Derivatives (N, k) of the spectrum at numbered subsets by ``theta``; n up to 20."""
         return np.concatenate([component.derivatives(numbers) for component in self.components], axis=1)
 
-    def _is_by_rows(self, n_rows: int) -> bool:
-        """Whether matrices of the rows are made without tables of all subsets, which few rows need not pay for."""
-        return not (self.has_table and (self.needs_table or n_rows**2 > 2**self.n))
+    def _is_tabled(self, component: Component, n_rows: int) -> bool:
+        """Whether a table of all subsets gives a component's matrix of the rows: few rows need not pay for one."""
+        return self.has_table and (component.needs_table or n_rows**2 > 2**self.n)
 
     def _check_table(self, what: str) -> None:
         if not self.has_table:

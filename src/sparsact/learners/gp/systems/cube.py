@@ -246,12 +246,12 @@ def scattered(numbers: Array, codes: NDArray[np.intp], size: int) -> Array:
 
 def difference_sums(lower: Array, codes: NDArray[np.intp], size: int) -> Array:
     """Sums (size,) of a symmetric matrix, given on and below its diagonal, over each exclusive or of two codes."""
-    sums = np.zeros(size)
+    sums: Array | float = 0.0
     for start in range(0, len(codes), _ROWS_AT_ONCE):
-        block = slice(start, start + _ROWS_AT_ONCE)  # columns, of which the rows above are zero
+        block = slice(start, start + _ROWS_AT_ONCE)  # columns, whose rows above are zero
         differing = codes[block, None] ^ codes[start:]
-        sums += np.bincount(differing.ravel(), lower[start:, block].T.ravel(), size)
-    sums *= 2
+        found = np.bincount(differing.ravel(), lower[start:, block].T.ravel() * 2, size)
+        sums = found if start == 0 else np.add(sums, found, out=found)
     sums[0] -= lower.trace()
     return sums
 
