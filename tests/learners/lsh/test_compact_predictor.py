@@ -211,7 +211,7 @@ def test_stages_may_be_left_away():
     learner = model(n_tables=4, n_stages=2, columns="all").fit(x[:2500], y[:2500])
     found = {(p.n_stages, p.n_tables): p.error for p in learner.frontier(x[2500:], y[2500:], dtype="float64").points}
     assert found.keys() == {(1, 4), (2, 1), (2, 2), (2, 4)}
-    layout, stage = learner.table_.layout, learner._frozen.stages[0]
+    layout, stage = learner.table_.layout, learner._fixed.stages[0]
     first = layout.level + (x[2500:] - layout.hashes.centre) @ layout.trend + stage.values(x[2500:])
     errors = np.clip(first[:, 0], y[:2500].min(), y[:2500].max()) - y[2500:]
     assert found[1, 4] == pytest.approx(np.sqrt(np.mean(errors**2)) / y[2500:].std(), rel=1e-9)
@@ -225,7 +225,7 @@ def test_stages_may_be_left_away():
 
 def first_tables_by_hand(learner, n_tables, x):
     """The weighted average over the first tables, bucket by bucket."""
-    compiled, places = learner._frozen_predictor().compiled, learner.apply(x)[:, :n_tables]
+    compiled, places = learner._snapshot().compiled, learner.apply(x)[:, :n_tables]
     table = compiled.tables[0]
     phi = features(hashing.places(x, table.hashes).V[:, :n_tables], table.degree)
     weights = np.where(places >= 0, table.weights[places], 0.0)

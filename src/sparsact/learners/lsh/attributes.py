@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sparsact.learners.lsh.bucket_counts import unseen_mass
 from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.frozen import Frozen
+from sparsact.learners.lsh.fixed_part import FixedPart
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array
 from sparsact.transaction import locked
@@ -20,7 +20,7 @@ class TableAttributes:
 
     n_features_in_: int
     table_: BucketTable
-    _frozen: Frozen
+    _fixed: FixedPart
     _inputs: InputRules
     _tidy: Callable[[], None]
 
@@ -55,20 +55,20 @@ class TableAttributes:
     @property
     def n_stages_(self) -> int:
         """Stages of tables; all but the last one are frozen."""
-        return 1 + len(self._frozen.stages)
+        return 1 + len(self._fixed.stages)
 
     @property
     def columns_(self) -> NDArray[np.int64]:
         """Columns that the tables see, in ascending order."""
-        kept, sources = self._frozen.columns, self._inputs.sources
+        kept, sources = self._fixed.columns, self._inputs.sources
         return np.unique(sources if kept is None else sources[kept])
 
     @property
     def trend_(self) -> Array:
         """Slopes (d, targets) of the linear trend; 0 for categories and for columns that the tables do not see."""
         slopes = self.table_.layout.trend
-        kept, numeric = self._frozen.columns, self._inputs.numeric
-        encoded = np.zeros((self._frozen.n_columns, slopes.shape[1]))
+        kept, numeric = self._fixed.columns, self._inputs.numeric
+        encoded = np.zeros((self._fixed.n_columns, slopes.shape[1]))
         encoded[slice(None) if kept is None else kept] = slopes
         found = np.zeros((self.n_features_in_, slopes.shape[1]))
         found[numeric] = encoded[: len(numeric)]

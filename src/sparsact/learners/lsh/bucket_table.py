@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from sparsact.kernels import bucket_statistics, hashing
 from sparsact.kernels.bucket_index import BucketIndex
-from sparsact.learners.lsh.backup import backup_layout
+from sparsact.learners.lsh.bucket_solution import LiveSolution
+from sparsact.learners.lsh.coarse_grids import backup_layout
 from sparsact.learners.lsh.layout import Array, Layout
-from sparsact.learners.lsh.live import LiveSolution
 from sparsact.learners.lsh.remembered_rows import RememberedRows, RowNames, row_keys
 from sparsact.learners.lsh.table_limits import PendingUpdate, check_range, check_room
 from sparsact.saving.schema import ArrayField, Arrays, State, add_prefix, read_arrays, strip_prefix

@@ -122,9 +122,9 @@ class CompactModel:
         cls, compiled: CompiledModel, ends: Ends, dtype: Precision, chosen: TableChoice | None = None
     ) -> CompactModel:
         """The same function, with its ends; of the last table only what is chosen."""
-        *frozen, last = compiled.tables
+        *fixed, last = compiled.tables
         parts = {field.name: getattr(compiled, field.name) for field in fields(compiled)} | {"ends": ends}
-        parts["tables"] = (*(CompactTable.of(each, dtype) for each in frozen), CompactTable.of(last, dtype, chosen))
+        parts["tables"] = (*(CompactTable.of(each, dtype) for each in fixed), CompactTable.of(last, dtype, chosen))
         if compiled.backup is not None:
             parts["backup"] = CompactTable.of(compiled.backup, dtype)
         return cls(**parts)

@@ -17,7 +17,7 @@ from sparsact.learners.lsh.layout import Array
 
 
 class Trees(Protocol):
-    """A frozen ensemble of trees, in the units of y."""
+    """A fixed ensemble of trees, in the units of y."""
 
     def values(self, X: Array, n_threads: int) -> Array:
         """Values (m, targets) at rows (m, d)."""
@@ -73,7 +73,7 @@ class CompiledTable:
 
 @dataclass(frozen=True)
 class CompiledModel:
-    r"""A model as a frozen function of the row, before :class:`~sparsact.learners.lsh.ends.Ends` apply.
+    r"""A model as a fixed function of the row, before :class:`~sparsact.learners.lsh.ends.Ends` apply.
 
     .. math:: f(x) = \ell + (x_C - c)^T W + \mathrm{trees}(x) + \sum_s \mathrm{table}_s(x_C).
 
@@ -82,7 +82,7 @@ class CompiledModel:
     level, centre, trend : (targets,), (c,), (c, targets)
         The linear part: level, and slopes about the centre.
     tables : tuple of CompiledTable
-        Frozen stages first; the last one is the table that updates change. Where all buckets of one are empty it adds
+        Fixed stages first; the last one is the table that updates change. Where all buckets of one are empty it adds
         nothing.
     columns : (c,) or None
         Columns of X that tables and trend see; None for all of them.

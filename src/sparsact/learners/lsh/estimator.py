@@ -20,15 +20,15 @@ from sparsact.learners.lsh.adaptive import Stream
 from sparsact.learners.lsh.attributes import TableAttributes
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.checked_inputs import CheckedInputs
-from sparsact.learners.lsh.frozen import Frozen, LearnedRows, beyond_frozen
+from sparsact.learners.lsh.export import ShippedLSH
+from sparsact.learners.lsh.fixed_part import FixedPart, LearnedRows, without_fixed_part
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.intervals import held_out_scores
 from sparsact.learners.lsh.layout import Array
+from sparsact.learners.lsh.model_choice import choose
 from sparsact.learners.lsh.predictions import PredictingLSH
 from sparsact.learners.lsh.saving import SavedLSH
-from sparsact.learners.lsh.shipping import ShippedLSH
 from sparsact.learners.lsh.single_row import row_updater
-from sparsact.learners.lsh.stages import choose
 from sparsact.learners.lsh.tuning import LSHConfig, Trial
 from sparsact.routing.backend import hash_generator
 from sparsact.statistics.statistic import Batch
@@ -45,7 +45,7 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
     columns: str = "all"
     _needs_layout = True  # chosen from a sample before rows are summed
     table_: BucketTable
-    _frozen: Frozen
+    _fixed: FixedPart
     _learned_rows: LearnedRows | None  # None where nothing is frozen, or no row can be removed
     _first_rows: list[Batch]  # of a stream that began with few
     _n_laid_out: int
@@ -128,7 +128,7 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         pairs = (tuple(sorted((int(sources[i]), int(sources[j])))) for i, j in choice.near_duplicates)
         self.near_duplicates_ = tuple(sorted({(i, j) for i, j in pairs if i != j}))
         self.table_ = BucketTable(choice.layout)
-        self._frozen, self._learned_rows = choice.frozen, choice.learned_rows
+        self._fixed, self._learned_rows = choice.fixed, choice.learned_rows
         self._forget_solution()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -173,7 +173,7 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
                 "blank(remember_rows=False), or learned in parts; fit again, and save with statistic=True."
             )
         raw = self._validated(X, y, sample_weight, reset=False).positive()
-        rest, names = beyond_frozen(self._encoded(raw), self._frozen, self._learned_rows)
+        rest, names = without_fixed_part(self._encoded(raw), self._fixed, self._learned_rows)
         self.table_.remove(rest, names)
         if self._first_rows:
             self._first_rows = [Batch.joined(self._first_rows).without(raw)]
@@ -240,7 +240,7 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         self._first_rows = first
         batch = batch.positive()
         targets = batch.y
-        batch, names = beyond_frozen(self._encoded(batch), self._frozen, self._learned_rows)
+        batch, names = without_fixed_part(self._encoded(batch), self._fixed, self._learned_rows)
         self.table_.add(batch, names)
         if begin:
             self._measure_tables(batch, targets)
@@ -258,7 +258,7 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         mine, theirs = self.table_.layout, other.table_.layout
         differing = (
             mine.differences(theirs)
-            + self._frozen.differences(other._frozen)
+            + self._fixed.differences(other._fixed)
             + ([] if names[0] == names[1] else ["names of columns"])
         )
         differing += [] if self._inputs.equals(other._inputs) else ["missing values or categories"]

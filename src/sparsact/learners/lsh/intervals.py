@@ -22,7 +22,7 @@ from scipy.special import stdtrit
 
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.ends import Policy
-from sparsact.learners.lsh.frozen import Frozen
+from sparsact.learners.lsh.fixed_part import FixedPart
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array, Layout, PrincipalMoments, linear_trend
 from sparsact.learners.lsh.predictor import TablePredictor, separate_solution
@@ -48,7 +48,7 @@ def held_out_scores(table: BucketTable, rows: Batch, alpha: float, min_count: in
         refitted.add(others)
         solution = separate_solution(refitted, alpha, min_count)
         inputs = InputRules(np.zeros(d), np.zeros(0, dtype=np.int64))
-        predictor = TablePredictor(refitted, solution, Policy(extrapolate="linear"), False, Frozen(), inputs)
+        predictor = TablePredictor(refitted, solution, Policy(extrapolate="linear"), False, FixedPart(), inputs)
         X = np.ascontiguousarray(rows.X[fold])
         with np.errstate(over="ignore", invalid="ignore"):  # of rows so far off that no float tells their value
             errors = np.abs(rows.y[fold] - predictor.values(X)) / np.maximum(predictor.deviations(X), SMALLEST)

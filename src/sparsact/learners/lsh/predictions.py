@@ -14,7 +14,7 @@ from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.ends import Policy
-from sparsact.learners.lsh.frozen import Frozen
+from sparsact.learners.lsh.fixed_part import FixedPart
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.predictor import TablePredictor, separate_solution
@@ -25,7 +25,7 @@ class PredictingLSH:
     """Predictions of an :class:`~sparsact.learners.lsh.estimator.LSHModel`."""
 
     table_: BucketTable
-    _frozen: Frozen
+    _fixed: FixedPart
     _inputs: InputRules
     _queries: Callable[[Any, InputRules], Array]
     fallback: str
@@ -69,7 +69,7 @@ class PredictingLSH:
     def _compiled_anew(self, policy: Policy) -> TablePredictor:
         self._check_rows()
         solution = self.table_.solution(self.alpha_, self.min_count)
-        return TablePredictor(self.table_, solution, policy, self._single, self._frozen, self._inputs)
+        return TablePredictor(self.table_, solution, policy, self._single, self._fixed, self._inputs)
 
     def _check_rows(self) -> None:
         if not self.table_.n_rows:
@@ -99,15 +99,15 @@ class PredictingLSH:
         check_is_fitted(self)
         with lock_of(self):
             self._tidy()
-            rows = self._frozen.selected(self._queries(X, self._inputs))
+            rows = self._fixed.selected(self._queries(X, self._inputs))
             found = hashing.places(rows, self.table_.layout.hashes)
             return self.table_.index.find(found.keys).astype(np.int64)
 
-    def _frozen_predictor(self) -> TablePredictor:
+    def _snapshot(self) -> TablePredictor:
         """The model as it is now, which later updates do not change."""
         check_is_fitted(self)
         with lock_of(self):
             self._check_rows()
             table = self.table_.detached(with_rows=False)
             solution = separate_solution(table, self.alpha_, self.min_count)
-            return TablePredictor(table, solution, self._policy, self._single, self._frozen, self._inputs)
+            return TablePredictor(table, solution, self._policy, self._single, self._fixed, self._inputs)

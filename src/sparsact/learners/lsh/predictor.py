@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact.kernels import bucket_statistics
 from sparsact.kernels.bucket_values import Combination
+from sparsact.learners.lsh.bucket_solution import LiveSolution
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable, LiveBuckets
 from sparsact.learners.lsh.ends import Ends, Policy
-from sparsact.learners.lsh.frozen import Frozen
+from sparsact.learners.lsh.fixed_part import FixedPart
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array
-from sparsact.learners.lsh.live import LiveSolution
 from sparsact.learners.lsh.nearest import NearestBuckets
 
 
@@ -72,13 +72,13 @@ class TablePredictor:
         solution: BucketSolution | LiveSolution,
         policy: Policy,
         single: bool,
-        frozen: Frozen,
+        fixed: FixedPart,
         inputs: InputRules,
     ) -> None:
         self.table, self.solution = table, solution
         self.policy, self._single = policy, single
-        self.frozen, self.inputs = frozen, inputs
-        self.compiled = compiled_model(table, solution, policy, self.frozen)
+        self.fixed, self.inputs = fixed, inputs
+        self.compiled = compiled_model(table, solution, policy, self.fixed)
         self._nearest: NearestBuckets | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class TablePredictor:
         Where every table misses, the variance is that of the first coarse bucket that holds rows, or of all rows.
         """
         kernel, backup, pooled = self._spread
-        X = self.frozen.selected(X)
+        X = self.fixed.selected(X)
         variances, behind = np.empty((len(X), self.table.layout.n_targets)), np.empty(len(X))
         kernel(X, variances, behind, n_threads)
         if not behind.all():
@@ -172,7 +172,7 @@ class TablePredictor:
         """Values of rows whose buckets are all empty."""
         if start is not None:
             values = np.tile(start, (len(X), 1))
-            return values + self.frozen.values(X) if self.frozen.adds else values
+            return values + self.fixed.values(X) if self.fixed.adds else values
         present = self.table.counts >= self.policy.min_count
         if not present.any():
             raise ValueError(
@@ -180,7 +180,7 @@ class TablePredictor:
             )
         if self._nearest is None:
             self._nearest = NearestBuckets(self.table, present)
-        return self._nearest.means_at(self.frozen.selected(X)) + self.compiled.without_last(X)
+        return self._nearest.means_at(self.fixed.selected(X)) + self.compiled.without_last(X)
 
 
 def spread(table: BucketTable, solution: BucketSolution | LiveSolution) -> tuple[Array, Array]:
@@ -198,9 +198,9 @@ def _constants(table: BucketTable, values: Array, weights: Array, combine: Combi
 
 
 def compiled_model(
-    table: BucketTable, solution: BucketSolution | LiveSolution, policy: Policy, frozen: Frozen
+    table: BucketTable, solution: BucketSolution | LiveSolution, policy: Policy, fixed: FixedPart
 ) -> CompiledModel:
-    """The function of the row that a table, its solution and the frozen part stand for."""
+    """The function of the row that a table, its solution and the fixed part stand for."""
     layout = table.layout
     backup = None
     if policy.fallback == "coarse" and table.backup is not None:
@@ -209,7 +209,7 @@ def compiled_model(
         backup = _compiled_table(table.backup, coarse, "first")
     last = _compiled_table(table, solution, "average")
     line = layout.level, layout.hashes.centre, layout.trend
-    return frozen.beneath(CompiledModel(*line, (last,), backup=backup))
+    return fixed.beneath(CompiledModel(*line, (last,), backup=backup))
 
 
 def _compiled_table(table: BucketTable, solution: BucketSolution | LiveSolution, combine: Combination) -> CompiledTable:

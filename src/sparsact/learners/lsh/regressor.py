@@ -288,7 +288,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
                     f"`y` has shape {targets.shape}; drift needs {predicted.shape}, all predicted by numbers."
                 )
             residuals = targets - predicted
-        found = hashing.places(self._frozen.selected(rows), self.table_.layout.hashes)
+        found = hashing.places(self._fixed.selected(rows), self.table_.layout.hashes)
         ids = self.table_.index.find(found.keys).astype(np.int64)
         present = self.table_.counts > 0
         ids = np.where((ids >= 0) & present[ids], np.cumsum(present)[ids] - 1, -1)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.frozen import Frozen, LearnedRows
+from sparsact.learners.lsh.fixed_part import FixedPart, LearnedRows
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Layout
 from sparsact.learners.lsh.tuning import Trial
@@ -61,7 +61,7 @@ class SavedLSH:
         check_is_fitted(self)
         arrays = schema.add_prefix("layout", self.table_.layout.arrays()) | self.table_.state(rows=statistic)[1]
         arrays |= schema.add_prefix("inputs", self._inputs.arrays())
-        arrays |= schema.add_prefix("frozen", self._frozen.arrays())
+        arrays |= schema.add_prefix("frozen", self._fixed.arrays())
         if statistic and self._learned_rows is not None:
             arrays |= schema.add_prefix("learned_rows", self._learned_rows.arrays())
         arrays["column_shares"] = self.column_shares_
@@ -92,8 +92,8 @@ class SavedLSH:
             np.arange(learner.n_features_in_), [code.column for code in learner._inputs.categories]
         )
         n_encoded = len(learner._inputs.sources)
-        learner._frozen = Frozen.from_arrays(schema.strip_prefix("frozen", arrays), n_encoded, layout.n_targets)
-        if layout.n_columns != (n_encoded if learner._frozen.columns is None else len(learner._frozen.columns)):
+        learner._fixed = FixedPart.from_arrays(schema.strip_prefix("frozen", arrays), n_encoded, layout.n_targets)
+        if layout.n_columns != (n_encoded if learner._fixed.columns is None else len(learner._fixed.columns)):
             raise ValueError("the layout has other columns")
         learned_rows = schema.strip_prefix("learned_rows", arrays)
         learner._learned_rows = LearnedRows.from_arrays(learned_rows, layout.n_targets) if learned_rows else None

@@ -8,7 +8,7 @@ import numpy as np
 
 from sparsact.kernels import dispatch
 from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.frozen import LearnedRows
+from sparsact.learners.lsh.fixed_part import LearnedRows
 from sparsact.learners.lsh.predictor import TablePredictor
 
 
@@ -19,12 +19,12 @@ def row_updater(predictor: TablePredictor, learned: LearnedRows | None) -> Any:
     False and has changed nothing: if a bucket would be new or empty, or the row or the range of targets is; if the row
     is not finite, or was not added; or if the predictor, the one entry of the list ``readers``, is in use.
     """
-    table, frozen, layout = predictor.table, predictor.frozen, predictor.table.layout
+    table, fixed, layout = predictor.table, predictor.fixed, predictor.table.layout
     possible = (
         dispatch.chosen is not dispatch.reference
         and predictor.inputs.is_plain
         and predictor.policy.fallback != "nearest"  # whose index is of the sums as they were
-        and frozen.trees is None
+        and fixed.trees is None
         and layout.n_targets == 1
         and table.keeps_rows
         and table.rows.targets is not None
@@ -35,8 +35,8 @@ def row_updater(predictor: TablePredictor, learned: LearnedRows | None) -> Any:
     return dispatch.native._RowUpdater(
         _sums(table),
         None if table.backup is None else _sums(table.backup),
-        [stage.table.kernel(none) for stage in frozen.stages],
-        np.zeros(0, np.int64) if frozen.columns is None else frozen.columns,
+        [stage.table.kernel(none) for stage in fixed.stages],
+        np.zeros(0, np.int64) if fixed.columns is None else fixed.columns,
         predictor.inputs.n_columns,
         float(layout.level[0]),
         float(layout.unit[0]),

@@ -25,7 +25,7 @@ from sparsact.learners.lsh.layout import (
     grid_hashes,
     hyperplane_hashes,
 )
-from sparsact.learners.lsh.left_out import LeftOut
+from sparsact.learners.lsh.leave_one_out import LeftOut
 from sparsact.learners.lsh.sample import Rows
 from sparsact.statistics.statistic import Batch
 from sparsact.statistics.units import root_mean_square, standard_units

@@ -12,9 +12,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from sparsact.kernels import bucket_statistics
 from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.frozen import Frozen, FrozenStage, LearnedRows
+from sparsact.learners.lsh.fixed_part import FixedPart, FixedStage, LearnedRows
 from sparsact.learners.lsh.layout import Array, Layout, PrincipalMoments, linear_trend
-from sparsact.learners.lsh.left_out import LeftOut
+from sparsact.learners.lsh.leave_one_out import LeftOut
 from sparsact.learners.lsh.sample import Rows, distinct, in_order, without_outliers
 from sparsact.learners.lsh.trees import learn_trees
 from sparsact.learners.lsh.tuning import LayoutSearch, LSHConfig, Trial, TunedLayout
@@ -92,7 +92,7 @@ ONE_BY_ONE, FOLDS = 4096, 8  # so many rows are left out one by one, more by fol
 class ModelChoice:
     """What is frozen from the first rows on, the layout of the table, and what was tried on the way."""
 
-    frozen: Frozen
+    fixed: FixedPart
     learned_rows: LearnedRows | None
     layout: Layout
     alpha: float
@@ -115,8 +115,8 @@ def choose(X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.G
     trees, out_of_fold = learn_trees(X, Y, weights, seed) if wish.base == "trees" else (None, np.zeros_like(Y))
     residual = Y - out_of_fold
     columns = _columns(X, residual, weights, wish, seed) if wish.columns == "auto" else None
-    frozen = Frozen(columns, (), trees, X.shape[1])
-    seen = frozen.selected(X)
+    fixed = FixedPart(columns, (), trees, X.shape[1])
+    seen = fixed.selected(X)
     level, trend, centre = _linear_part(seen, residual, weights, wish)
     residual = residual - level - (seen - centre) @ trend
     chosen = _chosen_stages((seen, residual, weights), wish, rng)
@@ -127,14 +127,14 @@ def choose(X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.G
         added = np.concatenate([left_out, stage.values(seen[ROWS_FOR_STAGES:])])
         residual, values = residual - added, values + added
         stage = replace(stage, error=_in_deviations(residual[sample], Y[sample], weights[sample]))
-        frozen = replace(frozen, stages=(*frozen.stages, stage))
+        fixed = replace(fixed, stages=(*fixed.stages, stage))
     last = chosen[-1]
     moved = last.layout.hashes.centre - centre
     shares = np.zeros(X.shape[1])
     shares[slice(None) if columns is None else columns] = last.column_shares
     return ModelChoice(
-        frozen,
-        LearnedRows.of(X, Y, values) if frozen.adds else None,
+        fixed,
+        LearnedRows.of(X, Y, values) if fixed.adds else None,
         replace(last.layout, level=level + moved @ trend, trend=trend),
         last.alpha,
         last.bucket_width,
@@ -204,7 +204,7 @@ def _chosen_stages(rows: Rows, wish: LSHConfig, rng: np.random.Generator) -> lis
     return chosen
 
 
-def _learned(chosen: TunedLayout, rows: Rows, min_count: int) -> tuple[FrozenStage, Array]:
+def _learned(chosen: TunedLayout, rows: Rows, min_count: int) -> tuple[FixedStage, Array]:
     """A stage learned from rows, and its values (m, targets) at them as if it had not seen them."""
     X, residual, weights = rows
     layout = chosen.layout
@@ -214,4 +214,4 @@ def _learned(chosen: TunedLayout, rows: Rows, min_count: int) -> tuple[FrozenSta
     left_out = LeftOut(table, X, layout.residual(X, residual), weights).values(chosen.alpha, min_count, folds)
     coefficients, _ = bucket_statistics.solve(table.sums, layout.n_local, layout.degree, layout.n_targets, chosen.alpha)
     held = np.where(table.counts >= min_count, table.sums[:, layout.n_local], 0.0)
-    return FrozenStage(layout, table.index, coefficients * layout.unit, held), left_out * layout.unit
+    return FixedStage(layout, table.index, coefficients * layout.unit, held), left_out * layout.unit

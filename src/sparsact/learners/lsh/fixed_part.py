@@ -29,7 +29,7 @@ _LEARNED_ROWS: Final = {"keys": ArrayField("m", np.uint64), "values": ArrayField
 
 
 @dataclass(frozen=True)
-class FrozenStage:
+class FixedStage:
     """Tables whose rows are gone: polynomials (B, D, targets) in the units of y, and weights (B,), of the buckets."""
 
     layout: Layout
@@ -60,7 +60,7 @@ class FrozenStage:
         return schema.add_prefix("layout", self.layout.arrays()) | own
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays) -> FrozenStage:
+    def from_arrays(cls, arrays: Arrays) -> FixedStage:
         """The stage that :meth:`arrays` took apart."""
         layout = Layout.from_arrays(schema.strip_prefix("layout", arrays))
         read = schema.read_arrays(_STAGE, arrays, D=layout.n_features, T=layout.n_targets)
@@ -70,14 +70,14 @@ class FrozenStage:
 
 
 @dataclass(frozen=True)
-class Frozen:
+class FixedPart:
     """The part of a model that updates leave alone.
 
     Attributes
     ----------
     columns : (c,) or None
         Columns that tables see; None for all.
-    stages : tuple of FrozenStage
+    stages : tuple of FixedStage
         Added to the table that is updated.
     trees : TreeEnsemble or None
         Added as well; they see all columns.
@@ -86,7 +86,7 @@ class Frozen:
     """
 
     columns: NDArray[np.int64] | None = None
-    stages: tuple[FrozenStage, ...] = ()
+    stages: tuple[FixedStage, ...] = ()
     trees: TreeEnsemble | None = None
     n_columns: int = 0
 
@@ -120,7 +120,7 @@ class Frozen:
             trees=self.trees,
         )
 
-    def differences(self, other: Frozen) -> list[str]:
+    def differences(self, other: FixedPart) -> list[str]:
         """Names of the parts in which another is not the same."""
         mine, theirs = self.arrays(), other.arrays()
         same = mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine)
@@ -134,7 +134,7 @@ class Frozen:
         return arrays if self.trees is None else arrays | schema.add_prefix("trees", self.trees.arrays())
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays, n_columns: int, n_targets: int) -> Frozen:
+    def from_arrays(cls, arrays: Arrays, n_columns: int, n_targets: int) -> FixedPart:
         """The part that :meth:`arrays` took apart, of a model of so many columns and targets."""
         columns, n_seen = None, n_columns
         if "columns" in arrays:
@@ -142,9 +142,9 @@ class Frozen:
             n_seen = len(columns)
             if not n_seen or columns[0] < 0 or columns[-1] >= n_columns or (np.diff(columns) <= 0).any():
                 raise ValueError("the columns of the tables are not columns in ascending order")
-        stages: list[FrozenStage] = []
+        stages: list[FixedStage] = []
         while parts := schema.strip_prefix(f"stage{len(stages)}", arrays):
-            stage = FrozenStage.from_arrays(parts)
+            stage = FixedStage.from_arrays(parts)
             if stage.layout.n_columns != n_seen or stage.layout.n_targets != n_targets:
                 raise ValueError("a stage has other columns or targets")
             stages.append(stage)
@@ -154,7 +154,7 @@ class Frozen:
 
 
 class LearnedRows:
-    """Values of the frozen part at the rows it was learned from, as if it had never seen them.
+    """Values of the fixed part at the rows it was learned from, as if it had never seen them.
 
     Rows are known by a key of 64 bits of X and Y; ``values`` are (m, targets).
     """
@@ -188,17 +188,17 @@ def xy_keys(X: Array, Y: Array) -> Keys:
     return hashing.row_keys(np.ascontiguousarray(np.concatenate([X, Y], axis=1) + 0.0))  # -0.0 becomes 0.0
 
 
-def beyond_frozen(batch: Batch, frozen: Frozen, learned: LearnedRows | None) -> tuple[Batch, RowNames | None]:
-    """Rows as the table sees them, their targets less the frozen part, and the keys it knows them by.
+def without_fixed_part(batch: Batch, fixed: FixedPart, learned: LearnedRows | None) -> tuple[Batch, RowNames | None]:
+    """Rows as the table sees them, their targets less the fixed part, and the keys it knows them by.
 
-    A row that the frozen part was learned from counts out of sample whenever it comes or goes, so that rows in any
+    A row that the fixed part was learned from counts out of sample whenever it comes or goes, so that rows in any
     order, in parts or removed and added again, give the same table.
     """
-    X, weights = frozen.selected(batch.X), batch.row_weights()
-    if not frozen.adds:
-        names = None if frozen.columns is None else RowNames(row_keys(batch.X, batch.y, weights), batch.y)
+    X, weights = fixed.selected(batch.X), batch.row_weights()
+    if not fixed.adds:
+        names = None if fixed.columns is None else RowNames(row_keys(batch.X, batch.y, weights), batch.y)
         return Batch(X, batch.y, weights), names
-    values = frozen.values(batch.X)
+    values = fixed.values(batch.X)
     if learned is not None:
         values = learned.values(batch.X, batch.y, values)
     return Batch(X, batch.y - values, weights), RowNames(row_keys(batch.X, batch.y, weights), batch.y)

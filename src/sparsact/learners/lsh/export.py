@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.compact import CompactModel
 from sparsact.learners.lsh.compact_predictor import CompactPredictor
+from sparsact.learners.lsh.fixed_part import FixedPart
 from sparsact.learners.lsh.frontier import (
     DTYPES,
     ROWS,
@@ -24,7 +25,6 @@ from sparsact.learners.lsh.frontier import (
     sizes,
     typical_rows,
 )
-from sparsact.learners.lsh.frozen import Frozen
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.predictor import TablePredictor
 from sparsact.statistics.statistic import Batch
@@ -36,7 +36,7 @@ class ShippedLSH:
     """Predictors and exports of an :class:`~sparsact.learners.lsh.estimator.LSHModel`."""
 
     table_: BucketTable
-    _frozen: Frozen
+    _fixed: FixedPart
     table_errors_: Array | None  # leave-one-out, of the first 1, 2, ... tables; None where a file has none
 
     def predictor(
@@ -72,9 +72,9 @@ class ShippedLSH:
         if dtype is not None:
             checked_option(dtype, "`dtype`", DTYPES)
         if dtype is None and max_bytes is None and max_microseconds is None:
-            as_it_is: TablePredictor = self._frozen_predictor()
+            as_it_is: TablePredictor = self._snapshot()
             return as_it_is
-        as_now = self._frozen_predictor()
+        as_now = self._snapshot()
         compiled, table, ends = as_now.compiled, as_now.table, as_now.shipped_ends()
         if max_bytes is None and max_microseconds is None:
             return _shipped(self, resized(compiled, ends, len(compiled.tables), None, dtype))
@@ -149,7 +149,7 @@ class ShippedLSH:
         if (X is None) != (y is None):
             raise ValueError("`frontier` needs X and y, or neither; pass rows that the model has not learned.")
         held_out = None if X is None else self._encoded(self._validated(X, y, None, reset=False))
-        as_now = self._frozen_predictor()
+        as_now = self._snapshot()
         compiled, table = as_now.compiled, as_now.table
         ends = replace(as_now.shipped_ends(), beyond="clip", start=None, refuses=False)  # every row has a value
         if held_out is None:
@@ -167,13 +167,13 @@ class ShippedLSH:
         return Frontier(tuple(sorted(points, key=lambda point: point.nbytes)))
 
     def _measure_tables(self: Any, rows: Batch, targets: Array) -> None:
-        """Errors of the first tables at their own rows, whose targets are ``targets`` (m, T) less the frozen part."""
+        """Errors of the first tables at their own rows, whose targets are ``targets`` (m, T) less the fixed part."""
         self.table_errors_ = first_table_errors(self.table_, rows, targets, self.alpha_, self.min_count)
 
     def _size_error(self, n_stages: int, n_tables: int) -> float:
         """Error of the first stages or tables at rows left out of fit; NaN where it was not measured."""
-        if n_stages <= len(self._frozen.stages):
-            return self._frozen.stages[n_stages - 1].error
+        if n_stages <= len(self._fixed.stages):
+            return self._fixed.stages[n_stages - 1].error
         errors = self.table_errors_
         return float("nan") if errors is None else float(errors[n_tables - 1])
 
