@@ -16,7 +16,7 @@ from sparsact.learners.lsh.ends import Policy
 from sparsact.learners.lsh.fixed_part import FixedPart
 from sparsact.learners.lsh.layout import Layout, grid_hashes
 from sparsact.learners.lsh.leave_one_out import LeftOut
-from sparsact.learners.lsh.predictor import TablePredictor, compiled_model, separate_solution
+from sparsact.learners.lsh.predict import TablePredictor
 from sparsact.learners.lsh.trees import TreeEnsemble
 from sparsact.statistics.statistic import Batch
 
@@ -132,7 +132,7 @@ def test_a_prediction_is_the_sum_of_its_parts():
     table, fixed = model.table_, model._fixed
     total = fixed.trees.values(NEW)[:, 0] + fixed.stages[0].values(NEW)[:, 0]
     on_top = TablePredictor(
-        table, separate_solution(table, model.alpha_, 1), Policy(extrapolate="linear"), True, FixedPart(), model._inputs
+        table, model.alpha_, Policy(extrapolate="linear"), single=True, fixed=FixedPart(), inputs=model._inputs
     )
     np.testing.assert_allclose(model.predict(NEW), total + on_top(NEW), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(model.predictor()(NEW[0]), model.predict(NEW[:1])[0], rtol=1e-12)
@@ -163,9 +163,8 @@ def test_rows_left_out_by_folds_are_those_of_tables_without_them(degree):
         rest = np.setdiff1d(np.arange(60), part)
         other = BucketTable(layout)
         other.add(Batch(rows[rest], y[rest], weights[rest]))
-        expected = compiled_model(other, separate_solution(other, 0.1, 1), Policy("nan", "linear"), FixedPart()).values(
-            rows[part]
-        )[0]
+        expected = np.empty((len(part), 1))
+        other.compiled(0.1, 1, is_live=False).kernel(rows[part], expected, np.empty(len(part)), 1)
         np.testing.assert_allclose(found[part], expected, rtol=1e-7, atol=1e-7)
 
 
@@ -249,7 +248,7 @@ def test_trees_learn_targets_of_any_offset_and_size(offset, size):
 def test_rows_beyond_the_sample_meet_stages_as_new_rows(monkeypatch):
     monkeypatch.setattr(model_choice, "ROWS_FOR_STAGES", 300)
     model = staged(n_stages=2).fit(X, Y)
-    values = model._learned_rows.values(X, Y[:, None], np.full((len(X), 1), np.nan))
+    values = model._fixed.learned.values(X, Y[:, None], np.full((len(X), 1), np.nan))
     assert np.isfinite(values).all()
     inside = np.isclose(values, model._fixed.values(X), rtol=1e-9, atol=1e-9)[:, 0]
     assert inside.sum() >= 200

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from sparsact.kernels import bucket_statistics, hashing
 from sparsact.kernels.bucket_index import BucketIndex
-from sparsact.learners.lsh.bucket_solution import LiveSolution
+from sparsact.kernels.bucket_values import Combination
+from sparsact.learners.lsh.bucket_solution import BucketSolution, LiveSolution
 from sparsact.learners.lsh.coarse_grids import backup_layout
+from sparsact.learners.lsh.compiled import CompiledTable, Slots
 from sparsact.learners.lsh.layout import Array, Layout
 from sparsact.learners.lsh.remembered_rows import RememberedRows, RowNames, row_keys
 from sparsact.learners.lsh.table_limits import PendingUpdate, check_range, check_room
@@ -299,6 +301,20 @@ class BucketTable:
         if (held := self._solution) is None or (held.alpha, held.least) != (alpha, least):
             held = self._solution = LiveSolution(self.layout, len(self._counts), alpha, least)
         return held
+
+    def solved(self, alpha: float, least: int) -> BucketSolution:
+        """The polynomials of all buckets as they are now."""
+        return BucketSolution.of(self.layout, self.counts, self.sums, alpha, least)
+
+    def compiled(
+        self, alpha: float, least: int, combine: Combination = "average", *, is_live: bool
+    ) -> CompiledTable[Slots]:
+        """The buckets as they predict: solved as rows meet them and updates change them, or all as they are now."""
+        if is_live:
+            storage = self.solution(alpha, least).storage(self.index, self.counts, self.sums)
+        else:
+            storage = self.solved(alpha, least).storage(self.index)
+        return CompiledTable(self.layout.hashes, self.layout.degree, storage, combine)
 
     def _forget(self, ids: NDArray[np.int32]) -> None:
         if self._solution is not None:

@@ -1,189 +1,180 @@
-"""LSH models as they ship: predictors of coefficients alone, C, ONNX, and the choice of their size."""
+"""A fitted LSH model as it ships: called, saved, mapped into memory, written as C or ONNX."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
-from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.compact import CompactModel
-from sparsact.learners.lsh.compact_predictor import CompactPredictor
-from sparsact.learners.lsh.fixed_part import FixedPart
-from sparsact.learners.lsh.frontier import (
-    DTYPES,
-    ROWS,
-    Frontier,
-    FrontierPoint,
-    first_table_errors,
-    microseconds,
-    resized,
-    sizes,
-    typical_rows,
-)
-from sparsact.learners.lsh.layout import Array
-from sparsact.learners.lsh.predictor import TablePredictor
-from sparsact.statistics.statistic import Batch
-from sparsact.statistics.units import SMALLEST, exponents_of
-from sparsact.validation.parameters import checked_option, checked_positive
+from sparsact import files
+from sparsact.kernels.bucket_statistics import n_features
+from sparsact.learners.lsh.c_source import c_source
+from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable, Directory
+from sparsact.learners.lsh.ends import Ends
+from sparsact.learners.lsh.inputs import InputRules
+from sparsact.learners.lsh.layout import Array, read_hashes
+from sparsact.learners.lsh.onnx_graph import onnx_model
+from sparsact.learners.lsh.predict import Predictor
+from sparsact.learners.lsh.trees import TreeEnsemble
+from sparsact.saving import ModelFileError, modelfile, schema
+from sparsact.saving.schema import ArrayField, Arrays, State
+
+_LINEAR: Final = {
+    "level": ArrayField("T", finite=True),
+    "centre": ArrayField("c", finite=True),
+    "trend": ArrayField("c T", finite=True),
+    "columns": ArrayField("c", np.int64, nonnegative=True, optional=True),
+}
+_ENDS: Final = {name: ArrayField("T", optional=True) for name in ("low", "high", "start")}
+_INDEX: Final = {"starts": ArrayField("groups", np.uint32), "tags": ArrayField("B", np.uint32)}
+_DTYPES: Final = {("float64", "float64"), ("float32", "float32"), ("float32", "uint16")}
 
 
-class ShippedLSH:
-    """Predictors and exports of an :class:`~sparsact.learners.lsh.estimator.LSHModel`."""
+class CompactPredictor(Predictor):
+    """Values of a fitted LSH model, from coefficients alone; see :meth:`LSHRegressor.predictor`.
 
-    table_: BucketTable
-    _fixed: FixedPart
-    table_errors_: Array | None  # leave-one-out, of the first 1, 2, ... tables; None where a file has none
+    It holds no sums, learns nothing more, and may be called by several threads at once. A file of it is mapped into
+    memory when it is loaded, and shared by processes.
 
-    def predictor(
-        self: Any,
-        dtype: str | None = None,
-        *,
-        max_bytes: float | None = None,
-        max_microseconds: float | None = None,
-    ) -> TablePredictor | CompactPredictor:
-        """The model as it is now, for single queries: ``model.predictor()(x)``; later updates do not change it.
+    Attributes
+    ----------
+    model : CompiledModel
+        The arrays.
 
-        Parameters
-        ----------
-        dtype : {"float32", "float64"}, optional
-            Of coefficients: a :class:`CompactPredictor`, which holds no sums, is saved and exported. It takes little
-            more than the bytes of its coefficients; float32 changes values by about 1e-7 of the target's deviation.
-            By default the arrays of the model serve, or, within limits, whichever type errs least.
-        max_bytes, max_microseconds : float, optional
-            Limits: of the bytes of all arrays, and of the time for a row of a batch on one thread, measured here. The
-            size of least error within them is taken; see :meth:`frontier`.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsact import LSHRegressor
+    >>> X = np.linspace(-1, 1, 200)[:, None]
+    >>> predict = LSHRegressor(random_state=0).fit(X, np.abs(X[:, 0])).predictor(dtype="float32")
+    >>> bool(abs(predict([0.5]) - 0.5) < 1e-3)
+    True
+    """
 
-        Returns
-        -------
-        predictor : TablePredictor or CompactPredictor
-            A function of a row or of rows.
+    model: CompiledModel[Directory]
 
-        Raises
-        ------
-        ValueError
-            If no size of the model lies within the limits.
+    def __init__(self, model: CompiledModel[Directory], ends: Ends, inputs: InputRules, single: bool) -> None:
+        self.model, self._ends, self.inputs, self._single = model, ends, inputs, single
+
+    @property
+    def ends(self) -> Ends:
+        """Values where the model knows little."""
+        return self._ends
+
+    @property
+    def n_features_in_(self) -> int:
+        """Columns of a row."""
+        return self.inputs.n_columns
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the coefficients."""
+        return self.model.tables[-1].storage.coefficients.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return self.model.nbytes + self.ends.nbytes
+
+    def numbers(self, X: Any) -> Array:
+        """Rows (m, d) as exported programs take them: a number for each category, NaN for missing values.
+
+        A category that is a number stands for itself; a text, for 2**52 plus the first 52 bits of its BLAKE2b digest of
+        8 bytes, read as a little-endian number.
         """
-        check_is_fitted(self)
-        if dtype is not None:
-            checked_option(dtype, "`dtype`", DTYPES)
-        if dtype is None and max_bytes is None and max_microseconds is None:
-            as_it_is: TablePredictor = self._snapshot()
-            return as_it_is
-        as_now = self._snapshot()
-        compiled, table, ends = as_now.compiled, as_now.table, as_now.shipped_ends()
-        if max_bytes is None and max_microseconds is None:
-            return _shipped(self, resized(compiled, ends, len(compiled.tables), None, dtype))
-        for limit, name in ((max_bytes, "`max_bytes`"), (max_microseconds, "`max_microseconds`")):
-            if limit is not None:
-                checked_positive(limit, name)
-        frontier = self.frontier(dtype=dtype)
-        best = frontier.best(max_bytes=max_bytes, max_microseconds=max_microseconds)
-        for n_stages, n_tables, choice in sizes(compiled, table):
-            if (n_stages, n_tables) == (best.n_stages, best.n_tables):
-                return _shipped(self, resized(compiled, ends, n_stages, choice, best.dtype))
-        raise AssertionError("the point is of this model")
+        return self.inputs.numbers(X)
 
-    def export(self: Any, path: str | Path, *, dtype: str = "float32", name: str | None = None, **limits: Any) -> None:
-        """Write the model as a function that needs nothing of this library: ``.c`` or ``.onnx``.
+    def save(self, path: str | Path) -> None:
+        """Write the predictor to one file, which :func:`sparsact.load` maps into memory."""
+        model, ends = self.model, self.ends
+        named = [(name, getattr(model, name)) for name in _LINEAR] + [(name, getattr(ends, name)) for name in _ENDS]
+        arrays: Arrays = {name: value for name, value in named if value is not None}
+        arrays |= schema.add_prefix("inputs", self.inputs.arrays())
+        if self.model.trees is not None:
+            arrays |= schema.add_prefix("trees", self.model.trees.arrays())
+        state: State = {"n_features_in_": self.n_features_in_, "single": self._single, "tables": len(self.model.tables)}
+        state |= {"beyond": ends.beyond, "refuses": ends.refuses, "feature_names": list(self.inputs.names)}
+        for name, table in self._tables().items():
+            arrays |= schema.add_prefix(name, table.arrays())
+            state[name] = {
+                "degree": table.degree,
+                "combine": table.combine,
+                "grid": bool(table.hashes.grid),
+                "signs": bool(table.hashes.signs),
+            }
+        modelfile.write(path, type(self).__name__, state, arrays)
 
-        Parameters
-        ----------
-        path : path-like
-            ``model.c``: C99 without dependencies, a function ``void model_predict(const double *x, double *y)`` of one
-            row, which several threads may call. ``model.onnx``: a graph of opset 18 from ``X`` (rows, columns) to ``Y``
-            (rows, targets), both float64; with ``base="trees"`` also of ``ai.onnx.ml`` 5, whose TreeEnsemble takes
-            float64 (ONNX Runtime evaluates it; tested with version 1.32).
-        dtype : {"float32", "float64"}, default="float32"
-            Of the coefficients: values differ by about 1e-7 of the target's deviation, or by rounding. Hashing and sums
-            are in float64.
-        name : str, optional
-            Name of the C function, by default that of the file and ``_predict``.
-        **limits : float
-            ``max_bytes`` and ``max_microseconds``; see :meth:`predictor`.
+    def export(self, path: str | Path, *, name: str | None = None) -> None:
+        """Write the predictor as a program without dependencies; see :meth:`LSHRegressor.export`."""
+        path = Path(path)
+        name = f"{path.stem}_predict" if name is None else name
+        kind = path.suffix.lower()
+        if kind not in (".c", ".onnx"):
+            raise ValueError(f"`path` must end with .c or .onnx; got {str(path)!r}.")
+        if self.ends.refuses:
+            raise ValueError(
+                'a program of C or ONNX cannot raise an error for a row of empty buckets (fallback="raise"): call '
+                'set_params(fallback="nan") first, and look for NaN.'
+            )
+        if kind == ".onnx":
+            files.write(path, onnx_model(self.model, self.ends, self.inputs))
+            return
+        if not (name.isidentifier() and name.isascii()):
+            raise ValueError(f"{name!r} is not a name of a C function; pass a `name` of letters, digits and _.")
+        files.write(path, c_source(self.model, self.ends, name, self.inputs))
 
-        Notes
-        -----
-        A classifier exports the shares of its classes, before they are clipped to [0, 1] and add up to 1. Columns are
-        those of ``fit``, in their order; a missing value is NaN, and a category a number, as
-        :meth:`CompactPredictor.numbers` gives it. In C, ``model_predict_code(text, length)`` gives the number of a
-        text; ONNX has no operator that hashes texts. A category that ``fit`` did not meet counts as the mean of those
-        it met, without a warning. A row with an infinity has the value NaN. ``fallback`` and ``extrapolate`` are taken
-        from the model; ``"nearest"``, which needs its sums, and ``"raise"`` are refused.
-        """
-        self.predictor(checked_option(dtype, "`dtype`", DTYPES), **limits).export(path, name=name)
+    def _tables(self) -> dict[str, CompiledTable[Directory]]:
+        tables = {f"table{place}": table for place, table in enumerate(self.model.tables)}
+        return tables if self.model.backup is None else tables | {"backup": self.model.backup}
 
-    def frontier(
-        self: Any, X: ArrayLike | None = None, y: ArrayLike | None = None, *, dtype: str | None = None
-    ) -> Frontier:
-        """What fewer hash tables, fewer stages and float32 would cost and save: error, bytes, microseconds.
-
-        Parameters
-        ----------
-        X, y : array-like of shape (m, d) and (m,) or (m, targets), optional
-            Rows that the model has not learned, to measure errors on: at most 2,048 of them are used. Without, errors
-            are those of leaving out rows of ``fit``.
-        dtype : {"float32", "float64"}, optional
-            Of coefficients; by default both.
-
-        Returns
-        -------
-        frontier : Frontier
-            1, 2, 4, ... and all tables, for each number of stages and type, by bytes.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sparsact import LSHRegressor
-        >>> X = np.random.default_rng(0).uniform(-1, 1, (2000, 2))
-        >>> model = LSHRegressor(random_state=0).fit(X, np.abs(X).sum(axis=1))
-        >>> small = model.frontier().best(max_bytes=20_000)
-        >>> small.nbytes <= 20_000 and small.n_tables < 16
-        True
-        """
-        check_is_fitted(self)
-        if (X is None) != (y is None):
-            raise ValueError("`frontier` needs X and y, or neither; pass rows that the model has not learned.")
-        held_out = None if X is None else self._encoded(self._validated(X, y, None, reset=False))
-        as_now = self._snapshot()
-        compiled, table = as_now.compiled, as_now.table
-        ends = replace(as_now.shipped_ends(), beyond="clip", start=None, refuses=False)  # every row has a value
-        if held_out is None:
-            rows = typical_rows(table, compiled.columns, len(self._inputs.sources))
-        else:
-            chosen = np.random.default_rng(0).permutation(len(held_out))[:ROWS]
-            held_out = Batch(held_out.X[chosen], held_out.y[chosen], None)
-            rows = held_out.X
-        points = []
-        for n_stages, n_tables, choice in sizes(compiled, table):
-            for each in DTYPES if dtype is None else (checked_option(dtype, "`dtype`", DTYPES),):
-                model = resized(compiled, ends, n_stages, choice, each)
-                error = self._size_error(n_stages, n_tables) if held_out is None else _error(model, held_out)
-                points.append(FrontierPoint(n_stages, n_tables, each, error, model.nbytes, microseconds(model, rows)))
-        return Frontier(tuple(sorted(points, key=lambda point: point.nbytes)))
-
-    def _measure_tables(self: Any, rows: Batch, targets: Array) -> None:
-        """Errors of the first tables at their own rows, whose targets are ``targets`` (m, T) less the fixed part."""
-        self.table_errors_ = first_table_errors(self.table_, rows, targets, self.alpha_, self.min_count)
-
-    def _size_error(self, n_stages: int, n_tables: int) -> float:
-        """Error of the first stages or tables at rows left out of fit; NaN where it was not measured."""
-        if n_stages <= len(self._fixed.stages):
-            return self._fixed.stages[n_stages - 1].error
-        errors = self.table_errors_
-        return float("nan") if errors is None else float(errors[n_tables - 1])
+    @classmethod
+    def _from_file(cls, state: State, arrays: Arrays) -> Self:
+        """The predictor that :meth:`save` wrote."""
+        linear: dict[str, Any] = schema.read_arrays(_LINEAR, arrays)
+        lengths = {"c": len(linear["centre"]), "T": len(linear["level"])}
+        n_features = schema.as_count(state["n_features_in_"], "n_features_in_", minimum=1)
+        names = tuple(schema.as_str(name, "feature_names") for name in state.get("feature_names", ()))
+        inputs = InputRules.from_arrays(schema.strip_prefix("inputs", arrays), n_features, names)
+        columns, n_encoded = linear.get("columns"), len(inputs.sources)
+        if (columns is None and lengths["c"] != n_encoded) or (columns is not None and (columns >= n_encoded).any()):
+            raise ValueError("the columns do not match")
+        nodes = schema.strip_prefix("trees", arrays)
+        trees = TreeEnsemble.from_arrays(nodes, n_encoded, lengths["T"]) if nodes else None
+        n_tables = schema.as_count(state["tables"], "tables", minimum=1)
+        tables = tuple(_table(f"table{place}", state, arrays, lengths) for place in range(n_tables))
+        backup = _table("backup", state, arrays, lengths) if "backup" in state else None
+        limits: dict[str, Any] = schema.read_arrays(_ENDS, arrays, T=lengths["T"])
+        beyond, refuses = state.get("beyond", "clip"), state.get("refuses", False)  # earlier versions wrote neither
+        if ("low" in limits) != ("high" in limits) or beyond not in ("clip", "nan"):
+            raise ValueError("one limit is missing, or what lies beyond them has no name")
+        ends = Ends(**limits, beyond=beyond, refuses=schema.as_bool(refuses, "refuses"))
+        single = schema.as_bool(state["single"], "single")
+        if single and lengths["T"] != 1:
+            raise ValueError(f"{lengths['T']} targets where there is one")
+        return cls(CompiledModel(**linear, tables=tables, backup=backup, trees=trees), ends, inputs, single)
 
 
-def _shipped(learner: Any, model: CompactModel) -> CompactPredictor:
-    return CompactPredictor(model, learner._inputs, learner._single)
-
-
-def _error(model: CompactModel, held_out: Batch) -> float:
-    """Root mean square error in standard deviations of the targets."""
-    exponents = -exponents_of(held_out.y)
-    values, y = (np.ldexp(each, exponents) for each in (model.values(held_out.X), held_out.y))
-    return float(np.sqrt(np.mean((values - y) ** 2 / np.maximum(y.var(axis=0), SMALLEST))))
+def _table(name: str, state: State, arrays: Arrays, lengths: dict[str, int]) -> CompiledTable[Directory]:
+    """A table read from a file, with every index checked."""
+    own, found = state[name], schema.strip_prefix(name, arrays)
+    hashes = read_hashes(found, grid=schema.as_bool(own["grid"], "grid"), signs=schema.as_bool(own["signs"], "signs"))
+    degree = schema.as_count(own["degree"], "degree", maximum=2)
+    index = schema.read_arrays(_INDEX, found)
+    starts, n_buckets = index["starts"], len(index["tags"])
+    n_groups = len(starts) - 1
+    if n_groups < 2 or n_groups & (n_groups - 1) or starts[-1] != n_buckets or (starts[1:] < starts[:-1]).any():
+        raise ValueError("the directory of keys leads nowhere")
+    coefficients, weights = found["coefficients"], found["weights"]
+    if (coefficients.dtype.name, weights.dtype.name) not in _DTYPES:
+        raise ValueError(f"coefficients are {coefficients.dtype}, weights {weights.dtype}")
+    shape = (n_buckets, n_features(hashes.local.shape[1], degree), lengths["T"])
+    if coefficients.shape != shape or weights.shape != shape[:1] or len(hashes.centre) != lengths["c"]:
+        raise ValueError(f"{name} holds {coefficients.shape} coefficients of {weights.shape} buckets")
+    if own["combine"] not in ("average", "first"):
+        raise ModelFileError(
+            f"tables whose values are combined as {own['combine']!r}, which this version no longer does; fit the model "
+            "again, and save its predictor."
+        )
+    storage = Directory(starts, index["tags"], coefficients, weights)
+    return CompiledTable(hashes, degree, storage, own["combine"])

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from sparsact.kernels import hashing
 from sparsact.kernels.bucket_index import BucketIndex
-from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable
+from sparsact.learners.lsh.compiled import CompiledTable, Slots
 from sparsact.learners.lsh.layout import Array, Layout
-from sparsact.learners.lsh.remembered_rows import Keys, RowNames, row_keys
+from sparsact.learners.lsh.remembered_rows import Keys
 from sparsact.learners.lsh.trees import TreeEnsemble
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
-from sparsact.statistics.statistic import Batch
 
 _STAGE: Final = {
     "keys": ArrayField("B", np.uint64),
@@ -39,9 +38,10 @@ class FixedStage:
     error: float = np.nan  # of the stages up to this one at rows left out, in deviations of the target
 
     @cached_property
-    def table(self) -> CompiledTable:
+    def table(self) -> CompiledTable[Slots]:
         """The tables as they predict."""
-        return CompiledTable(self.layout.hashes, self.index.slots, self.layout.degree, self.coefficients, self.weights)
+        storage = Slots.of(self.index.slots, self.coefficients, self.weights)
+        return CompiledTable(self.layout.hashes, self.layout.degree, storage)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the table, which another thread may be making."""
@@ -50,7 +50,7 @@ class FixedStage:
     def values(self, X: Array, n_threads: int = 1) -> Array:
         """Values (m, targets) at rows; 0 where every bucket is empty."""
         values = np.empty((len(X), self.layout.n_targets))
-        self.table.kernel(np.zeros_like(self.layout.trend))(X, values, np.empty(len(X)), n_threads)
+        self.table.kernel(X, values, np.empty(len(X)), n_threads)
         return values
 
     def arrays(self) -> Arrays:
@@ -83,12 +83,15 @@ class FixedPart:
         Added as well; they see all columns.
     n_columns : int
         Columns of X.
+    learned : LearnedRows or None
+        Rows that stages and trees were learned from; None where there are neither, or no row can be removed.
     """
 
     columns: NDArray[np.int64] | None = None
     stages: tuple[FixedStage, ...] = ()
     trees: TreeEnsemble | None = None
     n_columns: int = 0
+    learned: LearnedRows | None = None
 
     @property
     def adds(self) -> bool:
@@ -108,17 +111,14 @@ class FixedPart:
             total = total + part
         return total
 
-    def beneath(self, model: CompiledModel) -> CompiledModel:
-        """A compiled table with this part added."""
-        centre = self.stages[0].layout.hashes.centre if self.stages else model.centre  # the kernel's, of the trend
-        return replace(
-            model,
-            level=model.level + (centre - model.centre) @ model.trend,
-            centre=centre,
-            tables=(*(stage.table for stage in self.stages), *model.tables),
-            columns=self.columns,
-            trees=self.trees,
-        )
+    def values_out_of_sample(self, X: Array, Y: Array) -> Array:
+        """Values (m, targets) at rows, as if none of them had been learned from."""
+        values = self.values(X)
+        return values if self.learned is None else self.learned.values(X, Y, values)
+
+    def without_rows(self) -> FixedPart:
+        """The same for a model that neither learns nor forgets rows."""
+        return replace(self, learned=None)
 
     def differences(self, other: FixedPart) -> list[str]:
         """Names of the parts in which another is not the same."""
@@ -186,19 +186,3 @@ class LearnedRows:
 def xy_keys(X: Array, Y: Array) -> Keys:
     """A key (m,) of each row and its targets."""
     return hashing.row_keys(np.ascontiguousarray(np.concatenate([X, Y], axis=1) + 0.0))  # -0.0 becomes 0.0
-
-
-def without_fixed_part(batch: Batch, fixed: FixedPart, learned: LearnedRows | None) -> tuple[Batch, RowNames | None]:
-    """Rows as the table sees them, their targets less the fixed part, and the keys it knows them by.
-
-    A row that the fixed part was learned from counts out of sample whenever it comes or goes, so that rows in any
-    order, in parts or removed and added again, give the same table.
-    """
-    X, weights = fixed.selected(batch.X), batch.row_weights()
-    if not fixed.adds:
-        names = None if fixed.columns is None else RowNames(row_keys(batch.X, batch.y, weights), batch.y)
-        return Batch(X, batch.y, weights), names
-    values = fixed.values(batch.X)
-    if learned is not None:
-        values = learned.values(batch.X, batch.y, values)
-    return Batch(X, batch.y - values, weights), RowNames(row_keys(batch.X, batch.y, weights), batch.y)

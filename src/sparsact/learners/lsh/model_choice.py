@@ -93,7 +93,6 @@ class ModelChoice:
     """What is frozen from the first rows on, the layout of the table, and what was tried on the way."""
 
     fixed: FixedPart
-    learned_rows: LearnedRows | None
     layout: Layout
     alpha: float
     bucket_width: float
@@ -133,8 +132,7 @@ def choose(X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.G
     shares = np.zeros(X.shape[1])
     shares[slice(None) if columns is None else columns] = last.column_shares
     return ModelChoice(
-        fixed,
-        LearnedRows.of(X, Y, values) if fixed.adds else None,
+        replace(fixed, learned=LearnedRows.of(X, Y, values) if fixed.adds else None),
         replace(last.layout, level=level + moved @ trend, trend=trend),
         last.alpha,
         last.bucket_width,
