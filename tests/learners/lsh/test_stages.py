@@ -132,7 +132,7 @@ def test_a_prediction_is_the_sum_of_its_parts():
     table, fixed = model.table_, model._fixed
     total = fixed.trees.values(NEW)[:, 0] + fixed.stages[0].values(NEW)[:, 0]
     on_top = TablePredictor(
-        table, model.alpha_, Policy(extrapolate="linear"), single=True, fixed=FixedPart(), inputs=model._inputs
+        table, model.alpha_, Policy(extrapolate="linear"), True, FixedPart(), model._inputs, is_live=False
     )
     np.testing.assert_allclose(model.predict(NEW), total + on_top(NEW), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(model.predictor()(NEW[0]), model.predict(NEW[:1])[0], rtol=1e-12)

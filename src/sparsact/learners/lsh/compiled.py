@@ -102,7 +102,7 @@ class Directory:
         return kernel
 
 
-Storage = TypeVar("Storage", Slots, Directory)
+Storage = TypeVar("Storage", bound=Slots | Directory)
 
 
 class TableChoice(NamedTuple):
@@ -221,7 +221,7 @@ class CompiledModel(Generic[Storage]):
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        tables = (*self.tables, *([] if self.backup is None else [self.backup]))
+        tables = self.tables if self.backup is None else (*self.tables, self.backup)
         trees = {} if self.trees is None else self.trees.arrays()
         arrays = [
             *vars(self).values(),

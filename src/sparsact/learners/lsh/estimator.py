@@ -18,13 +18,14 @@ from sparsact.learners.lsh.adaptive import Stream
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.categories import categorical_columns
 from sparsact.learners.lsh.fitted import FittedLSH
+from sparsact.learners.lsh.fixed_part import seen_by_table
 from sparsact.learners.lsh.inputs import InputRules, is_plain_target
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.leave_one_out import first_table_errors, held_out_scores
 from sparsact.learners.lsh.model_choice import choose
 from sparsact.learners.lsh.tuning import LSHConfig
-from sparsact.learners.lsh.updates import seen_by_table
 from sparsact.routing.backend import hash_generator
+from sparsact.saving.schema import Arrays, State
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import lock_of, transaction, twin_of
 from sparsact.validation.arrays import aligned, check_row_weights
@@ -102,7 +103,7 @@ class LSHModel(FittedLSH):
         """A table to change; see :func:`sparsact.transaction.transaction`."""
         if "table_" not in self.__dict__:
             return lambda kept: None
-        twin, finish = self.table_.fork(self._compiled)
+        twin, finish = self.table_.copy_on_write(self._compiled)
         self.table_ = twin
         return finish
 
@@ -114,14 +115,14 @@ class LSHModel(FittedLSH):
         given = isinstance(self.random_state, Integral)
         seed = int(self.random_state if given else check_random_state(self.random_state).randint(2**31))
         choice = choose(batch.X, batch.y, batch.row_weights(), self._config(), hash_generator(seed))
-        self.bucket_width_, self.alpha_, self.directions_ = choice.bucket_width, choice.alpha, choice.directions
-        self.trials_ = choice.trials
-        sources = self._inputs.sources
-        shares = np.bincount(sources, choice.column_shares, minlength=self.n_features_in_)
+        tuned, sources = choice.tuned, self._inputs.sources
+        self.bucket_width_, self.alpha_, self.directions_ = tuned.bucket_width, tuned.alpha, tuned.directions
+        self.trials_ = tuned.trials
+        shares = np.bincount(sources, tuned.column_shares, minlength=self.n_features_in_)
         self.column_shares_ = shares.astype(np.float64)
         pairs = (tuple(sorted((int(sources[i]), int(sources[j])))) for i, j in choice.near_duplicates)
         self.near_duplicates_ = tuple(sorted({(i, j) for i, j in pairs if i != j}))
-        self.table_, self._fixed = BucketTable(choice.layout), choice.fixed
+        self.table_, self._fixed = BucketTable(tuned.layout), choice.fixed
         self._forget_solution()
 
     def _config(self) -> LSHConfig:
@@ -311,3 +312,13 @@ class LSHModel(FittedLSH):
         empty._first_rows, empty._stream = (), None
         empty._forget_solution()
         return empty
+
+    def _state(self, arrays: Arrays) -> State:
+        """The sums of the model, without its layout, added to ``arrays``."""
+        arrays |= self.table_.state()[1]
+        return {}
+
+    def _restore(self, state: State, arrays: Arrays) -> None:
+        """Restore what :meth:`_state` wrote into a blank model of the same layout."""
+        self.table_ = self.table_.empty()
+        self.table_.restore(state, arrays)

@@ -16,10 +16,11 @@ from sparsact.kernels.dispatch import threads
 from sparsact.learners.lsh.bucket_counts import unseen_mass
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.categories import coded
+from sparsact.learners.lsh.compiled import Precision
 from sparsact.learners.lsh.ends import Policy
 from sparsact.learners.lsh.export import CompactPredictor
 from sparsact.learners.lsh.fixed_part import FixedPart
-from sparsact.learners.lsh.frontier import DTYPES, Frontier, measured_sizes, tables_of
+from sparsact.learners.lsh.frontier import DTYPES, Frontier, measured_sizes, model_of
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.predict import TablePredictor
@@ -144,8 +145,8 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
     def _predictor_of(self, table: BucketTable, fixed: FixedPart, *, is_live: bool) -> TablePredictor:
         if not table.n_rows:
             raise ValueError("the model holds no rows; call fit or partial_fit with some.")
-        parts = {"single": self._single, "fixed": fixed, "inputs": self._inputs}
-        return TablePredictor(table, self.alpha_, self._policy, is_live=is_live, **parts)
+        options = self.alpha_, self._policy
+        return TablePredictor(table, *options, self._single, fixed, self._inputs, is_live=is_live)
 
     def _snapshot(self) -> TablePredictor:
         """The model as it is now, which later updates do not change."""
@@ -241,18 +242,20 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
             If no size of the model lies within the limits.
         """
         check_is_fitted(self)
-        if dtype is not None:
-            checked_option(dtype, "`dtype`", DTYPES)
-        limits = {"max_bytes": max_bytes, "max_microseconds": max_microseconds}
+        if dtype is None and max_bytes is None and max_microseconds is None:
+            return self._snapshot()
+        return self._compact(dtype, max_bytes=max_bytes, max_microseconds=max_microseconds)
+
+    def _compact(self, dtype: str | None, **limits: float | None) -> CompactPredictor:
+        """A predictor of coefficients alone, of the size of least error within the limits, if there are any."""
+        dtypes = _dtypes(dtype)
         given = {name: checked_positive(limit, f"`{name}`") for name, limit in limits.items() if limit is not None}
         as_now = self._snapshot()
-        if dtype is None and not given:
-            return as_now
-        ends, n_stages, chosen = as_now.shipped_ends(), None, None
+        ends, compact = as_now.shipped_ends(), as_now.model.compact(dtypes[0])
         if given:
-            best = self.frontier(dtype=dtype).best(**limits)
-            dtype, n_stages, chosen = best.dtype, best.n_stages, tables_of(best, as_now)
-        return CompactPredictor(as_now.model.compact(dtype, n_stages, chosen), ends, self._inputs, self._single)
+            best = measured_sizes(as_now, dtypes, None, self.table_errors_).best(**given)
+            compact = model_of(best, as_now)
+        return CompactPredictor(compact, ends, self._inputs, self._single)
 
     def export(self, path: str | Path, *, dtype: str = "float32", name: str | None = None, **limits: Any) -> None:
         """Write the model as a function that needs nothing of this library: ``.c`` or ``.onnx``.
@@ -281,7 +284,8 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         it met, without a warning. A row with an infinity has the value NaN. ``fallback`` and ``extrapolate`` are taken
         from the model; ``"nearest"``, which needs its sums, and ``"raise"`` are refused.
         """
-        self.predictor(checked_option(dtype, "`dtype`", DTYPES), **limits).export(path, name=name)
+        check_is_fitted(self)
+        self._compact(dtype, **limits).export(path, name=name)
 
     def frontier(self, X: ArrayLike | None = None, y: ArrayLike | None = None, *, dtype: str | None = None) -> Frontier:
         """What fewer hash tables, fewer stages and float32 would cost and save: error, bytes, microseconds.
@@ -312,9 +316,8 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         check_is_fitted(self)
         if (X is None) != (y is None):
             raise ValueError("`frontier` needs X and y, or neither; pass rows that the model has not learned.")
-        dtypes = DTYPES if dtype is None else (checked_option(dtype, "`dtype`", DTYPES),)
         held_out = None if X is None else self._encoded(self._validated(X, y, None, reset=False))
-        return measured_sizes(self._snapshot(), dtypes, held_out, self.table_errors_)
+        return measured_sizes(self._snapshot(), _dtypes(dtype), held_out, self.table_errors_)
 
     # ---- files ----
 
@@ -335,14 +338,10 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:
         """The estimator that :meth:`save` wrote."""
-        return read_model(cls, state, arrays)
+        model: Self = read_model(cls, state, arrays)
+        return model
 
-    def _state(self, arrays: Arrays) -> State:
-        """The sums of the model, without its layout, added to ``arrays``."""
-        arrays |= self.table_.state()[1]
-        return {}
 
-    def _restore(self, state: State, arrays: Arrays) -> None:
-        """Restore what :meth:`_state` wrote into a blank model of the same layout."""
-        self.table_ = self.table_.empty()
-        self.table_.restore(state, arrays)
+def _dtypes(dtype: str | None) -> tuple[Precision, ...]:
+    """The type of coefficients that is given, or each that there is."""
+    return DTYPES if dtype is None else (checked_option(dtype, "`dtype`", DTYPES),)

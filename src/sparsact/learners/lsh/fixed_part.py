@@ -13,10 +13,11 @@ from sparsact.kernels import hashing
 from sparsact.kernels.bucket_index import BucketIndex
 from sparsact.learners.lsh.compiled import CompiledTable, Slots
 from sparsact.learners.lsh.layout import Array, Layout
-from sparsact.learners.lsh.remembered_rows import Keys
+from sparsact.learners.lsh.remembered_rows import Keys, RowNames, row_keys
 from sparsact.learners.lsh.trees import TreeEnsemble
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
+from sparsact.statistics.statistic import Batch
 
 _STAGE: Final = {
     "keys": ArrayField("B", np.uint64),
@@ -186,3 +187,15 @@ class LearnedRows:
 def xy_keys(X: Array, Y: Array) -> Keys:
     """A key (m,) of each row and its targets."""
     return hashing.row_keys(np.ascontiguousarray(np.concatenate([X, Y], axis=1) + 0.0))  # -0.0 becomes 0.0
+
+
+def seen_by_table(batch: Batch, fixed: FixedPart) -> tuple[Batch, RowNames | None]:
+    """Rows as the table sees them, their targets less the fixed part, and the keys it knows them by.
+
+    A row that the fixed part was learned from counts out of sample whenever it comes or goes, so that rows in any
+    order, in parts or removed and added again, give the same table.
+    """
+    X, weights = fixed.selected(batch.X), batch.row_weights()
+    names = RowNames(row_keys(batch.X, batch.y, weights), batch.y) if fixed.adds or fixed.columns is not None else None
+    targets = batch.y - fixed.values_out_of_sample(batch.X, batch.y) if fixed.adds else batch.y
+    return Batch(X, targets, weights), names

@@ -140,10 +140,11 @@ def measured_sizes(
     return Frontier(tuple(sorted(points, key=lambda point: point.nbytes)))
 
 
-def tables_of(point: FrontierPoint, as_now: TablePredictor) -> TableChoice | None:
-    """The tables that a point of the frontier of a model keeps; None for all of its last stage."""
+def model_of(point: FrontierPoint, as_now: TablePredictor) -> CompiledModel[Directory]:
+    """The model of the size of a point of the frontier."""
     sizes = _sizes(as_now)
-    return next(choice for *size, choice in sizes if size == [point.n_stages, point.n_tables])
+    chosen = next(choice for *size, choice in sizes if size == [point.n_stages, point.n_tables])
+    return as_now.model.compact(point.dtype, point.n_stages, chosen)
 
 
 def _sizes(as_now: TablePredictor) -> Iterator[tuple[int, int, TableChoice | None]]:

@@ -135,9 +135,7 @@ def held_out_scores(table: BucketTable, rows: Batch, alpha: float, min_count: in
         refitted.add(others)
         inputs = InputRules(np.zeros(d), np.zeros(0, dtype=np.int64))
         policy = Policy(extrapolate="linear", min_count=min_count)
-        predictor = TablePredictor(
-            refitted, alpha, policy, single=False, fixed=FixedPart(), inputs=inputs, is_live=True
-        )
+        predictor = TablePredictor(refitted, alpha, policy, False, FixedPart(), inputs, is_live=True)
         X = np.ascontiguousarray(rows.X[fold])
         with np.errstate(over="ignore", invalid="ignore"):  # of rows so far off that no float tells their value
             errors = np.abs(rows.y[fold] - predictor.values(X)) / np.maximum(predictor.deviations(X), SMALLEST)

@@ -81,11 +81,11 @@ class TablePredictor(Predictor):
         table: BucketTable,
         alpha: float,
         policy: Policy,
-        *,
         single: bool,
         fixed: FixedPart,
         inputs: InputRules,
-        is_live: bool = False,
+        *,
+        is_live: bool,
     ) -> None:
         self.table, self.alpha, self.policy = table, alpha, policy
         self.fixed, self.inputs, self._single = fixed, inputs, single

@@ -26,7 +26,6 @@ from sparsact.learners.lsh.layout import (
     hyperplane_hashes,
 )
 from sparsact.learners.lsh.leave_one_out import LeftOut
-from sparsact.learners.lsh.sample import Rows
 from sparsact.statistics.statistic import Batch
 from sparsact.statistics.units import root_mean_square, standard_units
 
@@ -102,6 +101,7 @@ class TunedLayout:
     column_shares: Array
 
 
+Rows = tuple[Array, Array, Array]  # X (m, d), Y (m, targets), weights (m,)
 Choice = tuple[tuple[float, float, float], Candidate]  # after (error, width, alpha)
 
 
