@@ -51,6 +51,14 @@ class Slots:
         return cls(slots, packed(coefficients, weights), coefficients.shape[2])
 
     @property
+    def keys(self) -> NDArray[np.uint64]:
+        """Keys (B,) of the buckets."""
+        held = self.slots[self.slots[:, 1] < len(self.records)]
+        keys = np.empty(len(self.records), np.uint64)
+        keys[held[:, 1]] = held[:, 0]
+        return keys
+
+    @property
     def coefficients(self) -> Array:
         """Polynomials (B, D, targets) of the buckets; of a model that learns, only of buckets that rows have met."""
         return self.records[:, :-1].reshape(len(self.records), -1, self.n_targets)

@@ -20,7 +20,7 @@ from sparsact.learners.lsh.categories import categorical_columns
 from sparsact.learners.lsh.fitted import FittedLSH
 from sparsact.learners.lsh.fixed_part import seen_by_table
 from sparsact.learners.lsh.inputs import InputRules, is_plain_target
-from sparsact.learners.lsh.layout import Array
+from sparsact.learners.lsh.layout import Array, differing_arrays
 from sparsact.learners.lsh.leave_one_out import first_table_errors, held_out_scores
 from sparsact.learners.lsh.model_choice import choose
 from sparsact.learners.lsh.tuning import LSHConfig
@@ -270,13 +270,11 @@ class LSHModel(FittedLSH):
         if other.table_.index is self.table_.index:  # of this model, or of the one whose twin this is
             raise ValueError("a model cannot be merged into itself: its rows would count twice.")
         names = [list(getattr(model, "feature_names_in_", ())) for model in (self, other)]
-        mine, theirs = self.table_.layout, other.table_.layout
-        differing = (
-            mine.differences(theirs)
-            + self._fixed.differences(other._fixed)
-            + ([] if names[0] == names[1] else ["names of columns"])
-        )
-        differing += [] if self._inputs.equals(other._inputs) else ["missing values or categories"]
+        differing = differing_arrays(self.table_.layout.arrays(), other.table_.layout.arrays())
+        differing += ["frozen stages"] if differing_arrays(self._fixed.arrays(), other._fixed.arrays()) else []
+        differing += [] if names[0] == names[1] else ["names of columns"]
+        inputs = differing_arrays(self._inputs.arrays(), other._inputs.arrays())
+        differing += ["missing values or categories"] if inputs else []
         if differing:
             raise ValueError(
                 f"models with different {', '.join(differing)} cannot be merged; make both from one, by "

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,23 +29,14 @@ _LEARNED_ROWS: Final = {"keys": ArrayField("m", np.uint64), "values": ArrayField
 
 @dataclass(frozen=True)
 class FixedStage:
-    """Tables whose rows are gone: polynomials (B, D, targets) in the units of y, and weights (B,), of the buckets."""
+    """Tables whose rows are gone, in their layout, and the error of the stages up to this one at rows left out.
+
+    The error is in standard deviations of the target.
+    """
 
     layout: Layout
-    index: BucketIndex
-    coefficients: Array
-    weights: Array
-    error: float = np.nan  # of the stages up to this one at rows left out, in deviations of the target
-
-    @cached_property
-    def table(self) -> CompiledTable[Slots]:
-        """The tables as they predict."""
-        storage = Slots.of(self.index.slots, self.coefficients, self.weights)
-        return CompiledTable(self.layout.hashes, self.layout.degree, storage)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the table, which another thread may be making."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+    table: CompiledTable[Slots]
+    error: float = np.nan
 
     def values(self, X: Array, n_threads: int = 1) -> Array:
         """Values (m, targets) at rows; 0 where every bucket is empty."""
@@ -56,8 +46,9 @@ class FixedStage:
 
     def arrays(self) -> Arrays:
         """Every part as an array."""
-        own = {"keys": self.index.keys, "coefficients": self.coefficients, "weights": self.weights}
-        own["error"] = np.array([self.error])
+        buckets = self.table.storage
+        own = {"keys": buckets.keys, "coefficients": buckets.coefficients, "weights": buckets.weights}
+        own = {name: np.ascontiguousarray(part) for name, part in own.items()} | {"error": np.array([self.error])}
         return schema.add_prefix("layout", self.layout.arrays()) | own
 
     @classmethod
@@ -67,7 +58,8 @@ class FixedStage:
         read = schema.read_arrays(_STAGE, arrays, D=layout.n_features, T=layout.n_targets)
         if len(np.unique(read["keys"])) != len(read["keys"]):
             raise ValueError("two buckets have the same key")
-        return cls(layout, BucketIndex(read["keys"]), read["coefficients"], read["weights"], float(read["error"][0]))
+        storage = Slots.of(BucketIndex(read["keys"]).slots, read["coefficients"], read["weights"])
+        return cls(layout, CompiledTable(layout.hashes, layout.degree, storage), float(read["error"][0]))
 
 
 @dataclass(frozen=True)
@@ -120,12 +112,6 @@ class FixedPart:
     def without_rows(self) -> FixedPart:
         """The same for a model that neither learns nor forgets rows."""
         return replace(self, learned=None)
-
-    def differences(self, other: FixedPart) -> list[str]:
-        """Names of the parts in which another is not the same."""
-        mine, theirs = self.arrays(), other.arrays()
-        same = mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine)
-        return [] if same else ["frozen stages"]
 
     def arrays(self) -> Arrays:
         """Every part as an array."""

@@ -112,11 +112,6 @@ class InputRules:
         """Whether rows without a missing value stay as they are."""
         return not len(self.gaps) and not self.categories
 
-    def equals(self, other: InputRules) -> bool:
-        """Whether rows become the same numbers."""
-        mine, theirs = self.arrays(), other.arrays()
-        return mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine)
-
     @property
     def sources(self) -> NDArray[np.int64]:
         """The column of X that each encoded column comes from."""

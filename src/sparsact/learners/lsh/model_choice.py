@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from sparsact.kernels import bucket_statistics, hashing
+from sparsact.kernels import hashing
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.fixed_part import FixedPart, FixedStage, LearnedRows
 from sparsact.learners.lsh.layout import Array, PrincipalMoments, linear_trend
@@ -201,9 +201,7 @@ def _learned(chosen: TunedLayout, rows: Rows, min_count: int) -> tuple[FixedStag
     table.add(Batch(X, residual, weights))
     folds = FOLDS if len(X) > ONE_BY_ONE else None
     left_out = LeftOut(table, X, layout.residual(X, residual), weights).values(chosen.alpha, min_count, folds)
-    coefficients, _ = bucket_statistics.solve(table.sums, layout.n_local, layout.degree, layout.n_targets, chosen.alpha)
-    held = np.where(table.counts >= min_count, table.sums[:, layout.n_local], 0.0)
-    return FixedStage(layout, table.index, coefficients * layout.unit, held), left_out * layout.unit
+    return FixedStage(layout, table.compiled(chosen.alpha, min_count, is_live=False)), left_out * layout.unit
 
 
 def distinct(X: Array, Y: Array, weights: Array) -> Rows:
