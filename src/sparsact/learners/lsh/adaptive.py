@@ -1,4 +1,4 @@
-"""Streams that choose a new layout once the errors of new rows, predicted before they are learned, have grown."""
+"""Streams of rows that choose a new layout when the prediction errors of new rows have grown."""
 
 from __future__ import annotations
 

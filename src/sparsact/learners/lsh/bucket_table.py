@@ -1,4 +1,4 @@
-"""The additive table of buckets: rows come and go, tables of the same layout merge, failed updates are undone."""
+"""The table of buckets: add and remove rows, merge tables of one layout, undo failed updates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values where the model knows little: beyond the targets that it holds, and where every bucket misses."""
+"""Limits and fallbacks of predictions: beyond the targets seen, and where every bucket is empty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the LSH estimators share: validation, the additive table, and a solution found on demand."""
+"""Base of the LSH estimators: parameters, fit, and updates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fitted LSH model as it ships: called, saved, mapped into memory, written as C or ONNX."""
+"""Compact predictor of a fitted LSH model: call it, save it, export it as C or ONNX."""
 
 from __future__ import annotations
 

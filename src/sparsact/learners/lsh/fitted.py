@@ -1,4 +1,4 @@
-"""A fitted LSH model: its attributes, its predictions, its smaller forms, and its file."""
+"""Fitted LSH models: attributes, predictions, compact predictors, and files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from sparsact.validation.parameters import checked_option, checked_positive
 
 
 class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
-    """What an LSH estimator does without learning; see :class:`LSHRegressor` for parameters and attributes."""
+    """Base of fitted LSH models, without learning; see :class:`LSHRegressor` for parameters and attributes."""
 
     n_features_in_: int
     is_categorical_: NDArray[np.bool_]
@@ -288,7 +288,7 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         self._compact(dtype, **limits).export(path, name=name)
 
     def frontier(self, X: ArrayLike | None = None, y: ArrayLike | None = None, *, dtype: str | None = None) -> Frontier:
-        """What fewer hash tables, fewer stages and float32 would cost and save: error, bytes, microseconds.
+        """Error, bytes and microseconds of smaller models: fewer hash tables, fewer stages, float32.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The part of a model that updates leave alone: columns, boosted trees, stages, and the rows it was learned from."""
+"""The part of a model that updates leave unchanged: columns, boosted trees, stages, and the rows they saw."""
 
 from __future__ import annotations
 

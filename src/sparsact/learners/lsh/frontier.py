@@ -1,4 +1,4 @@
-"""Error against bytes against microseconds: what a fitted LSH model costs with fewer tables, stages or digits."""
+"""Error, bytes and microseconds of a fitted LSH model with fewer tables, stages or digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an LSH model chooses once, from its first rows, and keeps: hashes, local coordinates, trend, units."""
+"""Layout of hash tables, chosen from the first rows and then kept: hashes, local coordinates, trend, units."""
 
 from __future__ import annotations
 

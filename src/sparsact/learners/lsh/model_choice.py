@@ -1,4 +1,4 @@
-"""The choice of an LSH model: trees, columns, linear part, and stages of tables, each by the error on held-out rows."""
+"""Choose an LSH model: trees, columns, linear part, and stages of tables, each by the error on held-out rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nearest bucket to a row whose own are all empty, by the mean position of the bucket's rows."""
+"""Find the nearest bucket to a row whose own buckets are all empty, by the mean position of its rows."""
 
 from __future__ import annotations
 

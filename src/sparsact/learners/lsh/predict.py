@@ -1,4 +1,4 @@
-"""Predictions of a fitted LSH model at rows: its compiled form within its ends, and deviations of new targets."""
+"""Predict by a compiled LSH model: values within its limits, and deviations of new targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saving and loading of LSH estimators, and of their sums between processes."""
+"""Write LSH estimators to files, and read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The choice of local coordinates, width and penalty by the error on held-out rows."""
+"""Choose local coordinates, width and penalty by the error on held-out rows."""
 
 from __future__ import annotations
 
