@@ -19,9 +19,9 @@ def state(model):
     table = model.table_
     buckets = np.argsort(table.index.keys)
     known = np.argsort(table.rows.keys)
-    known = known[table.copies[known] > 0]
+    known = known[table.rows.copies[known] > 0]
     arrays = [table.index.keys[buckets], table.counts[buckets], table.sums[buckets], table.totals]
-    arrays += [table.rows.keys[known], table.copies[known]]
+    arrays += [table.rows.keys[known], table.rows.copies[known]]
     return [array.copy() for array in arrays]
 
 

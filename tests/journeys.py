@@ -1,4 +1,4 @@
-"""Count the files and functions that four journeys run through, and what the package consists of.
+"""Count the files and functions that six journeys run through, and what the package consists of.
 
     python tests/journeys.py [--json] [FOLDER]
 
@@ -79,6 +79,18 @@ def lsh() -> Callable[[], Any]:
     return lambda: sa.LSHRegressor(random_state=0).fit(X, np.abs(X[:, 0]))
 
 
+def lsh_updated() -> Callable[[], Any]:
+    X = np.random.default_rng(0).uniform(-1, 1, (500, 3))
+    model = sa.LSHRegressor(random_state=0).fit(X, np.abs(X[:, 0]))
+    return lambda: model.partial_fit(X[:7], np.abs(X[:7, 0]))
+
+
+def lsh_asked() -> Callable[[], Any]:
+    X = np.random.default_rng(0).uniform(-1, 1, (500, 3))
+    model = sa.LSHRegressor(random_state=0).fit(X, np.abs(X[:, 0]))
+    return lambda: model.predict(X[:7])
+
+
 def command() -> Callable[[], Any]:
     from sparsact.cli import main
 
@@ -110,6 +122,8 @@ JOURNEYS = {
     "sparsact fit t.csv --target y": command,
     "sparsify": sparsify,
     "LSHRegressor.fit": lsh,
+    "LSHRegressor.partial_fit": lsh_updated,
+    "LSHRegressor.predict": lsh_asked,
 }
 
 

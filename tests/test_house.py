@@ -5,7 +5,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from journeys import of_sources, parsed
+import pytest
+from journeys import JOURNEYS, counted, of_sources, parsed
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "sparsact"
@@ -66,3 +67,16 @@ def test_the_house_stays_small():
         assert sum(lengths) <= most_lines, folder
         assert max(lengths) <= 350, folder
     assert of_sources(SOURCE)["share of imports in code"] <= IMPORTS
+
+
+FILES = {  # that a journey runs through at most
+    "LSHRegressor.fit": 32,
+    "LSHRegressor.partial_fit": 17,
+    "LSHRegressor.predict": 8,
+}
+
+
+@pytest.mark.parametrize("journey", FILES)
+def test_a_journey_stays_short(journey):
+    """A reader who follows it opens no more files than today; who takes one out lowers the number."""
+    assert counted(JOURNEYS[journey])["files"] <= FILES[journey]

@@ -20,7 +20,7 @@ DISPLAYS: Final = {  # pictures, each made by ``from_<kind>``
     "spectrum": "sparsact.reports.displays:SpectrumDisplay",
 }
 MODELS: Final = {  # what a model file may hold: a class, whose `_from_file` makes one of what was read
-    "CompactPredictor": "sparsact.learners.lsh.compact_predictor:CompactPredictor",
+    "CompactPredictor": "sparsact.learners.lsh.export:CompactPredictor",
     "CubeEnsemble": "sparsact.learners:CubeEnsemble",
     "CubeGPRegressor": "sparsact.learners:CubeGPRegressor",
     "DSMRegressor": "sparsact.learners:DSMRegressor",

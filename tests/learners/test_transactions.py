@@ -87,7 +87,7 @@ def answers(model, name):
 def agree(model):
     if "table_" in vars(model):
         table, p = model.table_, model.table_.layout.n_local
-        assert table.counts.sum() == table.copies.sum() * table.layout.n_tables
+        assert table.counts.sum() == table.rows.copies.sum() * table.layout.n_tables
         assert table.totals[0] * table.layout.n_tables == pytest.approx(table.sums[:, p].sum())
         assert (table.index.find(table.index.keys) == np.arange(len(table.index))).all()
         assert not table._counts[len(table.index) :].any()

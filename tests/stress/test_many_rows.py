@@ -17,7 +17,6 @@ from sparsact import (
     LSHClassifier,
     LSHRegressor,
 )
-from sparsact.learners.lsh.predictor import separate_solution
 
 rng = np.random.default_rng(0)
 m, n = 61, 5
@@ -95,7 +94,7 @@ def test_buckets_of_many_rows(kind):
     assert many.n_samples_seen_ == m * 2**40
     np.testing.assert_array_equal(many.bucket_counts_, one.bucket_counts_ * 2**40)
     many.alpha_ *= 2.0**40  # penalties are absolute: of as many rows, the same
-    few, lots = (separate_solution(model.table_, model.alpha_, 1) for model in (one, many))
+    few, lots = (model.table_.solved(model.alpha_, 1) for model in (one, many))
     np.testing.assert_array_equal(few.coefficients, lots.coefficients)
     assert many.miss_rate_ == 0
 

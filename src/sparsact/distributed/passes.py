@@ -17,7 +17,7 @@ from sparsact.distributed.additive import LearnerSum, empty, needs, seeded, solv
 from sparsact.distributed.engine import Engine, PartialSum, concatenated, counted, joined, restored, tree
 from sparsact.distributed.partitions import Partition
 from sparsact.distributed.progress import OnProgress, ProgressCounter, listening
-from sparsact.learners.lsh.sample import distinct
+from sparsact.learners.lsh.model_choice import distinct
 from sparsact.learners.lsh.tuning import ROWS_FOR_WIDTH
 from sparsact.saving.schema import Arrays, State
 

@@ -15,7 +15,6 @@ import sparsact
 from sparsact.kernels import dispatch, hashing
 from sparsact.kernels.bucket_statistics import features
 from sparsact.learners import CompactPredictor
-from sparsact.learners.lsh.compact import CompactModel
 from sparsact.learners.lsh.ends import Ends
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.saving.modelfile import ModelFileError, read, write
@@ -64,7 +63,7 @@ def test_native_and_reference_kernels_give_the_same_bits(options, dtype):
 def test_it_takes_little_more_than_its_coefficients_and_stays_as_it_is():
     learner = model(n_tables=16, bucket_width=0.3).fit(*rows(m=4000))
     predict = learner.predictor("float32")
-    before, coefficients = predict(QUERIES), sum(table.coefficients.nbytes for table in predict.model.tables)
+    before, coefficients = predict(QUERIES), sum(table.storage.coefficients.nbytes for table in predict.model.tables)
     assert coefficients < predict.nbytes < 1.7 * coefficients
     learner.remove(*(part[:500] for part in rows(m=4000)))
     np.testing.assert_array_equal(predict(QUERIES), before)
@@ -73,7 +72,7 @@ def test_it_takes_little_more_than_its_coefficients_and_stays_as_it_is():
 def test_weights_that_are_no_counts_keep_their_digits():
     learner = model().fit(X, Y, np.linspace(0.1, 3.3, len(X)))
     predict = learner.predictor("float32")
-    assert predict.model.tables[0].weights.dtype == np.float32
+    assert predict.model.tables[0].storage.weights.dtype == np.float32
     np.testing.assert_allclose(predict(X), learner.predict(X), rtol=0, atol=TOLERANCE["float32"])
 
 
@@ -83,7 +82,7 @@ def test_a_file_is_mapped_into_memory_and_shared_by_threads(targets, tmp_path):
     predict = learner.predictor("float32")
     predict.save(tmp_path / "predictor")
     again = sparsact.load(tmp_path / "predictor")
-    assert isinstance(again.model.tables[0].coefficients, np.memmap)
+    assert isinstance(again.model.tables[0].storage.coefficients, np.memmap)
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(again, [QUERIES] * 16):
             np.testing.assert_array_equal(found, predict(QUERIES))
@@ -211,7 +210,7 @@ def test_stages_may_be_left_away():
     learner = model(n_tables=4, n_stages=2, columns="all").fit(x[:2500], y[:2500])
     found = {(p.n_stages, p.n_tables): p.error for p in learner.frontier(x[2500:], y[2500:], dtype="float64").points}
     assert found.keys() == {(1, 4), (2, 1), (2, 2), (2, 4)}
-    layout, stage = learner.table_.layout, learner._frozen.stages[0]
+    layout, stage = learner.table_.layout, learner._fixed.stages[0]
     first = layout.level + (x[2500:] - layout.hashes.centre) @ layout.trend + stage.values(x[2500:])
     errors = np.clip(first[:, 0], y[:2500].min(), y[:2500].max()) - y[2500:]
     assert found[1, 4] == pytest.approx(np.sqrt(np.mean(errors**2)) / y[2500:].std(), rel=1e-9)
@@ -225,11 +224,11 @@ def test_stages_may_be_left_away():
 
 def first_tables_by_hand(learner, n_tables, x):
     """The weighted average over the first tables, bucket by bucket."""
-    compiled, places = learner._frozen_predictor().compiled, learner.apply(x)[:, :n_tables]
+    compiled, places = learner._snapshot().model, learner.apply(x)[:, :n_tables]
     table = compiled.tables[0]
     phi = features(hashing.places(x, table.hashes).V[:, :n_tables], table.degree)
-    weights = np.where(places >= 0, table.weights[places], 0.0)
-    values = np.einsum("mtd,mtd->mt", phi, table.coefficients[places][..., 0])
+    weights = np.where(places >= 0, table.storage.weights[places], 0.0)
+    values = np.einsum("mtd,mtd->mt", phi, table.storage.coefficients[places][..., 0])
     return (
         compiled.level[0]
         + ((x - compiled.centre) @ compiled.trend)[:, 0]
@@ -259,14 +258,14 @@ def whole_model():
     """Two stages, columns, clipping and a backup for misses, put together by hand, and what it gives at a row."""
     kept = np.array([4, 0, 2])
     stage, last, coarse = (
-        model(n_tables=n_tables, bucket_width=width, random_state=seed).fit(X[:, kept], Y)._predictor.compiled
+        model(n_tables=n_tables, bucket_width=width, random_state=seed).fit(X[:, kept], Y)._predictor.model
         for seed, (n_tables, width) in enumerate([(3, 2.0), (2, 0.4), (2, 6.0)])
     )
     low, high = np.quantile(Y, [0.1, 0.9])[:, None]
     whole = replace(stage, tables=(stage.tables[0], last.tables[0]), columns=kept, backup=coarse.tables[0])
     own = [replace(stage, tables=(part.tables[0],)) for part in (stage, last, coarse)]
     linear = stage.level + (QUERIES[:, kept] - stage.centre) @ stage.trend
-    first, second, backup = (part.values(np.ascontiguousarray(QUERIES[:, kept])) for part in own)
+    first, second, backup = (part.line_and_tables(np.ascontiguousarray(QUERIES[:, kept])) for part in own)
     missed = (second[1] == 0)[:, None]
     assert 0 < missed.sum() < len(QUERIES)
     expected = first[0] + np.where(missed, backup[0], second[0]) - linear
@@ -277,7 +276,7 @@ def whole_model():
 @pytest.mark.parametrize("kind", ["memory", "file", "c", "onnx"])
 def test_stages_columns_clipping_and_backup_are_shipped(kind, dtype, tmp_path):
     compiled, ends, expected = whole_model()
-    predict = CompactPredictor(CompactModel.of(compiled, ends, dtype), plain(X.shape[1]), single=False)
+    predict = CompactPredictor(compiled.compact(dtype), ends, plain(X.shape[1]), single=False)
     if kind == "memory":
         values = predict(QUERIES)
     elif kind == "file":

@@ -10,7 +10,6 @@ import pytest
 from hashed_rows import same, state
 
 from sparsact import LSHClassifier, LSHRegressor
-from sparsact.learners.lsh.predictor import separate_solution
 
 FIXED = {"n_tables": 16, "degree": 1, "bucket_width": 0.4, "alpha": 0.1, "directions": "principal", "random_state": 3}
 rng = np.random.default_rng(5)
@@ -30,7 +29,7 @@ def assert_solved_anew(model):
     """Predictions have the bits of a table whose buckets are all solved from their sums."""
     np.testing.assert_array_equal(model.predict(QUERIES), model.predictor()(QUERIES))
     table, solution = model.table_, model.table_.solution(model.alpha_, model.min_count)
-    fresh = separate_solution(table, model.alpha_, model.min_count)
+    fresh = table.solved(model.alpha_, model.min_count)
     solved = np.flatnonzero(solution.stale[: len(table.index)] == 0)
     assert len(solved)
     np.testing.assert_array_equal(solution.records[solved, -1], fresh.weights[solved])

@@ -116,7 +116,8 @@ def test_limits_allow_for_rounding():
     learner = model(extrapolate="nan", fallback="mean").fit(X, np.full(len(X), 0.1 + 1e6))
     for predict in (learner.predict, learner.predictor("float32")):
         np.testing.assert_allclose(predict(X), 0.1 + 1e6, rtol=1e-12)
-    ends = Ends.of(Policy(extrapolate="nan"), model().fit(X, Y).table_)
+    table = model().fit(X, Y).table_
+    ends = Ends.of(Policy(extrapolate="nan"), table.low, table.high, None)
     width = np.ptp(Y)
     values = Y.min() + width * np.array([[-1e-3], [0.0], [0.5], [1.0], [1.001]])
     assert np.isnan(ends.limited(values))[:, 0].tolist() == [True, False, False, False, True]

@@ -62,7 +62,7 @@ def at_thresholds(queries, ensemble):
 @pytest.mark.parametrize("n_targets", [1, 3])
 def test_trees_are_shipped_and_thresholds_are_met_exactly(n_targets, kind, dtype, tmp_path):
     learner = fitted("trees", n_targets)
-    queries = at_thresholds(QUERIES, learner._frozen.trees)
+    queries = at_thresholds(QUERIES, learner._fixed.trees)
     values = shipped_values(kind, learner, queries, tmp_path, dtype)
     expected = learner.predict(queries).reshape(len(queries), n_targets)
     np.testing.assert_allclose(values, expected, rtol=0, atol=TOLERANCE[dtype])
@@ -77,7 +77,7 @@ def test_trees_of_one_leaf_and_of_none(kind, tmp_path):
     stump = TreeNodes(np.array([2]), np.array([0.25]), np.array([-1]), np.array([-2]), np.array([3.0, -5.0]))
     leaves = [TreeNodes(none, none, none, none, np.array([value])) for value in (7.0, 0.5)]
     ensemble = TreeEnsemble.joined([(1.0, [stump]), (0.0, leaves), (-2.0, [])])
-    learner._frozen = replace(learner._frozen, trees=ensemble)
+    learner._fixed = replace(learner._fixed, trees=ensemble)
     learner._forget_solution()
     values = shipped_values(kind, learner, QUERIES, tmp_path)
     by_hand = np.column_stack([np.where(QUERIES[:, 2] <= 0.25, 4.0, -4.0), np.full((300, 2), [7.5, -2.0])])

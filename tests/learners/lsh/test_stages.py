@@ -10,13 +10,13 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 import sparsact
 from sparsact import LSHRegressor
-from sparsact.learners.lsh import stages, trees
+from sparsact.learners.lsh import model_choice, trees
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.ends import Policy
-from sparsact.learners.lsh.frozen import Frozen
+from sparsact.learners.lsh.fixed_part import FixedPart
 from sparsact.learners.lsh.layout import Layout, grid_hashes
-from sparsact.learners.lsh.left_out import LeftOut
-from sparsact.learners.lsh.predictor import TablePredictor, compiled_model, separate_solution
+from sparsact.learners.lsh.leave_one_out import LeftOut
+from sparsact.learners.lsh.predict import TablePredictor
 from sparsact.learners.lsh.trees import TreeEnsemble
 from sparsact.statistics.statistic import Batch
 
@@ -129,10 +129,10 @@ def test_files_hold_all_of_it(form, statistic, tmp_path):
 
 def test_a_prediction_is_the_sum_of_its_parts():
     model = staged(base="trees", n_stages=2, extrapolate="linear").fit(X, Y)
-    table, frozen = model.table_, model._frozen
-    total = frozen.trees.values(NEW)[:, 0] + frozen.stages[0].values(NEW)[:, 0]
+    table, fixed = model.table_, model._fixed
+    total = fixed.trees.values(NEW)[:, 0] + fixed.stages[0].values(NEW)[:, 0]
     on_top = TablePredictor(
-        table, separate_solution(table, model.alpha_, 1), Policy(extrapolate="linear"), True, Frozen(), model._inputs
+        table, model.alpha_, Policy(extrapolate="linear"), True, FixedPart(), model._inputs, is_live=False
     )
     np.testing.assert_allclose(model.predict(NEW), total + on_top(NEW), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(model.predictor()(NEW[0]), model.predict(NEW[:1])[0], rtol=1e-12)
@@ -163,9 +163,8 @@ def test_rows_left_out_by_folds_are_those_of_tables_without_them(degree):
         rest = np.setdiff1d(np.arange(60), part)
         other = BucketTable(layout)
         other.add(Batch(rows[rest], y[rest], weights[rest]))
-        expected = compiled_model(other, separate_solution(other, 0.1, 1), Policy("nan", "linear"), Frozen()).values(
-            rows[part]
-        )[0]
+        expected = np.empty((len(part), 1))
+        other.compiled(0.1, 1, is_live=False).kernel(rows[part], expected, np.empty(len(part)), 1)
         np.testing.assert_allclose(found[part], expected, rtol=1e-7, atol=1e-7)
 
 
@@ -229,10 +228,10 @@ def test_columns_drop_out_for_a_gain_of_one_per_cent_from_500_rows_on():
     rows = np.random.default_rng(0).normal(size=(500, 6))
     target, ones = np.sin(2 * rows[:, 2:3]), np.ones(500)
     for gain, dropped in ((0.015, True), (0.005, False)):
-        found = stages.kept_columns(rows, target, ones, lambda some, gain=gain: 1 - gain * (some.shape[1] < 6), 0)
+        found = model_choice.kept_columns(rows, target, ones, lambda some, gain=gain: 1 - gain * (some.shape[1] < 6), 0)
         assert (found is not None) == dropped
         assert not dropped or (2 in found and len(found) < 6)
-    few = stages.kept_columns(rows[:499], target[:499], ones[:499], lambda some: float(some.shape[1]), 0)
+    few = model_choice.kept_columns(rows[:499], target[:499], ones[:499], lambda some: float(some.shape[1]), 0)
     assert few is None
 
 
@@ -247,11 +246,11 @@ def test_trees_learn_targets_of_any_offset_and_size(offset, size):
 
 
 def test_rows_beyond_the_sample_meet_stages_as_new_rows(monkeypatch):
-    monkeypatch.setattr(stages, "ROWS_FOR_STAGES", 300)
+    monkeypatch.setattr(model_choice, "ROWS_FOR_STAGES", 300)
     model = staged(n_stages=2).fit(X, Y)
-    values = model._learned_rows.values(X, Y[:, None], np.full((len(X), 1), np.nan))
+    values = model._fixed.learned.values(X, Y[:, None], np.full((len(X), 1), np.nan))
     assert np.isfinite(values).all()
-    inside = np.isclose(values, model._frozen.values(X), rtol=1e-9, atol=1e-9)[:, 0]
+    inside = np.isclose(values, model._fixed.values(X), rtol=1e-9, atol=1e-9)[:, 0]
     assert inside.sum() >= 200
     np.testing.assert_array_less(np.abs(model.predict(X) - Y).mean(), 0.2)
 

@@ -1,8 +1,7 @@
-"""Streams that choose a new layout once the errors of new rows, predicted before they are learned, have grown."""
+"""Streams of rows that choose a new layout when the prediction errors of new rows have grown."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, Final
@@ -107,8 +106,8 @@ def squared_errors(model: Any, batch: Batch, unit: Array) -> Array:
     return np.asarray((((values - batch.y) / unit) ** 2).mean(axis=1))
 
 
-def learn(model: Any, batch: Batch, add: Callable[[Any, Batch], None], begin: Callable[[Any, Batch], None]) -> Stream:
-    """Learn rows by ``add``; take the layout that ``begin`` chooses from all rows if it predicts new rows better.
+def learn(model: Any, batch: Batch, *, begin: bool) -> Stream:
+    """Learn rows; take the layout that a fit of all rows chooses if it predicts new rows better.
 
     The rival learns the older rows and predicts the newest; the model has predicted each of them before it learned it,
     with all rows that came before.
@@ -117,15 +116,15 @@ def learn(model: Any, batch: Batch, add: Callable[[Any, Batch], None], begin: Ca
     errors = np.zeros(0)
     if "table_" in vars(model) and model.table_.n_rows:
         errors = squared_errors(model, batch, model.table_.layout.unit)
-    add(model, batch)
+    model._add(batch, begin=begin, streaming=True)
     stream = stream.with_rows(batch, errors)
     if not stream.is_due(model._n_laid_out):
         return stream
     older, new = stream.split()
     rival = twin_of(model)
-    begin(rival, older)
+    rival._add(older, begin=True, streaming=False)
     less = stream.errors[len(stream.errors) - len(new) :] - squared_errors(rival, new, model.table_.layout.unit)
     if not less.mean() > max(SURE * less.std() / np.sqrt(len(less)), GAIN * stream.errors.mean()):
         return stream.compared()
-    begin(model, stream.held(Batch.joined(stream.added)))
+    model._add(stream.held(Batch.joined(stream.added)), begin=True, streaming=False)
     return Stream(stream.added, stream.removed, n_compared=stream.n_rows, n_adopted=stream.n_adopted + 1)

@@ -1,4 +1,4 @@
-"""Estimates of the number of buckets, seen and unseen, from the counts of a sample."""
+"""Estimate the number of buckets, seen and unseen, from the counts of a sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The additive table of buckets: rows come and go, tables of the same layout merge, failed updates are undone."""
+"""The table of buckets: add and remove rows, merge tables of one layout, undo failed updates."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from sparsact.kernels import bucket_statistics, hashing
 from sparsact.kernels.bucket_index import BucketIndex
-from sparsact.learners.lsh.backup import backup_layout
+from sparsact.kernels.bucket_values import Combination
+from sparsact.learners.lsh.bucket_solution import BucketSolution, LiveSolution
+from sparsact.learners.lsh.coarse_grids import backup_layout
+from sparsact.learners.lsh.compiled import CompiledTable, Slots
 from sparsact.learners.lsh.layout import Array, Layout
-from sparsact.learners.lsh.live import LiveSolution
 from sparsact.learners.lsh.remembered_rows import RememberedRows, RowNames, row_keys
-from sparsact.learners.lsh.table_limits import PendingUpdate, check_range, check_room
+from sparsact.learners.lsh.updates import PendingUpdate, check_range, check_room
 from sparsact.saving.schema import ArrayField, Arrays, State, add_prefix, read_arrays, strip_prefix
 from sparsact.statistics.statistic import Batch
 
@@ -49,7 +51,7 @@ class BucketTable:
         self.rows = RememberedRows(layout.n_targets)
         self.keeps_rows = keeps_rows
         self.totals = np.zeros(1 + layout.n_targets)  # weight, and weighted sums of targets less level, in units
-        self._finest = float(np.abs(layout.hashes.directions).max()) if layout.hashes.grid else 0.0
+        self.finest = float(np.abs(layout.hashes.directions).max()) if layout.hashes.grid else 0.0
         self.low, self.high = np.full(layout.n_targets, np.inf), np.full(layout.n_targets, -np.inf)
         self.n_rows = 0
         self._counts = np.zeros(0, dtype=np.int64)
@@ -57,7 +59,7 @@ class BucketTable:
         self._n_empty = 0
         self._solution: LiveSolution | None = None
         self._pending: PendingUpdate | None = None
-        self.scores: Array | None = None  # of rows held out; see :mod:`sparsact.learners.lsh.intervals`
+        self.scores: Array | None = None  # of rows held out; see :mod:`sparsact.learners.lsh.leave_one_out`
         self._readers: list[Any] = []  # predictors of the table, while a shallow copy of it is changed
 
     def empty(self, *, keeps_rows: bool = True) -> BucketTable:
@@ -97,11 +99,6 @@ class BucketTable:
         self.keeps_rows = "rows.keys" in arrays
         if self.keeps_rows:
             self.rows = RememberedRows.from_arrays(arrays, "rows.", self.layout.n_targets)
-
-    @property
-    def copies(self) -> NDArray[np.int64]:
-        """How often each row that is remembered was added."""
-        return self.rows.copies[: len(self.rows)]
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -148,13 +145,13 @@ class BucketTable:
             residual, own = layout.residual(X[part], Y[part]), weights[part]
             found = hashing.places(X[part], layout.hashes)
             if sign > 0:
-                check_range(found.Z, residual, own, self._finest, part.start)
+                check_range(found.Z, residual, own, self.finest, part.start)
             self._accumulate(found, residual, own, sign)
             if self.backup is not None:
                 self.backup._accumulate(hashing.places(X[part], self.backup.layout.hashes), residual, own, sign)
         for table in (self, self.backup):
             if sign < 0 and table is not None:
-                table._then(table._drop_empty)
+                table._defer(table._drop_empty)
 
     def _accumulate(self, found: hashing.BucketPlaces, residual: Array, weights: Array, sign: int) -> None:
         n_before, keys = len(self.index), found.keys
@@ -170,14 +167,14 @@ class BucketTable:
                 found, ids, residual, weights, sign, self.layout.degree, self._counts, self._sums
             )
 
-        self._then(change)
+        self._defer(change)
 
-    def _then(self, change: Callable[[], None]) -> None:
+    def _defer(self, change: Callable[[], None]) -> None:
         """Make a change at once, or in a fork when the fork is finished."""
         if self._pending is None:
             change()
         else:
-            self._pending.then(change)
+            self._pending.defer(change)
 
     def merge(self, other: BucketTable) -> None:
         """Add all rows of a table of the same layout; the sum remembers rows only if both tables do.
@@ -222,7 +219,7 @@ class BucketTable:
         def change() -> None:
             self._counts[ids], self._sums[ids] = counts, sums
 
-        self._then(change)
+        self._defer(change)
         self.n_rows += other.n_rows
         self.totals = self.totals + other.totals
 
@@ -248,7 +245,7 @@ class BucketTable:
         other._pending, other._readers, other._solution = None, [], None
         return other
 
-    def fork(self, readers: list[Any]) -> tuple[BucketTable, Callable[[bool], None]]:
+    def copy_on_write(self, readers: list[Any]) -> tuple[BucketTable, Callable[[bool], None]]:
         """A copy to change in this one's stead, and a function that makes the changes (True) or drops them.
 
         Both share arrays. The ``readers``, all predictors that read them, are taken from the list before they are
@@ -265,16 +262,13 @@ class BucketTable:
 
         def finish(kept: bool) -> None:
             for changed, pending in twins:
-                if kept:
-                    pending.make()
-                else:
-                    pending.drop()
+                pending.finish(kept)
                 changed._pending, changed._readers = None, []
 
         return twin, finish
 
     def _begin_change(self, n_rows: int) -> None:
-        """See :meth:`fork`. What is noted of rows in place takes no more memory than a fraction of the sums."""
+        """See :meth:`copy_on_write`. Notes of rows in place take no more memory than a fraction of the sums."""
         if self._pending is None:
             return
         readers, self._readers = self._readers, []
@@ -290,7 +284,7 @@ class BucketTable:
         """Copy all shared arrays except the remembered rows."""
         self.__dict__.update(vars(self._with(slice(0, len(self.index)))) | {"_pending": self._pending})
         if self._pending is not None:
-            self._pending.apart = True
+            self._pending.is_detached = True
         if self.backup is not None:
             self.backup._separate()
 
@@ -299,6 +293,20 @@ class BucketTable:
         if (held := self._solution) is None or (held.alpha, held.least) != (alpha, least):
             held = self._solution = LiveSolution(self.layout, len(self._counts), alpha, least)
         return held
+
+    def solved(self, alpha: float, least: int) -> BucketSolution:
+        """The polynomials of all buckets as they are now."""
+        return BucketSolution.of(self.layout, self.counts, self.sums, alpha, least)
+
+    def compiled(
+        self, alpha: float, least: int, combine: Combination = "average", *, is_live: bool
+    ) -> CompiledTable[Slots]:
+        """The buckets as they predict: solved as rows meet them and updates change them, or all as they are now."""
+        if is_live:
+            storage = self.solution(alpha, least).storage(self.index, self.counts, self.sums)
+        else:
+            storage = self.solved(alpha, least).storage(self.index)
+        return CompiledTable(self.layout.hashes, self.layout.degree, storage, combine)
 
     def _forget(self, ids: NDArray[np.int32]) -> None:
         if self._solution is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from math import prod
 from string import Template
 from typing import Any, Final
 
@@ -10,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact._version import __version__
-from sparsact.learners.lsh.compact import CompactModel, CompactTable
+from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable, Directory
+from sparsact.learners.lsh.ends import Ends
 from sparsact.learners.lsh.inputs import InputRules
 
 ON_A_LINE: Final = 8  # numbers
@@ -25,7 +27,7 @@ C_TYPES: Final = {
 }
 
 
-def c_source(model: CompactModel, name: str, inputs: InputRules) -> str:
+def c_source(model: CompiledModel[Directory], ends: Ends, name: str, inputs: InputRules) -> str:
     """Source of a function ``void name(const double *x, double *y)`` with the values of the model.
 
     With categories, ``double name_code(const char *text, size_t length)`` gives the number of one that is a text.
@@ -36,12 +38,13 @@ def c_source(model: CompactModel, name: str, inputs: InputRules) -> str:
     tables = {f"table_{place}": table for place, table in enumerate(model.tables)}
     if model.backup is not None:
         tables["backup"] = model.backup
-    weight = np.result_type(*(table.weights.dtype for table in tables.values()))
-    number = model.tables[-1].coefficients.dtype
+    weight = np.result_type(*(table.storage.weights.dtype for table in tables.values()))
+    number = model.tables[-1].storage.coefficients.dtype
     parts = [_table(key, table, number, weight) for key, table in tables.items()]
     linear = {"level": model.level, "centre": model.centre, "trend": model.trend}
-    ends = {key: values for key in ("low", "high", "start") if (values := getattr(model.ends, key)) is not None}
-    parts += [_array(key, values) for key, values in (linear | ends).items()]
+    limits = {"low": ends.low, "high": ends.high, "start": ends.start}
+    linear |= {key: values for key, values in limits.items() if values is not None}
+    parts += [_array(key, values) for key, values in linear.items()]
     if model.trees is not None:
         parts += [_array(f"tree_{key}", values) for key, values in model.trees.arrays().items()]
     if model.columns is not None:
@@ -63,7 +66,7 @@ def c_source(model: CompactModel, name: str, inputs: InputRules) -> str:
         number=C_TYPES[number.name],
         weight=C_TYPES[weight.name],
         data="".join(parts),
-        body="".join(f"    {line}\n" for line in [*_encoding(inputs), *_body(model)]),
+        body="".join(f"    {line}\n" for line in [*_encoding(inputs), *_body(model, ends)]),
     )
 
 
@@ -121,7 +124,7 @@ def _encoding(inputs: InputRules) -> list[str]:
     return lines
 
 
-def _body(model: CompactModel) -> list[str]:
+def _body(model: CompiledModel[Directory], ends: Ends) -> list[str]:
     """Statements of the function."""
     stages, last = [f"add(&table_{place}, x, y);" for place in range(len(model.tables) - 1)], len(model.tables) - 1
     lines = ["double from[MOST_COLUMNS]" + (";" if model.trees is None else ", from_trees[TARGETS];")]
@@ -136,14 +139,14 @@ def _body(model: CompactModel) -> list[str]:
         *stages,
         f"if (!add(&table_{last}, x, y)) {{",
         *([] if model.backup is None else ["    add(&backup, x, y);"]),
-        *([] if model.ends.start is None else ["    for (size_t j = 0; j < TARGETS; ++j) y[j] = start[j];"]),
-        *([] if model.ends.start is None else [f"    {line}" for line in stages]),
+        *([] if ends.start is None else ["    for (size_t j = 0; j < TARGETS; ++j) y[j] = start[j];"]),
+        *([] if ends.start is None else [f"    {line}" for line in stages]),
         "}",
     ]
     if model.trees is not None:
         lines += _TREES.replace("TREES", str(len(model.trees.roots))).splitlines()
-    if model.ends.low is not None:
-        below, above = ("low[j]", "high[j]") if model.ends.beyond == "clip" else ("NAN", "NAN")
+    if ends.low is not None:
+        below, above = ("low[j]", "high[j]") if ends.beyond == "clip" else ("NAN", "NAN")
         limited = f"y[j] = y[j] < low[j] ? {below} : y[j] > high[j] ? {above} : y[j];"
         lines.append(f"for (size_t j = 0; j < TARGETS; ++j) {limited}")
     lines.append("for (size_t i = 0; i < COLUMNS; ++i)")
@@ -151,34 +154,34 @@ def _body(model: CompactModel) -> list[str]:
     return lines
 
 
-def _n_codes(table: CompactTable) -> int:
+def _n_codes(table: CompiledTable[Directory]) -> int:
     return len(table.hashes.offsets) // len(table.hashes.seeds)
 
 
-def _table(name: str, table: CompactTable, number: np.dtype[Any], weight: np.dtype[Any]) -> str:
+def _table(name: str, table: CompiledTable[Directory], number: np.dtype[Any], weight: np.dtype[Any]) -> str:
     """A ``struct tables`` of this name and its arrays."""
-    hashes, n_targets = table.hashes, table.coefficients.shape[2]
+    hashes, buckets = table.hashes, table.storage
     arrays: dict[str, NDArray[Any]] = {
         "centre": hashes.centre,
         "projections": hashes.local,
         "directions": hashes.directions,
         "offsets": hashes.offsets,
         "seeds": hashes.seeds,
-        "starts": table.starts,
-        "tags": np.concatenate([table.tags, np.zeros(AT_ONCE, np.uint32)]),
-        "polynomials": table.coefficients.astype(number),
-        "weights": table.weights.astype(weight),
+        "starts": buckets.starts,
+        "tags": np.concatenate([buckets.tags, np.zeros(AT_ONCE, np.uint32)]),
+        "polynomials": buckets.coefficients.astype(number),
+        "weights": buckets.weights.astype(weight),
     }
     own = {key: f"{name}_{key}" for key in arrays}
     own["polynomials"] += ".numbers"
     if weight.kind == "f":
         own["weights"] += ".numbers"
-    bits = (len(table.starts) - 1).bit_length() - 1
+    bits = (len(buckets.starts) - 1).bit_length() - 1
     numbers = [
         *(len(hashes.centre), hashes.local.shape[1], _n_codes(table), len(hashes.seeds)),
         *(table.degree, int(hashes.grid), int(hashes.signs), int(table.combine == "first"), bits),
     ]
-    fields = [*numbers, *list(own.values())[:7], table.coefficients.shape[1] * n_targets, *list(own.values())[7:]]
+    fields = [*numbers, *list(own.values())[:7], prod(buckets.coefficients.shape[1:]), *list(own.values())[7:]]
     bitwise = {"polynomials", "weights"}
     text = "".join(_array(f"{name}_{key}", values, bitwise=key in bitwise) for key, values in arrays.items())
     return f"{text}static const struct tables {name} = {{{', '.join(map(str, fields))}}};\n\n"

@@ -1,79 +1,188 @@
-"""A fitted LSH model as arrays alone: to be exported, cast to float32, or measured in bytes."""
+"""A fitted LSH model as arrays: the line, the trees and the tables of buckets that predict, in one of two storages."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, Final, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.kernels import bucket_values
+from sparsact.kernels import bucket_values, compact_values
 from sparsact.kernels.bucket_values import SOLVED, Combination, Unsolved, packed
-from sparsact.kernels.hashing import Hashes
+from sparsact.kernels.hashing import Hashes, project
 from sparsact.learners.lsh.ends import Ends
 from sparsact.learners.lsh.layout import Array
+from sparsact.learners.lsh.trees import TreeEnsemble
 
-
-class Trees(Protocol):
-    """A frozen ensemble of trees, in the units of y."""
-
-    def values(self, X: Array, n_threads: int) -> Array:
-        """Values (m, targets) at rows (m, d)."""
-
-
-class LiveBuckets(NamedTuple):
-    """Buckets of a table that is updated: records that kernels fill in, and what they solve them from."""
-
-    records: Array
-    unsolved: Unsolved
+Kernel = Callable[[Array, Array, Array, int], None]  # fills values (m, targets) and weights behind them (m,)
+Precision = Literal["float32", "float64"]
+LOAD: Final = 4  # buckets a group of the directory: a byte of it for each bucket
+MOST_COUNT: Final = np.iinfo(np.uint16).max
 
 
 @dataclass(frozen=True)
-class CompiledTable:
+class Slots:
+    """Buckets by number, found by open addressing: the storage of a model that learns.
+
+    Attributes
+    ----------
+    slots : (2**c, 2)
+        Key and number of each bucket; see :class:`~sparsact.kernels.bucket_index.BucketIndex`.
+    records : (B, D * targets + 1)
+        Coefficients, in the units of y, and weights, as :func:`~sparsact.kernels.bucket_values.packed` has them.
+    n_targets : int
+        Columns of y.
+    unsolved : Unsolved
+        What kernels solve buckets from when a row first meets them, if updates change the buckets.
+    """
+
+    adds_line: ClassVar[bool] = True  # in the kernel of the first table
+    slots: NDArray[np.uint64]
+    records: Array
+    n_targets: int
+    unsolved: Unsolved = SOLVED
+
+    @classmethod
+    def of(cls, slots: NDArray[np.uint64], coefficients: Array, weights: Array) -> Slots:
+        """Storage of solved polynomials (B, D, targets), and the weights (B,) of the buckets."""
+        return cls(slots, packed(coefficients, weights), coefficients.shape[2])
+
+    @property
+    def keys(self) -> NDArray[np.uint64]:
+        """Keys (B,) of the buckets."""
+        held = self.slots[self.slots[:, 1] < len(self.records)]
+        keys = np.empty(len(self.records), np.uint64)
+        keys[held[:, 1]] = held[:, 0]
+        return keys
+
+    @property
+    def coefficients(self) -> Array:
+        """Polynomials (B, D, targets) of the buckets; of a model that learns, only of buckets that rows have met."""
+        return self.records[:, :-1].reshape(len(self.records), -1, self.n_targets)
+
+    @property
+    def weights(self) -> Array:
+        """Weights (B,) of the rows of the buckets; a bucket of weight 0 is empty."""
+        return self.records[:, -1]
+
+    def kernel(self, hashes: Hashes, degree: int, combine: Combination, line: Array | None = None) -> Kernel:
+        """The function that predicts, with the slopes (d, targets) of a ``line`` about the centre, if any, added."""
+        slopes = np.zeros((len(hashes.centre), self.n_targets)) if line is None else line
+        kernel: Kernel = bucket_values.predictor(
+            hashes, self.slots, degree, self.records, slopes, combine, self.unsolved
+        )
+        return kernel
+
+
+@dataclass(frozen=True)
+class Directory:
+    """Buckets that hold rows, in ascending order of their keys: the storage of a model that ships.
+
+    A bucket takes its coefficients, 2 to 8 bytes of weight, 4 of its key, and 1 to 2 of the directory. An empty bucket
+    is taken for one that is there with a probability of about 1e-9.
+
+    Attributes
+    ----------
+    starts : (2**c + 1,)
+        Number of the first bucket whose key begins with each c bits.
+    tags : (B,)
+        The next 32 bits of each key.
+    coefficients : (B, D, targets)
+        float32 or float64, in the units of y.
+    weights : (B,)
+        Weight of the rows of each bucket: uint16 with float32 coefficients where all are such integers, else of the
+        type of the coefficients.
+    """
+
+    adds_line: ClassVar[bool] = False
+    starts: NDArray[np.uint32]
+    tags: NDArray[np.uint32]
+    coefficients: NDArray[Any]
+    weights: NDArray[Any]
+
+    def kernel(self, hashes: Hashes, degree: int, combine: Combination, line: Array | None = None) -> Kernel:
+        """The function that predicts; a ``line`` is not in it."""
+        parts = (self.starts, self.tags, degree, self.coefficients, self.weights)
+        kernel: Kernel = compact_values.predictor(hashes, *parts, combine)
+        return kernel
+
+
+Storage = TypeVar("Storage", bound=Slots | Directory)
+
+
+class TableChoice(NamedTuple):
+    """How many of the first hash tables are kept, and which buckets (B,) may belong to them."""
+
+    n_tables: int
+    buckets: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class CompiledTable(Generic[Storage]):
     """Polynomials of the buckets of some hash tables.
 
     Attributes
     ----------
     hashes : Hashes
         The hash function of each table, and the local coordinates of the polynomials.
-    slots : (2**c, 2)
-        Key and number of each bucket, by open addressing; see :class:`~sparsact.kernels.bucket_index.BucketIndex`.
     degree : int
         Degree of the polynomials.
-    coefficients : (B, D, targets)
-        In the units of y.
-    weights : (B,)
-        Weight of the rows of each bucket; a bucket of weight 0 is empty.
+    storage : Slots or Directory
+        The buckets.
     combine : {"average", "first"}
         Tables are averaged by weight, or the first one answers whose bucket is not empty.
-    live : LiveBuckets or None
-        Of the table of a model that is updated: its buckets are solved when rows meet them, and ``coefficients`` and
-        ``weights`` hold only those. None in what :meth:`TablePredictor.compiled` of a ``model.predictor()`` holds.
     """
 
     hashes: Hashes
-    slots: NDArray[np.uint64]
     degree: int
-    coefficients: Array
-    weights: Array
+    storage: Storage
     combine: Combination = "average"
-    live: LiveBuckets | None = None
 
     @cached_property
-    def _records(self) -> Array:
-        return packed(self.coefficients, self.weights)
+    def kernel(self) -> Kernel:
+        """The function that fills in values (m, targets) at rows, and the weight (m,) behind each."""
+        return self.storage.kernel(self.hashes, self.degree, self.combine)
 
-    def kernel(self, trend: Array) -> Any:
-        """What fills in values and weights behind them; see :func:`sparsact.kernels.bucket_values.predictor`."""
-        records, unsolved = self.live or (self._records, SOLVED)
-        return bucket_values.predictor(self.hashes, self.slots, self.degree, records, trend, self.combine, unsolved)
+    def kernel_with(self, line: Array) -> Kernel:
+        """The kernel with a line added, if the storage has such a kernel."""
+        return self.storage.kernel(self.hashes, self.degree, self.combine, line)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Every array of hash functions and buckets, by name."""
+        own = {field.name: getattr(self.storage, field.name) for field in fields(self.storage)}
+        return {name: value for name, value in (own | self.hashes._asdict()).items() if isinstance(value, np.ndarray)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the kernel, which points into memory; it is made again when needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "kernel"}
+
+    def compact(
+        self: CompiledTable[Slots], dtype: Precision, chosen: TableChoice | None = None
+    ) -> CompiledTable[Directory]:
+        """The buckets that hold rows as a directory, or only the hash functions and buckets chosen."""
+        weights, slots = self.storage.weights, self.storage.slots
+        held = slots[slots[:, 1] < len(weights)]
+        held = held[weights[held[:, 1]] > 0]
+        if chosen is not None:
+            held = held[chosen.buckets[held[:, 1]]]
+        keys, ids = held[np.argsort(held[:, 0])].T
+        weights = weights[ids]
+        counts = dtype == "float32" and (weights == np.floor(weights)).all() and weights.max(initial=0) <= MOST_COUNT
+        storage = Directory(
+            *_directory(keys),
+            np.ascontiguousarray(self.storage.coefficients[ids], dtype=dtype),
+            weights.astype(np.uint16 if counts else dtype),
+        )
+        hashes = self.hashes if chosen is None else first_tables(self.hashes, chosen.n_tables)
+        return CompiledTable(hashes, self.degree, storage, self.combine)
 
 
 @dataclass(frozen=True)
-class CompiledModel:
-    r"""A model as a frozen function of the row, before :class:`~sparsact.learners.lsh.ends.Ends` apply.
+class CompiledModel(Generic[Storage]):
+    r"""A model as a function of the row, up to the :class:`~sparsact.learners.lsh.ends.Ends` that limit it.
 
     .. math:: f(x) = \ell + (x_C - c)^T W + \mathrm{trees}(x) + \sum_s \mathrm{table}_s(x_C).
 
@@ -82,23 +191,26 @@ class CompiledModel:
     level, centre, trend : (targets,), (c,), (c, targets)
         The linear part: level, and slopes about the centre.
     tables : tuple of CompiledTable
-        Frozen stages first; the last one is the table that updates change. Where all buckets of one are empty it adds
+        Fixed stages first; the last one is the table that updates change. Where all buckets of one are empty it adds
         nothing.
     columns : (c,) or None
         Columns of X that tables and trend see; None for all of them.
-    trees : Trees or None
+    trees : TreeEnsemble or None
         They see all columns.
     backup : CompiledTable or None
-        Coarse tables, asked where all buckets of the last table are empty.
+        Coarse tables, whose value is added where all buckets of the last table are empty.
+    nearest : Kernel or None
+        The same of the nearest bucket, which only a model with sums can find.
     """
 
     level: Array
     centre: Array
     trend: Array
-    tables: tuple[CompiledTable, ...]
+    tables: tuple[CompiledTable[Storage], ...]
     columns: NDArray[np.int64] | None = None
-    trees: Trees | None = None
-    backup: CompiledTable | None = None
+    trees: TreeEnsemble | None = None
+    backup: CompiledTable[Storage] | None = None
+    nearest: Kernel | None = None
 
     @property
     def n_targets(self) -> int:
@@ -106,53 +218,122 @@ class CompiledModel:
         return len(self.level)
 
     @cached_property
-    def _kernels(self) -> tuple[Any, ...]:
-        none = np.zeros_like(self.trend)
-        return tuple(table.kernel(none if place else self.trend) for place, table in enumerate(self.tables))
+    def _kernels(self) -> tuple[Kernel, ...]:
+        first, *others = self.tables
+        return first.kernel_with(self.trend), *(table.kernel for table in others)
 
-    @cached_property
-    def _backup_kernel(self) -> Any:
-        return None if self.backup is None else self.backup.kernel(np.zeros_like(self.trend))
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the kernels, as :class:`CompiledTable` has it."""
+        return {name: value for name, value in self.__dict__.items() if name != "_kernels"}
 
-    def row(self, ends: Ends) -> Any:
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        tables = self.tables if self.backup is None else (*self.tables, self.backup)
+        trees = {} if self.trees is None else self.trees.arrays()
+        arrays = [
+            *vars(self).values(),
+            *trees.values(),
+            *(part for table in tables for part in table.arrays().values()),
+        ]
+        return sum(part.nbytes for part in arrays if isinstance(part, np.ndarray))
+
+    def row(self, ends: Ends) -> Callable[[Any], float | None] | None:
         """The value at one row as a function of it; see :func:`sparsact.kernels.bucket_values.row_predictor`.
 
         None where there is no such function: with several targets, trees, a choice of columns, or NaN beyond limits.
         """
         if self.n_targets > 1 or self.trees is not None or self.columns is not None or ends.beyond == "nan":
             return None
-        return bucket_values.row_predictor(self._kernels, self._backup_kernel, float(self.level[0]), *ends.of_one)
+        slopes = (self.centre, self.trend[:, 0])
+        line = () if self.tables[0].storage.adds_line else (np.ascontiguousarray(each, np.float64) for each in slopes)
+        backup = None if self.backup is None else self.backup.kernel
+        row: Callable[[Any], float | None] = bucket_values.row_predictor(
+            self._kernels, backup, float(self.level[0]), *ends.of_one, *line
+        )
+        return row
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the kernels, which point into memory; they are made again when needed."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("_kernels", "_backup_kernel")}
+    def selected(self, X: Array) -> Array:
+        """The columns (m, c) that tables and trend see."""
+        return X if self.columns is None else np.ascontiguousarray(X[:, self.columns])
 
-    def values(self, X: Array, n_threads: int = 1) -> tuple[Array, Array]:
-        """Values (m, targets) at rows (m, d), and the weight (m,) behind the last table: 0 where it has none."""
-        rows = X if self.columns is None else np.ascontiguousarray(X[:, self.columns])
-        values, behind = np.empty((len(X), self.n_targets)), np.empty(len(X))
-        first, *others = self._kernels
-        first(rows, values, behind, n_threads)
-        for kernel in others:
-            own = np.empty_like(values)
-            kernel(rows, own, behind, n_threads)
-            values += own
-        values += self.level
+    def values(self, X: Array, ends: Ends, n_threads: int = 1) -> Array:
+        """Values (m, targets) at rows (m, d), within the ends."""
+        rows = self.selected(X)
+        values, behind = self.line_and_tables(rows, n_threads)
+        if not behind.all():
+            missed = np.flatnonzero(behind == 0)
+            ends.check_known(missed)
+            values[missed] = self._at_missed(np.ascontiguousarray(rows[missed]), values[missed], ends.start, n_threads)
         if self.trees is not None:
             values += self.trees.values(X, n_threads)
-        if self.backup is not None and not behind.all():
-            missed = np.flatnonzero(behind == 0)
-            own = np.empty((len(missed), self.n_targets))
-            self._backup_kernel(rows[missed], own, np.empty(len(missed)), n_threads)
-            values[missed] += own
+        return ends.limited(values)
+
+    def line_and_tables(self, rows: Array, n_threads: int = 1) -> tuple[Array, Array]:
+        """Values (m, targets) of line and tables, and the weight (m,) behind the last table: 0 where it has none."""
+        behind = np.empty(len(rows))
+        if not self.tables[0].storage.adds_line:
+            with np.errstate(over="ignore", invalid="ignore"):  # values of far rows may be infinite, as in kernels
+                values: Array = self.level + project(rows, self.centre, self.trend, np.zeros(self.n_targets))
+            _add(self._kernels, rows, values, behind, n_threads)
+            return values, behind
+        values = np.empty((len(rows), self.n_targets))
+        first, *others = self._kernels
+        first(rows, values, behind, n_threads)
+        _add(others, rows, values, behind, n_threads)
+        values += self.level
         return values, behind
 
-    def without_last(self, X: Array) -> Array:
-        """All but the last table, (m, targets): level, trend, frozen stages and trees."""
-        rows = X if self.columns is None else np.ascontiguousarray(X[:, self.columns])
-        own, behind = np.empty((len(X), self.n_targets)), np.empty(len(X))
-        values: Array = self.level + (rows - self.centre) @ self.trend
-        for table in self.tables[:-1]:
-            table.kernel(np.zeros_like(self.trend))(rows, own, behind, 1)
-            values += own
-        return values if self.trees is None else values + self.trees.values(X, 1)
+    def _at_missed(self, rows: Array, values: Array, start: Array | None, n_threads: int) -> Array:
+        """Values without trees of rows that every bucket of the last table misses, given those of line and stages."""
+        kernels: list[Kernel] = []
+        if start is not None:
+            values, kernels = np.tile(start, (len(rows), 1)), [table.kernel for table in self.tables[:-1]]
+        elif self.backup is not None:
+            kernels = [self.backup.kernel]
+        elif self.nearest is not None:
+            kernels = [self.nearest]
+        _add(kernels, rows, values, np.empty(len(rows)), n_threads)
+        return values
+
+    def compact(
+        self: CompiledModel[Slots], dtype: Precision, n_stages: int | None = None, chosen: TableChoice | None = None
+    ) -> CompiledModel[Directory]:
+        """The first stages in compact storage, all by default; of the last of these only what is chosen."""
+        n = len(self.tables) if n_stages is None else n_stages
+        tables = [
+            table.compact(dtype, chosen if place == n - 1 else None) for place, table in enumerate(self.tables[:n])
+        ]
+        has_backup = self.backup is not None and n == len(self.tables)  # it stands in for the last stage
+        backup = self.backup.compact(dtype) if self.backup is not None and has_backup else None
+        return CompiledModel(self.level, self.centre, self.trend, tuple(tables), self.columns, self.trees, backup)
+
+
+def _add(kernels: Iterable[Kernel], rows: Array, values: Array, behind: Array, n_threads: int) -> None:
+    """Add the values of tables to ``values`` (m, targets); ``behind`` (m,) becomes the weight in the last table."""
+    own = np.empty_like(values)
+    for kernel in kernels:
+        kernel(rows, own, behind, n_threads)
+        values += own
+
+
+def first_tables(hashes: Hashes, n_tables: int) -> Hashes:
+    """The first hash functions: tables that are averaged are as good as each other."""
+    codes = n_tables * (hashes.directions.shape[1] // len(hashes.seeds))
+    return hashes._replace(
+        directions=np.ascontiguousarray(hashes.directions[:, :codes]),
+        offsets=hashes.offsets[:codes],
+        seeds=hashes.seeds[:n_tables],
+    )
+
+
+def _directory(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Starts and tags of keys in ascending order; in enough groups that tags differ within each."""
+    bits = max(1, (len(keys) // LOAD).bit_length())
+    while True:
+        groups = keys >> np.uint64(64 - bits)
+        tags = (keys << np.uint64(bits) >> np.uint64(32)).astype(np.uint32)
+        if not ((groups[1:] == groups[:-1]) & (tags[1:] == tags[:-1])).any():
+            starts = np.searchsorted(groups, np.arange(2**bits + 1, dtype=np.uint64)).astype(np.uint32)
+            return starts, tags
+        bits += 1

@@ -1,4 +1,4 @@
-"""Whether new rows come from where the rows of an LSH model came from, and whether it still predicts them."""
+"""Test whether new rows differ from the rows of an LSH model, and whether it still predicts them."""
 
 from __future__ import annotations
 

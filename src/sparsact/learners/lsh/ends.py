@@ -1,4 +1,4 @@
-"""Values where the model knows little: beyond the targets that it holds, and where every bucket misses."""
+"""Limits and fallbacks of predictions: beyond the targets seen, and where every bucket is empty."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Final, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.layout import Array
 
 SLACK: Final = 1e-6  # of the range of targets, as float32 coefficients may need, by which a value is not yet beyond it
@@ -46,17 +45,20 @@ class Ends:
     refuses: bool = False
 
     @classmethod
-    def of(cls, policy: Policy, table: BucketTable) -> Self:
-        """The ends of a table's values; ``fallback="nearest"`` is not among them, as it needs the table."""
-        fallback, n_targets = policy.fallback, table.layout.n_targets
-        start = np.full(n_targets, np.nan) if fallback == "nan" else table.mean() if fallback == "mean" else None
-        if policy.extrapolate == "linear" or not table.n_rows:
-            return cls(start=start, refuses=fallback == "raise")
-        low, high, beyond = table.low, table.high, policy.extrapolate
-        if beyond == "clip":
-            return cls(low, high, "clip", start, fallback == "raise")
+    def of(cls, policy: Policy, low: Array, high: Array, start: Array | None) -> Self:
+        """Ends of a policy: limits by the least and largest targets held, none where low exceeds high."""
+        refuses = policy.fallback == "raise"
+        if policy.extrapolate == "linear" or (low > high).any():
+            return cls(start=start, refuses=refuses)
+        if policy.extrapolate == "clip":
+            return cls(low, high, "clip", start, refuses)
         slack = SLACK * (high / 2 - low / 2) * 2 + EPSILONS * np.maximum(np.abs(low), np.abs(high))
-        return cls(low - slack, high + slack, "nan", start, fallback == "raise")
+        return cls(low - slack, high + slack, "nan", start, refuses)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(part.nbytes for part in (self.low, self.high, self.start) if part is not None)
 
     @property
     def of_one(self) -> tuple[float, float]:

@@ -1,8 +1,7 @@
-"""What the LSH estimators share: validation, the additive table, and a solution found on demand."""
+"""Base of the LSH estimators: parameters, fit, and updates."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import fields
 from numbers import Integral, Real
@@ -10,45 +9,41 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.lsh.adaptive import Stream
-from sparsact.learners.lsh.attributes import TableAttributes
 from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.checked_inputs import CheckedInputs
-from sparsact.learners.lsh.frozen import Frozen, LearnedRows, beyond_frozen
-from sparsact.learners.lsh.inputs import InputRules
-from sparsact.learners.lsh.intervals import held_out_scores
-from sparsact.learners.lsh.layout import Array
-from sparsact.learners.lsh.predictions import PredictingLSH
-from sparsact.learners.lsh.saving import SavedLSH
-from sparsact.learners.lsh.shipping import ShippedLSH
-from sparsact.learners.lsh.single_row import row_updater
-from sparsact.learners.lsh.stages import choose
-from sparsact.learners.lsh.tuning import LSHConfig, Trial
+from sparsact.learners.lsh.categories import categorical_columns
+from sparsact.learners.lsh.fitted import FittedLSH
+from sparsact.learners.lsh.fixed_part import seen_by_table
+from sparsact.learners.lsh.inputs import InputRules, is_plain_target
+from sparsact.learners.lsh.layout import Array, differing_arrays
+from sparsact.learners.lsh.leave_one_out import first_table_errors, held_out_scores
+from sparsact.learners.lsh.model_choice import choose
+from sparsact.learners.lsh.tuning import LSHConfig
 from sparsact.routing.backend import hash_generator
+from sparsact.saving.schema import Arrays, State
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import lock_of, transaction, twin_of
+from sparsact.validation.arrays import aligned, check_row_weights
+from sparsact.validation.estimators import checked_sample_weight
 
+MAX_SIZE, MIN_SIZE = 1e305, 1e-300  # of columns and targets; of the largest target
 ENOUGH_FOR_LAYOUT: Final = 2048  # rows; a stream that began with fewer keeps them till then
 
 
-class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInputs, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
+class LSHModel(FittedLSH):
     """Base of the LSH estimators; see :class:`LSHRegressor` for the parameters."""
 
     n_stages: int | str = 1
     base: str = "linear"
     columns: str = "all"
     _needs_layout = True  # chosen from a sample before rows are summed
-    table_: BucketTable
-    _frozen: Frozen
-    _learned_rows: LearnedRows | None  # None where nothing is frozen, or no row can be removed
-    _first_rows: list[Batch]  # of a stream that began with few
-    _n_laid_out: int
+    _first_rows: tuple[Batch, ...] = ()  # of a stream that began with few
+    _n_laid_out: int = 0  # rows that the layout was chosen from
     _stream: Stream | None = None  # all rows, where they came with ``adapt=True``
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -98,11 +93,17 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         self.n_jobs = n_jobs
         self.extrapolate = extrapolate
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
     def _fork(self) -> Callable[[bool], None]:
         """A table to change; see :func:`sparsact.transaction.transaction`."""
         if "table_" not in self.__dict__:
             return lambda kept: None
-        twin, finish = self.table_.fork(self._compiled)
+        twin, finish = self.table_.copy_on_write(self._compiled)
         self.table_ = twin
         return finish
 
@@ -111,25 +112,27 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         names = tuple(getattr(self, "feature_names_in_", ()))
         self._inputs = InputRules.choose(raw.X, raw.y, raw.row_weights(), self.is_categorical_, names)
         batch = self._encoded(raw)
-        options: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(LSHConfig)}
-        words = {"directions", "columns"}  # of which "auto" is one
-        options = {name: None if value == "auto" and name not in words else value for name, value in options.items()}
-        if self.n_stages == "auto" and self.family != "pca_grid":
-            options["n_stages"] = 1
         given = isinstance(self.random_state, Integral)
         seed = int(self.random_state if given else check_random_state(self.random_state).randint(2**31))
-        generator = hash_generator(seed)
-        choice = choose(batch.X, batch.y, batch.row_weights(), LSHConfig(**options), generator)
-        self.bucket_width_, self.alpha_, self.directions_ = choice.bucket_width, choice.alpha, choice.directions
-        self.trials_: tuple[Trial, ...] = choice.trials
-        sources = self._inputs.sources
-        shares = np.bincount(sources, choice.column_shares, minlength=self.n_features_in_)
-        self.column_shares_: Array = shares.astype(np.float64)
+        choice = choose(batch.X, batch.y, batch.row_weights(), self._config(), hash_generator(seed))
+        tuned, sources = choice.tuned, self._inputs.sources
+        self.bucket_width_, self.alpha_, self.directions_ = tuned.bucket_width, tuned.alpha, tuned.directions
+        self.trials_ = tuned.trials
+        shares = np.bincount(sources, tuned.column_shares, minlength=self.n_features_in_)
+        self.column_shares_ = shares.astype(np.float64)
         pairs = (tuple(sorted((int(sources[i]), int(sources[j])))) for i, j in choice.near_duplicates)
         self.near_duplicates_ = tuple(sorted({(i, j) for i, j in pairs if i != j}))
-        self.table_ = BucketTable(choice.layout)
-        self._frozen, self._learned_rows = choice.frozen, choice.learned_rows
+        self.table_, self._fixed = BucketTable(tuned.layout), choice.fixed
         self._forget_solution()
+
+    def _config(self) -> LSHConfig:
+        """Parameters of the layout; None stands for "auto", which is a kind of directions and of columns."""
+        options: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(LSHConfig)}
+        for name in options.keys() - {"directions", "columns"}:
+            options[name] = None if options[name] == "auto" else options[name]
+        if self.n_stages == "auto" and self.family != "pca_grid":
+            options["n_stages"] = 1
+        return LSHConfig(**options)
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickles: a table that shares no array with this one, whatever other threads do meanwhile."""
@@ -173,10 +176,9 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
                 "blank(remember_rows=False), or learned in parts; fit again, and save with statistic=True."
             )
         raw = self._validated(X, y, sample_weight, reset=False).positive()
-        rest, names = beyond_frozen(self._encoded(raw), self._frozen, self._learned_rows)
-        self.table_.remove(rest, names)
+        self.table_.remove(*seen_by_table(self._encoded(raw), self._fixed))
         if self._first_rows:
-            self._first_rows = [Batch.joined(self._first_rows).without(raw)]
+            self._first_rows = (Batch.joined(self._first_rows).without(raw),)
         if self._stream is not None:
             self._stream = self._stream.without(raw)
         self._forget_solution()
@@ -189,10 +191,8 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
             compiled = self._compiled
             if not compiled or compiled[0].policy != self._policy:
                 self._compile()
-            if "update" not in vars(compiled[0]):
-                compiled[0].update = row_updater(compiled[0], self._learned_rows)
-            update = compiled[0].update
-            return update is not None and bool(update(compiled, self.table_, X, y, sign))
+            update = compiled[0].update  # no name for the predictor: the call must find it in no other use
+            return update is not None and update(compiled, self.table_, X, y, sign)
 
     @property
     def _updates_rows(self) -> bool:
@@ -211,7 +211,7 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         """
         self._check_mergeable(other)
         self.table_.merge(other.table_)
-        self._first_rows = []  # the other's are not all here: the layout stands
+        self._first_rows = ()  # the other's are not all here: the layout stands
         self._stream = self._stream and self._stream.merged(other._stream)
         self._forget_solution()
 
@@ -223,28 +223,43 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         self._stream = None
         self._add(self._validated(X, y, sample_weight, reset=begin, **options), begin=begin, streaming=not restart)
 
-    @abstractmethod
-    def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Batch:
-        """Checked rows (m, d) with targets (m, T) and weights (m,)."""
+    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, **options: Any) -> tuple[Array, Any, Array]:
+        """Rows of numbers, codes and NaN, their targets, and their weights."""
+        if reset:
+            named = categorical_columns(X, self.categorical_features)
+            self.is_categorical_ = np.zeros(0, bool) if named is None else named
+        plain = None if reset or sample_weight is not None else self._inputs.plain(X)
+        if plain is not None and is_plain_target(y, len(plain), options.get("multi_output", False)):
+            X, weights = plain, np.ones(len(plain))
+        else:
+            X, y = self._checked_rows(X, y, reset=reset, **options)
+            weights = checked_sample_weight(sample_weight, X)
+        if not len(self.is_categorical_):
+            self.is_categorical_ = np.zeros(X.shape[1], bool)
+        if reset and not (weights > 0).any():
+            raise ValueError("every row has weight zero; give some row a positive weight.")
+        if np.fmax.reduce(np.abs(X), axis=None) > MAX_SIZE:
+            raise ValueError(f"`X` holds numbers beyond {MAX_SIZE:g}, whose differences may overflow; scale it down.")
+        check_row_weights(weights)
+        return aligned(X), y, aligned(weights)
 
     @blas_threads(0)  # products of rows and a few directions: memory is what they wait for
     def _add(self, batch: Batch, *, begin: bool, streaming: bool) -> None:
         """Learn rows. A stream that began with few chooses its layout again each time that they have doubled."""
-        first = [batch] if begin else [*self._first_rows, batch] if self._first_rows else []
+        first = (batch,) if begin else (*self._first_rows, batch) if self._first_rows else ()
         n_rows = sum(map(len, first))
         if begin or (first and n_rows >= 2 * self._n_laid_out):
             batch = Batch.joined(first)
             self._begin(batch)
-            first = [batch] if streaming and n_rows < ENOUGH_FOR_LAYOUT else []
+            first = (batch,) if streaming and n_rows < ENOUGH_FOR_LAYOUT else ()
             self._n_laid_out = n_rows
         self._first_rows = first
         batch = batch.positive()
-        targets = batch.y
-        batch, names = beyond_frozen(self._encoded(batch), self._frozen, self._learned_rows)
-        self.table_.add(batch, names)
+        rows, names = seen_by_table(self._encoded(batch), self._fixed)
+        self.table_.add(rows, names)
         if begin:
-            self._measure_tables(batch, targets)
-            self.table_.scores = held_out_scores(self.table_, batch, self.alpha_, self.min_count)
+            self.table_errors_ = first_table_errors(self.table_, rows, batch.y, self.alpha_, self.min_count)
+            self.table_.scores = held_out_scores(self.table_, rows, self.alpha_, self.min_count)
         self._forget_solution()
 
     def _check_mergeable(self, other: Any) -> None:
@@ -255,13 +270,11 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         if other.table_.index is self.table_.index:  # of this model, or of the one whose twin this is
             raise ValueError("a model cannot be merged into itself: its rows would count twice.")
         names = [list(getattr(model, "feature_names_in_", ())) for model in (self, other)]
-        mine, theirs = self.table_.layout, other.table_.layout
-        differing = (
-            mine.differences(theirs)
-            + self._frozen.differences(other._frozen)
-            + ([] if names[0] == names[1] else ["names of columns"])
-        )
-        differing += [] if self._inputs.equals(other._inputs) else ["missing values or categories"]
+        differing = differing_arrays(self.table_.layout.arrays(), other.table_.layout.arrays())
+        differing += ["frozen stages"] if differing_arrays(self._fixed.arrays(), other._fixed.arrays()) else []
+        differing += [] if names[0] == names[1] else ["names of columns"]
+        inputs = differing_arrays(self._inputs.arrays(), other._inputs.arrays())
+        differing += ["missing values or categories"] if inputs else []
         if differing:
             raise ValueError(
                 f"models with different {', '.join(differing)} cannot be merged; make both from one, by "
@@ -294,6 +307,16 @@ class LSHModel(ShippedLSH, SavedLSH, TableAttributes, PredictingLSH, CheckedInpu
         check_is_fitted(self)
         empty = twin_of(self)
         empty.table_ = empty.table_.empty(keeps_rows=remember_rows)
-        empty._first_rows, empty._stream = [], None
+        empty._first_rows, empty._stream = (), None
         empty._forget_solution()
         return empty
+
+    def _state(self, arrays: Arrays) -> State:
+        """The sums of the model, without its layout, added to ``arrays``."""
+        arrays |= self.table_.state()[1]
+        return {}
+
+    def _restore(self, state: State, arrays: Arrays) -> None:
+        """Restore what :meth:`_state` wrote into a blank model of the same layout."""
+        self.table_ = self.table_.empty()
+        self.table_.restore(state, arrays)

@@ -1,8 +1,8 @@
-"""Error against bytes against microseconds: what a fitted LSH model costs with fewer tables, stages or digits."""
+"""Error, bytes and microseconds of a fitted LSH model with fewer tables, stages or digits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from time import perf_counter
 from typing import Any, Final
@@ -11,21 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import registry
-from sparsact.kernels import bucket_statistics, hashing
-from sparsact.kernels.hashing import BucketPlaces, Hashes
+from sparsact.kernels import hashing
+from sparsact.kernels.hashing import Hashes
 from sparsact.learners.lsh.bucket_table import ROWS_AT_ONCE, BucketTable
-from sparsact.learners.lsh.compact import CompactModel, TableChoice
-from sparsact.learners.lsh.compiled import CompiledModel
+from sparsact.learners.lsh.compiled import CompiledModel, Directory, Precision, TableChoice
 from sparsact.learners.lsh.ends import Ends
+from sparsact.learners.lsh.fixed_part import FixedPart
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.nearest import mean_positions
+from sparsact.learners.lsh.predict import TablePredictor
 from sparsact.notebook import to_pandas
 from sparsact.statistics.statistic import Batch
-from sparsact.statistics.units import SMALLEST
+from sparsact.statistics.units import SMALLEST, exponents_of
 
 ROWS: Final = 2048  # that errors and times are measured on, at most
 REPEATS: Final = 5
-DTYPES: Final = ("float32", "float64")
+DTYPES: Final[tuple[Precision, ...]] = ("float32", "float64")
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class FrontierPoint:
 
     n_stages: int
     n_tables: int
-    dtype: str
+    dtype: Precision
     error: float
     nbytes: int
     microseconds: float
@@ -110,72 +111,77 @@ class Frontier:
         return registry.find(registry.DISPLAYS["frontier"]).from_frontier(self, **options)
 
 
-def first_table_errors(table: BucketTable, rows: Batch, targets: Array, alpha: float, min_count: int) -> Array:
-    """Leave-one-out error (T,) of the first 1, ..., T tables together, in standard deviations of ``targets`` (m, T).
+def measured_sizes(
+    as_now: TablePredictor, dtypes: Sequence[Precision], held_out: Batch | None, table_errors: Array | None
+) -> Frontier:
+    """Every size of a model with its cost, and its error at rows held out, or else at rows left out of the fit.
 
-    Of at most 2,048 of the rows, which the table holds; each is taken out of its buckets before they answer.
+    ``table_errors`` are those of the first 1, 2, ... tables at rows left out; None where they were not measured.
     """
-    chosen = np.random.default_rng(0).permutation(len(rows))[:ROWS]
-    X, Y, weights = (np.ascontiguousarray(part[chosen]) for part in (rows.X, rows.y, rows.row_weights()))
-    layout = table.layout
-    found = hashing.places(X, layout.hashes)
-    ids, residual = table.index.find(found.keys), layout.residual(X, Y)
-    share, scaled = weights / weights.sum(), targets[chosen] / layout.unit
-    variance = np.maximum(share @ (scaled - share @ scaled) ** 2, SMALLEST)
-    sums, total, errors = np.zeros(residual.shape), np.zeros(len(X)), []
-    for t in range(layout.n_tables):
-        own = BucketPlaces(found.Z, np.ascontiguousarray(found.V[:, [t % found.V.shape[1]]]), found.keys[:, [t]])
-        values, behind = bucket_statistics.leave_one_out(
-            own,
-            np.ascontiguousarray(ids[:, [t]]),
-            residual,
-            weights,
-            layout.degree,
-            alpha,
-            min_count,
-            table.counts,
-            table.sums,
-        )
-        sums, total = sums + behind[:, None] * values, total + behind
-        left = residual - sums / np.where(total > 0, total, 1.0)[:, None]
-        errors.append(np.sqrt((share @ left**2 / variance).mean()))
-    return np.array(errors)
+    ends = replace(as_now.shipped_ends(), beyond="clip", start=None, refuses=False)  # every row has a value
+    if held_out is None:
+        rows = _typical_rows(as_now.table, as_now.fixed)
+    else:
+        chosen = np.random.default_rng(0).permutation(len(held_out))[:ROWS]
+        held_out = Batch(held_out.X[chosen], held_out.y[chosen], None)
+        rows = held_out.X
+    points = []
+    for n_stages, n_tables, choice in _sizes(as_now):
+        for dtype in dtypes:
+            model = as_now.model.compact(dtype, n_stages, choice)
+            if held_out is not None:
+                error = _error(model.values(held_out.X, ends), held_out.y)
+            elif n_stages <= len(as_now.fixed.stages):
+                error = as_now.fixed.stages[n_stages - 1].error
+            else:
+                error = float("nan") if table_errors is None else float(table_errors[n_tables - 1])
+            n_bytes = model.nbytes + ends.nbytes
+            points.append(FrontierPoint(n_stages, n_tables, dtype, error, n_bytes, _microseconds(model, ends, rows)))
+    return Frontier(tuple(sorted(points, key=lambda point: point.nbytes)))
 
 
-def sizes(compiled: CompiledModel, table: BucketTable) -> Iterator[tuple[int, int, TableChoice | None]]:
-    """(stages, tables, choice) of each size: all tables of frozen stages, 1, 2, 4, ... of the last, and all."""
-    for n_stages in range(1, len(compiled.tables)):
-        yield n_stages, len(compiled.tables[n_stages - 1].hashes.seeds), None
-    n_tables = table.layout.n_tables
-    owners = _owners(table)
+def model_of(point: FrontierPoint, as_now: TablePredictor) -> CompiledModel[Directory]:
+    """The model of the size of a point of the frontier."""
+    sizes = _sizes(as_now)
+    chosen = next(choice for *size, choice in sizes if size == [point.n_stages, point.n_tables])
+    return as_now.model.compact(point.dtype, point.n_stages, chosen)
+
+
+def _sizes(as_now: TablePredictor) -> Iterator[tuple[int, int, TableChoice | None]]:
+    """(stages, tables, choice) of each size: all tables of fixed stages, 1, 2, 4, ... of the last, and all."""
+    *stages, last = as_now.model.tables
+    for place, stage in enumerate(stages):
+        yield place + 1, len(stage.hashes.seeds), None
+    n_tables, owners = len(last.hashes.seeds), _owners(as_now.table)
     for few in 2 ** np.arange((n_tables - 1).bit_length()):
-        yield len(compiled.tables), int(few), TableChoice(int(few), (owners < few))
-    yield len(compiled.tables), n_tables, None
+        yield len(stages) + 1, int(few), TableChoice(int(few), (owners < few))
+    yield len(stages) + 1, n_tables, None
 
 
-def resized(compiled: CompiledModel, ends: Ends, n_stages: int, choice: TableChoice | None, dtype: Any) -> CompactModel:
-    """A model of the first stages, and of the last one's tables that are chosen."""
-    backup = compiled.backup if n_stages == len(compiled.tables) else None  # it stands in for the last stage
-    return CompactModel.of(replace(compiled, tables=compiled.tables[:n_stages], backup=backup), ends, dtype, choice)
+def _error(values: Array, y: Array) -> float:
+    """Root mean square error in standard deviations of the targets."""
+    exponents = -exponents_of(y)
+    values, y = np.ldexp(values, exponents), np.ldexp(y, exponents)
+    return float(np.sqrt(np.mean((values - y) ** 2 / np.maximum(y.var(axis=0), SMALLEST))))
 
 
-def microseconds(model: CompactModel, X: Array) -> float:
+def _microseconds(model: CompiledModel[Directory], ends: Ends, X: Array) -> float:
     """Least time for a row of a batch on one thread, of some repetitions."""
-    model.values(X)
+    model.values(X, ends)
     took = []
     for _ in range(REPEATS):
         start = perf_counter()
-        model.values(X)
+        model.values(X, ends)
         took.append(perf_counter() - start)
     return 1e6 * min(took) / len(X)
 
 
-def typical_rows(table: BucketTable, columns: NDArray[np.int64] | None, n_columns: int) -> Array:
-    """Rows (m, n_columns) at the mean positions of buckets, drawn by their counts."""
+def _typical_rows(table: BucketTable, fixed: FixedPart) -> Array:
+    """Encoded rows at the mean positions of buckets, drawn by their counts."""
     hashes, counts = table.layout.hashes, table.counts.astype(np.float64)
     chosen = np.random.default_rng(0).choice(len(counts), ROWS, p=counts / counts.sum())
-    rows = np.zeros((ROWS, n_columns))
-    rows[:, slice(None) if columns is None else columns] = hashes.centre + mean_positions(
+    rows = np.zeros((ROWS, fixed.n_columns))
+    rows[:, slice(None) if fixed.columns is None else fixed.columns] = hashes.centre + mean_positions(
         table.sums, table.layout.n_local
     )[chosen] @ np.linalg.pinv(hashes.local)
     return rows

@@ -13,7 +13,7 @@ from sparsact.learners.lsh.categories import ROUNDED, coded, names_of
 from sparsact.learners.lsh.layout import Array
 from sparsact.saving.schema import ArrayField, Arrays, read_arrays
 from sparsact.statistics.units import exponents_of
-from sparsact.validation.arrays import is_pandas
+from sparsact.validation.arrays import aligned, is_pandas
 
 MOST_ONE_HOT: Final = 8  # categories that get a column each; of more, their mean targets stand for them
 MOST_DIRECTIONS: Final = 3  # of mean targets, where there are several targets
@@ -112,11 +112,6 @@ class InputRules:
         """Whether rows without a missing value stay as they are."""
         return not len(self.gaps) and not self.categories
 
-    def equals(self, other: InputRules) -> bool:
-        """Whether rows become the same numbers."""
-        mine, theirs = self.arrays(), other.arrays()
-        return mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine)
-
     @property
     def sources(self) -> NDArray[np.int64]:
         """The column of X that each encoded column comes from."""
@@ -166,6 +161,15 @@ class InputRules:
         if names is None:
             return X[wanted].to_numpy(object, na_value=None)
         return X.select(wanted) if hasattr(X, "select") else X[wanted]
+
+    def plain(self, X: Any) -> Array | None:
+        """Rows of an array of numbers, all finite, that need no check; None of anything else."""
+        kinds = "f" if self.categories else "fiu"  # categories that are integers may be beyond floats
+        is_array = type(X) is np.ndarray and X.dtype.kind in kinds and X.ndim == 2 and not self.names
+        if not is_array or not len(X) or X.shape[1] != self.n_columns:
+            return None
+        numbers: Array = aligned(np.ascontiguousarray(X, dtype=np.float64))
+        return numbers if np.isfinite(numbers.sum()) else None
 
     def encode(self, X: Array) -> Array:
         """Encoded rows (m, e), all finite; rows that need nothing are returned as they are."""
@@ -227,6 +231,13 @@ class InputRules:
         if used and not 0 <= min(used) <= max(used) < n_columns:
             raise ValueError("inputs name columns that are not there")
         return cls(found["fills"], found["gaps"], tuple(codes), names)
+
+
+def is_plain_target(y: Any, n_rows: int, multi_output: bool) -> bool:
+    """Whether targets are an array of finite numbers, one a row, that no check would change."""
+    if type(y) is not np.ndarray or y.dtype.kind not in "fiu" or len(y.shape) not in (1, 1 + multi_output):
+        return False
+    return len(y) == n_rows and bool(np.isfinite(y.sum()))
 
 
 def _arrays_of(code: CategoryCodes) -> Arrays:

@@ -1,4 +1,4 @@
-"""What an LSH model chooses once, from its first rows, and keeps: hashes, local coordinates, trend, units."""
+"""Layout of hash tables, chosen from the first rows and then kept: hashes, local coordinates, trend, units."""
 
 from __future__ import annotations
 
@@ -117,11 +117,6 @@ class Layout:
             sums = np.concatenate([sums, np.zeros((len(sums), end))], axis=1)
         return np.ascontiguousarray(sums)
 
-    def differences(self, other: Layout) -> list[str]:
-        """Names of the parts in which another layout is not the same."""
-        mine, theirs = self.arrays(), other.arrays()
-        return [name for name in mine if not np.array_equal(mine[name], theirs[name])]
-
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Every part as an array, for files and comparison."""
         plain = {"grid": self.hashes.grid, "signs": self.hashes.signs, "degree": self.degree}
@@ -142,6 +137,13 @@ class Layout:
         if n_sums(hashes.local.shape[1], degree, len(read["level"])) > 2**24:
             raise ValueError("a bucket holds too many sums")
         return cls(hashes, degree, **read)
+
+
+def differing_arrays(mine: Arrays, theirs: Arrays) -> list[str]:
+    """Names of the arrays that two parts of models do not share."""
+    shared = mine.keys() & theirs.keys()
+    names = dict.fromkeys([*mine, *theirs])
+    return [name for name in names if name not in shared or not np.array_equal(mine[name], theirs[name])]
 
 
 def read_hashes(arrays: Arrays, *, grid: bool, signs: bool) -> Hashes:

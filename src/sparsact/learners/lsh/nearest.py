@@ -1,8 +1,9 @@
-"""The nearest bucket to a row whose own are all empty, by the mean position of the bucket's rows."""
+"""Find the nearest bucket to a row whose own buckets are all empty, by the mean position of its rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
@@ -21,22 +22,35 @@ NearestIndex = Callable[[Array], NDArray[np.int64]]
 
 
 class NearestBuckets:
-    """Mean positions (B, p) of the rows of some buckets of a table, in an index, and their mean targets."""
+    """Mean targets of the buckets nearest to rows, by the mean positions (B, p) of the buckets' rows.
 
-    def __init__(self, table: BucketTable, present: NDArray[np.bool_]) -> None:
-        layout, sums = table.layout, table.sums[present]
-        self._hashes, p = layout.hashes, layout.n_local
-        total = sums[:, p]
+    Buckets of fewer than ``least`` rows do not count. The index of the others is made when it is first asked.
+    """
+
+    def __init__(self, table: BucketTable, least: int) -> None:
+        self._table, self._least = table, least
+
+    def __call__(self, X: Array, values: Array, behind: Array, n_threads: int) -> None:
+        """Fill in the mean target (m, targets) of the bucket nearest to each row, in the units of y."""
+        places = hashing.places(X, self._table.layout.hashes).Z
+        means, index = self._means_and_index
+        values[:] = means[index(np.clip(places, -FARTHEST, FARTHEST))]
+
+    @cached_property
+    def _means_and_index(self) -> tuple[Array, NearestIndex]:
+        present = self._table.counts >= self._least
+        if not present.any():
+            raise ValueError(f'no bucket holds {self._least} rows; lower `min_count`, or pass fallback="mean".')
+        layout, sums = self._table.layout, self._table.sums[present]
+        total = sums[:, layout.n_local]
         over = 1.0 / np.where(total > 0, total, 1.0)[:, None]
         start = layout.n_sums - 2 * layout.n_target_sums  # of the constant feature times targets
-        self._means = sums[:, start : start + layout.n_targets] * over * layout.unit
-        self._index = nearest_index(mean_positions(sums, p))
+        means = sums[:, start : start + layout.n_targets] * over * layout.unit
+        return means, nearest_index(mean_positions(sums, layout.n_local))
 
-    def means_at(self, X: Array) -> Array:
-        """Mean target of the bucket nearest to each row, (m, targets), in the units of y, without level and trend."""
-        places = hashing.places(X, self._hashes).Z
-        means: Array = self._means[self._index(np.clip(places, -FARTHEST, FARTHEST))]
-        return means
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the index, which points into memory."""
+        return {name: value for name, value in self.__dict__.items() if name != "_means_and_index"}
 
 
 def mean_positions(sums: Array, p: int) -> Array:

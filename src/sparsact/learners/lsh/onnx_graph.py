@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels.hashing import FARTHEST, FIRST, SECOND, STEP
-from sparsact.learners.lsh.compact import CompactModel, CompactTable
+from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable, Directory
+from sparsact.learners.lsh.ends import Ends
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.onnx_file import ELEMENTS, OnnxGraph
 from sparsact.learners.lsh.trees import TreeEnsemble
@@ -18,7 +19,7 @@ TREES, TREES_OPSET = "ai.onnx.ml", 5  # the first whose trees take float64
 SUM, LESS_OR_EQUAL = 1, 0  # of a TreeEnsemble's `aggregate_function` and `nodes_modes`
 
 
-def onnx_model(model: CompactModel, inputs: InputRules) -> bytes:
+def onnx_model(model: CompiledModel[Directory], ends: Ends, inputs: InputRules) -> bytes:
     """A file of ONNX: input ``X`` (rows, columns) and output ``Y`` (rows, targets), both float64.
 
     A row falls into the same cells as in the model, to the bit; values are the same up to rounding, as a runtime may
@@ -26,7 +27,7 @@ def onnx_model(model: CompactModel, inputs: InputRules) -> bytes:
     """
     graph = OnnxGraph({"": OPSET} | ({} if model.trees is None else {TREES: TREES_OPSET}))
     encoded = _encoded(graph, inputs)
-    add, constant, ends = graph.add, graph.constant, model.ends
+    add, constant = graph.add, graph.constant
     rows = encoded if model.columns is None else add("Gather", encoded, constant(model.columns), axis=1)
     line = _product(graph, add("Sub", rows, constant(model.centre)), model.trend)
     values = add("Add", line, constant(model.level))
@@ -113,9 +114,9 @@ def _tree_values(graph: OnnxGraph, trees: TreeEnsemble, rows: str) -> str:
 class _Tables:
     """Nodes of some hash tables; axes are rows, tables, then codes, places in a group, or coefficients."""
 
-    def __init__(self, graph: OnnxGraph, table: CompactTable) -> None:
+    def __init__(self, graph: OnnxGraph, table: CompiledTable[Directory]) -> None:
         self._graph, self._table = graph, table
-        self._bits = (len(table.starts) - 1).bit_length() - 1
+        self._bits = (len(table.storage.starts) - 1).bit_length() - 1
 
     def values(self, rows: str) -> tuple[str, str]:
         """Values (rows, targets), and the weight (rows, 1) behind them."""
@@ -137,7 +138,7 @@ class _Tables:
         return values, total
 
     def _weights(self) -> np.ndarray:
-        return self._table.weights if len(self._table.weights) else np.zeros(1)
+        return self._table.storage.weights if len(self._table.storage.weights) else np.zeros(1)
 
     def _first(self, hit: str) -> str:
         """1 at the first table that is not empty."""
@@ -175,22 +176,22 @@ class _Tables:
         add, constant, table = self._graph.add, self._graph.constant, self._table
         groups = self._cast(self._shifted(keys, 64 - self._bits), "int64")
         tags = self._cast(self._shifted(self._shifted(keys, self._bits, "LEFT"), 32), "uint32")
-        starts = constant(table.starts)
+        starts = constant(table.storage.starts)
         first = self._cast(add("Gather", starts, groups), "int64")
         stop = self._cast(add("Gather", starts, add("Add", groups, constant(1))), "int64")
-        most = max(1, int(np.diff(table.starts.astype(np.int64)).max()))
+        most = max(1, int(np.diff(table.storage.starts.astype(np.int64)).max()))
         places = add("Add", add("Unsqueeze", first, constant([2])), constant(np.arange(most)))
         inside = add("Less", places, add("Unsqueeze", stop, constant([2])))
-        known = constant(table.tags if len(table.tags) else np.zeros(1, np.uint32))
-        held = add("Gather", known, add("Min", places, constant(max(0, len(table.tags) - 1))))
+        known = constant(table.storage.tags if len(table.storage.tags) else np.zeros(1, np.uint32))
+        held = add("Gather", known, add("Min", places, constant(max(0, len(table.storage.tags) - 1))))
         same = add("And", inside, add("Equal", held, add("Unsqueeze", tags, constant([2]))))
         return add("ReduceMax", add("Where", same, places, constant(-1)), constant([2]), keepdims=0)
 
     def _polynomials(self, features: str, at: str) -> str:
         """Values (rows, tables, targets) of the polynomials of buckets."""
         add, constant, table = self._graph.add, self._graph.constant, self._table
-        p, (n_buckets, D, n_targets) = table.hashes.local.shape[1], table.coefficients.shape
-        held = table.coefficients if n_buckets else np.zeros((1, D, n_targets))
+        p, (n_buckets, D, n_targets) = table.hashes.local.shape[1], table.storage.coefficients.shape
+        held = table.storage.coefficients if n_buckets else np.zeros((1, D, n_targets))
         own = self._cast(add("Gather", constant(held), at), "float64")
         level = add("Gather", own, constant(0), axis=2)
         if D == 1:

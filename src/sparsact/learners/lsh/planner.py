@@ -1,4 +1,4 @@
-"""From a wanted error to the hash table that reaches it: Theorems 4.1 and C.1 with their constants."""
+"""Size a hash table for a given error: Theorems 4.1 and C.1 with their constants."""
 
 from __future__ import annotations
 

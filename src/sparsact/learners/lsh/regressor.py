@@ -14,10 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.lsh import adaptive
-from sparsact.learners.lsh.checked_inputs import MAX_SIZE, MIN_SIZE
 from sparsact.learners.lsh.drift import Drift, drift_of
-from sparsact.learners.lsh.estimator import LSHModel
-from sparsact.learners.lsh.intervals import reach as reach_of
+from sparsact.learners.lsh.estimator import MAX_SIZE, MIN_SIZE, LSHModel
+from sparsact.learners.lsh.leave_one_out import reach as reach_of
 from sparsact.learners.lsh.nearest import mean_positions
 from sparsact.saving.schema import as_bool
 from sparsact.statistics.statistic import Batch
@@ -129,6 +128,8 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     True
     """
 
+    _one_target: bool  # y came without an axis of targets
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LSHModel._parameter_constraints,
         "n_tables": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -220,12 +221,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
                 "begin a model by partial_fit(X, y, adapt=True)."
             )
         batch = self._validated(X, y, sample_weight, reset=begin)
-        self._stream = adaptive.learn(
-            self,
-            batch,
-            add=lambda model, rows: model._add(rows, begin=begin, streaming=True),
-            begin=lambda model, rows: model._add(rows, begin=True, streaming=False),
-        )
+        self._stream = adaptive.learn(self, batch, begin=begin)
 
     @property
     def n_adaptations_(self) -> int:
@@ -283,12 +279,16 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
             predicted = self._predictor.values(rows, threads(self.n_jobs))
             targets = checked_reals(y, "`y`")
             targets = targets[:, None] if targets.ndim == 1 else targets
-            if targets.shape != predicted.shape or not np.isfinite(predicted).all():
+            if targets.shape != predicted.shape:
+                raise ValueError(f"`y` has shape {targets.shape}; drift needs {predicted.shape}, a target a row.")
+            if not np.isfinite(predicted).all():
+                row = int(np.argmin(np.isfinite(predicted).all(axis=1)))
                 raise ValueError(
-                    f"`y` has shape {targets.shape}; drift needs {predicted.shape}, all predicted by numbers."
+                    f"drift compares `y` with predictions, and that of row {row} is no number; leave out `y`, or call "
+                    'set_params(fallback="coarse", extrapolate="clip") first.'
                 )
             residuals = targets - predicted
-        found = hashing.places(self._frozen.selected(rows), self.table_.layout.hashes)
+        found = hashing.places(self._fixed.selected(rows), self.table_.layout.hashes)
         ids = self.table_.index.find(found.keys).astype(np.int64)
         present = self.table_.counts > 0
         ids = np.where((ids >= 0) & present[ids], np.cumsum(present)[ids] - 1, -1)
@@ -310,7 +310,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         if reset and ((largest > 0) & (largest < MIN_SIZE)).any():
             raise ValueError(f"`y` holds nothing beyond {MIN_SIZE:g} but zeros, too little to divide by; scale it up.")
         if reset:
-            self._one_target: bool = targets.ndim == 1
+            self._one_target = targets.ndim == 1
         if not reset and Y.shape[1] != self.table_.layout.n_targets:
             raise ValueError(f"`y` has {Y.shape[1]} targets; the model was begun with {self.table_.layout.n_targets}.")
         return Batch(rows, Y, weights)

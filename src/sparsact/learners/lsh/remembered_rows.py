@@ -1,4 +1,4 @@
-"""The rows of a table, by a 64-bit key each, so that only rows that were added can be taken away."""
+"""Remember the rows of a table by 64-bit keys, so that only rows that were added can be removed."""
 
 from __future__ import annotations
 

@@ -1,22 +1,20 @@
-"""Saving and loading of LSH estimators, and of their sums between processes."""
+"""Write LSH estimators to files, and read them."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, Final, Self, cast
+from typing import Any, Final
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.frozen import Frozen, LearnedRows
+from sparsact.learners.lsh.fixed_part import FixedPart, LearnedRows
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Layout
 from sparsact.learners.lsh.tuning import Trial
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
-from sparsact.transaction import locked
 
 
 def _as_pairs(value: Any, name: str) -> tuple[tuple[int, int], ...]:
@@ -42,81 +40,51 @@ _TRIAL: Final[Checks] = {  # the others are numbers
 }
 
 
-class SavedLSH:
-    """Saving and loading of an :class:`~sparsact.learners.lsh.estimator.LSHModel`."""
+def write_model(model: Any, path: str | Path, *, statistic: bool) -> None:
+    """Write a fitted model to a file; with the keys of its rows if ``statistic``."""
+    arrays = schema.add_prefix("layout", model.table_.layout.arrays()) | model.table_.state(rows=statistic)[1]
+    arrays |= schema.add_prefix("inputs", model._inputs.arrays())
+    arrays |= schema.add_prefix("frozen", model._fixed.arrays())
+    if statistic and model._fixed.learned is not None:
+        arrays |= schema.add_prefix("learned_rows", model._fixed.learned.arrays())
+    arrays["column_shares"] = model.column_shares_
+    if model.table_errors_ is not None:
+        arrays["table_errors"] = model.table_errors_
+    state = schema.learned_state(model, _LEARNED) | {
+        "params": schema.params_of(model),
+        "trials": [vars(trial) for trial in model.trials_],
+        "single": bool(model._single),
+    }
+    if hasattr(model, "table_encoding_"):  # how the command encoded the columns of a table
+        state["table_encoding"] = str(model.table_encoding_)
+    state |= model._state_of_targets(arrays)
+    modelfile.write(path, type(model).__name__, state, arrays)
 
-    table_: BucketTable
 
-    @locked
-    def save(self: Any, path: str | Path, *, statistic: bool = True) -> None:
-        """Write the model to one file: safetensors with a JSON header and a digest of everything.
-
-        Parameters
-        ----------
-        path : path-like
-            The file; it is replaced whole or not at all.
-        statistic : bool, default=True
-            Also keep what ``remove`` needs, a key and a count for each row; without it the file is smaller.
-        """
-        check_is_fitted(self)
-        arrays = schema.add_prefix("layout", self.table_.layout.arrays()) | self.table_.state(rows=statistic)[1]
-        arrays |= schema.add_prefix("inputs", self._inputs.arrays())
-        arrays |= schema.add_prefix("frozen", self._frozen.arrays())
-        if statistic and self._learned_rows is not None:
-            arrays |= schema.add_prefix("learned_rows", self._learned_rows.arrays())
-        arrays["column_shares"] = self.column_shares_
-        if self.table_errors_ is not None:
-            arrays["table_errors"] = self.table_errors_
-        state = schema.learned_state(self, _LEARNED) | {
-            "params": schema.params_of(self),
-            "trials": [vars(trial) for trial in self.trials_],
-            "single": bool(self._single),
-        }
-        if hasattr(self, "table_encoding_"):  # how the command encoded the columns of a table
-            state["table_encoding"] = str(self.table_encoding_)
-        state |= self._state_of_targets(arrays)
-        modelfile.write(path, type(self).__name__, state, arrays)
-
-    @classmethod
-    def _from_file(cls, state: State, arrays: Arrays) -> Self:
-        """The estimator that :meth:`save` wrote."""
-        learner: Any = schema.rebuild(cls, state, _LEARNED, optional=("near_duplicates_",))
-        learner.__dict__.setdefault("near_duplicates_", ())
-        learner.trials_ = tuple(map(_trial, state["trials"]))
-        if "table_encoding" in state:
-            learner.table_encoding_ = schema.as_str(state["table_encoding"], "table_encoding")
-        layout = Layout.from_arrays(schema.strip_prefix("layout", arrays))
-        names = tuple(getattr(learner, "feature_names_in_", ()))
-        learner._inputs = InputRules.from_arrays(schema.strip_prefix("inputs", arrays), learner.n_features_in_, names)
-        learner.is_categorical_ = np.isin(
-            np.arange(learner.n_features_in_), [code.column for code in learner._inputs.categories]
-        )
-        n_encoded = len(learner._inputs.sources)
-        learner._frozen = Frozen.from_arrays(schema.strip_prefix("frozen", arrays), n_encoded, layout.n_targets)
-        if layout.n_columns != (n_encoded if learner._frozen.columns is None else len(learner._frozen.columns)):
-            raise ValueError("the layout has other columns")
-        learned_rows = schema.strip_prefix("learned_rows", arrays)
-        learner._learned_rows = LearnedRows.from_arrays(learned_rows, layout.n_targets) if learned_rows else None
-        learner.table_ = BucketTable(layout)
-        learner.table_.restore(state, arrays)
-        shares = schema.read_arrays({"column_shares": ArrayField("n")}, arrays, n=learner.n_features_in_)
-        learner.column_shares_ = shares["column_shares"]
-        errors = {"table_errors": ArrayField("tables", optional=True)}
-        learner.table_errors_ = schema.read_arrays(errors, arrays, tables=layout.n_tables).get("table_errors")
-        learner._first_rows = []
-        learner._set_targets(state, arrays)
-        learner._forget_solution()
-        return cast("Self", learner)
-
-    def _state(self, arrays: Arrays) -> State:
-        """The sums of the model, without its layout, added to ``arrays``."""
-        arrays |= self.table_.state()[1]
-        return {}
-
-    def _restore(self, state: State, arrays: Arrays) -> None:
-        """Restore what :meth:`_state` wrote into a blank model of the same layout."""
-        self.table_ = self.table_.empty()
-        self.table_.restore(state, arrays)
+def read_model(kind: type[Any], state: State, arrays: Arrays) -> Any:
+    """The model that :func:`write_model` wrote."""
+    model = schema.rebuild(kind, state, _LEARNED, optional=("near_duplicates_",))
+    model.__dict__.setdefault("near_duplicates_", ())
+    model.trials_ = tuple(map(_trial, state["trials"]))
+    if "table_encoding" in state:
+        model.table_encoding_ = schema.as_str(state["table_encoding"], "table_encoding")
+    layout = Layout.from_arrays(schema.strip_prefix("layout", arrays))
+    d, names = model.n_features_in_, tuple(getattr(model, "feature_names_in_", ()))
+    inputs = model._inputs = InputRules.from_arrays(schema.strip_prefix("inputs", arrays), d, names)
+    model.is_categorical_ = np.isin(np.arange(d), [code.column for code in inputs.categories])
+    fixed = FixedPart.from_arrays(schema.strip_prefix("frozen", arrays), len(inputs.sources), layout.n_targets)
+    if layout.n_columns != (fixed.n_columns if fixed.columns is None else len(fixed.columns)):
+        raise ValueError("the layout has other columns")
+    rows = schema.strip_prefix("learned_rows", arrays)
+    model._fixed = replace(fixed, learned=LearnedRows.from_arrays(rows, layout.n_targets) if rows else None)
+    model.table_ = BucketTable(layout)
+    model.table_.restore(state, arrays)
+    model.column_shares_ = schema.read_arrays({"column_shares": ArrayField("n")}, arrays, n=d)["column_shares"]
+    errors = {"table_errors": ArrayField("tables", optional=True)}
+    model.table_errors_ = schema.read_arrays(errors, arrays, tables=layout.n_tables).get("table_errors")
+    model._set_targets(state, arrays)
+    model._forget_solution()
+    return model
 
 
 def _trial(state: State) -> Trial:

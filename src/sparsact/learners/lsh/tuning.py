@@ -1,4 +1,4 @@
-"""The choice of local coordinates, width and penalty by the error on held-out rows."""
+"""Choose local coordinates, width and penalty by the error on held-out rows."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ from sparsact.learners.lsh.layout import (
     grid_hashes,
     hyperplane_hashes,
 )
-from sparsact.learners.lsh.left_out import LeftOut
-from sparsact.learners.lsh.sample import Rows
+from sparsact.learners.lsh.leave_one_out import LeftOut
 from sparsact.statistics.statistic import Batch
 from sparsact.statistics.units import root_mean_square, standard_units
 
@@ -102,6 +101,7 @@ class TunedLayout:
     column_shares: Array
 
 
+Rows = tuple[Array, Array, Array]  # X (m, d), Y (m, targets), weights (m,)
 Choice = tuple[tuple[float, float, float], Candidate]  # after (error, width, alpha)
 
 

@@ -1,4 +1,4 @@
-"""The choice of an LSH model: trees, columns, linear part, and stages of tables, each by the error on held-out rows."""
+"""Choose an LSH model: trees, columns, linear part, and stages of tables, each by the error on held-out rows."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from sparsact.kernels import bucket_statistics
+from sparsact.kernels import hashing
 from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.frozen import Frozen, FrozenStage, LearnedRows
-from sparsact.learners.lsh.layout import Array, Layout, PrincipalMoments, linear_trend
-from sparsact.learners.lsh.left_out import LeftOut
-from sparsact.learners.lsh.sample import Rows, distinct, in_order, without_outliers
+from sparsact.learners.lsh.fixed_part import FixedPart, FixedStage, LearnedRows
+from sparsact.learners.lsh.layout import Array, PrincipalMoments, linear_trend
+from sparsact.learners.lsh.leave_one_out import LeftOut
 from sparsact.learners.lsh.trees import learn_trees
-from sparsact.learners.lsh.tuning import LayoutSearch, LSHConfig, Trial, TunedLayout
+from sparsact.learners.lsh.tuning import LayoutSearch, LSHConfig, Rows, TunedLayout
+from sparsact.statistics.centred import about_mean
 from sparsact.statistics.statistic import Batch
 from sparsact.statistics.units import SMALLEST, exponents_of, standard_units
 
@@ -27,6 +27,15 @@ SHARES: Final = (1e-4, 1e-3, 1e-2, 5e-2)  # of the largest importance, below whi
 COLUMN_GAIN: Final = 0.01  # of the error, by which fewer columns must be better
 SAME: Final = 0.999  # correlation of columns that say the same
 MOST_COMPARED: Final = 2000  # columns: their correlations are a square matrix
+ROWS_FOR_STAGES: Final = 1 << 17  # from which frozen stages are learned; others meet them as new rows do
+HELD_OUT, MOST_HELD_OUT = 8, 4096  # one row in so many stops the stages
+MIN_ROWS_FOR_STAGES: Final = 512  # fewer have one stage
+MOST_STAGES: Final = 4
+STAGE_GAIN: Final = 0.02  # of the held-out error, for which one more stage is worth its time
+ONE_BY_ONE, FOLDS = 4096, 8  # so many rows are left out one by one, more by folds
+OUTLYING: Final = 100.0  # interquartile ranges beyond the quartiles
+ROWS_FOR_QUARTILES: Final = 1 << 14  # they are a sample
+ORDER_STEP: Final = 2.0**-16  # of a column's deviation: coarse beside rounding, and few rows share all steps
 
 
 def kept_columns(
@@ -80,26 +89,12 @@ def near_duplicates(X: Array, weights: Array) -> tuple[tuple[int, int], ...]:
     return tuple((int(moving[i]), int(moving[j])) for i, j in pairs)
 
 
-ROWS_FOR_STAGES: Final = 1 << 17  # from which frozen stages are learned; others meet them as new rows do
-HELD_OUT, MOST_HELD_OUT = 8, 4096  # one row in so many stops the stages
-MIN_ROWS_FOR_STAGES: Final = 512  # fewer have one stage
-MOST_STAGES: Final = 4
-STAGE_GAIN: Final = 0.02  # of the held-out error, for which one more stage is worth its time
-ONE_BY_ONE, FOLDS = 4096, 8  # so many rows are left out one by one, more by folds
-
-
 @dataclass(frozen=True)
 class ModelChoice:
-    """What is frozen from the first rows on, the layout of the table, and what was tried on the way."""
+    """The part that updates leave alone, the layout of the table on top of it, and columns that say the same."""
 
-    frozen: Frozen
-    learned_rows: LearnedRows | None
-    layout: Layout
-    alpha: float
-    bucket_width: float
-    directions: str
-    trials: tuple[Trial, ...]
-    column_shares: Array
+    fixed: FixedPart
+    tuned: TunedLayout
     near_duplicates: tuple[tuple[int, int], ...]
 
 
@@ -115,8 +110,8 @@ def choose(X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.G
     trees, out_of_fold = learn_trees(X, Y, weights, seed) if wish.base == "trees" else (None, np.zeros_like(Y))
     residual = Y - out_of_fold
     columns = _columns(X, residual, weights, wish, seed) if wish.columns == "auto" else None
-    frozen = Frozen(columns, (), trees, X.shape[1])
-    seen = frozen.selected(X)
+    fixed = FixedPart(columns, (), trees, X.shape[1])
+    seen = fixed.selected(X)
     level, trend, centre = _linear_part(seen, residual, weights, wish)
     residual = residual - level - (seen - centre) @ trend
     chosen = _chosen_stages((seen, residual, weights), wish, rng)
@@ -127,22 +122,16 @@ def choose(X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.G
         added = np.concatenate([left_out, stage.values(seen[ROWS_FOR_STAGES:])])
         residual, values = residual - added, values + added
         stage = replace(stage, error=_in_deviations(residual[sample], Y[sample], weights[sample]))
-        frozen = replace(frozen, stages=(*frozen.stages, stage))
+        fixed = replace(fixed, stages=(*fixed.stages, stage))
     last = chosen[-1]
     moved = last.layout.hashes.centre - centre
     shares = np.zeros(X.shape[1])
     shares[slice(None) if columns is None else columns] = last.column_shares
-    return ModelChoice(
-        frozen,
-        LearnedRows.of(X, Y, values) if frozen.adds else None,
-        replace(last.layout, level=level + moved @ trend, trend=trend),
-        last.alpha,
-        last.bucket_width,
-        last.directions,
-        tuple(replace(trial, stage=i) for i, each in enumerate(chosen, start=1) for trial in each.trials),
-        shares,
-        near_duplicates(X, weights),
-    )
+    trials = tuple(replace(trial, stage=i) for i, each in enumerate(chosen, start=1) for trial in each.trials)
+    layout = replace(last.layout, level=level + moved @ trend, trend=trend)
+    tuned = replace(last, layout=layout, trials=trials, column_shares=shares)
+    learned = LearnedRows.of(X, Y, values) if fixed.adds else None
+    return ModelChoice(replace(fixed, learned=learned), tuned, near_duplicates(X, weights))
 
 
 def _in_deviations(residual: Array, Y: Array, weights: Array) -> float:
@@ -204,7 +193,7 @@ def _chosen_stages(rows: Rows, wish: LSHConfig, rng: np.random.Generator) -> lis
     return chosen
 
 
-def _learned(chosen: TunedLayout, rows: Rows, min_count: int) -> tuple[FrozenStage, Array]:
+def _learned(chosen: TunedLayout, rows: Rows, min_count: int) -> tuple[FixedStage, Array]:
     """A stage learned from rows, and its values (m, targets) at them as if it had not seen them."""
     X, residual, weights = rows
     layout = chosen.layout
@@ -212,6 +201,48 @@ def _learned(chosen: TunedLayout, rows: Rows, min_count: int) -> tuple[FrozenSta
     table.add(Batch(X, residual, weights))
     folds = FOLDS if len(X) > ONE_BY_ONE else None
     left_out = LeftOut(table, X, layout.residual(X, residual), weights).values(chosen.alpha, min_count, folds)
-    coefficients, _ = bucket_statistics.solve(table.sums, layout.n_local, layout.degree, layout.n_targets, chosen.alpha)
-    held = np.where(table.counts >= min_count, table.sums[:, layout.n_local], 0.0)
-    return FrozenStage(layout, table.index, coefficients * layout.unit, held), left_out * layout.unit
+    return FixedStage(layout, table.compiled(chosen.alpha, min_count, is_live=False)), left_out * layout.unit
+
+
+def distinct(X: Array, Y: Array, weights: Array) -> Rows:
+    """Distinct rows with their total weights, in the order of a hash of X; rows of equal X are ordered by Y.
+
+    A choice then sees a row of weight 2 as the same row twice, never leaves one copy of a row in where another is left
+    out, and depends neither on the order of the rows nor on the units of Y.
+    """
+    kept = weights > 0
+    X, Y, weights = X[kept], Y[kept], weights[kept]
+    keys = hashing.row_keys(np.ascontiguousarray(np.concatenate([X, Y], axis=1) + 0.0))
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    X, Y, weights = X[first], Y[first], np.bincount(inverse, weights).astype(np.float64)
+    return _ordered(X, X, Y, weights)
+
+
+def in_order(X: Array, Y: Array, weights: Array) -> Rows:
+    """Distinct rows in the order of a hash of their columns in small steps of these columns' deviations.
+
+    So rounding, an offset or a unit of X leave samples and folds as they are.
+    """
+    _, centred = about_mean(X, weights / weights.sum(), 1.0)
+    steps = np.floor(centred * standard_units(X, weights) / ORDER_STEP)
+    return _ordered(steps, X, Y, weights)
+
+
+def _ordered(hashed: Array, X: Array, Y: Array, weights: Array) -> Rows:
+    order = np.lexsort((*Y.T[::-1], hashing.row_keys(np.ascontiguousarray(hashed + 0.0))))
+    return X[order], Y[order], weights[order]
+
+
+def without_outliers(X: Array, Y: Array, weights: Array) -> Rows:
+    """Rows without a value far outside the quartiles of its column: a sentinel such as -99999 must not set all scales.
+
+    They are left out of the choice alone, if they are less than half. A column whose quartiles are equal, such as a
+    rare indicator, has no say.
+    """
+    low, high = np.quantile(X[:ROWS_FOR_QUARTILES], (0.25, 0.75), axis=0)
+    reach = np.where(high > low, OUTLYING * np.minimum(high - low, 1e300), np.inf)
+    inside = ((low - reach <= X) & (high + reach >= X)).all(axis=1)
+    enough = np.count_nonzero(inside) >= len(X) / 2  # else there is nothing special about the others
+    if inside.all() or not enough:
+        return X, Y, weights
+    return X[inside], Y[inside], weights[inside]

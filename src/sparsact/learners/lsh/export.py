@@ -1,23 +1,21 @@
-"""A fitted LSH model as it ships: called, saved, mapped into memory, written as C or ONNX."""
+"""Compact predictor of a fitted LSH model: call it, save it, export it as C or ONNX."""
 
 from __future__ import annotations
 
-from dataclasses import fields
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sparsact import files
 from sparsact.kernels.bucket_statistics import n_features
 from sparsact.learners.lsh.c_source import c_source
-from sparsact.learners.lsh.compact import CompactModel, CompactTable
+from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable, Directory
 from sparsact.learners.lsh.ends import Ends
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array, read_hashes
 from sparsact.learners.lsh.onnx_graph import onnx_model
+from sparsact.learners.lsh.predict import Predictor
 from sparsact.learners.lsh.trees import TreeEnsemble
 from sparsact.saving import ModelFileError, modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, State
@@ -33,7 +31,7 @@ _INDEX: Final = {"starts": ArrayField("groups", np.uint32), "tags": ArrayField("
 _DTYPES: Final = {("float64", "float64"), ("float32", "float32"), ("float32", "uint16")}
 
 
-class CompactPredictor:
+class CompactPredictor(Predictor):
     """Values of a fitted LSH model, from coefficients alone; see :meth:`LSHRegressor.predictor`.
 
     It holds no sums, learns nothing more, and may be called by several threads at once. A file of it is mapped into
@@ -41,7 +39,7 @@ class CompactPredictor:
 
     Attributes
     ----------
-    model : CompactModel
+    model : CompiledModel
         The arrays.
 
     Examples
@@ -54,44 +52,30 @@ class CompactPredictor:
     True
     """
 
-    def __init__(self, model: CompactModel, inputs: InputRules, single: bool) -> None:
-        self.model, self._inputs, self._single = model, inputs, single
+    model: CompiledModel[Directory]
 
-    @cached_property
-    def _row(self) -> Any:
-        """Value at one row or None, in microseconds; None if a single call cannot tell it."""
-        return self.model.row if self._single and self._inputs.is_plain else None
+    def __init__(self, model: CompiledModel[Directory], ends: Ends, inputs: InputRules, single: bool) -> None:
+        self.model, self._ends, self.inputs, self._single = model, ends, inputs, single
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what points into memory."""
-        return {name: value for name, value in self.__dict__.items() if name != "_row"}
+    @property
+    def ends(self) -> Ends:
+        """Values where the model knows little."""
+        return self._ends
 
     @property
     def n_features_in_(self) -> int:
         """Columns of a row."""
-        return self._inputs.n_columns
+        return self.inputs.n_columns
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the coefficients."""
-        return self.model.tables[-1].coefficients.dtype
+        return self.model.tables[-1].storage.coefficients.dtype
 
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        return self.model.nbytes
-
-    def __call__(self, x: ArrayLike) -> Any:
-        """Value at a point (d,), a float or (targets,); or at rows (m, d), an array of (m,) or (m, targets).
-
-        Missing values and categories may be in them as in rows of ``predict``.
-        """
-        if self._row is not None and type(x) is np.ndarray and (value := self._row(x)) is not None:
-            return value if x.ndim == 1 else np.array([value])
-        rows = self._inputs.numbers(x)
-        values = self.model.ends.checked(self.model.values(self._inputs.encode(np.atleast_2d(rows))))
-        values = values[:, 0] if self._single else values
-        return values[0] if rows.ndim == 1 else values
+        return self.model.nbytes + self.ends.nbytes
 
     def numbers(self, X: Any) -> Array:
         """Rows (m, d) as exported programs take them: a number for each category, NaN for missing values.
@@ -99,20 +83,20 @@ class CompactPredictor:
         A category that is a number stands for itself; a text, for 2**52 plus the first 52 bits of its BLAKE2b digest of
         8 bytes, read as a little-endian number.
         """
-        return self._inputs.numbers(X)
+        return self.inputs.numbers(X)
 
     def save(self, path: str | Path) -> None:
         """Write the predictor to one file, which :func:`sparsact.load` maps into memory."""
-        model, ends = self.model, self.model.ends
+        model, ends = self.model, self.ends
         named = [(name, getattr(model, name)) for name in _LINEAR] + [(name, getattr(ends, name)) for name in _ENDS]
         arrays: Arrays = {name: value for name, value in named if value is not None}
-        arrays |= schema.add_prefix("inputs", self._inputs.arrays())
+        arrays |= schema.add_prefix("inputs", self.inputs.arrays())
         if self.model.trees is not None:
             arrays |= schema.add_prefix("trees", self.model.trees.arrays())
         state: State = {"n_features_in_": self.n_features_in_, "single": self._single, "tables": len(self.model.tables)}
-        state |= {"beyond": ends.beyond, "refuses": ends.refuses, "feature_names": list(self._inputs.names)}
+        state |= {"beyond": ends.beyond, "refuses": ends.refuses, "feature_names": list(self.inputs.names)}
         for name, table in self._tables().items():
-            arrays |= schema.add_prefix(name, _arrays_of(table))
+            arrays |= schema.add_prefix(name, table.arrays())
             state[name] = {
                 "degree": table.degree,
                 "combine": table.combine,
@@ -128,19 +112,19 @@ class CompactPredictor:
         kind = path.suffix.lower()
         if kind not in (".c", ".onnx"):
             raise ValueError(f"`path` must end with .c or .onnx; got {str(path)!r}.")
-        if self.model.ends.refuses:
+        if self.ends.refuses:
             raise ValueError(
                 'a program of C or ONNX cannot raise an error for a row of empty buckets (fallback="raise"): call '
                 'set_params(fallback="nan") first, and look for NaN.'
             )
         if kind == ".onnx":
-            files.write(path, onnx_model(self.model, self._inputs))
+            files.write(path, onnx_model(self.model, self.ends, self.inputs))
             return
         if not (name.isidentifier() and name.isascii()):
             raise ValueError(f"{name!r} is not a name of a C function; pass a `name` of letters, digits and _.")
-        files.write(path, c_source(self.model, name, self._inputs))
+        files.write(path, c_source(self.model, self.ends, name, self.inputs))
 
-    def _tables(self) -> dict[str, CompactTable]:
+    def _tables(self) -> dict[str, CompiledTable[Directory]]:
         tables = {f"table{place}": table for place, table in enumerate(self.model.tables)}
         return tables if self.model.backup is None else tables | {"backup": self.model.backup}
 
@@ -168,15 +152,10 @@ class CompactPredictor:
         single = schema.as_bool(state["single"], "single")
         if single and lengths["T"] != 1:
             raise ValueError(f"{lengths['T']} targets where there is one")
-        return cls(CompactModel(**linear, tables=tables, backup=backup, trees=trees, ends=ends), inputs, single)
+        return cls(CompiledModel(**linear, tables=tables, backup=backup, trees=trees), ends, inputs, single)
 
 
-def _arrays_of(table: CompactTable) -> Arrays:
-    own = {field.name: getattr(table, field.name) for field in fields(table)} | table.hashes._asdict()
-    return {name: value for name, value in own.items() if isinstance(value, np.ndarray)}
-
-
-def _table(name: str, state: State, arrays: Arrays, lengths: dict[str, int]) -> CompactTable:
+def _table(name: str, state: State, arrays: Arrays, lengths: dict[str, int]) -> CompiledTable[Directory]:
     """A table read from a file, with every index checked."""
     own, found = state[name], schema.strip_prefix(name, arrays)
     hashes = read_hashes(found, grid=schema.as_bool(own["grid"], "grid"), signs=schema.as_bool(own["signs"], "signs"))
@@ -197,4 +176,5 @@ def _table(name: str, state: State, arrays: Arrays, lengths: dict[str, int]) -> 
             f"tables whose values are combined as {own['combine']!r}, which this version no longer does; fit the model "
             "again, and save its predictor."
         )
-    return CompactTable(hashes, starts, index["tags"], degree, coefficients, weights, own["combine"])
+    storage = Directory(starts, index["tags"], coefficients, weights)
+    return CompiledTable(hashes, degree, storage, own["combine"])

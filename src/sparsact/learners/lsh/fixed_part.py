@@ -1,17 +1,16 @@
-"""The part of a model that updates leave alone: columns, boosted trees, stages, and the rows it was learned from."""
+"""The part of a model that updates leave unchanged: columns, boosted trees, stages, and the rows they saw."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels import hashing
 from sparsact.kernels.bucket_index import BucketIndex
-from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable
+from sparsact.learners.lsh.compiled import CompiledTable, Slots
 from sparsact.learners.lsh.layout import Array, Layout
 from sparsact.learners.lsh.remembered_rows import Keys, RowNames, row_keys
 from sparsact.learners.lsh.trees import TreeEnsemble
@@ -29,66 +28,63 @@ _LEARNED_ROWS: Final = {"keys": ArrayField("m", np.uint64), "values": ArrayField
 
 
 @dataclass(frozen=True)
-class FrozenStage:
-    """Tables whose rows are gone: polynomials (B, D, targets) in the units of y, and weights (B,), of the buckets."""
+class FixedStage:
+    """Tables whose rows are gone, in their layout, and the error of the stages up to this one at rows left out.
+
+    The error is in standard deviations of the target.
+    """
 
     layout: Layout
-    index: BucketIndex
-    coefficients: Array
-    weights: Array
-    error: float = np.nan  # of the stages up to this one at rows left out, in deviations of the target
-
-    @cached_property
-    def table(self) -> CompiledTable:
-        """The tables as they predict."""
-        return CompiledTable(self.layout.hashes, self.index.slots, self.layout.degree, self.coefficients, self.weights)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the table, which another thread may be making."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+    table: CompiledTable[Slots]
+    error: float = np.nan
 
     def values(self, X: Array, n_threads: int = 1) -> Array:
         """Values (m, targets) at rows; 0 where every bucket is empty."""
         values = np.empty((len(X), self.layout.n_targets))
-        self.table.kernel(np.zeros_like(self.layout.trend))(X, values, np.empty(len(X)), n_threads)
+        self.table.kernel(X, values, np.empty(len(X)), n_threads)
         return values
 
     def arrays(self) -> Arrays:
         """Every part as an array."""
-        own = {"keys": self.index.keys, "coefficients": self.coefficients, "weights": self.weights}
-        own["error"] = np.array([self.error])
+        buckets = self.table.storage
+        own = {"keys": buckets.keys, "coefficients": buckets.coefficients, "weights": buckets.weights}
+        own = {name: np.ascontiguousarray(part) for name, part in own.items()} | {"error": np.array([self.error])}
         return schema.add_prefix("layout", self.layout.arrays()) | own
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays) -> FrozenStage:
+    def from_arrays(cls, arrays: Arrays) -> FixedStage:
         """The stage that :meth:`arrays` took apart."""
         layout = Layout.from_arrays(schema.strip_prefix("layout", arrays))
         read = schema.read_arrays(_STAGE, arrays, D=layout.n_features, T=layout.n_targets)
         if len(np.unique(read["keys"])) != len(read["keys"]):
             raise ValueError("two buckets have the same key")
-        return cls(layout, BucketIndex(read["keys"]), read["coefficients"], read["weights"], float(read["error"][0]))
+        storage = Slots.of(BucketIndex(read["keys"]).slots, read["coefficients"], read["weights"])
+        return cls(layout, CompiledTable(layout.hashes, layout.degree, storage), float(read["error"][0]))
 
 
 @dataclass(frozen=True)
-class Frozen:
+class FixedPart:
     """The part of a model that updates leave alone.
 
     Attributes
     ----------
     columns : (c,) or None
         Columns that tables see; None for all.
-    stages : tuple of FrozenStage
+    stages : tuple of FixedStage
         Added to the table that is updated.
     trees : TreeEnsemble or None
         Added as well; they see all columns.
     n_columns : int
         Columns of X.
+    learned : LearnedRows or None
+        Rows that stages and trees were learned from; None where there are neither, or no row can be removed.
     """
 
     columns: NDArray[np.int64] | None = None
-    stages: tuple[FrozenStage, ...] = ()
+    stages: tuple[FixedStage, ...] = ()
     trees: TreeEnsemble | None = None
     n_columns: int = 0
+    learned: LearnedRows | None = None
 
     @property
     def adds(self) -> bool:
@@ -108,23 +104,14 @@ class Frozen:
             total = total + part
         return total
 
-    def beneath(self, model: CompiledModel) -> CompiledModel:
-        """A compiled table with this part added."""
-        centre = self.stages[0].layout.hashes.centre if self.stages else model.centre  # the kernel's, of the trend
-        return replace(
-            model,
-            level=model.level + (centre - model.centre) @ model.trend,
-            centre=centre,
-            tables=(*(stage.table for stage in self.stages), *model.tables),
-            columns=self.columns,
-            trees=self.trees,
-        )
+    def values_out_of_sample(self, X: Array, Y: Array) -> Array:
+        """Values (m, targets) at rows, as if none of them had been learned from."""
+        values = self.values(X)
+        return values if self.learned is None else self.learned.values(X, Y, values)
 
-    def differences(self, other: Frozen) -> list[str]:
-        """Names of the parts in which another is not the same."""
-        mine, theirs = self.arrays(), other.arrays()
-        same = mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine)
-        return [] if same else ["frozen stages"]
+    def without_rows(self) -> FixedPart:
+        """The same for a model that neither learns nor forgets rows."""
+        return replace(self, learned=None)
 
     def arrays(self) -> Arrays:
         """Every part as an array."""
@@ -134,7 +121,7 @@ class Frozen:
         return arrays if self.trees is None else arrays | schema.add_prefix("trees", self.trees.arrays())
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays, n_columns: int, n_targets: int) -> Frozen:
+    def from_arrays(cls, arrays: Arrays, n_columns: int, n_targets: int) -> FixedPart:
         """The part that :meth:`arrays` took apart, of a model of so many columns and targets."""
         columns, n_seen = None, n_columns
         if "columns" in arrays:
@@ -142,9 +129,9 @@ class Frozen:
             n_seen = len(columns)
             if not n_seen or columns[0] < 0 or columns[-1] >= n_columns or (np.diff(columns) <= 0).any():
                 raise ValueError("the columns of the tables are not columns in ascending order")
-        stages: list[FrozenStage] = []
+        stages: list[FixedStage] = []
         while parts := schema.strip_prefix(f"stage{len(stages)}", arrays):
-            stage = FrozenStage.from_arrays(parts)
+            stage = FixedStage.from_arrays(parts)
             if stage.layout.n_columns != n_seen or stage.layout.n_targets != n_targets:
                 raise ValueError("a stage has other columns or targets")
             stages.append(stage)
@@ -154,7 +141,7 @@ class Frozen:
 
 
 class LearnedRows:
-    """Values of the frozen part at the rows it was learned from, as if it had never seen them.
+    """Values of the fixed part at the rows it was learned from, as if it had never seen them.
 
     Rows are known by a key of 64 bits of X and Y; ``values`` are (m, targets).
     """
@@ -188,17 +175,13 @@ def xy_keys(X: Array, Y: Array) -> Keys:
     return hashing.row_keys(np.ascontiguousarray(np.concatenate([X, Y], axis=1) + 0.0))  # -0.0 becomes 0.0
 
 
-def beyond_frozen(batch: Batch, frozen: Frozen, learned: LearnedRows | None) -> tuple[Batch, RowNames | None]:
-    """Rows as the table sees them, their targets less the frozen part, and the keys it knows them by.
+def seen_by_table(batch: Batch, fixed: FixedPart) -> tuple[Batch, RowNames | None]:
+    """Rows as the table sees them, their targets less the fixed part, and the keys it knows them by.
 
-    A row that the frozen part was learned from counts out of sample whenever it comes or goes, so that rows in any
+    A row that the fixed part was learned from counts out of sample whenever it comes or goes, so that rows in any
     order, in parts or removed and added again, give the same table.
     """
-    X, weights = frozen.selected(batch.X), batch.row_weights()
-    if not frozen.adds:
-        names = None if frozen.columns is None else RowNames(row_keys(batch.X, batch.y, weights), batch.y)
-        return Batch(X, batch.y, weights), names
-    values = frozen.values(batch.X)
-    if learned is not None:
-        values = learned.values(batch.X, batch.y, values)
-    return Batch(X, batch.y - values, weights), RowNames(row_keys(batch.X, batch.y, weights), batch.y)
+    X, weights = fixed.selected(batch.X), batch.row_weights()
+    names = RowNames(row_keys(batch.X, batch.y, weights), batch.y) if fixed.adds or fixed.columns is not None else None
+    targets = batch.y - fixed.values_out_of_sample(batch.X, batch.y) if fixed.adds else batch.y
+    return Batch(X, targets, weights), names

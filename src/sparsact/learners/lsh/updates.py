@@ -1,14 +1,19 @@
-"""Limits of a table of buckets: memory for rows, sums that are floats; and the pending changes of an update."""
+"""Updates of a table of buckets: their limits, their changes made all at once, and one row in one native call."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.lsh.layout import Array
+from sparsact.kernels import dispatch
+from sparsact.kernels.bucket_index import BucketIndex
+from sparsact.learners.lsh.bucket_solution import LiveSolution
+from sparsact.learners.lsh.fixed_part import FixedPart
+from sparsact.learners.lsh.layout import Array, Layout
+from sparsact.learners.lsh.remembered_rows import RememberedRows
 from sparsact.memory import has_room
 
 KEY_BYTES: Final = 8 + 4 * 16  # of a bucket: its key, and slots, at least a quarter of them full
@@ -16,7 +21,30 @@ MAX_CELLS: Final = 2.0**50  # from the centre: beyond it a float does not tell p
 LARGEST: Final = 1e100  # of a row's weight times squares of its features and targets: sums then have room
 
 
-def check_room(table: Any, n_new: int, exactly: Callable[[], int]) -> None:
+class UpdatedTable(Protocol):
+    """The parts of a :class:`~sparsact.learners.lsh.bucket_table.BucketTable` that an update changes."""
+
+    layout: Layout
+    index: BucketIndex
+    rows: RememberedRows
+    keeps_rows: bool
+    totals: Array
+    low: Array
+    high: Array
+    finest: float
+    _counts: NDArray[np.int64]
+    _sums: Array
+    _solution: LiveSolution | None
+
+    @property
+    def backup(self) -> UpdatedTable | None:
+        """The coarse grids beneath it."""
+
+
+RowUpdate = Callable[[list[Any], UpdatedTable, Any, Any, int], bool]
+
+
+def check_room(table: UpdatedTable, n_new: int, exactly: Callable[[], int]) -> None:
     """Raise unless there is room for new buckets: at most ``n_new``, counted exactly if that would be too many.
 
     Raises
@@ -42,11 +70,11 @@ def check_room(table: Any, n_new: int, exactly: Callable[[], int]) -> None:
         )
 
 
-def _fits(table: Any, total: int) -> bool:
+def _fits(table: UpdatedTable, total: int) -> bool:
     return total <= table.index.most and has_room(_room_bytes(table, total))
 
 
-def _room_bytes(table: Any, n_buckets: int) -> float:
+def _room_bytes(table: UpdatedTable, n_buckets: int) -> float:
     """Bytes that ``n_buckets`` in all need at most, beside those held."""
     held = len(table._counts)
     return 0.0 if n_buckets <= held else max(n_buckets, 2.0 * held) * (KEY_BYTES + 8 * (1 + table.layout.n_sums))
@@ -79,18 +107,18 @@ class PendingUpdate:
     """Changes of a shallow copy of a table, which shares its arrays.
 
     Rows are checked and hashed, buckets numbered and memory taken first; their sums change at the end, by
-    :meth:`make`, all or none of them.
+    :meth:`finish`, all or none of them.
     """
 
-    def __init__(self, table: Any) -> None:
+    def __init__(self, table: UpdatedTable) -> None:
         self._table, self._n_buckets = table, len(table.index)
-        self.apart = False  # the copy has arrays of its own: changes need not wait
+        self.is_detached = False  # the copy has arrays of its own: changes need not wait
         self._changes: list[Callable[[], None]] = []
         self._rows: list[Any] = []
 
-    def then(self, change: Callable[[], None]) -> None:
+    def defer(self, change: Callable[[], None]) -> None:
         """Make a change with all the others, or at once."""
-        if self.apart:
+        if self.is_detached:
             change()
         else:
             self._changes.append(change)
@@ -99,14 +127,52 @@ class PendingUpdate:
         """Keep the numbers of copies of rows before they change."""
         self._rows.append(self._table.rows.save(keys))
 
-    def make(self) -> None:
-        """Make the changes. None of them can fail."""
-        for change in self._changes:
-            change()
-
-    def drop(self) -> None:
-        """Give the table its rows back, and forget the buckets that were numbered."""
+    def finish(self, kept: bool) -> None:
+        """Make the changes, none of which can fail, or give the table its rows back and forget its new buckets."""
+        if kept:
+            for change in self._changes:
+                change()
+            return
         for saved in reversed(self._rows):
             self._table.rows.restore(saved)
-        if not self.apart:
+        if not self.is_detached:
             self._table.index.truncate(self._n_buckets)
+
+
+def row_update(table: UpdatedTable, fixed: FixedPart, n_columns: int) -> RowUpdate | None:
+    """A function that adds a row of ``n_columns`` numbers to a table, or takes it away; None where no one call can.
+
+    It is called with ``(readers, table, X, y, sign)``, X (1, d) and y of one number, both float64. It returns True, or
+    False and has changed nothing: if a bucket would be new or empty, or the row or the range of targets is; if the row
+    is not finite, or was not added; or if the predictor, the one entry of the list ``readers``, is in use.
+    """
+    layout, rows = table.layout, table.rows
+    is_possible = dispatch.chosen is not dispatch.reference and fixed.trees is None and layout.n_targets == 1
+    if not (is_possible and table.keeps_rows and rows.targets is not None):
+        return None
+    update: RowUpdate = dispatch.native._RowUpdater(
+        _sums(table),
+        None if table.backup is None else _sums(table.backup),
+        [stage.table.kernel for stage in fixed.stages],
+        np.zeros(0, np.int64) if fixed.columns is None else fixed.columns,
+        n_columns,
+        float(layout.level[0]),
+        float(layout.unit[0]),
+        layout.hashes.centre,
+        np.ascontiguousarray(layout.trend[:, 0]),
+        table.finest,
+        float(table.low[0]),
+        float(table.high[0]),
+        rows,
+        fixed.learned,
+        table.totals,
+    )
+    return update
+
+
+def _sums(table: UpdatedTable) -> Any:
+    """The arrays of a table that a row changes."""
+    stale = np.zeros(0, np.uint8) if table._solution is None else table._solution.stale
+    return dispatch.native._TableSums(
+        *table.layout.hashes, table.index.slots, table.layout.degree, table._counts, table._sums, stale
+    )
