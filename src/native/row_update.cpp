@@ -13,7 +13,7 @@ namespace sparsact::SPARSACT_ISA {
 namespace {
 
 constexpr std::size_t CACHE_LINE = 8;                                      // numbers
-constexpr double LARGEST_SQUARE = 1e100, MOST_CELLS = 1125899906842624.0;  // as table_limits.py has them
+constexpr double LARGEST_SQUARE = 1e100, MOST_CELLS = 1125899906842624.0;  // as updates.py has them
 
 // The tables that a row falls into, one a lane: each bucket has the bits of an update by `accumulate`.
 class BucketRowSums : public RowSums {
