@@ -168,7 +168,7 @@ def test_without_explanations_the_model_and_the_scores_are_the_same(folder):
     for target, features in (("y", BITS), ("bent", NUMBERS)):
         short, whole = (sa.fit_table(folder / "t.csv", target, columns=features, explain=e) for e in (False, True))
         assert short.scores == whole.scores
-        assert (short.targets[0].terms, short.layout) == ((), None)
+        assert (short.targets[0].terms, short.details.to_dict()) == ((), {})
         assert short.choices == whole.choices
         assert str(short).splitlines()[0] == str(whole).splitlines()[0]
 

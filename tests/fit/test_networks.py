@@ -56,7 +56,7 @@ def test_units_are_described_by_what_they_do(chosen):
     signs = 1.0 - 2 * rows.drop(columns="y").to_numpy()
     on = [[math.fsum([*w * x, -b]) > 0 for w, b in zip(network.W, network.b, strict=True)] for x in signs]
     shares = np.mean(on, axis=0)  # of exact sums: rows may lie on the very edge of a unit
-    info = chosen.network
+    info = chosen.details
     assert [unit.share for unit in info.units] == pytest.approx(sorted(shares, reverse=True))
     assert info.n_units == network.s
     assert info.most_active == max(map(sum, on)) <= info.max_active
@@ -79,13 +79,13 @@ def test_the_model_and_the_page_of_a_network(chosen, tmp_path, capsys):
     code, said, _ = run(capsys, "inspect", tmp_path / "model.sparsact", "--json")
     units = json.loads(said)["network"]["units"]
     assert {(unit["output"], *unit["columns"]) for unit in units} == {
-        (unit.output, *unit.columns) for unit in chosen.network.units
+        (unit.output, *unit.columns) for unit in chosen.details.units
     }
     code, said, _ = run(capsys, "inspect", tmp_path / "model.sparsact")
-    assert (code, chosen.network.size in " ".join(said.split())) == (0, True)
+    assert (code, chosen.details.size in " ".join(said.split())) == (0, True)
     page = (tmp_path / "page.html").read_text()
     assert "What its units look at" in page
-    assert f"{chosen.network.units[0].share:.1%}" in page
+    assert f"{chosen.details.units[0].share:.1%}" in page
     json.dumps(chosen.to_dict(), allow_nan=False)
 
 
@@ -119,7 +119,7 @@ def test_networks_of_numbers_and_of_classes(tmp_path, capsys, monkeypatch):
     train, test = train_test_split(table, random_state=0)
     result = sa.fit_table(train, "side", model="network", folds=2, explain=False)
     assert (result.predict(test) == test["side"]).mean() > 0.8
-    assert result.network is None
+    assert result.details.to_dict() == {}
 
 
 def test_what_networks_refuse():
@@ -159,5 +159,5 @@ def test_many_rows_are_sampled(monkeypatch):
     monkeypatch.setattr(HeldOutScores, "of", classmethod(counted))
     result = sa.fit_table(gated(900, 3, 5), "y", model="network", folds=2)
     assert fitted[-1] == 300
-    assert result.network.n_rows == 300
+    assert result.details.n_rows == 300
     assert len(result.targets[0].actual) == 300

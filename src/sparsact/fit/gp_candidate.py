@@ -14,15 +14,16 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 from sparsact.datasets import Encoding, Table
+from sparsact.fit.details import Details
 from sparsact.fit.explain import explained, intervals
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.kind import (
     MOST_ROWS,
     CandidateKind,
     Facts,
+    Findings,
     FitRun,
     Fitted,
-    ModelFindings,
     Targets,
     mean_r2,
     refused_without_bits,
@@ -207,6 +208,15 @@ def refused_beyond(facts: Facts, name: str, most: int) -> str:
     return f"{name} needs {need}, and {fact}; choose model sparse."
 
 
+class PosteriorDetails(Details):
+    """Effects have posterior intervals; there are no other facts."""
+
+    @property
+    def by_posterior(self) -> bool:
+        """True."""
+        return True
+
+
 class ProcessCandidate(CandidateKind):
     """Gaussian processes: the best kernel's competes, and all are members of an ensemble."""
 
@@ -231,6 +241,7 @@ class ProcessCandidate(CandidateKind):
         run.members |= processes
         return max((one for one in processes.values() if isinstance(one[0], CubeGPRegressor)), key=mean_r2)
 
-    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> ModelFindings:
+    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> Findings:
         """The terms have posterior intervals."""
-        return ModelFindings(explained(targets, model, encoding, run.sample.rows()[0], gp_terms(model, encoding)))
+        terms = gp_terms(model, encoding)
+        return explained(targets, model, encoding, run.sample.rows()[0], terms), PosteriorDetails()

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Encoding, Real
 from sparsact.fit.checkpoint import Checkpoint
 from sparsact.fit.choose import Selected, domain_of
+from sparsact.fit.details import Details
 from sparsact.fit.explain import TargetResult, explained, function_names
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.sums import FoldModels, FoldSums, RowSample, as_numbers
 
-if TYPE_CHECKING:
-    from sparsact.fit.latent_candidate import LatentInfo
-    from sparsact.fit.layout import LayoutInfo
-    from sparsact.fit.network_candidate import NetworkInfo
-
 MOST_ROWS: Final = 30_000  # whose held-out predictions are compared and weighted
 Fitted = tuple[Any, HeldOutScores]
 Targets = tuple[TargetResult, ...]
+Findings = tuple[Targets, Details]  # with what each target consists of, and what is special to the kind
 
 
 def has_letters(encoding: Encoding) -> bool:
@@ -110,16 +107,6 @@ class FitRun:
         return max(r2.folds[fold] for r2 in (self.selected.of_degree(self.selected.degree).r2, *others))
 
 
-@dataclass(frozen=True)
-class ModelFindings:
-    """Findings about a model: its targets, and what is special to its kind."""
-
-    targets: Targets
-    layout: LayoutInfo | None = None
-    network: NetworkInfo | None = None
-    latent: LatentInfo | None = None
-
-
 class CandidateKind:
     """A kind of model besides polynomials of all products.
 
@@ -151,11 +138,11 @@ class CandidateKind:
         """The model to keep once it is chosen."""
         return model
 
-    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> ModelFindings:
+    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> Findings:
         """Findings about the chosen model: for a polynomial its terms."""
-        return ModelFindings(
-            explained(targets, model, encoding, run.sample.rows()[0]) if self.is_polynomial else targets
-        )
+        if self.is_polynomial:
+            targets = explained(targets, model, encoding, run.sample.rows()[0])
+        return targets, Details()
 
 
 def refused_without_bits(facts: Facts, name: str) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding, Table
 from sparsact.datasets.columns import Real
+from sparsact.fit.details import Details
 from sparsact.fit.explain import TargetResult, constant, influences
 from sparsact.fit.gp_candidate import gp_terms
 from sparsact.fit.held_out import HeldOutScores
@@ -18,9 +19,9 @@ from sparsact.fit.kind import (
     MOST_ROWS,
     CandidateKind,
     Facts,
+    Findings,
     FitRun,
     Fitted,
-    ModelFindings,
     Targets,
     refused_without_bits,
 )
@@ -30,6 +31,7 @@ from sparsact.fit.reading import has_long_tail
 from sparsact.fit.sums import RowSample
 from sparsact.learners import LatentRegressor
 from sparsact.learners.latent.targets import pinned, sides
+from sparsact.reports.chapter import Chapter
 
 SAME: Final = 1.02  # errors this close are the same, and the polynomial is taken
 PROCESS_ROWS, MOST_COLUMNS = 5_000, 16  # up to which a latent Gaussian process is tried too
@@ -38,12 +40,14 @@ TERMS: Final = 200
 
 
 @dataclass(frozen=True)
-class LatentInfo:
+class LatentInfo(Details):
     """A measurement model: its latent and curve, and both scales of some rows that it was fitted to.
 
     ``bounds`` are those of the target, None where there is none; ``noise`` is the deviation of its noise (with the link
     ``"log"`` of its logarithm's). ``curve`` holds latents and the targets that would be measured of them without noise.
     """
+
+    function = "latent"
 
     kind: str
     link: str
@@ -68,10 +72,32 @@ class LatentInfo:
         behind = f", behind {' and '.join(sides)} ({self.n_censored:,} rows)" if sides else ""
         return f"latent {latent}, measured through the link {self.link}{behind}, noise {self.noise:.3g}"
 
+    @property
+    def by_posterior(self) -> bool:
+        """Whether the latent is a Gaussian process."""
+        return self.kind == "gp"
+
+    def lines(self) -> list[str]:
+        """The summary."""
+        return [self.summary]
+
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """The entry ``latent``, without rows."""
         names = ("kind", "link", "degree", "bounds", "n_censored", "noise")
-        return {name: getattr(self, name) for name in names}
+        return {"latent": {name: getattr(self, name) for name in names}}
+
+    def chapter(self, n_rows: int) -> Chapter:
+        """The latent against what was measured."""
+        from sparsact.reports.latent_figures import latent_chart
+
+        scales = {name: getattr(self, name) for name in ("latent", "measured", "censored", "curve")}
+        return Chapter(
+            "latent",
+            "What was measured of the latent",
+            f"The model is a {self.summary}.",
+            (latent_chart.display(scales),),
+            wide=("latent",),
+        )
 
 
 def is_wanted(table: Table, options: FitOptions, sample: RowSample) -> bool:
@@ -213,7 +239,7 @@ class MeasurementCandidate(CandidateKind):
         """A model, or None where neither a bound nor a long tail is seen or described."""
         return fitted_latent(*run.parts) if is_wanted(run.table, run.options, run.sample) else None
 
-    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> ModelFindings:
+    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> Findings:
         """The terms of the latent, and its curve."""
         X, y, _ = run.sample.rows()
-        return ModelFindings(latent_targets(targets, model, encoding, X), latent=latent_info(model, X, y))
+        return latent_targets(targets, model, encoding, X), latent_info(model, X, y)

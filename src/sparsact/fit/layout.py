@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Encoding
-from sparsact.fit.kind import CandidateKind, Facts, FitRun, Fitted, ModelFindings, Targets
+from sparsact.fit.details import Details
+from sparsact.fit.kind import CandidateKind, Facts, Findings, FitRun, Fitted, Targets
 from sparsact.fit.lsh_candidate import LEVELS, MAX_SAMPLE, TableScores, bucket_bytes, fitted_tables
 from sparsact.fit.sums import as_numbers
+from sparsact.reports.amounts import size
+from sparsact.reports.chapter import Chapter
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,10 @@ class ColumnWeight:
 
 
 @dataclass(frozen=True)
-class LayoutInfo:
-    """Everything that the report says of the hash tables of one fit."""
+class LayoutInfo(Details):
+    """Hash tables: their layout, how full they are, and their columns."""
+
+    has_effects = False
 
     directions: str
     n_stages: int
@@ -104,8 +109,38 @@ class LayoutInfo:
             + ("" if everywhere is None else f", and all of them in {everywhere:.2%} of cases")
         )
 
+    def lines(self) -> list[str]:
+        """The layout, and how full it is."""
+        return [self.layout, self.fill]
+
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """The entry ``lsh``."""
+        return {"lsh": self.tables}
+
+    def chapter(self, n_rows: int) -> Chapter:
+        """The buckets and columns, with figures."""
+        from sparsact.reports.lsh_figures import lsh_figures
+
+        layout, fill = (text[0].upper() + text[1:] for text in (self.layout, self.fill))
+        n_laid_out = self.rows_laid_out or 0
+        whole = "rows drawn from all of the table" if n_laid_out < n_rows else "rows, all of the table"
+        chosen = f"chosen from {len(self.trials)} by the error on rows left out, on {n_laid_out:,} {whole}"
+        return Chapter(
+            "tables",
+            "What its hash tables hold",
+            f"{layout}. A row is predicted by the average of its buckets, one in each table. {fill}.",
+            lsh_figures(self.tables),
+            wide=("columns",),
+            tiles=(
+                ("buckets", f"{self.n_buckets:,}", size(self.n_bytes)),
+                ("bucket miss rate", f"{self.miss_rate:.1%}", ""),
+            ),
+            facts=(("layout", chosen),),
+        )
+
+    @property
+    def tables(self) -> dict[str, Any]:
+        """All fields as JSON holds them."""
         return asdict(self) | {
             "trials": list(map(asdict, self.trials)),
             "columns": list(map(asdict, self.columns)),
@@ -196,7 +231,7 @@ class LSHCandidate(CandidateKind):
         """Tables of all rows, whatever their number."""
         return fitted_tables(*run.parts, run.checkpoint)
 
-    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> ModelFindings:
+    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> Findings:
         """The layout is shown; there are no terms."""
         X, y, _ = run.sample.rows()
-        return ModelFindings(targets, layout_info(model, standardised_weights(model, run.table, X, y), len(X), scores))
+        return targets, layout_info(model, standardised_weights(model, run.table, X, y), len(X), scores)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes, Encoding
 from sparsact.fit.choose import domain_of
+from sparsact.fit.details import Details
 from sparsact.fit.explain import explained
 from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.kind import CandidateKind, Facts, FitRun, Fitted, ModelFindings, Targets
+from sparsact.fit.kind import CandidateKind, Facts, Findings, FitRun, Fitted, Targets
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample
 from sparsact.learners import SparselyActivatedClassifier, SparselyActivatedRegressor
+from sparsact.reports.amounts import number
+from sparsact.reports.chapter import Chapter, TextTable
 
 MOST_ROWS: Final = 20_000  # that a network is fitted to
 ROWS_OF_LOOK, UNITS_OF_LOOK = 4_000, 32
@@ -30,6 +33,7 @@ PROMISING: Final = (
 SAME: Final = 1.05  # errors this close are the same, and fewer active units win
 RESTARTS: Final = 2  # where descents find better networks than trees do
 COLUMNS_NAMED: Final = 3
+UNITS_LISTED, UNITS_ON_PAGE = 8, 20
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class UnitInfo:
 
 
 @dataclass(frozen=True)
-class NetworkInfo:
+class NetworkInfo(Details):
     """A sparsely activated network: its units, by their share of rows, and how many of them a row switches on.
 
     ``max_active`` is the number k that was chosen, and ``most_active`` the most at any of the ``n_rows`` rows fitted.
@@ -64,12 +68,34 @@ class NetworkInfo:
             f"(found by {self.origin})"
         )
 
-    def lines(self, n_units: int) -> list[str]:
-        """The units that are on most often, for a person."""
-        shares = ["" if unit.share is None else f"{unit.share:.1%}" for unit in self.units[:n_units]]
+    def lines(self) -> list[str]:
+        """The size, and the units that are on most often."""
+        shares = ["" if unit.share is None else f"{unit.share:.1%}" for unit in self.units[:UNITS_LISTED]]
         found = zip(shares, self.units, strict=False)
         rows = [f"{share:>7}  {unit.output:>+10.4g}  {', '.join(unit.columns)}" for share, unit in found]
-        return ["     on      output  columns that weigh most", *rows]
+        return [self.size, "     on      output  columns that weigh most", *rows]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry ``network``."""
+        return {"network": asdict(self)}
+
+    def chapter(self, n_rows: int) -> Chapter:
+        """The units that are on most often, as a table."""
+        shown, more = self.units[:UNITS_ON_PAGE], len(self.units) - UNITS_ON_PAGE
+        table = TextTable(
+            "Units",
+            ("on at rows", "output weight", "columns that weigh most"),
+            tuple((f"{unit.share:.1%}", number(unit.output), ", ".join(unit.columns)) for unit in shown),
+            numbers=2,
+            remark=f"{more} more units are on at fewer rows." if more > 0 else "",
+        )
+        text = (
+            f"The network has {self.size}. A unit adds its output weight times what the row exceeds the border of its "
+            "halfspace by."
+        )
+        chosen = f"at most {self.max_active} of 1 and 4 for a row, by the error of quick fits on the first fold"
+        facts = (("active units", chosen),)
+        return Chapter("units", "What its units look at", text, table=table, facts=facts)
 
 
 @dataclass(frozen=True)
@@ -204,9 +230,9 @@ class NetworkCandidate(CandidateKind):
         run.reason = run.reason if is_asked else ""
         return fitted_networks(run.table, run.options, run.sample, look, run.stages)
 
-    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> ModelFindings:
+    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> Findings:
         """The units are shown, and the terms of the best polynomial, as a network has none."""
         X, _, _ = run.sample.rows()
         polynomial = run.polynomials(run.sums, run.selected).whole
         network = network_info(model, encoding.feature_names, X)
-        return ModelFindings(explained(targets, polynomial, encoding, X), network=network)
+        return explained(targets, polynomial, encoding, X), network

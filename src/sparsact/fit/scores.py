@@ -252,7 +252,7 @@ class Scores:
 
 
 TERMS_OF_LETTERS: Final = (
-    "The effects belong to letters, and to pairs of letters beyond these, in the fitted function, averaged over the "
+    "The effects belong to letters, and to pairs of letters beyond these, in the {function}, averaged over the "
     "other sites by the frequencies of their letters in the table. They have no intervals."
 )
 LEAST_WEIGHT: Final = 0.005  # that is shown

@@ -15,9 +15,10 @@ from sparsact.environment import versions
 from sparsact.fit.candidates import KINDS, kinds_to_try, select_model
 from sparsact.fit.checkpoint import Checkpoint, Pass
 from sparsact.fit.choose import Selected, domain_of, search_for, select_polynomial
+from sparsact.fit.details import Details
 from sparsact.fit.explain import TargetResult, confusion, explained, function_names, scored_targets
 from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.kind import Facts, FitRun, ModelFindings
+from sparsact.fit.kind import Facts, FitRun
 from sparsact.fit.latent_candidate import pinned_notes
 from sparsact.fit.letters_candidate import explained_letters
 from sparsact.fit.lsh_candidate import MAX_NUMBERS, MAX_SAMPLE
@@ -62,20 +63,17 @@ class FitSteps:
                 encoding = replace(encoding, notes=(*first, *encoding.notes))
             notes = dict.fromkeys((*encoding.notes, *pinned_notes(table, options, sums.sample)))
             encoding = replace(encoding, notes=tuple(notes))
+            details = Details()
             if kind is None:
                 model, rows, targets = self._low_degree(sums, selected)
-                findings = ModelFindings(targets)
             else:
                 model, held_out = run.fitted[kind.kind]
                 model = kind.finished(model, run)
                 rows, targets = self._of_rows(sums.sample, held_out, selected)
-                explains = options.explain
-                findings = (
-                    kind.findings(run, model, held_out, targets, encoding) if explains else ModelFindings(targets)
-                )
+                if options.explain:
+                    targets, details = kind.findings(run, model, held_out, targets, encoding)
             if kind is None or kind.is_polynomial:
                 choices = replace(choices, low_degree=LowDegreeInfo.of(model, options.given))
-            targets = findings.targets
             if options.explain:
                 targets = explained_letters(targets, model, encoding, X)
             if options.explain and not self._is_classes:
@@ -98,9 +96,7 @@ class FitSteps:
             versions=versions(),
             call=call,
             confusion=confusion(rows, encoding),
-            layout=findings.layout,
-            network=findings.network,
-            latent=findings.latent,
+            details=details,
         )
 
     def _others(self, sums: FoldSums, selected: Selected) -> FitRun:
