@@ -179,7 +179,7 @@ def test_folds_of_a_log_link_know_the_floor_of_the_whole(floor, monkeypatch):
             fits.append((super().fit(*rows).censoring_, self.link_))
             return self
 
-    monkeypatch.setattr("sparsact.fit.latent_candidate.LatentRegressor", Noted)
+    monkeypatch.setattr("sparsact.fit.candidates.latent.LatentRegressor", Noted)
     table, f, _ = behind_floor(0.5, m=120)
     table["y"] = np.maximum(np.exp(0.4 * f) * floor, floor)
     result = sa.fit_table(table, "y", model="latent", link="log", censor=(floor, None))

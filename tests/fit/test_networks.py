@@ -11,7 +11,7 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 
 import sparsact as sa
-from sparsact.fit import network_candidate
+from sparsact.fit.candidates import network
 from sparsact.fit.held_out import HeldOutScores
 
 pytestmark = pytest.mark.usefixtures("few_rivals")
@@ -93,7 +93,7 @@ def test_a_quick_look_spares_the_networks_that_would_lose(monkeypatch):
     def refuse(*arguments):
         raise AssertionError("networks were fitted to every fold")
 
-    monkeypatch.setattr("sparsact.fit.network_candidate.fitted_networks", refuse)
+    monkeypatch.setattr("sparsact.fit.candidates.network.fitted_networks", refuse)
     rng = np.random.default_rng(4)
     bits = rng.integers(0, 2, (1000, 6))
     odd = pd.DataFrame(bits, columns=[f"b{i}" for i in range(6)]).assign(
@@ -105,8 +105,8 @@ def test_a_quick_look_spares_the_networks_that_would_lose(monkeypatch):
 
 
 def test_networks_of_numbers_and_of_classes(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(network_candidate, "ACTIVE", (4,))
-    monkeypatch.setattr(network_candidate, "RESTARTS", 1)
+    monkeypatch.setattr(network, "ACTIVE", (4,))
+    monkeypatch.setattr(network, "RESTARTS", 1)
     rng = np.random.default_rng(8)
     x = rng.normal(size=(200, 2))
     side = np.where(x[:, 0] + x[:, 1] > 0.6, "high", np.where(x[:, 0] + x[:, 1] < -0.6, "low", "middle"))
@@ -140,15 +140,15 @@ def test_an_automatic_choice_leaves_networks_out_where_a_class_is_too_rare():
 
 
 def test_a_quick_look_sees_every_class(monkeypatch):
-    monkeypatch.setattr(network_candidate, "ROWS_OF_LOOK", 50)
+    monkeypatch.setattr(network, "ROWS_OF_LOOK", 50)
     kind = np.where(np.arange(1000) < 990, "often", "rare")
     result = sa.fit_table(gated(1000, 2).assign(kind=kind), "kind", ignore="y")
     assert "a quick look at a sparsely activated network" in result.choices.reason
 
 
 def test_many_rows_are_sampled(monkeypatch):
-    monkeypatch.setattr(network_candidate, "MOST_ROWS", 300)
-    monkeypatch.setattr(network_candidate, "ACTIVE", (1,))
+    monkeypatch.setattr(network, "MOST_ROWS", 300)
+    monkeypatch.setattr(network, "ACTIVE", (1,))
     fitted = []
     of = HeldOutScores.of.__func__
 

@@ -11,13 +11,17 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding
 from sparsact.datasets.columns import Classes, LogReal, Real
+from sparsact.fit.fold_sums import Prediction, as_numbers
 from sparsact.fit.scores import Confusion, FoldScores, NoiseCeiling
-from sparsact.fit.sums import Prediction, as_numbers, class_numbers, values
+from sparsact.fit.table_model import class_numbers
 from sparsact.fit.term import CONFIDENCE, Term
 from sparsact.fourier.hoeffding import Anova
 from sparsact.hypercube import Subset
+from sparsact.learners import CubeGPRegressor
+from sparsact.learners.cube_ensemble import LARGEST_CUBE as LARGEST_SPECTRUM
 from sparsact.learners.cube_ensemble import CubeEnsemble
 from sparsact.learners.on_cube import OnCube
+from sparsact.learners.predictor import predictor
 
 TERMS_KEPT: Final = 200
 TERMS_EXPLAINED: Final = 20  # whose aliases are looked for
@@ -255,12 +259,13 @@ def influences(model: Any, points: NDArray[Any]) -> NDArray[np.float64]:
     """
     n = points.shape[1]
     points = points[: max(1, ROWS_FLIPPED // n)]
-    whole = values(model, points)
+    values = predictor(model).values
+    whole = values(points)
     found = np.empty((whole.shape[1], n))
     for i in range(n):
         flipped = points.copy()
         flipped[:, i] = 1 - points[:, i] if model.encoding_ == "bits" else -points[:, i]
-        found[:, i] = (((whole - values(model, flipped)) / 2) ** 2).mean(axis=0)
+        found[:, i] = (((whole - values(flipped)) / 2) ** 2).mean(axis=0)
     return found
 
 
@@ -316,9 +321,9 @@ def explained(
 
 def posterior_shares(model: Any) -> tuple[tuple[float, float, float], ...]:
     """Shares of the degrees in the variance with 95 % intervals, of a Gaussian process of not too many rows."""
-    if not (hasattr(model, "variance_decomposition") and hasattr(model, "spectrum_")):
+    if not isinstance(model, CubeGPRegressor):
         return ()
-    if len(model.X_train_) > ROWS_DRAWN:
+    if model.n_features_in_ > LARGEST_SPECTRUM or len(model.X_train_) > ROWS_DRAWN:
         return ()
     shares = model.variance_decomposition(DRAWS).shares
     means, ends = shares.mean(), shares.interval()

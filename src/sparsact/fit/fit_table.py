@@ -240,8 +240,8 @@ def fit_table(
             with stages.stage("reading", parts.n_rows) as on_rows:
                 table = survey_table(survey, on_rows, checkpoint)
         table = with_options(table, options, note)
+        from sparsact.fit.fit import FitSteps
         from sparsact.fit.scored_table import open_test, score_table  # load slowly; what was wrong so far is reported
-        from sparsact.fit.steps import FitSteps
 
         tested = None if test is None else open_test(test, table.encoding, drop_missing=drop_missing)
 

@@ -15,7 +15,7 @@ from sparsact.fit.details import Details
 from sparsact.fit.progress import Resources
 from sparsact.fit.scores import LOW_DEGREE_FACTS, TERMS_OF_LETTERS, Choices, Confusion, Scores
 from sparsact.notebook import html_table, to_pandas
-from sparsact.reports.amounts import duration, size
+from sparsact.reports.numbers import duration, size
 from sparsact.validation.parameters import checked_option
 
 if TYPE_CHECKING:
@@ -184,11 +184,11 @@ class FitResult:
             If a column is missing, or a value was not seen where only known values have a meaning.
         """
         from sparsact.datasets import encoded_table
-        from sparsact.fit.sums import answers
+        from sparsact.fit.table_model import TableModel
 
+        model = TableModel(self.model, self.encoding)
         empty = np.empty((0, len(self.encoding.feature_names)), dtype=np.uint8)
-        found = [answers(self.model, self.encoding, X) for X in encoded_table(data, self.encoding).points()]
-        return np.concatenate([answers(self.model, self.encoding, empty), *found])
+        return np.concatenate([model.answers(X) for X in (empty, *encoded_table(data, self.encoding).points())])
 
     def to_frame(self, what: str = "terms") -> Any:
         """The ``"terms"`` of all targets or the ``"candidates"`` of degree and penalty as a ``pandas.DataFrame``.

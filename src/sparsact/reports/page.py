@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from sparsact.reports.amounts import duration, number, size
 from sparsact.reports.measurement_figures import measurement_figures
 from sparsact.reports.network_report import NetworkSummary, network_figures
+from sparsact.reports.numbers import duration, number, size
 
 if TYPE_CHECKING:
     from sparsact.inference import Measurement

@@ -11,24 +11,24 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding, Table
 from sparsact.datasets.columns import Real
-from sparsact.fit.details import Details
-from sparsact.fit.explain import TargetResult, constant, influences
-from sparsact.fit.gp_candidate import gp_terms
-from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.kind import (
+from sparsact.fit.candidate import (
     MOST_ROWS,
-    CandidateKind,
+    Candidate,
     Facts,
     Findings,
+    Fit,
     FitRun,
-    Fitted,
     Targets,
     refused_without_bits,
 )
+from sparsact.fit.candidates.gp import gp_terms
+from sparsact.fit.details import Details
+from sparsact.fit.explain import TargetResult, constant, influences
+from sparsact.fit.fold_sums import RowSample
+from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
 from sparsact.fit.reading import has_long_tail
-from sparsact.fit.sums import RowSample
 from sparsact.learners import LatentRegressor
 from sparsact.learners.latent.targets import pinned, sides
 from sparsact.reports.chapter import Chapter
@@ -140,7 +140,7 @@ def pinned_notes(table: Table, options: FitOptions, sample: RowSample) -> tuple[
     return tuple(notes)
 
 
-def fitted_latent(table: Table, options: FitOptions, sample: RowSample, stages: Stages) -> tuple[Any, HeldOutScores]:
+def fitted_latent(table: Table, options: FitOptions, sample: RowSample, stages: Stages) -> Fit:
     """A measurement model of every row, or of a sample of many, and how such models predict the folds left out.
 
     The latent is a polynomial or, of few rows and columns, the better of it and a Gaussian process.
@@ -156,20 +156,22 @@ def fitted_latent(table: Table, options: FitOptions, sample: RowSample, stages: 
         "domain": "cube",
         "random_state": options.random_state,
     }
-    found: list[tuple[Any, HeldOutScores]] = []
+    found: list[Fit] = []
     with stages.stage("fitting measurement models", len(kinds) * (options.folds + 1) * len(X)) as on_rows:
         for kind in kinds:
             whole = LatentRegressor(kind, **settings).fit(X, y)
             on_rows(len(X))
-            models = []
-            for fold in range(options.folds):
+
+            def without(fold: int, kind: str = kind, whole: LatentRegressor = whole) -> LatentRegressor:
                 rows = folds != fold  # bounds and links that are known hold for every fold
                 known = settings | {"censoring": _reached(whole.censoring_, y[rows]), "link": whole.link_}
-                models.append(LatentRegressor(kind, **known).fit(X[rows], y[rows]))
+                model = LatentRegressor(kind, **known).fit(X[rows], y[rows])
                 on_rows(len(X))
-            found.append((whole, HeldOutScores.of(models, table.encoding.targets[0], X, y, folds)))
+                return model
+
+            found.append(Fit(whole, HeldOutScores.of(without, table.encoding.targets[0], X, y, folds)))
     polynomial, *processes = found
-    better = [one for one in processes if SAME * (1 - one[1].mean_r2.mean) < 1 - polynomial[1].mean_r2.mean]
+    better = [process for process in processes if SAME * (1 - process.mean_r2) < 1 - polynomial.mean_r2]
     return better[0] if better else polynomial
 
 
@@ -215,10 +217,10 @@ def latent_info(model: Any, X: NDArray[Any], y: NDArray[np.float64]) -> LatentIn
     )
 
 
-class MeasurementCandidate(CandidateKind):
+class MeasurementCandidate(Candidate):
     """Measurement models."""
 
-    kind, name = "latent", "a measurement model"
+    kind, name, rank = "latent", "a measurement model", 3
     terms_of = (
         "The effects act on the latent, which a floor, a ceiling or a curve of the measurement does not bend, "
         "with their 95 % intervals."
@@ -235,11 +237,14 @@ class MeasurementCandidate(CandidateKind):
         """It competes where a measurement is described, or could be noticed."""
         return facts.options.asks_for_measurement or is_possible(facts.table)
 
-    def fit(self, run: FitRun) -> Fitted | None:
-        """A model, or None where neither a bound nor a long tail is seen or described."""
-        return fitted_latent(*run.parts) if is_wanted(run.table, run.options, run.sample) else None
+    def fit(self, run: FitRun) -> Fit | str:
+        """A model, unless neither a bound nor a long tail is seen or described."""
+        return fitted_latent(*run.parts) if is_wanted(run.table, run.options, run.sample) else ""
 
-    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> Findings:
+    def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
         """The terms of the latent, and its curve."""
         X, y, _ = run.sample.rows()
-        return latent_targets(targets, model, encoding, X), latent_info(model, X, y)
+        return latent_targets(targets, fit.model, run.table.encoding, X), latent_info(fit.model, X, y)
+
+
+CANDIDATE: Final = MeasurementCandidate()

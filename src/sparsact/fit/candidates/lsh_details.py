@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets import Table
-from sparsact.datasets.columns import Encoding
 from sparsact.fit.details import Details
-from sparsact.fit.kind import CandidateKind, Facts, Findings, FitRun, Fitted, Targets
-from sparsact.fit.lsh_candidate import LEVELS, MAX_SAMPLE, TableScores, bucket_bytes, fitted_tables
-from sparsact.fit.sums import as_numbers
-from sparsact.reports.amounts import size
+from sparsact.fit.fold_sums import as_numbers
+from sparsact.kernels.bucket_statistics import n_sums
+from sparsact.learners.lsh.estimator import LSHModel
 from sparsact.reports.chapter import Chapter
+from sparsact.reports.numbers import size
+
+BYTES_OF_KEY_AND_COUNT: Final = 16
 
 
 @dataclass(frozen=True)
@@ -150,10 +151,19 @@ class LayoutInfo(Details):
         }
 
 
+def bucket_bytes(n_buckets: int, layout: Any, n_local: int) -> int:
+    """Bytes of the sums, counts and keys of a number of buckets."""
+    return n_buckets * (8 * n_sums(n_local, layout.degree, layout.n_targets) + BYTES_OF_KEY_AND_COUNT)
+
+
 def layout_info(
-    model: Any, columns: tuple[ColumnWeight, ...], n_laid_out: int | None = None, held_out: TableScores | None = None
+    model: LSHModel,
+    columns: tuple[ColumnWeight, ...],
+    n_laid_out: int | None = None,
+    missed: float | None = None,
+    coverage: tuple[tuple[float, float], ...] = (),
 ) -> LayoutInfo:
-    """The tables of a model; after a fit also the number of rows it chose from, and its held-out errors."""
+    """The tables of a model; after a fit also the number of rows it chose from, and what held-out rows said."""
     layout = model.table_.layout
     rows, buckets = np.unique(model.bucket_counts_, return_counts=True)
     return LayoutInfo(
@@ -171,8 +181,8 @@ def layout_info(
         trials=tried(model),
         columns=columns,
         rows_laid_out=n_laid_out,
-        missed_everywhere=None if held_out is None else held_out.missed,
-        coverage=tuple(zip(LEVELS, held_out.coverage, strict=False)) if held_out else (),
+        missed_everywhere=missed,
+        coverage=coverage,
     )
 
 
@@ -210,28 +220,3 @@ def column_weights(
     slopes = trend * spread[:, None] / np.where(of_targets > 0, of_targets, 1.0)
     slope = slopes[:, 0] if slopes.shape[1] == 1 else np.sqrt((slopes**2).mean(axis=1))
     return tuple(map(ColumnWeight, names, slope.tolist(), model.column_shares_.tolist()))
-
-
-class LSHCandidate(CandidateKind):
-    """Hash tables (LSH)."""
-
-    kind, name = "lsh", "hash tables (LSH)"
-
-    def refusal(self, facts: Facts) -> str:
-        """Groups of many rows are refused."""
-        if facts.options.groups is None or facts.n_rows <= MAX_SAMPLE:
-            return ""
-        return f"{self.name} of more than {MAX_SAMPLE:,} rows cannot hold out whole groups; leave the groups out."
-
-    def competes(self, facts: Facts) -> bool:
-        """They compete where columns are numbers."""
-        return bool(facts.table.encoding.real) and not self.refusal(facts)
-
-    def fit(self, run: FitRun) -> Fitted:
-        """Tables of all rows, whatever their number."""
-        return fitted_tables(*run.parts, run.checkpoint)
-
-    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> Findings:
-        """The layout is shown; there are no terms."""
-        X, y, _ = run.sample.rows()
-        return targets, layout_info(model, standardised_weights(model, run.table, X, y), len(X), scores)

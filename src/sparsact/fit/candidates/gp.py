@@ -6,6 +6,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import combinations
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -14,27 +15,27 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 from sparsact.datasets import Encoding, Table
-from sparsact.fit.details import Details
-from sparsact.fit.explain import explained, intervals
-from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.kind import (
+from sparsact.fit.candidate import (
     MOST_ROWS,
-    CandidateKind,
+    Candidate,
     Facts,
     Findings,
+    Fit,
     FitRun,
-    Fitted,
     Targets,
-    mean_r2,
     refused_without_bits,
 )
+from sparsact.fit.details import Details
+from sparsact.fit.explain import explained, intervals
+from sparsact.fit.fold_sums import RowSample
+from sparsact.fit.folds import out_of_fold
+from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
-from sparsact.fit.sums import RowSample
 from sparsact.fit.term import CONFIDENCE, Term
 from sparsact.hypercube import Subset
 from sparsact.kernels.threads import in_threads
-from sparsact.learners import CubeGPRegressor
+from sparsact.learners import CubeGPRegressor, LatentRegressor
 from sparsact.learners.cube_ensemble import LARGEST_CUBE
 
 MOST_COLUMNS: Final = 64
@@ -52,6 +53,7 @@ HYPERPARAMETER_ROWS: Final = 800
 TERMS: Final = 40  # whose variances are computed
 
 Array = NDArray[np.float64]
+Rows = NDArray[np.bool_] | slice
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class WarpedProcess:
 
 def fitted_processes(
     table: Table, options: FitOptions, sample: RowSample, stages: Stages, *, warped: bool
-) -> dict[str, Fitted]:
+) -> dict[str, Fit]:
     """By kernel a Gaussian process of every row, or of a sample of many, and how such processes predict left-out folds.
 
     Those of the folds learn their hyperparameters from rows outside of the fold; the search begins at those of all.
@@ -87,7 +89,7 @@ def fitted_processes(
 
     weights = sample.weights[sample.smallest(most)] if options.weighted else None
 
-    def fitted(task: tuple[str, Array]) -> Fitted:
+    def fitted(task: tuple[str, Array]) -> Fit:
         kernel, values = task
         process = CubeGPRegressor(
             kernel,
@@ -98,21 +100,21 @@ def fitted_processes(
         ).fit(X, values, weights)
         if process.n_inducing_:  # its kernel is learned from few of the rows, and serves all folds
             predicted = process._out_of_fold(X, values, weights, folds)
-            return process, HeldOutScores(y[:, None], predicted[:, None], folds, weights=weights)
-        models = []
-        for fold in range(options.folds):
+            return Fit(process, HeldOutScores(y[:, None], predicted[:, None], folds, weights=weights))
+
+        def without(fold: int) -> CubeGPRegressor:
             rows = folds != fold
-            models.append(copy(process).fit(X[rows], values[rows], None if weights is None else weights[rows]))
-        scores = replace(HeldOutScores.of(models, target, X, values, folds), weights=weights)
+            return copy(process).fit(X[rows], values[rows], None if weights is None else weights[rows])
+
+        scores = replace(HeldOutScores.of(without, target, X, values, folds), weights=weights)
         if values is y:
-            return process, scores
+            return Fit(process, scores)
         if values is logs:
-            return WarpedProcess(process, np.exp), replace(
-                scores, actual=y[:, None], predicted=np.exp(scores.predicted)
-            )
+            predicted = np.exp(scores.predicted)
+            return Fit(WarpedProcess(process, np.exp), replace(scores, actual=y[:, None], predicted=predicted))
         return _unwarped(process, scores, y)
 
-    found: dict[str, Fitted] = {}
+    found: dict[str, Fit] = {}
     n_rows = (options.folds + 1) * len(X)
     with stages.stage("fitting Gaussian processes", len(tasks) * n_rows) as on_rows:
         for name, result in zip(tasks, in_threads(fitted, tasks.values()), strict=True):
@@ -133,18 +135,16 @@ def kernels_for(n_rows: int, n: int) -> tuple[str, ...]:
     return KERNELS_OF_FEW if n_rows < FEW_ROWS else KERNELS if n_rows < MANY_ROWS else KERNELS_OF_MANY
 
 
-def _unwarped(process: CubeGPRegressor, scores: HeldOutScores, y: Array) -> Fitted:
+def _unwarped(process: CubeGPRegressor, scores: HeldOutScores, y: Array) -> Fit:
     """Back to units of the target: isotonic regression on held-out predictions; for a fold, of the other folds."""
     from sklearn.isotonic import IsotonicRegression
 
-    def back(rows: Any) -> Any:
-        return IsotonicRegression(out_of_bounds="clip").fit(scores.predicted[rows, 0], y[rows]).predict
+    def back(rows: Rows) -> Callable[[Array], Array]:
+        warped = IsotonicRegression(out_of_bounds="clip").fit(scores.predicted[rows, 0], y[rows])
+        return lambda values: np.asarray(warped.predict(values))
 
-    predicted = np.empty_like(scores.predicted)
-    for fold in np.unique(scores.folds):
-        left = scores.folds == fold
-        predicted[left, 0] = back(~left)(scores.predicted[left, 0])
-    return WarpedProcess(process, back(slice(None))), HeldOutScores(y[:, None], predicted, scores.folds)
+    predicted = out_of_fold(scores.folds, lambda _, rows: back(~rows)(scores.predicted[rows, 0])[:, None])
+    return Fit(WarpedProcess(process, back(slice(None))), HeldOutScores(y[:, None], predicted, scores.folds))
 
 
 def normal_scores(y: Array) -> Array:
@@ -163,7 +163,7 @@ WARPS: Final = {"normal scores": normal_scores, "inverse sines": inverse_sines}
 def _strongest(model: Any, n_terms: int) -> list[tuple[Subset, float]]:
     """The largest coefficients; of more columns than a spectrum has, those of one and two columns."""
     n = model.n_features_in_
-    if n <= LARGEST_CUBE or getattr(model, "latent", "gp") == "low-degree":
+    if n <= LARGEST_CUBE or (isinstance(model, LatentRegressor) and model.latent == "low-degree"):
         return list(model.spectrum_.top(n_terms, min_degree=1))
     subsets = [subset for size in (1, 2) for subset in combinations(range(n), size)]
     means = model._means(subsets) if isinstance(model, CubeGPRegressor) else model._coefficients(subsets)[0]
@@ -217,10 +217,10 @@ class PosteriorDetails(Details):
         return True
 
 
-class ProcessCandidate(CandidateKind):
+class ProcessCandidate(Candidate):
     """Gaussian processes: the best kernel's competes, and all are members of an ensemble."""
 
-    kind, name, takes_weights = "gp", "a Gaussian process", True
+    kind, name, rank, takes_weights = "gp", "a Gaussian process", 4, True
     handicap = 1.1  # a kernel is the best of four
     terms_of = (
         "The effects are posterior means, with 95 % posterior intervals; weak effects lean on the prior, "
@@ -235,13 +235,17 @@ class ProcessCandidate(CandidateKind):
         """It competes where there are no letters."""
         return not facts.of_letters and not self.refusal(facts)
 
-    def fit(self, run: FitRun) -> Fitted | None:
+    def fit(self, run: FitRun) -> Fit:
         """The process of the kernel with the best held-out R2."""
         processes = fitted_processes(*run.parts, warped="ensemble" in run.kinds)
-        run.members |= processes
-        return max((one for one in processes.values() if isinstance(one[0], CubeGPRegressor)), key=mean_r2)
+        plain = (fit for fit in processes.values() if isinstance(fit.model, CubeGPRegressor))
+        return replace(max(plain, key=attrgetter("mean_r2")), members=processes)
 
-    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> Findings:
+    def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
         """The terms have posterior intervals."""
-        terms = gp_terms(model, encoding)
-        return explained(targets, model, encoding, run.sample.rows()[0], terms), PosteriorDetails()
+        encoding = run.table.encoding
+        terms = gp_terms(fit.model, encoding)
+        return explained(targets, fit.model, encoding, run.sample.rows()[0], terms), PosteriorDetails()
+
+
+CANDIDATE: Final = ProcessCandidate()
