@@ -235,7 +235,7 @@ class ProcessCandidate(Candidate):
         """It competes where there are no letters."""
         return not facts.of_letters and not self.refusal(facts)
 
-    def fit(self, run: FitRun) -> Fit:
+    def fit(self, run: FitRun) -> Fit | str:
         """The process of the kernel with the best held-out R2."""
         processes = fitted_processes(*run.parts, warped="ensemble" in run.kinds)
         plain = (fit for fit in processes.values() if isinstance(fit.model, CubeGPRegressor))

@@ -126,7 +126,7 @@ def first_look(table: Table, options: FitOptions, sample: RowSample, enough: flo
         for n_restarts in (1,) if enough is None else (0, 1):
             quick = _estimator(table, options, k, n_units=UNITS_OF_LOOK, n_restarts=n_restarts)
             model = quick.fit(X[seen], _labels(table, y[seen]))
-            r2 = HeldOutScores.of(lambda _, model=model: model, target, X[fold], y[fold], folds[fold]).mean_r2.mean
+            r2 = HeldOutScores.of([model].__getitem__, target, X[fold], y[fold], folds[fold]).mean_r2.mean
             descended = any("descent" in learner.origin_ for learner in networks_of(model))
             found.append(FirstLook(r2, k, RESTARTS if descended else 0))
             if enough is not None and r2 > enough:
@@ -184,7 +184,7 @@ def network_info(model: Network, names: Sequence[str], X: NDArray[Any] | None = 
         )
         for j in (range(network.s) if shares is None else np.argsort(-shares, kind="stable"))
     )
-    n_rows = sum(certificate.distribution)
+    n_rows = sum(certificate.distribution or ())
     return NetworkInfo(network.s, int(model.max_active), certificate.max_active, n_rows, largest.origin_, units)
 
 
