@@ -12,11 +12,12 @@ from sparsact.datasets.columns import Encoding, Real
 from sparsact.fit.checkpoint import Checkpoint
 from sparsact.fit.degrees import Selected, domain_of
 from sparsact.fit.details import Details
-from sparsact.fit.explain import TargetResult, explained, function_names
+from sparsact.fit.explain import explained, function_names
 from sparsact.fit.fold_sums import FoldModels, FoldSums, RowSample, as_numbers
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
+from sparsact.fit.target_result import TargetResult
 
 MOST_ROWS: Final = 30_000  # whose held-out predictions are compared and weighted
 Targets = tuple[TargetResult, ...]
@@ -113,11 +114,6 @@ class FitRun:
     def polynomials(self, sums: FoldSums, selected: Selected) -> FoldModels:
         """The polynomial that cross-validation has chosen, of all rows and by fold."""
         return sums.models(selected.degree, selected.alpha, domain_of(self.table, self.options))
-
-    def best_of_fold(self, fold: int) -> float:
-        """The best held-out R2 of a fold so far."""
-        others = [fit.held_out.mean_r2 for kind, fit in self.fits.items() if kind != "trees"]
-        return max(r2.folds[fold] for r2 in (self.selected.of_degree(self.selected.degree).r2, *others))
 
 
 class Candidate(ABC):

@@ -22,7 +22,7 @@ from sparsact.fit.checkpoint import Checkpoint, Pass
 from sparsact.fit.choose import kinds_to_try, select_model
 from sparsact.fit.degrees import Selected, domain_of, search_for, select_polynomial
 from sparsact.fit.details import Details
-from sparsact.fit.explain import TargetResult, confusion, explained, function_names, scored_targets
+from sparsact.fit.explain import confusion, explained, function_names, scored_targets
 from sparsact.fit.fold_sums import MAX_HELD_OUT, FoldSums, Prediction, RowSample
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
@@ -31,6 +31,8 @@ from sparsact.fit.reading import check_targets, warnings
 from sparsact.fit.result import FitResult
 from sparsact.fit.row_columns import FitRows, RowColumns
 from sparsact.fit.scores import CVCandidate, FoldScores, LowDegreeInfo, noise_ceiling
+from sparsact.fit.target_result import TargetResult
+from sparsact.learners import CubeEnsemble, LettersRegressor
 from sparsact.memory import peak_memory
 
 
@@ -91,7 +93,9 @@ class FitSteps:
             encoding=encoding,
             task="classification" if self._is_classes else "regression",
             domain=domain_of(table, options),
-            choices=replace(choices, weights=getattr(model, "weights_", {})),
+            choices=replace(
+                choices, weights=model.weights_ if isinstance(model, CubeEnsemble | LettersRegressor) else {}
+            ),
             targets=targets,
             resources=Resources(tuple(self.stages.seconds.items()), peak_memory()),
             versions=versions(),

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sparsact.datasets.columns import Classes, Real
 from sparsact.datasets.extrapolation import DesignSums
 from sparsact.fit.folds import out_of_fold
-from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor
+from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.learners.low_degree.accumulator import Accumulator
 from sparsact.learners.predictor import predictor
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
@@ -125,7 +125,7 @@ class FoldSums:
     """A low-degree statistic for each fold, a sample of the rows, their design, and the range of each target."""
 
     target: Real | Classes
-    search: Any  # a LowDegreeRegressorCV
+    search: LowDegreeRegressorCV
     sample: RowSample
     design: DesignSums
     low: NDArray[np.float64] = field(default_factory=lambda: np.array(np.inf))
@@ -193,7 +193,7 @@ class FoldSums:
 class FoldModels:
     """Polynomials of one degree and penalty: of all rows, and of those outside a fold."""
 
-    def __init__(self, sums: FoldSums, estimator: Any) -> None:
+    def __init__(self, sums: FoldSums, estimator: LowDegreeRegressor | LowDegreeClassifier) -> None:
         search, self.estimator = sums.search, estimator
         self.seen = search.accumulator_.resolved(search._spec())
         estimator.n_features_in_ = search.n_features_in_
@@ -203,7 +203,7 @@ class FoldModels:
             estimator._single_target = search._single_target
         self.whole = self._model(self.seen.total())
 
-    def _model(self, statistic: Any) -> Any:
+    def _model(self, statistic: Any) -> LowDegreeRegressor | LowDegreeClassifier:
         seen, model = self.seen, copy(self.estimator)
         statistic = statistic.restricted(model._spec().family(seen.n))
         model.accumulator_ = Accumulator(seen.n, seen.n_targets, 1, seen.domain, seen.encoding, [statistic])
@@ -213,7 +213,7 @@ class FoldModels:
         """Values for some rows, each by the polynomial of the folds that it is not in."""
         return out_of_fold(folds, lambda fold, rows: predictor(self._without(fold)).values(X[rows]))
 
-    def _without(self, fold: int) -> Any:
+    def _without(self, fold: int) -> LowDegreeRegressor | LowDegreeClassifier:
         """The polynomial of the rows outside of a fold."""
         others = self.whole.accumulator_.statistics[0].copy()
         others.merge(self.seen.statistics[fold].restricted(self.estimator._spec().family(self.seen.n)), -1)

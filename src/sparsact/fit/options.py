@@ -29,8 +29,8 @@ class FitOptions:
 
     target: tuple[str, ...] = ()
     model: str = "auto"
-    degree: Any = "auto"  # or an int
-    alpha: Any = "auto"  # or a float
+    degree: int | str = "auto"  # a text of the command is made a number
+    alpha: float | str = "auto"
     lasso: bool = False
     columns: tuple[str, ...] | None = None
     ignore: tuple[str, ...] = ()

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from sparsact.fit.details import Details
-from sparsact.fit.explain import TargetResult
 from sparsact.fit.scored_table import ScoredTable
 from sparsact.fit.scores import Choices, Confusion, FoldScores
+from sparsact.fit.target_result import TargetResult
 from sparsact.reports.effect_figures import interactions_chart, pairs_chart
 from sparsact.reports.figure import Display
 from sparsact.reports.fit_figures import (

@@ -20,8 +20,8 @@ from sparsact.validation.parameters import checked_option
 
 if TYPE_CHECKING:
     from sparsact.datasets import Encoding
-    from sparsact.fit.explain import TargetResult
     from sparsact.fit.scored_table import ScoredTable
+    from sparsact.fit.target_result import TargetResult
 
 TERMS_SHOWN: Final = 8
 FEW_ROWS: Final = 200

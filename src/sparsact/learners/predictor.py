@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
 from math import inf
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,35 +23,21 @@ Array = NDArray[np.float64]
 Rows = NDArray[Any]
 
 
-class Predictor(Protocol):
+@dataclass(frozen=True)
+class Predictor:
     """The functions of a fitted model: its targets, or what a classifier compares.
 
     Attributes
     ----------
     n_outputs : int
         Number of functions.
+    method : callable
+        Their values (m,) or (m, n_outputs) at rows (m, n).
+    intervals : callable or None
+        Ends (m, 2) of intervals of new measurements, given rows and a probability; None if the model has none.
     bounds : tuple of float
         Limits beyond which no measurement lies.
     """
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of functions."""
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Limits beyond which no measurement lies."""
-
-    def values(self, X: Rows) -> Array:
-        """Values (m, n_outputs) at rows (m, n)."""
-
-    def interval(self, X: Rows, confidence: float) -> Array | None:
-        """Ends (m, 2) of intervals of new measurements; None if the model gives none by itself."""
-
-
-@dataclass(frozen=True)
-class MethodPredictor:
-    """A :class:`Predictor` by methods of an estimator."""
 
     n_outputs: int
     method: Callable[[Rows], Any]
@@ -74,22 +60,22 @@ class MethodPredictor:
 @singledispatch
 def predictor(model: Any) -> Predictor:
     """Predictor of a fitted model, by its type; by default the values of its method ``predict``."""
-    return MethodPredictor(1, model.predict)
+    return Predictor(1, model.predict)
 
 
 @predictor.register
 def _of_polynomials(model: LowDegreeRegressor) -> Predictor:
-    return MethodPredictor(len(np.atleast_1d(model.intercept_)), model.predict)
+    return Predictor(len(np.atleast_1d(model.intercept_)), model.predict)
 
 
 @predictor.register
 def _of_indicators(model: LowDegreeClassifier) -> Predictor:
-    return MethodPredictor(len(np.atleast_1d(model.intercept_)), model.decision_function)
+    return Predictor(len(np.atleast_1d(model.intercept_)), model.decision_function)
 
 
 @predictor.register
 def _of_tables(model: LSHRegressor) -> Predictor:
-    return MethodPredictor(int(model.table_.layout.n_targets), model.predict)
+    return Predictor(int(model.table_.layout.n_targets), model.predict)
 
 
 @predictor.register
@@ -97,21 +83,21 @@ def _of_tables_of_classes(model: LSHClassifier) -> Predictor:
     """By probabilities; of two classes by their difference."""
     n_classes = len(model.classes_)
     if n_classes > 2:
-        return MethodPredictor(n_classes, model.predict_proba)
-    return MethodPredictor(1, lambda X: np.diff(model.predict_proba(X), axis=1))
+        return Predictor(n_classes, model.predict_proba)
+    return Predictor(1, lambda X: np.diff(model.predict_proba(X), axis=1))
 
 
 @predictor.register
 def _of_networks(model: SparselyActivatedClassifier) -> Predictor:
-    return MethodPredictor(len(model.estimators_), model.decision_function)
+    return Predictor(len(model.estimators_), model.decision_function)
 
 
 @predictor.register
 def _of_processes(model: CubeGPRegressor | CubeEnsemble | LettersRegressor) -> Predictor:
-    return MethodPredictor(1, model.predict, model.prediction_intervals)
+    return Predictor(1, model.predict, model.prediction_intervals)
 
 
 @predictor.register
 def _of_measurements(model: LatentRegressor) -> Predictor:
     lower, upper = model.censoring_
-    return MethodPredictor(1, model.predict, bounds=(-inf if lower is None else lower, inf if upper is None else upper))
+    return Predictor(1, model.predict, bounds=(-inf if lower is None else lower, inf if upper is None else upper))

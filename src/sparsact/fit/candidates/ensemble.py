@@ -105,7 +105,7 @@ def _rows_of(scores: HeldOutScores, sample: RowSample, n_rows: int) -> HeldOutSc
     return HeldOutScores(scores.actual[places], scores.predicted[places], scores.folds[places])
 
 
-def with_deviations(ensemble: CubeEnsemble, process: Any) -> CubeEnsemble:
+def with_deviations(ensemble: CubeEnsemble, process: CubeGPRegressor) -> CubeEnsemble:
     """An ensemble whose coefficients have the posterior deviations of one of its Gaussian processes.
 
     The distance between both functions' coefficients is added, as the root of the sum of squares.

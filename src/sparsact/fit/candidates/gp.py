@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -26,17 +26,18 @@ from sparsact.fit.candidate import (
     refused_without_bits,
 )
 from sparsact.fit.details import Details
-from sparsact.fit.explain import explained, intervals
+from sparsact.fit.explain import constant, influences, intervals
 from sparsact.fit.fold_sums import RowSample
 from sparsact.fit.folds import out_of_fold
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
+from sparsact.fit.target_result import TargetResult
 from sparsact.fit.term import CONFIDENCE, Term
 from sparsact.hypercube import Subset
 from sparsact.kernels.threads import in_threads
 from sparsact.learners import CubeGPRegressor, LatentRegressor
-from sparsact.learners.cube_ensemble import LARGEST_CUBE
+from sparsact.learners.cube_ensemble import LARGEST_CUBE, CubeEnsemble
 
 MOST_COLUMNS: Final = 64
 MOST_NUMBERS: Final = 1 << 31  # rows times points of the cube, where all of these have numbers
@@ -51,9 +52,12 @@ LEAST_ROWS_TO_WARP: Final = 80
 LEAST_RATIO: Final = 1.5  # of the largest to the smallest target: logarithms of closer ones are nearly linear
 HYPERPARAMETER_ROWS: Final = 800
 TERMS: Final = 40  # whose variances are computed
+DRAWS, ROWS_DRAWN = 200, 5_000  # of functions from a posterior, and the most rows for which they are quick
+LEAST_SHARE: Final = 0.001  # of a degree that is listed
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.bool_] | slice
+Spectral = CubeGPRegressor | LatentRegressor | CubeEnsemble
 
 
 @dataclass(frozen=True)
@@ -160,17 +164,18 @@ def inverse_sines(y: Array) -> Array:
 WARPS: Final = {"normal scores": normal_scores, "inverse sines": inverse_sines}
 
 
-def _strongest(model: Any, n_terms: int) -> list[tuple[Subset, float]]:
+def _strongest(model: Spectral, n_terms: int) -> list[tuple[Subset, float]]:
     """The largest coefficients; of more columns than a spectrum has, those of one and two columns."""
     n = model.n_features_in_
-    if n <= LARGEST_CUBE or (isinstance(model, LatentRegressor) and model.latent == "low-degree"):
+    by_polynomial = isinstance(model, LatentRegressor) and model.latent == "low-degree"
+    if isinstance(model, CubeEnsemble) or by_polynomial or n <= LARGEST_CUBE:
         return list(model.spectrum_.top(n_terms, min_degree=1))
     subsets = [subset for size in (1, 2) for subset in combinations(range(n), size)]
     means = model._means(subsets) if isinstance(model, CubeGPRegressor) else model._coefficients(subsets)[0]
     return [(subsets[i], float(means[i])) for i in np.argsort(-np.abs(means), kind="stable")[:n_terms]]
 
 
-def gp_terms(model: Any, encoding: Encoding, n_terms: int = TERMS) -> tuple[Term, ...]:
+def gp_terms(model: Spectral, encoding: Encoding, n_terms: int = TERMS) -> tuple[Term, ...]:
     """The largest coefficients of a model with a spectrum, with posterior intervals, each by itself and all at once.
 
     The q-value is twice the posterior probability that the sign is wrong: the prior, learned from all effects, has
@@ -195,6 +200,45 @@ def gp_terms(model: Any, encoding: Encoding, n_terms: int = TERMS) -> tuple[Term
         )
         for (subset, mean), ends, of_all, q_value in zip(strongest, bounds, joint, q_values, strict=True)
     )
+
+
+def explained_by_spectrum(
+    targets: Sequence[TargetResult], model: CubeGPRegressor | CubeEnsemble, encoding: Encoding, points: NDArray[Any]
+) -> tuple[TargetResult, ...]:
+    """The target with the largest coefficients of a spectrum, and with influences of the columns."""
+    weights = model.spectrum_.weight_by_degree()[1:].tolist() if _is_cube(points) else ()
+    (by_column,) = influences(model, points).tolist()
+    return tuple(
+        replace(
+            target,
+            weights=tuple(weights),
+            terms=gp_terms(model, encoding),
+            constant=constant(model, 0),
+            influences=tuple(zip(encoding.feature_names, by_column, strict=True)),
+            posterior_shares=posterior_shares(model),
+        )
+        for target in targets
+    )
+
+
+def posterior_shares(model: CubeGPRegressor | CubeEnsemble) -> tuple[tuple[float, float, float], ...]:
+    """Shares of the degrees in the variance with 95 % intervals, of a Gaussian process of not too many rows."""
+    if not isinstance(model, CubeGPRegressor):
+        return ()
+    if model.n_features_in_ > LARGEST_CUBE or len(model.X_train_) > ROWS_DRAWN:
+        return ()
+    shares = model.variance_decomposition(DRAWS).shares
+    means, ends = shares.mean(), shares.interval()
+    n_shown = int(np.flatnonzero(ends[:, 1] >= LEAST_SHARE).max(initial=0)) + 1
+    return tuple((float(mean), float(low), float(high)) for mean, (low, high) in zip(means, ends, strict=True))[
+        :n_shown
+    ]
+
+
+def _is_cube(points: NDArray[Any]) -> bool:
+    """Whether rows of bits are all points of the cube, once each."""
+    n_rows, n = points.shape
+    return bool(n_rows == 2**n) and len(np.unique(np.packbits(points, axis=1), axis=0)) == n_rows
 
 
 def refused_beyond(facts: Facts, name: str, most: int) -> str:
@@ -243,9 +287,8 @@ class ProcessCandidate(Candidate):
 
     def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
         """The terms have posterior intervals."""
-        encoding = run.table.encoding
-        terms = gp_terms(fit.model, encoding)
-        return explained(targets, fit.model, encoding, run.sample.rows()[0], terms), PosteriorDetails()
+        rows, _, _ = run.sample.rows()
+        return explained_by_spectrum(targets, fit.model, run.table.encoding, rows), PosteriorDetails()
 
 
 CANDIDATE: Final = ProcessCandidate()

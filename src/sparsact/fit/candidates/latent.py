@@ -23,12 +23,12 @@ from sparsact.fit.candidate import (
 )
 from sparsact.fit.candidates.gp import gp_terms
 from sparsact.fit.details import Details
-from sparsact.fit.explain import TargetResult, constant, influences
+from sparsact.fit.explain import constant, influences
 from sparsact.fit.fold_sums import RowSample
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import Stages
 from sparsact.fit.reading import has_long_tail
+from sparsact.fit.target_result import TargetResult
 from sparsact.learners import LatentRegressor
 from sparsact.learners.latent.targets import pinned, sides
 from sparsact.reports.chapter import Chapter
@@ -140,12 +140,12 @@ def pinned_notes(table: Table, options: FitOptions, sample: RowSample) -> tuple[
     return tuple(notes)
 
 
-def fitted_latent(table: Table, options: FitOptions, sample: RowSample, stages: Stages) -> Fit:
+def fitted_latent(run: FitRun) -> Fit:
     """A measurement model of every row, or of a sample of many, and how such models predict the folds left out.
 
     The latent is a polynomial or, of few rows and columns, the better of it and a Gaussian process.
     """
-    X, y, folds = sample.at_most(MOST_ROWS)
+    options, (X, y, folds) = run.options, run.sample.at_most(MOST_ROWS)
     X = X.astype(bool)  # bits, even where all are 1
     by_tail = options.model == "auto" and not options.asks_for_measurement and has_long_tail(y)
     few = not by_tail and len(X) <= PROCESS_ROWS and X.shape[1] <= MOST_COLUMNS
@@ -157,7 +157,7 @@ def fitted_latent(table: Table, options: FitOptions, sample: RowSample, stages: 
         "random_state": options.random_state,
     }
     found: list[Fit] = []
-    with stages.stage("fitting measurement models", len(kinds) * (options.folds + 1) * len(X)) as on_rows:
+    with run.stages.stage("fitting measurement models", len(kinds) * (options.folds + 1) * len(X)) as on_rows:
         for kind in kinds:
             whole = LatentRegressor(kind, **settings).fit(X, y)
             on_rows(len(X))
@@ -169,7 +169,7 @@ def fitted_latent(table: Table, options: FitOptions, sample: RowSample, stages: 
                 on_rows(len(X))
                 return model
 
-            found.append(Fit(whole, HeldOutScores.of(without, table.encoding.targets[0], X, y, folds)))
+            found.append(Fit(whole, HeldOutScores.of(without, run.table.encoding.targets[0], X, y, folds)))
     polynomial, *processes = found
     better = [process for process in processes if SAME * (1 - process.mean_r2) < 1 - polynomial.mean_r2]
     return better[0] if better else polynomial
@@ -182,7 +182,7 @@ def _reached(bounds: tuple[float | None, float | None], y: NDArray[np.float64]) 
 
 
 def latent_targets(
-    targets: Sequence[TargetResult], model: Any, encoding: Encoding, X: NDArray[Any]
+    targets: Sequence[TargetResult], model: LatentRegressor, encoding: Encoding, X: NDArray[Any]
 ) -> tuple[TargetResult, ...]:
     """The target with the effects of the latent, and influences of the columns on what is measured."""
     from scipy.stats import false_discovery_control  # loads slowly
@@ -198,7 +198,7 @@ def latent_targets(
     )
 
 
-def latent_info(model: Any, X: NDArray[Any], y: NDArray[np.float64]) -> LatentInfo:
+def latent_info(model: LatentRegressor, X: NDArray[Any], y: NDArray[np.float64]) -> LatentInfo:
     """What the report shows of a fitted model."""
     X, y = X[:ROWS_SHOWN].astype(bool), y[:ROWS_SHOWN]
     latent = model.predict_latent(X)
@@ -239,7 +239,7 @@ class MeasurementCandidate(Candidate):
 
     def fit(self, run: FitRun) -> Fit | str:
         """A model, unless neither a bound nor a long tail is seen or described."""
-        return fitted_latent(*run.parts) if is_wanted(run.table, run.options, run.sample) else ""
+        return fitted_latent(run) if is_wanted(run.table, run.options, run.sample) else ""
 
     def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
         """The terms of the latent, and its curve."""

@@ -9,14 +9,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.datasets import Encoding, Table
+from sparsact.datasets import Encoding
 from sparsact.fit.candidate import Candidate, Facts, Fit, FitRun, has_letters
-from sparsact.fit.explain import TargetResult
-from sparsact.fit.fold_sums import RowSample
 from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import Stages
 from sparsact.fit.table_model import TableModel
+from sparsact.fit.target_result import TargetResult
 from sparsact.fit.term import Term
 from sparsact.fourier.hoeffding import Anova, anova
 from sparsact.learners import LatentRegressor, LettersRegressor
@@ -28,18 +25,6 @@ ROUNDING: Final = 1e-12  # of the largest effect
 AT_ONCE: Final = 1 << 15
 
 Sites = tuple[tuple[str, tuple[str, ...]], ...]  # names and letters
-
-
-def fitted_letters(table: Table, options: FitOptions, sample: RowSample, stages: Stages) -> Fit:
-    """A model of all rows, or of a sample of many, and its predictions of each row that have not seen its target.
-
-    These are from the model's own folds, drawn at random, and are scored in those of the table.
-    """
-    X, y, folds = sample.rows()
-    with stages.stage("fitting letters", len(X)) as on_rows:
-        model = LettersRegressor(random_state=options.random_state).fit(table.encoding.letters(X), y)
-        on_rows(len(X))
-    return Fit(model, HeldOutScores(y[:, None], model.out_of_fold_[:, None], folds))
 
 
 def sites_known(model: Any, encoding: Encoding, points: NDArray[Any] | None = None) -> Sites:
@@ -153,8 +138,15 @@ class LettersCandidate(Candidate):
         return facts.of_letters
 
     def fit(self, run: FitRun) -> Fit:
-        """A model with its own folds."""
-        return fitted_letters(*run.parts)
+        """A model of all rows, or of a sample of many, with its own predictions of rows whose target it has not seen.
+
+        These are from folds that the model draws at random, and are scored in the folds of the table.
+        """
+        X, y, folds = run.sample.rows()
+        with run.stages.stage("fitting letters", len(X)) as on_rows:
+            model = LettersRegressor(random_state=run.options.random_state).fit(run.table.encoding.letters(X), y)
+            on_rows(len(X))
+        return Fit(model, HeldOutScores(y[:, None], model.out_of_fold_[:, None], folds))
 
 
 CANDIDATE: Final = LettersCandidate()

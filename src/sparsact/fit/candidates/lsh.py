@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes, Real
 from sparsact.fit.candidate import Candidate, Facts, Findings, Fit, FitRun, Targets
 from sparsact.fit.candidates.lsh_details import bucket_bytes, layout_info, standardised_weights
@@ -36,7 +37,7 @@ class FilledTables:
     """LSH models that the rows of a table enter side by side: each those outside its fold, or all of them."""
 
     target: Real | Classes
-    models: list[Any]
+    models: list[LSHRegressor | LSHClassifier]
     without: Sequence[int | None]  # the fold of each model
     n_folds: int
     seed: int
@@ -75,7 +76,7 @@ class FilledTables:
             model._forget_solution()
 
 
-def fitted_tables(table: Any, options: FitOptions, sample: RowSample, stages: Stages, checkpoint: Checkpoint) -> Fit:
+def fitted_tables(table: Table, options: FitOptions, sample: RowSample, stages: Stages, checkpoint: Checkpoint) -> Fit:
     """An LSH model of every row, and how such models predict the rows of the sample that they have not seen.
 
     A fold's model shares width, penalty and kind of directions with that of all rows. Its hash functions, directions
@@ -109,14 +110,14 @@ def fitted_tables(table: Any, options: FitOptions, sample: RowSample, stages: St
     return Fit(models[0], scores)
 
 
-def _n_at_once(model: Any, n_sampled: int, n_rows: int, n_models: int) -> int:
+def _n_at_once(model: LSHModel, n_sampled: int, n_rows: int, n_models: int) -> int:
     """Number of models that fit in memory if rows open buckets as often as in the sample."""
     layout = model.table_.layout
     n_bytes = bucket_bytes(model.n_buckets_, layout, layout.n_local) * n_rows / n_sampled
     return next((n for n in range(n_models, 1, -1) if has_room(n * n_bytes)), 1)
 
 
-def _estimator(table: Any, seed: int, **fixed: Any) -> Any:
+def _estimator(table: Table, seed: int, **fixed: Any) -> LSHRegressor | LSHClassifier:
     kind = LSHClassifier if isinstance(table.encoding.targets[0], Classes) else LSHRegressor
     directions = "auto" if len(table.feature_names) <= MAX_COLUMNS_FOR_GRADIENTS else "standard"
     return kind(random_state=seed, **({"directions": directions} | fixed))

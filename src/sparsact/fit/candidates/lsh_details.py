@@ -14,6 +14,7 @@ from sparsact.fit.details import Details
 from sparsact.fit.fold_sums import as_numbers
 from sparsact.kernels.bucket_statistics import n_sums
 from sparsact.learners.lsh.estimator import LSHModel
+from sparsact.learners.lsh.layout import Layout
 from sparsact.reports.chapter import Chapter
 from sparsact.reports.numbers import size
 
@@ -151,7 +152,7 @@ class LayoutInfo(Details):
         }
 
 
-def bucket_bytes(n_buckets: int, layout: Any, n_local: int) -> int:
+def bucket_bytes(n_buckets: int, layout: Layout, n_local: int) -> int:
     """Bytes of the sums, counts and keys of a number of buckets."""
     return n_buckets * (8 * n_sums(n_local, layout.degree, layout.n_targets) + BYTES_OF_KEY_AND_COUNT)
 
@@ -186,7 +187,7 @@ def layout_info(
     )
 
 
-def tried(model: Any) -> tuple[TriedLayout, ...]:
+def tried(model: LSHModel) -> tuple[TriedLayout, ...]:
     """Layouts that were tried for the last stage, each once, with the chosen one marked."""
     layout = model.table_.layout
     found = {
@@ -203,7 +204,9 @@ def tried(model: Any) -> tuple[TriedLayout, ...]:
     )
 
 
-def standardised_weights(model: Any, table: Table, X: NDArray[Any], y: NDArray[np.float64]) -> tuple[ColumnWeight, ...]:
+def standardised_weights(
+    model: LSHModel, table: Table, X: NDArray[Any], y: NDArray[np.float64]
+) -> tuple[ColumnWeight, ...]:
     """Weights of columns in units of their own deviations and of the target's, estimated from some of the rows."""
     answers = as_numbers(table.encoding.targets[0], y).reshape(len(y), -1)
     spread = np.sqrt(np.maximum(np.nanvar(np.where(np.isnan(X).all(axis=0), 0.0, X), axis=0), 0.0))
@@ -211,7 +214,7 @@ def standardised_weights(model: Any, table: Table, X: NDArray[Any], y: NDArray[n
 
 
 def column_weights(
-    model: Any, names: Sequence[str], spread: NDArray[np.float64], of_targets: NDArray[np.float64]
+    model: LSHModel, names: Sequence[str], spread: NDArray[np.float64], of_targets: NDArray[np.float64]
 ) -> tuple[ColumnWeight, ...]:
     """Each column's slope in the trend, for units of columns and of targets, and its share of the local distance."""
     # Of two classes the layout has one target each, and `as_numbers` the sign of the second, which moves twice as far.

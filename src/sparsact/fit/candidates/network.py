@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
 from sparsact.fit.candidate import Candidate, Facts, Findings, Fit, FitRun, Targets
+from sparsact.fit.candidates import candidates
 from sparsact.fit.degrees import domain_of
 from sparsact.fit.details import Details
 from sparsact.fit.explain import explained
@@ -137,6 +138,13 @@ def first_look(table: Table, options: FitOptions, sample: RowSample, enough: flo
     return min((look for look in found if 1 - look.r2 <= SAME * (1 - largest.r2)), key=lambda look: look.max_active)
 
 
+def best_of_fold(run: FitRun, fold: int) -> float:
+    """The best held-out R2 of a fold so far, of models that may be chosen."""
+    known = candidates()
+    others = [fit.held_out.mean_r2 for kind, fit in run.fits.items() if known[kind].rank is not None]
+    return max(r2.folds[fold] for r2 in (run.selected.of_degree(run.selected.degree).r2, *others))
+
+
 def missing_class(table: Table, sample: RowSample) -> str:
     """Why networks cannot learn every class outside of each fold, empty where they can."""
     target = table.encoding.targets[0]
@@ -224,7 +232,7 @@ class NetworkCandidate(Candidate):
                 raise ValueError(f"{missing}: leave them out, or choose model low-degree.")
             return missing
         with run.stages.stage("looking at networks"):
-            best = 1.0 if is_asked else run.best_of_fold(0)
+            best = 1.0 if is_asked else best_of_fold(run, 0)
             enough = None if is_asked else promising_r2(best)
             look = first_look(run.table, run.options, run.sample, enough)
         if enough is not None and look.r2 <= enough:

@@ -8,13 +8,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
 from sparsact.fit.candidate import Candidate, Facts, Fit, FitRun, refused_without_bits
-from sparsact.fit.fold_sums import RowSample, as_numbers
+from sparsact.fit.fold_sums import as_numbers
 from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import Stages
 from sparsact.fit.scores import ROUNDING
 from sparsact.hypercube import n_subsets
 from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, SparseFourierRegressor
@@ -33,33 +30,9 @@ def degrees_to_scan(n: int, n_rows: int) -> tuple[int, ...]:
     return tuple(sorted({min(degree, largest) for degree in DEGREES}))
 
 
-def fitted_sparse(table: Table, options: FitOptions, sample: RowSample, stages: Stages) -> Fit:
-    """The least squares on monomials that all rows choose, and how such polynomials predict the folds left out.
-
-    The degree is the lowest one of :func:`degrees_to_scan` that is as good as the best, by :func:`.simplest`.
-    """
-    X, y, folds = sample.rows()
-    X = X.astype(bool)  # bits, even where all are 1
-    target, degrees = table.encoding.targets[0], degrees_to_scan(X.shape[1], len(X))
-    with stages.stage("searching monomials", len(X) * (len(degrees) * options.folds + 1)) as on_rows:
-
-        def without(fold: int, degree: int) -> LowDegree:
-            rows = folds != fold
-            model = _polynomial(table, options, X[rows], y[rows], degree)
-            on_rows(len(X))
-            return model
-
-        found = {d: HeldOutScores.of(partial(without, degree=d), target, X, y, folds) for d in degrees}
-        errors = np.square([found[degree].rmse()[0].folds for degree in degrees])
-        best = degrees[simplest(errors, ROUNDING * float(y.var()))]
-        model = _polynomial(table, options, X, y, best)
-        on_rows(len(X))
-    return Fit(model, found[best])
-
-
-def _polynomial(table: Table, options: FitOptions, X: NDArray[Any], y: NDArray[np.float64], degree: int) -> LowDegree:
-    target = table.encoding.targets[0]
-    search = SparseFourierRegressor(degree, domain="cube", random_state=options.random_state)
+def _polynomial(run: FitRun, X: NDArray[Any], y: NDArray[np.float64], degree: int) -> LowDegree:
+    target = run.table.encoding.targets[0]
+    search = SparseFourierRegressor(degree, domain="cube", random_state=run.options.random_state)
     subsets = search.fit(X, as_numbers(target, y)).subsets_
     settings: dict[str, Any] = {"degree": max(map(len, subsets), default=1), "subsets": subsets, "domain": "cube"}
     if isinstance(target, Classes):
@@ -85,8 +58,25 @@ class SparseCandidate(Candidate):
         return not facts.of_letters and not self.refusal(facts)
 
     def fit(self, run: FitRun) -> Fit:
-        """The polynomial of the degree with the best held-out R2."""
-        return fitted_sparse(*run.parts)
+        """The least squares on monomials that all rows choose, and how such polynomials predict the folds left out.
+
+        The degree is the lowest one of :func:`degrees_to_scan` that is as good as the best, by :func:`.simplest`.
+        """
+        (X, y, folds), target = run.sample.rows(), run.table.encoding.targets[0]
+        X = X.astype(bool)  # bits, even where all are 1
+        degrees = degrees_to_scan(X.shape[1], len(X))
+        with run.stages.stage("searching monomials", len(X) * (len(degrees) * run.options.folds + 1)) as on_rows:
+
+            def without(fold: int | None, degree: int) -> LowDegree:
+                rows = slice(None) if fold is None else folds != fold
+                model = _polynomial(run, X[rows], y[rows], degree)
+                on_rows(len(X))
+                return model
+
+            found = {d: HeldOutScores.of(partial(without, degree=d), target, X, y, folds) for d in degrees}
+            errors = np.square([found[degree].rmse()[0].folds for degree in degrees])
+            best = degrees[simplest(errors, ROUNDING * float(y.var()))]
+            return Fit(without(None, best), found[best])
 
 
 CANDIDATE: Final = SparseCandidate()
