@@ -116,7 +116,7 @@ class FitRun:
         return sums.models(selected.degree, selected.alpha, domain_of(self.table, self.options))
 
 
-class Candidate(ABC):
+class CandidateKind(ABC):
     """A kind of model besides polynomials of all products.
 
     Attributes

@@ -17,7 +17,7 @@ from scipy.stats import rankdata
 from sparsact.datasets import Encoding, Table
 from sparsact.fit.candidate import (
     MOST_ROWS,
-    Candidate,
+    CandidateKind,
     Facts,
     Findings,
     Fit,
@@ -261,7 +261,7 @@ class PosteriorDetails(Details):
         return True
 
 
-class ProcessCandidate(Candidate):
+class ProcessCandidate(CandidateKind):
     """Gaussian processes: the best kernel's competes, and all are members of an ensemble."""
 
     kind, name, rank, takes_weights = "gp", "a Gaussian process", 4, True

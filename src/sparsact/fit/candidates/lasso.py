@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparsact.fit.candidate import Candidate, Facts, Fit, FitRun
+from sparsact.fit.candidate import CandidateKind, Facts, Fit, FitRun
 from sparsact.fit.degrees import select_polynomial
 
 
-class LassoCandidate(Candidate):
+class LassoCandidate(CandidateKind):
     """Lasso polynomials."""
 
     kind, name, rank, is_polynomial = "lasso", "a lasso polynomial", 2, True

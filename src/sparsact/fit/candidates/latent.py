@@ -13,7 +13,7 @@ from sparsact.datasets import Encoding, Table
 from sparsact.datasets.columns import Real
 from sparsact.fit.candidate import (
     MOST_ROWS,
-    Candidate,
+    CandidateKind,
     Facts,
     Findings,
     Fit,
@@ -217,7 +217,7 @@ def latent_info(model: LatentRegressor, X: NDArray[Any], y: NDArray[np.float64])
     )
 
 
-class MeasurementCandidate(Candidate):
+class MeasurementCandidate(CandidateKind):
     """Measurement models."""
 
     kind, name, rank = "latent", "a measurement model", 3

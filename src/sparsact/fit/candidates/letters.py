@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding
-from sparsact.fit.candidate import Candidate, Facts, Fit, FitRun, has_letters
+from sparsact.fit.candidate import CandidateKind, Facts, Fit, FitRun, has_letters
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.table_model import TableModel
 from sparsact.fit.target_result import TargetResult
@@ -117,7 +117,7 @@ def terms_of_letters(found: Anova, sites: Sites, n_terms: int) -> tuple[Term, ..
     )
 
 
-class LettersCandidate(Candidate):
+class LettersCandidate(CandidateKind):
     """Sites with letters."""
 
     kind, name, rank = "letters", "a model of letters", 5

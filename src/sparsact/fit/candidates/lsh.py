@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes, Real
-from sparsact.fit.candidate import Candidate, Facts, Findings, Fit, FitRun, Targets
+from sparsact.fit.candidate import CandidateKind, Facts, Findings, Fit, FitRun, Targets
 from sparsact.fit.candidates.lsh_details import bucket_bytes, layout_info, standardised_weights
 from sparsact.fit.checkpoint import Checkpoint, Pass
 from sparsact.fit.fold_sums import RowSample, add_batch
@@ -161,7 +161,7 @@ class TableScores(HeldOutScores):
         return replace(scores, missed=missed / len(X), coverage=tuple((inside / known).tolist()) if known else ())
 
 
-class LSHCandidate(Candidate):
+class LSHCandidate(CandidateKind):
     """Hash tables (LSH)."""
 
     kind, name, rank = "lsh", "hash tables (LSH)", 7

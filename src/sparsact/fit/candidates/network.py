@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
-from sparsact.fit.candidate import Candidate, Facts, Findings, Fit, FitRun, Targets
+from sparsact.fit.candidate import CandidateKind, Facts, Findings, Fit, FitRun, Targets
 from sparsact.fit.candidates import candidates
 from sparsact.fit.degrees import domain_of
 from sparsact.fit.details import Details
@@ -215,7 +215,7 @@ def _estimator(table: Table, options: FitOptions, max_active: int, **changed: in
     return kind(max_active=max_active, domain=domain_of(table, options), random_state=options.random_state, **changed)
 
 
-class NetworkCandidate(Candidate):
+class NetworkCandidate(CandidateKind):
     """Sparsely activated networks."""
 
     kind, name, rank = "network", "a sparsely activated network", 8

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets.columns import Classes
-from sparsact.fit.candidate import Candidate, Facts, Fit, FitRun, refused_without_bits
+from sparsact.fit.candidate import CandidateKind, Facts, Fit, FitRun, refused_without_bits
 from sparsact.fit.fold_sums import as_numbers
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.scores import ROUNDING
@@ -40,7 +40,7 @@ def _polynomial(run: FitRun, X: NDArray[Any], y: NDArray[np.float64], degree: in
     return LowDegreeRegressor(**settings).fit(X, y)
 
 
-class SparseCandidate(Candidate):
+class SparseCandidate(CandidateKind):
     """Significant monomials."""
 
     kind, name, rank, is_polynomial = "sparse", "a sparse polynomial", 1, True

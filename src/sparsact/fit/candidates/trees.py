@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from sparsact.datasets import Table
-from sparsact.fit.candidate import MOST_ROWS, Candidate, Fit, FitRun
+from sparsact.fit.candidate import MOST_ROWS, CandidateKind, Fit, FitRun
 from sparsact.fit.explain import function_names
 from sparsact.fit.fold_sums import RowSample, as_numbers
 from sparsact.fit.held_out import HeldOutScores
@@ -113,7 +113,7 @@ def _boosted(X: NDArray[Any], y: NDArray[np.float64], leaves: int, n_trees: int,
     return [clone(trees).fit(X, of_function) for of_function in y.T]
 
 
-class TreesCandidate(Candidate):
+class TreesCandidate(CandidateKind):
     """Boosted trees, which are never the choice."""
 
     kind, name = "trees", "boosted trees, for comparison"
