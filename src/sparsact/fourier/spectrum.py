@@ -72,8 +72,7 @@ class Spectrum(Shown):
         ----------
         thing : object
             A table of ``2**n`` values in table order; a mapping from subsets (tuples of coordinates) to coefficients;
-            a spectrum; a fitted learner (its ``spectrum_``); a network, a stack, a halfspace or a neuron; or an object
-            of a type that :func:`spectrum_of` has registered.
+            a spectrum; a fitted learner (its ``spectrum_``); or an object of a type that :func:`spectrum_of` knows.
         n : int, optional
             Number of coordinates. A mapping needs it; elsewhere it is known, and compared if given. A table costs one
             transform, ``n * 2**n`` additions.
@@ -338,13 +337,9 @@ def _dense(storage: DenseCoefficients | SparseCoefficients) -> DenseCoefficients
 
 @singledispatch
 def spectrum_of(thing: Any) -> Spectrum:
-    """Spectrum of a function by its type; a module that defines a kind of function adds it by ``spectrum_of.register``.
-
-    Raises
-    ------
-    TypeError
-        For a function of a type that is not registered.
-    """
+    """Spectrum of a function by its type; the module of a kind of function adds it by ``spectrum_of.register``."""
+    if isinstance(thing, Spectrum):
+        return thing
     if hasattr(thing, "spectrum_") or hasattr(type(thing), "spectrum_"):  # an unfitted learner says so itself
         return Spectrum.of(thing.spectrum_)
     if callable(thing):
@@ -353,8 +348,3 @@ def spectrum_of(thing: Any) -> Spectrum:
             "function pass its table of values, f(sparsact.hypercube.points(n))."
         )
     return Spectrum(DenseCoefficients(walsh_hadamard(checked_table(thing))))
-
-
-@spectrum_of.register
-def _(spectrum: Spectrum) -> Spectrum:
-    return spectrum

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,13 +12,13 @@ from numpy.typing import NDArray
 
 from sparsact import kernels
 from sparsact.hypercube import WORD, Masks, Subset, masks_of, n_subsets, n_words, subset_masks, subsets_of
+from sparsact.learners.low_degree.design import Design
 from sparsact.learners.points import Encoding, Points
 from sparsact.memory import has_room
 from sparsact.saving.schema import Arrays, as_count, check_array
 from sparsact.validation.arrays import checked_subset
 
-_MAX_TABLE_N: Final = 20
-_MAX_TABLE: Final = 1 << 22
+_MAX_TABLE_N, _MAX_TABLE = 20, 1 << 22  # columns, and values
 _MAX_WALK: Final = 1 << 16  # monomials; beyond, a dual answers without its coefficients
 _ALL_ZERO: Final = 1e60  # a lasso penalty that leaves no coefficient of targets of size one
 
@@ -254,24 +253,6 @@ class Penalty:
             return self
         with np.errstate(over="ignore"):
             return replace(self, alpha=min(float(np.float64(self.alpha) / unit), _ALL_ZERO))
-
-
-class Design:
-    """What is left of the rows after a fit, to say how sure its coefficients are."""
-
-    @abstractmethod
-    def effective_parameters(self, alpha: float) -> float:
-        """Effective parameters, the intercept not counted."""
-
-    identified: Any  # whether the rows determine each coefficient of ``[(), *subsets]``, (D + 1,)
-
-    def all_variances(self, alpha: float) -> NDArray[np.float64] | None:
-        """Variance per unit of residual variance of each coefficient of ``[(), *subsets]``, if they cost little."""
-
-    def unscaled_variances(self, places: NDArray[np.intp], alpha: float) -> NDArray[np.float64] | None:
-        """The same at some places, (N,), one at a time; None if there are none."""
-        variances = self.all_variances(alpha)
-        return None if variances is None else variances[places]
 
 
 @dataclass(eq=False)

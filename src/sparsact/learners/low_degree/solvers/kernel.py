@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels.dispatch import blas_threads
+from sparsact.learners.low_degree.design import Design
 from sparsact.learners.low_degree.distinct_points import DistinctPoints, correlations
 from sparsact.learners.low_degree.factor import Factor
 from sparsact.learners.low_degree.identification import PRIMES, reduced_echelon, residues
-from sparsact.learners.low_degree.polynomial import Design, Family, FittedPolynomial, Penalty, Solution
+from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Penalty, Solution
 from sparsact.learners.low_degree.real_columns import monomials
 from sparsact.learners.low_degree.solvers.solver import ProblemSize, Solver, SolverPlan, ending
 from sparsact.learners.points import Points, unpack
