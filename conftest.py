@@ -40,10 +40,10 @@ def unrendered(monkeypatch):
 @pytest.fixture(scope="module")
 def few_rivals():
     """Default fits compare one Gaussian process, plain and warped, and ten trees: for tests of all else about a fit."""
-    from sparsact.fit.gp_candidate import normal_scores
+    from sparsact.fit.candidates.gp import normal_scores
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sparsact.fit.gp_candidate.KERNELS", ("product",))
-        patch.setattr("sparsact.fit.gp_candidate.WARPS", {"normal scores": normal_scores})
-        patch.setattr("sparsact.fit.tree_candidate.SIZES", {0: {8: 10}})
+        patch.setattr("sparsact.fit.candidates.gp.KERNELS", ("product",))
+        patch.setattr("sparsact.fit.candidates.gp.WARPS", {"normal scores": normal_scores})
+        patch.setattr("sparsact.fit.candidates.trees.SIZES", {0: {8: 10}})
         yield

@@ -8,7 +8,7 @@ read from the sources in FOLDER, by default those of the package that Python imp
 imported package.
 
 A circle is a set of modules each of which imports all others, directly or through others of them; imports inside
-functions count, those for type checkers and those of the top ``__init__`` do not. Code is what is neither blank, nor
+functions and for type checkers count, those of the top ``__init__`` do not. Code is what is neither blank, nor
 comment, nor docstring.
 """
 
@@ -22,7 +22,7 @@ import json
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
@@ -147,23 +147,10 @@ def modules(folder: Path) -> dict[str, Path]:
     return found
 
 
-def at_run_time(node: ast.AST) -> Iterator[ast.AST]:
-    """Nodes below one, without those that only a type checker sees."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
-            seen = child.body if ast.unparse(child.test).startswith("not ") else child.orelse
-            for one in seen:
-                yield one
-                yield from at_run_time(one)
-        else:
-            yield child
-            yield from at_run_time(child)
-
-
 def imported(tree: ast.AST, name: str, is_package: bool, known: dict[str, Path]) -> set[str]:
     """Modules of the package that a module imports; of ``from a import b`` it is a.b, if that is a module."""
     names: list[str] = []
-    for node in at_run_time(tree):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

@@ -6,11 +6,11 @@ import numpy as np
 
 from sparsact.datasets import Encoding
 from sparsact.datasets.columns import Bit, Classes, Real
-from sparsact.fit.explain import TargetResult
-from sparsact.fit.layout import ColumnWeight, LayoutInfo, TriedLayout
+from sparsact.fit.candidates.lsh_details import ColumnWeight, LayoutInfo, TriedLayout
 from sparsact.fit.progress import Resources
 from sparsact.fit.result import FitResult
 from sparsact.fit.scores import CandidateModel, Choices, Confusion, CVCandidate, FoldScores, LowDegreeInfo
+from sparsact.fit.target_result import TargetResult
 from sparsact.fit.term import Term
 
 
@@ -118,4 +118,4 @@ def hashed(confusion=None, names=("a", "b", "c")):
     won = CandidateModel("hash tables (LSH)", part[0].r2, FoldScores((1.0, 1.1, 1.2, 1.0, 1.1)), chosen=True)
     reason = "held-out R² 0.826 against 0.412 of degree 1 (linear), on the same 5 folds"
     choices = {"kind": "lsh", "low_degree": None, "models": (won, linear), "reason": reason}
-    return summary(part, confusion, names, **choices, layout=tables(names), domain="real")
+    return summary(part, confusion, names, **choices, details=tables(names), domain="real")

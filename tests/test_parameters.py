@@ -33,6 +33,7 @@ EXCEPTIONS = {  # by the beginning of a name: what stays there, and why
     "sparsact.kernels.selection.top_k": ("k", "number of the largest values, as the kernel's own name says"),
     "sparsact.kernels.neurons.active_counts_at": ("s", "a shape (m, s) at an address"),
     "sparsact.routing": ("width", "a method: the number of units that a router needs for some number of columns"),
+    "sparsact.activity": ("distribution", "the counts of active units"),
     "sparsact.certificate": ("distribution", "the law of inputs without labels, and the counts of active units"),
 }
 FOLDERS = sorted(p.name for p in pkgutil.walk_packages(sa.__path__, "sparsact.") if p.ispkg and ".cli" not in p.name)

@@ -21,6 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact import kernels, registry
+from sparsact.activity import Certificate
 from sparsact.exact_sign import Weights, exact_signs, is_exact, tolerances
 from sparsact.saving import modelfile
 from sparsact.validation.arrays import (
@@ -34,9 +35,6 @@ from sparsact.validation.arrays import (
 
 if TYPE_CHECKING:
     import torch
-
-    from sparsact.certificate import Certificate
-    from sparsact.fourier import Spectrum
 
 PREACTIVATIONS_AT_ONCE: Final = 2**20
 MOST_EMPTY_COLUMNS: Final = (
@@ -216,10 +214,6 @@ class SparselyActivatedNetwork:
         """The most units that any input can switch on; see :func:`sparsact.certificate.certify`."""
         certificate: Certificate = registry.find(registry.CERTIFY)(self, method, **options)
         return certificate
-
-    def __spectrum__(self) -> Spectrum:
-        spectrum: Spectrum = registry.find(registry.NETWORK_SPECTRUM)(self)
-        return spectrum
 
     # ---- elsewhere ----
 

@@ -1,7 +1,7 @@
 """The one door upward: where a lower part finds, by name, what stands above it.
 
-Modules import only what stands below them. What a network can be asked (``certify``, its spectrum) and what a file can
-hold stand above; they are looked up here, when they are asked for.
+Modules import only what stands below them. How a network is certified and what a file can hold stand above;
+they are looked up here, when a caller needs them.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from typing import Any, Final
 
 CERTIFY: Final = "sparsact.certificate:certify"
 CERTIFY_STACK: Final = "sparsact.certificate:certify_stack"
-NETWORK_SPECTRUM: Final = "sparsact.fourier.networks:spectrum_of_network"
-STACK_SPECTRUM: Final = "sparsact.fourier.networks:spectrum_of_stack"
 DISPLAYS: Final = {  # pictures, each made by ``from_<kind>``
     "anova": "sparsact.reports.letters_display:LettersDisplay",
     "frontier": "sparsact.reports.frontier_display:FrontierDisplay",

@@ -18,20 +18,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact import registry
+from sparsact.activity import StackCertificate
 from sparsact.exact_sign import grids, integers_of
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.saving import modelfile
 from sparsact.validation.arrays import check_exact, checked_columns, checked_reals
-
-if TYPE_CHECKING:
-    from sparsact.certificate import StackCertificate
-    from sparsact.fourier import Spectrum
 
 Array = NDArray[np.float64]
 NUMBERS_AT_ONCE: Final = 2**20
@@ -182,10 +179,6 @@ class Stack:
         """The most units of each layer that any input can switch on; see :func:`sparsact.certificate.certify_stack`."""
         certificate: StackCertificate = registry.find(registry.CERTIFY_STACK)(self, method, **options)
         return certificate
-
-    def __spectrum__(self) -> Spectrum:
-        spectrum: Spectrum = registry.find(registry.STACK_SPECTRUM)(self)
-        return spectrum
 
     def _blocks(self, m: int) -> Iterator[slice]:
         step = max(1, NUMBERS_AT_ONCE // max(self.n, *self.n_units, 1))

@@ -5,9 +5,9 @@ from commands import run
 from sparsact.datasets import open_table
 from sparsact.datasets.columns import Real
 from sparsact.datasets.extrapolation import DesignSums
-from sparsact.fit.choose import degrees_to_try
+from sparsact.fit.degrees import degrees_to_try
+from sparsact.fit.fold_sums import FoldSums, RowSample
 from sparsact.fit.options import FitOptions
-from sparsact.fit.sums import FoldSums, RowSample
 from sparsact.learners import LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.statistics.folds import assign_folds
 

@@ -14,7 +14,7 @@ from sparsact.datasets.parts import pieces
 from sparsact.datasets.readers import open_source
 from sparsact.datasets.tables import TableSurvey
 from sparsact.fit import cluster
-from sparsact.fit.sums import FoldSums
+from sparsact.fit.fold_sums import FoldSums
 from sparsact.saving import modelfile
 
 pytestmark = pytest.mark.usefixtures("few_rivals")

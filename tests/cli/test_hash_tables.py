@@ -15,12 +15,12 @@ import sparsact
 from sparsact import LSHClassifier, LSHRegressor
 from sparsact.cli import main
 from sparsact.datasets import open_table
+from sparsact.fit.candidates.lsh import fitted_tables
+from sparsact.fit.candidates.lsh_details import standardised_weights, tried
 from sparsact.fit.checkpoint import Checkpoint
-from sparsact.fit.layout import standardised_weights, tried
-from sparsact.fit.lsh_candidate import fitted_tables
+from sparsact.fit.fold_sums import RowSample
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
-from sparsact.fit.sums import RowSample
 
 pytestmark = pytest.mark.usefixtures("few_rivals")
 
@@ -139,7 +139,8 @@ def test_held_out_scores_are_those_of_models_fitted_without_the_fold(folder):
     table = open_table(folder / "bent.csv", "y", domain="auto")
     sample = sampled(table, 3, 4)
     asked = FitOptions(("y",), folds=3, random_state=4)
-    model, held_out = fitted_tables(table, asked, sample, Stages(), Checkpoint())
+    fit = fitted_tables(table, asked, sample, Stages(), Checkpoint())
+    model, held_out = fit.model, fit.held_out
     X, y, folds = sample.rows()
     expected, roots = [], []
     for fold in range(3):
@@ -155,14 +156,15 @@ def test_held_out_scores_are_those_of_models_fitted_without_the_fold(folder):
 @pytest.mark.parametrize("at_once", [4, 3, 1])
 def test_a_table_larger_than_the_sample_streams_and_gives_the_model_of_all_its_rows(folder, monkeypatch, at_once):
     """Few rows lay the tables out; every row is learned once by each model but that of its fold."""
-    monkeypatch.setattr("sparsact.fit.lsh_candidate._n_at_once", lambda *_: at_once)
+    monkeypatch.setattr("sparsact.fit.candidates.lsh._n_at_once", lambda *_: at_once)
     table = open_table(folder / "bent.csv", "y", batch_rows=131, domain="auto")
     sample = sampled(table, 3, 4, most=600)
     assert not sample.is_complete
     assert len(sample.rows()[0]) == 600
     seen = []
     stages = Stages(lambda now: seen.append((now.stage, now.n_rows)))
-    whole, held_out = fitted_tables(table, FitOptions(("y",), folds=3, random_state=4), sample, stages, Checkpoint())
+    fit = fitted_tables(table, FitOptions(("y",), folds=3, random_state=4), sample, stages, Checkpoint())
+    whole, held_out = fit.model, fit.held_out
     X = np.concatenate([X for X, _ in table.batches()])
     y = np.concatenate([y for _, y in table.batches()])
     assert whole.n_samples_seen_ == N
@@ -242,7 +244,7 @@ def test_inspect_shows_the_tables_and_the_columns(capsys, tmp_path, bent):
 def test_slopes_are_in_deviations_and_each_layout_is_told_once(folder):
     table = open_table(folder / "product.csv", "y", domain="auto")
     X, y, _ = (sample := sampled(table, 5, 0)).rows()
-    model, _ = fitted_tables(table, FitOptions(("y",)), sample, Stages(), Checkpoint())
+    model = fitted_tables(table, FitOptions(("y",)), sample, Stages(), Checkpoint()).model
     weights = {weight.column: weight for weight in standardised_weights(model, table, X, y)}
     slope = np.linalg.lstsq(np.column_stack([np.ones(N), X]), y, rcond=None)[0][2] * X[:, 1].std() / y.std()
     assert weights["weight"].trend == pytest.approx(slope, rel=0.02)  # the trend is penalised a little

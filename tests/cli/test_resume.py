@@ -48,7 +48,7 @@ def folder(tmp_path_factory):
 def small(monkeypatch):
     """Batches of 40 rows, hash tables laid out on about 100 rows, so that a small table is read as a large one."""
     monkeypatch.setattr("sparsact.datasets.tables.BATCH_ROWS", 40)
-    monkeypatch.setattr("sparsact.fit.steps.MAX_SAMPLE", 100)
+    monkeypatch.setattr("sparsact.fit.fit.MAX_SAMPLE", 100)
 
 
 class Interrupted:
@@ -228,7 +228,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_file(capsys, monkeypatch, stopped
 
 KILLED = """
 import os, random, signal, sys, time
-import sparsact.fit.steps, sparsact.datasets.tables, pyarrow.csv
+import sparsact.fit.fit, sparsact.datasets.tables, pyarrow.csv
 from sparsact import LowDegreeRegressorCV
 from sparsact.cli import main
 

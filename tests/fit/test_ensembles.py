@@ -13,12 +13,14 @@ from sklearn.metrics import mean_squared_error, r2_score
 
 import sparsact as sa
 from sparsact.datasets import open_table
-from sparsact.fit import ensemble, tree_candidate
+from sparsact.fit.candidate import Fit
+from sparsact.fit.candidates import ensemble
+from sparsact.fit.candidates import trees as boosted_trees
+from sparsact.fit.candidates.trees import TreesCandidate
+from sparsact.fit.fold_sums import RowSample
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
-from sparsact.fit.sums import RowSample
-from sparsact.fit.tree_candidate import TreesCandidate
 from sparsact.hypercube import points, signs_to_bits
 from sparsact.learners.cube_ensemble import stacking_weights
 
@@ -115,11 +117,11 @@ def test_weights_of_a_fold_are_learned_from_the_others():
     bits, y, folds = sample.rows()
     lucky = np.where(folds == 0, y, 3 * rng.normal(size=m))
     members = {
-        name: (tree_candidate.BoostedTrees([[Constant()]], 1), HeldOutScores(y[:, None], predicted[:, None], folds))
+        name: Fit(boosted_trees.BoostedTrees([[Constant()]], 1), HeldOutScores(y[:, None], predicted[:, None], folds))
         for name, predicted in (("lucky", lucky), ("mean", np.zeros(m)))
     }
-    found, scores = ensemble.weighted_models(members, sample)
-    model = found.on_cube(n)
+    found = ensemble.weighted_models(members, sample)
+    model = found.model.on_cube(n)
     seen, left = folds != 0, folds == 0
     margin = 0.5 * (y[seen].max() - y[seen].min())
     ends = y[seen].min() - margin, y[seen].max() + margin
@@ -127,7 +129,7 @@ def test_weights_of_a_fold_are_learned_from_the_others():
     weights = stacking_weights(clipped, y[seen], np.ones(2))
     assert weights[0] < 0.2
     expected = weights[0] * lucky[left].clip(*ends)
-    assert scores.predicted[left, 0] == pytest.approx(expected)
+    assert found.held_out.predicted[left, 0] == pytest.approx(expected)
     assert model.weights_["lucky"] > weights[0]
 
 
@@ -206,27 +208,28 @@ def test_trees_are_scikit_learns_on_the_same_folds(chosen):
                 for k in range(5)
             ]
         )
-        for leaves in tree_candidate.tree_sizes(len(X))
+        for leaves in boosted_trees.tree_sizes(len(X))
     )
     assert model_named(chosen, TreesCandidate.name).r2.mean == pytest.approx(best)
 
 
 def test_many_rows_say_how_many_trees_there_are(monkeypatch):
     """Deep trees of a noisy target: more than a few of them only learn its noise."""
-    monkeypatch.setattr(tree_candidate, "SIZES", {1_000: {16: 70, 63: 50}})
+    monkeypatch.setattr(boosted_trees, "SIZES", {1_000: {16: 70, 63: 50}})
     rng = np.random.default_rng(4)
     bits = rng.integers(0, 2, (1_003, 8)).astype(np.uint8)
     y = 1.5 * bits[:, 0] + bits[:, 1] * bits[:, 2] + rng.normal(size=len(bits))
     table = open_table(pd.DataFrame(bits).add_prefix("c").assign(y=y), "y")
     sample = RowSample(len(bits), 3, 1)
     sample.add(bits, y[:, None], 0)
-    found = tree_candidate.fitted_trees(table, FitOptions(("y",), folds=3), sample, Stages())
+    found = boosted_trees.fitted_trees(table, FitOptions(("y",), folds=3), sample, Stages())
     X, y, folds = sample.rows()
     y = y[:, 0]
     assert set(found) == {"trees of 16 leaves", "trees of 63 leaves"}
-    for name, (model, held_out) in found.items():
+    for name, fit in found.items():
+        model, held_out = fit.model, fit.held_out
         leaves = int(name.split()[2])
-        errors = np.zeros(tree_candidate.tree_sizes(len(X))[leaves])
+        errors = np.zeros(boosted_trees.tree_sizes(len(X))[leaves])
         for fold in range(3):
             trees = boosted(leaves, X[folds != fold], y[folds != fold], len(errors))
             errors += [((p - y[folds == fold]) ** 2).sum() for p in trees.staged_predict(X[folds == fold])]

@@ -14,8 +14,8 @@ from commands import fit_json, run
 import sparsact as sa
 from sparsact.datasets import encoded_table
 from sparsact.environment import Interrupted
-from sparsact.fit import gp_candidate, tree_candidate
-from sparsact.fit.sparse_candidate import degrees_to_scan
+from sparsact.fit.candidates import gp, trees
+from sparsact.fit.candidates.sparse import degrees_to_scan
 
 pytestmark = pytest.mark.usefixtures("few_rivals")
 
@@ -168,7 +168,7 @@ def test_without_explanations_the_model_and_the_scores_are_the_same(folder):
     for target, features in (("y", BITS), ("bent", NUMBERS)):
         short, whole = (sa.fit_table(folder / "t.csv", target, columns=features, explain=e) for e in (False, True))
         assert short.scores == whole.scores
-        assert (short.targets[0].terms, short.layout) == ((), None)
+        assert (short.targets[0].terms, short.details.to_dict()) == ((), {})
         assert short.choices == whole.choices
         assert str(short).splitlines()[0] == str(whole).splitlines()[0]
 
@@ -205,8 +205,8 @@ def test_progress_counts_the_rows_of_every_stage(folder):
         "choosing": M,
         "searching monomials": (1 + 5 * len(degrees_to_scan(len(BITS), M))) * M,
         "choosing terms by the lasso": 0,
-        "fitting Gaussian processes": (len(gp_candidate.KERNELS) + len(gp_candidate.WARPS)) * 6 * M,
-        "fitting trees": len(tree_candidate.tree_sizes(M)) * 6 * M,
+        "fitting Gaussian processes": (len(gp.KERNELS) + len(gp.WARPS)) * 6 * M,
+        "fitting trees": len(trees.tree_sizes(M)) * 6 * M,
         "weighting models": 0,
         "summing up": 0,
     }

@@ -10,7 +10,7 @@ from commands import run
 from sklearn.metrics import r2_score
 
 import sparsact as sa
-from sparsact.fit import gp_candidate
+from sparsact.fit.candidates import gp
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
 
@@ -52,7 +52,7 @@ def test_effects_are_scaled_coefficients_and_their_intervals_hold_them(n_landsca
         table, f = landscape(seed)
         result = sa.fit_table(table.sample(frac=0.5, random_state=0), "y", model="gp")
         terms = result.targets[0].terms
-        assert len(terms) == gp_candidate.TERMS
+        assert len(terms) == gp.TERMS
         for term in terms:
             subset = tuple(int(name[1:]) for name in term.subset)
             assert term.coefficient == pytest.approx(result.model.spectrum_[subset])
@@ -100,7 +100,7 @@ def test_weights_of_a_whole_cube_are_those_of_the_spectrum(chosen):
 
 
 def test_many_rows_are_sampled(monkeypatch):
-    monkeypatch.setattr(gp_candidate, "MOST_ROWS", 100)
+    monkeypatch.setattr(gp, "MOST_ROWS", 100)
     result = sa.fit_table(landscape(1)[0], "y", model="gp", folds=2)
     assert len(result.model.X_train_) == 100
     assert len(result.targets[0].actual) == 100
@@ -142,7 +142,7 @@ def test_more_columns_than_a_spectrum_has(tmp_path):
 def test_many_rows_of_more_columns_take_inducing_points(monkeypatch):
     """Held-out rows are predicted from the other folds, without a fit to each."""
     monkeypatch.setattr("sparsact.learners.cube_gp.regressor.MOST_DIRECT_ROWS", 100)
-    monkeypatch.setattr(gp_candidate, "MOST_DENSE_ROWS", 100)
+    monkeypatch.setattr(gp, "MOST_DENSE_ROWS", 100)
     monkeypatch.setitem(sa.CubeGPRegressor.__init__.__kwdefaults__, "max_inducing", 60)
     rng, n = np.random.default_rng(5), 24
     bits = rng.integers(0, 2, (400, n))
@@ -158,7 +158,7 @@ def test_many_rows_of_more_columns_take_inducing_points(monkeypatch):
 
 
 def test_rows_that_processes_learn_from_are_bounded_by_the_size_of_the_cube():
-    assert [gp_candidate.most_rows(n) for n in (10, 16, 18, 20, 21, 64)] == [
+    assert [gp.most_rows(n) for n in (10, 16, 18, 20, 21, 64)] == [
         30_000,
         30_000,
         8_192,

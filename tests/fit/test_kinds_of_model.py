@@ -1,6 +1,9 @@
 """Every kind of model through fit, save, load, predict by name, inspect and report; what its terms add up to."""
 
 import json
+import re
+from dataclasses import fields
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -8,6 +11,11 @@ import pytest
 from commands import run
 
 import sparsact as sa
+from sparsact.cli.fit import fit as command
+from sparsact.datasets import open_table
+from sparsact.fit.candidate import Facts
+from sparsact.fit.candidates import candidates
+from sparsact.fit.options import OPTIONS, FitOptions
 
 RNG = np.random.default_rng(3)
 BITS = pd.DataFrame(RNG.integers(0, 2, (90, 4)), columns=list("abcd"))
@@ -43,6 +51,58 @@ KINDS = {
     "network": (of_bits, {"model": "network"}),
     "ensemble": (of_bits, {"model": "ensemble"}),
 }
+
+
+REFUSED = {  # a table and options that a kind refuses, or that it leaves to others
+    "lsh": (of_numbers, {"groups": "u"}),
+    "sparse": (of_numbers, {}),
+    "lasso": (of_letters, {}),
+    "gp": (of_numbers, {}),
+    "letters": (of_bits, {}),
+    "latent": (of_numbers, {}),
+    "network": (of_letters, {}),
+    "ensemble": (of_numbers, {}),
+}
+NEVER_REFUSE = {"lasso", "network", "trees"}
+
+
+def test_the_matrix_holds_every_kind():
+    """A kind that is in no option, lasso polynomials and trees, is compared in default fits."""
+    by_name = {options["model"] for _, options in KINDS.values()}
+    assert by_name == set(OPTIONS["model"]) - {"auto"}
+    assert set(candidates()) == by_name - {"low-degree"} | {"lasso", "trees"} == set(REFUSED) | {"trees"}
+    ranks = [each.rank for each in candidates().values() if each.rank is not None]
+    assert sorted(ranks) == list(range(1, len(ranks) + 1))
+    assert candidates()["trees"].rank is None
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_kind_that_does_not_suit_a_table_says_what_does(kind):
+    table, options = REFUSED[kind]
+    opened = open_table(table(), "y", domain="auto")
+    facts = Facts(opened, FitOptions(("y",), **options), n_rows=10**6)
+    refusal, each = candidates()[kind].refusal(facts), candidates()[kind]
+    assert not each.competes(facts)
+    assert bool(refusal) == (kind not in NEVER_REFUSE)
+    assert not refusal or (each.name in refusal and re.search(r"; (choose|leave) .*\.$", refusal))
+
+
+@pytest.mark.usefixtures("few_rivals")
+def test_kinds_that_are_only_compared_are_fitted_by_default():
+    result = sa.fit_table(of_bits(), "y", folds=2)
+    compared = {model.kind for model in result.choices.models}
+    assert {"lasso", "trees", "sparse", "gp", "low-degree"} <= compared
+    assert result.choices.kind != "trees"
+
+
+def test_the_options_are_those_of_the_call_and_of_the_command():
+    call, typed = signature(sa.fit_table).parameters, signature(command).parameters
+    for option in fields(FitOptions)[1:]:
+        assert call[option.name].default == option.default, option.name
+        if option.name not in ("encoding", "held_out_rows", "explain"):
+            assert (typed[option.name].default or ()) == (option.default or ()), option.name
+    for name, known in OPTIONS.items():
+        assert tuple(typed[name].default.__class__) == known
 
 
 @pytest.fixture(scope="module", params=KINDS)

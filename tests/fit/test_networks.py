@@ -11,7 +11,7 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 
 import sparsact as sa
-from sparsact.fit import network_candidate
+from sparsact.fit.candidates import network
 from sparsact.fit.held_out import HeldOutScores
 
 pytestmark = pytest.mark.usefixtures("few_rivals")
@@ -56,7 +56,7 @@ def test_units_are_described_by_what_they_do(chosen):
     signs = 1.0 - 2 * rows.drop(columns="y").to_numpy()
     on = [[math.fsum([*w * x, -b]) > 0 for w, b in zip(network.W, network.b, strict=True)] for x in signs]
     shares = np.mean(on, axis=0)  # of exact sums: rows may lie on the very edge of a unit
-    info = chosen.network
+    info = chosen.details
     assert [unit.share for unit in info.units] == pytest.approx(sorted(shares, reverse=True))
     assert info.n_units == network.s
     assert info.most_active == max(map(sum, on)) <= info.max_active
@@ -79,13 +79,13 @@ def test_the_model_and_the_page_of_a_network(chosen, tmp_path, capsys):
     code, said, _ = run(capsys, "inspect", tmp_path / "model.sparsact", "--json")
     units = json.loads(said)["network"]["units"]
     assert {(unit["output"], *unit["columns"]) for unit in units} == {
-        (unit.output, *unit.columns) for unit in chosen.network.units
+        (unit.output, *unit.columns) for unit in chosen.details.units
     }
     code, said, _ = run(capsys, "inspect", tmp_path / "model.sparsact")
-    assert (code, chosen.network.size in " ".join(said.split())) == (0, True)
+    assert (code, chosen.details.size in " ".join(said.split())) == (0, True)
     page = (tmp_path / "page.html").read_text()
     assert "What its units look at" in page
-    assert f"{chosen.network.units[0].share:.1%}" in page
+    assert f"{chosen.details.units[0].share:.1%}" in page
     json.dumps(chosen.to_dict(), allow_nan=False)
 
 
@@ -93,7 +93,7 @@ def test_a_quick_look_spares_the_networks_that_would_lose(monkeypatch):
     def refuse(*arguments):
         raise AssertionError("networks were fitted to every fold")
 
-    monkeypatch.setattr("sparsact.fit.network_candidate.fitted_networks", refuse)
+    monkeypatch.setattr("sparsact.fit.candidates.network.fitted_networks", refuse)
     rng = np.random.default_rng(4)
     bits = rng.integers(0, 2, (1000, 6))
     odd = pd.DataFrame(bits, columns=[f"b{i}" for i in range(6)]).assign(
@@ -105,8 +105,8 @@ def test_a_quick_look_spares_the_networks_that_would_lose(monkeypatch):
 
 
 def test_networks_of_numbers_and_of_classes(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(network_candidate, "ACTIVE", (4,))
-    monkeypatch.setattr(network_candidate, "RESTARTS", 1)
+    monkeypatch.setattr(network, "ACTIVE", (4,))
+    monkeypatch.setattr(network, "RESTARTS", 1)
     rng = np.random.default_rng(8)
     x = rng.normal(size=(200, 2))
     side = np.where(x[:, 0] + x[:, 1] > 0.6, "high", np.where(x[:, 0] + x[:, 1] < -0.6, "low", "middle"))
@@ -119,7 +119,7 @@ def test_networks_of_numbers_and_of_classes(tmp_path, capsys, monkeypatch):
     train, test = train_test_split(table, random_state=0)
     result = sa.fit_table(train, "side", model="network", folds=2, explain=False)
     assert (result.predict(test) == test["side"]).mean() > 0.8
-    assert result.network is None
+    assert result.details.to_dict() == {}
 
 
 def test_what_networks_refuse():
@@ -140,15 +140,15 @@ def test_an_automatic_choice_leaves_networks_out_where_a_class_is_too_rare():
 
 
 def test_a_quick_look_sees_every_class(monkeypatch):
-    monkeypatch.setattr(network_candidate, "ROWS_OF_LOOK", 50)
+    monkeypatch.setattr(network, "ROWS_OF_LOOK", 50)
     kind = np.where(np.arange(1000) < 990, "often", "rare")
     result = sa.fit_table(gated(1000, 2).assign(kind=kind), "kind", ignore="y")
     assert "a quick look at a sparsely activated network" in result.choices.reason
 
 
 def test_many_rows_are_sampled(monkeypatch):
-    monkeypatch.setattr(network_candidate, "MOST_ROWS", 300)
-    monkeypatch.setattr(network_candidate, "ACTIVE", (1,))
+    monkeypatch.setattr(network, "MOST_ROWS", 300)
+    monkeypatch.setattr(network, "ACTIVE", (1,))
     fitted = []
     of = HeldOutScores.of.__func__
 
@@ -159,5 +159,5 @@ def test_many_rows_are_sampled(monkeypatch):
     monkeypatch.setattr(HeldOutScores, "of", classmethod(counted))
     result = sa.fit_table(gated(900, 3, 5), "y", model="network", folds=2)
     assert fitted[-1] == 300
-    assert result.network.n_rows == 300
+    assert result.details.n_rows == 300
     assert len(result.targets[0].actual) == 300

@@ -13,7 +13,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import PolynomialFeatures
 
 import sparsact as sa
-from sparsact.fit import gp_candidate
+from sparsact.fit.candidates import gp
 from sparsact.fit.options import FitOptions
 from sparsact.fit.row_columns import RowColumns
 from sparsact.fit.scored_table import r2_score as scored
@@ -63,7 +63,7 @@ def folds_of(data, **options):
 def left_out(X, y, folds, weights=None):
     """Rows of each fold, and what a process of the others predicts of them; its search begins at that of all rows."""
     X, weights = X.astype(bool), np.ones(len(y)) if weights is None else weights
-    options = {"n_hyperparameter_rows": gp_candidate.HYPERPARAMETER_ROWS, "domain": "cube", "random_state": 0}
+    options = {"n_hyperparameter_rows": gp.HYPERPARAMETER_ROWS, "domain": "cube", "random_state": 0}
     process = CubeGPRegressor("degree_site", warm_start=True, **options).fit(X, y, weights)
     for fold in range(folds.max() + 1):
         train, test = folds != fold, folds == fold
@@ -72,7 +72,7 @@ def left_out(X, y, folds, weights=None):
 
 def test_groups_are_held_out_whole_by_every_model(monkeypatch):
     """Scores of the linear model and of the process are scikit-learn's on the same split of the groups."""
-    monkeypatch.setattr(gp_candidate, "KERNELS", ("degree_site",))
+    monkeypatch.setattr(gp, "KERNELS", ("degree_site",))
     rng = np.random.default_rng(0)
     X, plate = bits(), np.array([f"p{i}" for i in rng.integers(0, 13, 300)])
     y = signal(X) + rng.normal(0, 1, 13)[np.unique(plate, return_inverse=True)[1]] + 0.1 * rng.normal(size=300)
@@ -137,7 +137,7 @@ def test_weights_are_those_of_weighted_least_squares(option):
 
 
 def test_weighted_models_are_compared_on_weighted_errors(monkeypatch):
-    monkeypatch.setattr(gp_candidate, "KERNELS", ("degree_site",))
+    monkeypatch.setattr(gp, "KERNELS", ("degree_site",))
     rng = np.random.default_rng(4)
     X, sigma = bits(120), rng.uniform(0.2, 3, 120)
     y = signal(X) + sigma * rng.normal(size=120)

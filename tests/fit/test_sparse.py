@@ -9,7 +9,7 @@ from commands import fit_json, run
 from sklearn.metrics import r2_score
 
 import sparsact as sa
-from sparsact.fit.sparse_candidate import PRODUCTS, degrees_to_scan
+from sparsact.fit.candidates.sparse import PRODUCTS, degrees_to_scan
 from sparsact.hypercube import n_subsets
 
 pytestmark = pytest.mark.usefixtures("few_rivals")

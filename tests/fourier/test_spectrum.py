@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from sparsact.fourier import Spectrum, walsh_hadamard
+from sparsact.fourier.spectrum import spectrum_of
 from sparsact.hypercube import masks_of, points
 
 
@@ -46,12 +47,18 @@ class TestOf:
         with pytest.raises(AttributeError, match="call `fit` first"):
             Spectrum.of(Learner())
 
-    def test_the_protocol(self, values):
-        class Network:
-            def __spectrum__(self):
-                return Spectrum.of(values)
+    def test_a_type_that_a_module_adds(self, values):
+        class Table:
+            pass
 
-        assert Spectrum.of(Network(), n=5) == Spectrum.of(values)
+        @spectrum_of.register
+        def spectrum_of_table(table: Table) -> Spectrum:
+            return Spectrum.of(values)
+
+        class Narrower(Table):
+            pass
+
+        assert Spectrum.of(Narrower(), n=5) == Spectrum.of(values)
 
     @pytest.mark.parametrize(
         ("thing", "n", "error", "message"),
@@ -69,7 +76,7 @@ class TestOf:
             ({3: 1.0}, 5, TypeError, r"a subset is a tuple of coordinates; got 3: .* \(i,\)"),
             ({(0.5,): 1.0}, 5, TypeError, "integer"),
             ({(0,): np.inf}, 5, ValueError, "coefficients must be finite"),
-            (np.sin, None, TypeError, "neither `__spectrum__"),
+            (np.sin, None, TypeError, "no type with a known spectrum"),
         ],
     )
     def test_refusals(self, thing, n, error, message):

@@ -2,6 +2,8 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -9,7 +11,13 @@ from summaries import classes, hashed, summary, target
 
 from sparsact.fit.scores import FoldScores
 from sparsact.reports.figure import Display
-from sparsact.reports.page import fit_page
+
+
+def fit_page(result):
+    with TemporaryDirectory() as folder:
+        result.report(path := Path(folder) / "page.html")
+        return path.read_text(encoding="utf-8")
+
 
 VOID = {"meta", "path", "use", "br", "link", "img", "input", "hr"}
 

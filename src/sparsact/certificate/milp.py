@@ -30,7 +30,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Thread, current_thread, main_thread
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,10 +42,7 @@ from sparsact.certificate.preactivations import ConstraintRows, scaled_rows
 from sparsact.certificate.symmetry import Orbits, Reduction, Variables
 from sparsact.certificate.witness import searched_witness
 from sparsact.exact_sign import Weights, grids
-
-if TYPE_CHECKING:
-    from sparsact.network import SparselyActivatedNetwork
-
+from sparsact.network import SparselyActivatedNetwork
 
 Clique = NDArray[np.intp]
 ADDITIONS: Final = 2**32

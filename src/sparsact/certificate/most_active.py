@@ -10,7 +10,8 @@ from typing import Final
 import numpy as np
 
 from sparsact import kernels
-from sparsact.certificate.certificate import Certificate, of_interval, of_sample, of_tally
+from sparsact.activity import Certificate
+from sparsact.certificate.certificate import of_interval, of_sample, of_tally
 from sparsact.certificate.inputs import Inputs, InputsLike
 from sparsact.certificate.milp import bounded
 from sparsact.certificate.sampling import Distribution, sample, sampled

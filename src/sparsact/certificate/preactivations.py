@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,10 +30,7 @@ from numpy.typing import NDArray
 
 from sparsact.exact_sign import Weights, grids
 from sparsact.kernels.enumeration import ROUNDING_STEPS
-
-if TYPE_CHECKING:
-    from sparsact.network import SparselyActivatedNetwork
-
+from sparsact.network import SparselyActivatedNetwork
 
 MOST_VALUES: Final = 2**14
 MOST_DIGITS: Final = 1000  # of the sums, in binary, and of their size: beyond, a listed value may be no float64

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,12 +12,9 @@ from scipy.stats import beta
 
 from sparsact.certificate.inputs import Inputs
 from sparsact.hypercube import bits_to_signs
+from sparsact.network import SparselyActivatedNetwork
 from sparsact.validation.arrays import checked_columns
 from sparsact.validation.parameters import checked_generator
-
-if TYPE_CHECKING:
-    from sparsact.network import SparselyActivatedNetwork
-
 
 Distribution: TypeAlias = Callable[[int, np.random.Generator], ArrayLike] | ArrayLike | None
 TRIES_PER_SAMPLE: Final = 256

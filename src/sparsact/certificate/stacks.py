@@ -20,14 +20,14 @@ off where pre-activations do not round, and as active otherwise.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsact.certificate.certificate import Certificate
+from sparsact.activity import Certificate, StackCertificate
 from sparsact.certificate.milp import Program, solve
 from sparsact.certificate.most_active import certify
 from sparsact.certificate.sampling import clopper_pearson
@@ -43,46 +43,6 @@ MULTIPLICATIONS: Final = 2**35  # of an enumeration that "auto" takes, some seco
 POINTS_AT_ONCE: Final = 2**16
 WITNESSES: Final = 2**13  # random points
 SLACK: Final = 1e-6
-
-
-@dataclass(frozen=True, eq=False)
-class StackCertificate:
-    """The most units of each layer that any input switches on, and of all layers together.
-
-    Attributes
-    ----------
-    layers : tuple of Certificate
-        From the bottom up.
-    whole : Certificate
-        Of the units of all layers, counted at one input.
-    """
-
-    layers: tuple[Certificate, ...]
-    whole: Certificate
-
-    @property
-    def max_active(self) -> tuple[int, ...]:
-        """Units of each layer that some input is known to switch on."""
-        return tuple(layer.max_active for layer in self.layers)
-
-    @property
-    def upper(self) -> tuple[int, ...]:
-        """Units of each layer that no input exceeds."""
-        return tuple(layer.upper for layer in self.layers)
-
-    @property
-    def exact(self) -> bool:
-        """Whether all layers are exact, each by itself."""
-        return all(layer.exact for layer in self.layers)
-
-    def to_json(self) -> str:
-        """One JSON object with the certificates of ``layers`` and of the ``whole``, as :meth:`.Certificate.to_json`."""
-        layers = ", ".join(layer.to_json() for layer in self.layers)
-        return f'{{"layers": [{layers}], "whole": {self.whole.to_json()}}}'
-
-    def __str__(self) -> str:
-        lines = [f"layer {number}: {layer}" for number, layer in enumerate(self.layers, 1)]
-        return "\n".join([*lines, f"all layers: {self.whole}"])
 
 
 def certify_stack(

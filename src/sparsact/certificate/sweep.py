@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,10 +15,7 @@ from sparsact.certificate.preactivations import separated
 from sparsact.certificate.symmetry import Orbits, Reduction
 from sparsact.exact_sign import is_exact, two_parts
 from sparsact.hypercube import bits_to_signs
-
-if TYPE_CHECKING:
-    from sparsact.network import SparselyActivatedNetwork
-
+from sparsact.network import SparselyActivatedNetwork
 
 NUMBERS_AT_ONCE: Final = 2**20
 SETTLED_AT_MOST: Final = 2**19  # points, and as many again of those that matter most

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from sparsact.certificate.inputs import Inputs
 from sparsact.hypercube import bits_to_signs
-
-if TYPE_CHECKING:
-    from sparsact.network import SparselyActivatedNetwork
+from sparsact.network import SparselyActivatedNetwork
 
 WALKERS: Final = 64
 MULTIPLICATIONS: Final = 2**31

@@ -6,7 +6,7 @@ import json
 import shlex
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -172,6 +172,7 @@ def fit(
 
     Example: sparsact fit landscape.csv --target brightness --report report.html --out model.sparsact
     """
+    given = locals()
     from sparsact.cli.progress import bars
     from sparsact.datasets.parts import files
 
@@ -189,6 +190,7 @@ def fit(
 
     from sparsact.fit.checkpoint import Checkpoint
     from sparsact.fit.fit_table import fit_table
+    from sparsact.fit.options import OPTION_NAMES
 
     # without --resume the sums are written only when the fit is stopped
     kept = resume or _unused(out or Path(f"{paths[0].stem}.fit"))
@@ -196,39 +198,11 @@ def fit(
     checkpoint = Checkpoint(kept, keep_every if resume else None, f"; go on with: {again}")
     if from_stdin:
         checkpoint = Checkpoint(how_to_resume="; nothing was kept, since stdin cannot be read again")
-    choices: dict[str, Any] = {  # texts, which fit_table checks
-        "model": model.value,
-        "degree": degree,
-        "alpha": alpha,
-        "lasso": lasso,
-        "domain": domain.value,
-        "task": task.value,
-        "groups": groups,
-        "weights": weights,
-        "sigma": sigma,
-        "drop_missing": drop_missing,
-        "log_target": log_target,
-        "test": test,
-        "link": link.value,
-        "censor": censor,
-    }
+    options = {name: value for name, value in given.items() if name in OPTION_NAMES}
+    options |= {"columns": columns or None, "ignore": ignore or (), "held_out_rows": report is not None}
     with checkpoint.listening():
         with bars(shown) as show:
-            result = fit_table(
-                tables,
-                target,
-                columns=columns or None,
-                ignore=ignore or (),
-                strict=strict,
-                wild_type=wild_type,
-                folds=folds,
-                random_state=random_state,
-                held_out_rows=report is not None,
-                cluster=cluster,
-                resume=checkpoint,
-                progress=show,
-                **choices,
-            )
+            result = fit_table(tables, **options, test=test, cluster=cluster, resume=checkpoint, progress=show)
         if out is not None:
             result.save(out)
         if report is not None:

@@ -147,9 +147,9 @@ def _show_function(model: Any, encoding: Any, top: int, as_json: bool, from_refe
 
 def terms_of(model: Any, encoding: Any, top: int) -> list[Any]:
     """The strongest effects, and the constant; of letters in the mean over all combinations, equally often."""
+    from sparsact.fit.candidates.gp import gp_terms
+    from sparsact.fit.candidates.letters import components, mean_of_letters, terms_of_letters
     from sparsact.fit.explain import constant
-    from sparsact.fit.gp_candidate import gp_terms
-    from sparsact.fit.letters_candidate import components, mean_of_letters, terms_of_letters
 
     sites, found = components(model, encoding)
     if found:
@@ -161,7 +161,7 @@ def terms_of(model: Any, encoding: Any, top: int) -> list[Any]:
 
 def _show_units(model: Any, encoding: Any, top: int, as_json: bool) -> None:
     """The units of a network that was learned from a table; of more than two classes those of the largest network."""
-    from sparsact.fit.network_candidate import network_info
+    from sparsact.fit.candidates.network import network_info
 
     found = network_info(model, encoding.feature_names)
     if as_json:
@@ -180,19 +180,19 @@ def description_of_tables(model: Any, encoding: Any) -> dict[str, Any]:
     """An LSH model as JSON holds it."""
     import numpy as np
 
-    from sparsact.fit.layout import column_weights, layout_info
+    from sparsact.fit.candidates.lsh_details import column_weights, layout_info
 
     names = encoding.feature_names
     units = np.ones(int(model.table_.layout.n_targets))  # deviations of rows and targets are not kept
     tables = layout_info(model, column_weights(model, names, np.ones(len(names)), units))
     targets = list(encoding.target_names)
-    return {"targets": targets, "layout": tables.layout, "fill": tables.fill, "lsh": tables.to_dict()}
+    return {"targets": targets, "layout": tables.layout, "fill": tables.fill, **tables.to_dict()}
 
 
 def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
     """A polynomial as JSON holds it; of sites with letters its components."""
+    from sparsact.fit.candidates.letters import are_identified, components, mean_of_letters, terms_of_letters
     from sparsact.fit.explain import constant, function_names, shares, terms
-    from sparsact.fit.letters_candidate import are_identified, components, mean_of_letters, terms_of_letters
     from sparsact.fit.scores import LowDegreeInfo
 
     (sites, of_letters), names, described = components(model, encoding), encoding.feature_names, []

@@ -1,9 +1,9 @@
-"""What each target of a fitted model consists of: terms with intervals, influences of columns, held-out rows."""
+"""What each target of a fitted model consists of: terms with intervals, influences of columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -11,105 +11,27 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding
 from sparsact.datasets.columns import Classes, LogReal, Real
-from sparsact.fit.scores import Confusion, FoldScores, NoiseCeiling
-from sparsact.fit.sums import Prediction, as_numbers, class_numbers, values
+from sparsact.fit.fold_sums import Prediction, as_numbers
+from sparsact.fit.scores import Confusion, FoldScores
+from sparsact.fit.table_model import class_numbers
+from sparsact.fit.target_result import TargetResult
 from sparsact.fit.term import CONFIDENCE, Term
-from sparsact.fourier.hoeffding import Anova
+from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset
 from sparsact.learners.cube_ensemble import CubeEnsemble
+from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.learners.on_cube import OnCube
+from sparsact.learners.predictor import predictor
 
 TERMS_KEPT: Final = 200
 TERMS_EXPLAINED: Final = 20  # whose aliases are looked for
 LARGEST_CUBE: Final = 24
-DRAWS, ROWS_DRAWN = 200, 5_000  # of functions from a posterior, and the most rows for which they are quick
-LEAST_SHARE: Final = 0.001  # of a degree that is listed
 ROWS_FLIPPED: Final = 200_000  # predictions for the influences
-
-
-@dataclass(frozen=True)
-class TargetResult:
-    """One target (or one class): how well it is predicted, and what the polynomial holds.
-
-    ``weights[j]`` is the sum of squared coefficients of degree ``j + 1``, where the rows are the whole cube; else it is
-    empty, as squares of coefficients are then no shares of a variance. ``influences`` are, column by column, the mean
-    square over the rows of the part of the polynomial that holds it (empty where some column is a real number);
-    ``actual`` and ``predicted`` are held-out rows, or a sample; ``predicted`` is None where none was made.
-    ``constant`` is the term of no columns, which ``terms`` leave out: with it they add up to the function.
-    ``relative_error`` is the mean size of predicted / actual - 1 over these, of a target whose logarithm is learned;
-    ``ceiling`` is the R2 that rows of equal columns leave possible, where they are enough. ``posterior_shares`` are, of
-    a Gaussian process, the share of each degree from 1 in the variance over the cube, and its 95 % interval. ``anova``
-    are, where sites have letters, the components of the fitted function over all their combinations, with the names and
-    letters of the ``sites``: ``weights`` and ``influences`` are then its variances by number of sites, and by site.
-    """
-
-    name: str
-    r2: FoldScores
-    linear_r2: FoldScores
-    variance: float
-    actual: NDArray[np.float64]
-    predicted: NDArray[np.float64] | None
-    weights: tuple[float, ...] = ()
-    terms: tuple[Term, ...] = ()
-    constant: Term | None = None
-    influences: tuple[tuple[str, float], ...] = ()
-    relative_error: float | None = None
-    ceiling: NoiseCeiling | None = None
-    posterior_shares: tuple[tuple[float, float, float], ...] = ()
-    anova: Anova | None = None
-    sites: tuple[tuple[str, tuple[str, ...]], ...] = ()
-
-    @property
-    def of_letters(self) -> bool:
-        """Whether the terms are effects of letters, not of bits."""
-        return self.anova is not None and all(not term.n_bits for term in self.terms)
-
-    @property
-    def learned(self) -> bool:
-        """Whether the held-out R2 is above 0, the R2 of the mean, by more than its spread."""
-        return self.r2.mean > self.r2.deviation
-
-    @property
-    def more_scores(self) -> list[str]:
-        """The noise ceiling and the relative error on held-out rows, for a person."""
-        found = [] if self.ceiling is None else [f"noise ceiling: {self.ceiling}"]
-        return found + (
-            [] if self.relative_error is None else [f"mean relative error on held-out rows: {self.relative_error:.2%}"]
-        )
-
-    def listed(self, n_terms: int | None = None) -> list[Term]:
-        """The largest terms, by default all that are kept, and last the constant."""
-        return [*self.terms[:n_terms], *([] if self.constant is None else [self.constant])]
-
-    def to_dict(self, n_terms: int) -> dict[str, Any]:
-        """As JSON holds it, with the largest terms only, and the constant."""
-        return {
-            "name": self.name,
-            **self.r2.to_dict(),
-            "relative_error": self.relative_error,
-            "noise_ceiling": self.ceiling and asdict(self.ceiling),
-            "terms": [term.to_dict() for term in self.listed(n_terms)],
-            "not_identified": {t.label: list(t.aliases) for t in self.terms[:n_terms] if not t.identified},
-            "weight_by_degree": list(self.weights),
-            "posterior_shares": [
-                dict(zip(("share", "low", "high"), one, strict=True)) for one in self.posterior_shares
-            ],
-            "influences": dict(self.influences),
-            "variance_by_pair": None if self.anova is None else self.anova.variance_by_pair().tolist(),
-        }
-
-    def lines(self, n_terms: int) -> list[str]:
-        """The largest terms, for a person."""
-        known = "   [95 % interval]" if any(term.low is not None or not term.identified for term in self.terms) else ""
-        found = [f"    effect  columns{known}"] if self.terms else []
-        found += [f"{term.effect:>+10.4g}  {term.label}{term.bounds}" for term in self.listed(n_terms) if found]
-        if any(not term.identified for term in self.terms[:n_terms]):
-            found.append("Other products could replace those that are not identified, with the same predictions here.")
-        return found
+Expanded = LowDegree | OnCube | CubeEnsemble  # models with coefficients of sets of columns
 
 
 def terms(
-    model: Any, target: int, encoding: Encoding, n_terms: int = TERMS_KEPT, n_explained: int = 0
+    model: LowDegree, target: int, encoding: Encoding, n_terms: int = TERMS_KEPT, n_explained: int = 0
 ) -> tuple[Term, ...]:
     """The largest coefficients of a target, by absolute value, with their intervals where the fit allows them.
 
@@ -149,7 +71,7 @@ def terms(
     )
 
 
-def q_values(model: Any, target: int, listed: NDArray[np.intp]) -> tuple[list[float | None], int]:
+def q_values(model: LowDegree, target: int, listed: NDArray[np.intp]) -> tuple[list[float | None], int]:
     """q-values of some coefficients by Benjamini and Hochberg's rule over all of them, and how many can be tested.
 
     Where only those listed have standard errors, p-values of the others count as 1.
@@ -177,14 +99,14 @@ def q_values(model: Any, target: int, listed: NDArray[np.intp]) -> tuple[list[fl
     return [float(q[i]) if tested[i] else None for i in listed], len(p[family])
 
 
-def sign_features(model: Any, encoding: Encoding) -> list[bool]:
+def sign_features(model: LowDegree, encoding: Encoding) -> list[bool]:
     """For each feature, whether it is a bit that the polynomial takes as a sign, not as a number."""
     if model.domain_ == "real" and not encoding.real:
         return [False] * len(encoding.feature_names)  # bits that the caller wants as numbers, 0 and 1
     return [not isinstance(column, Real) for column in encoding.columns for _ in column.features]
 
 
-def identification(model: Any, subsets: list[Subset]) -> NDArray[np.bool_]:
+def identification(model: LowDegree, subsets: list[Subset]) -> NDArray[np.bool_]:
     """Whether the rows identify the coefficients; True for a file that does not say."""
     try:
         return np.asarray(model.identified(subsets))
@@ -192,24 +114,24 @@ def identification(model: Any, subsets: list[Subset]) -> NDArray[np.bool_]:
         return np.ones(len(subsets), dtype=bool)
 
 
-def constant(model: Any, target: int) -> Term:
+def constant(model: Expanded, target: int) -> Term:
     """The term of no columns: of a polynomial its intercept, else the mean over the cube."""
-    if isinstance(model, OnCube):
+    if isinstance(model, CubeEnsemble):
+        value = Spectrum.of(model)[()]
+    elif isinstance(model, OnCube):
         value = float(model._coefficients([()])[0][0])
-    elif isinstance(model, CubeEnsemble):
-        value = model.spectrum_[()]
     else:
         value = float(np.atleast_1d(model.intercept_)[target])
     return Term((), value, *intervals(model, target, [()])[0], n_bits=0)
 
 
-def coefficients(model: Any, target: int) -> NDArray[np.float64]:
+def coefficients(model: LowDegree, target: int) -> NDArray[np.float64]:
     """Coefficients of one target, in the order of ``subsets_``."""
     return np.asarray(np.atleast_2d(model.coefficients_)[target])
 
 
 def intervals(
-    model: Any, target: int, subsets: list[Subset], confidence: float = CONFIDENCE
+    model: Expanded, target: int, subsets: list[Subset], confidence: float = CONFIDENCE
 ) -> list[tuple[float | None, float | None]]:
     """Confidence intervals of some coefficients; ends of None without residual degrees of freedom."""
     try:
@@ -220,7 +142,7 @@ def intervals(
     return [(float(low), float(high)) if np.isfinite(low + high) else (None, None) for low, high in of_target]
 
 
-def shares(model: Any, target: int, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def shares(model: LowDegree, target: int, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Sums of squared coefficients: by degree from 1, and by column."""
     squares, subsets = coefficients(model, target) ** 2, model.subsets_
     sizes = np.array([len(subset) for subset in subsets])
@@ -230,7 +152,7 @@ def shares(model: Any, target: int, n: int) -> tuple[NDArray[np.float64], NDArra
     return by_degree, by_column
 
 
-def covers_cube(model: Any) -> bool:
+def covers_cube(model: LowDegree) -> bool:
     """Whether every point of the cube was seen, and all equally often: squared coefficients are then shares."""
     n = model.n_features_in_
     if model.domain_ == "real" or n > LARGEST_CUBE or model.n_samples_seen_ < 2**n:
@@ -241,13 +163,7 @@ def covers_cube(model: Any) -> bool:
     return bool(len(weights) == 2**n and (weights == weights[0]).all())
 
 
-def _is_cube(points: NDArray[Any]) -> bool:
-    """Whether rows of bits are all points of the cube, once each."""
-    n_rows, n = points.shape
-    return bool(n_rows == 2**n) and len(np.unique(np.packbits(points, axis=1), axis=0)) == n_rows
-
-
-def influences(model: Any, points: NDArray[Any]) -> NDArray[np.float64]:
+def influences(model: Expanded, points: NDArray[Any]) -> NDArray[np.float64]:
     r"""Mean square, over rows of the table, of the part of each function that holds a column, (functions, columns).
 
     That part is :math:`(f(x) - f(x^i)) / 2`, with bit i of x flipped; over all points of the cube, equally often, its
@@ -255,12 +171,13 @@ def influences(model: Any, points: NDArray[Any]) -> NDArray[np.float64]:
     """
     n = points.shape[1]
     points = points[: max(1, ROWS_FLIPPED // n)]
-    whole = values(model, points)
+    values = predictor(model).values
+    whole = values(points)
     found = np.empty((whole.shape[1], n))
     for i in range(n):
         flipped = points.copy()
         flipped[:, i] = 1 - points[:, i] if model.encoding_ == "bits" else -points[:, i]
-        found[:, i] = (((whole - values(model, flipped)) / 2) ** 2).mean(axis=0)
+        found[:, i] = (((whole - values(flipped)) / 2) ** 2).mean(axis=0)
     return found
 
 
@@ -287,45 +204,22 @@ def scored_targets(
 
 
 def explained(
-    targets: Sequence[TargetResult],
-    model: Any,
-    encoding: Encoding,
-    points: NDArray[Any],
-    found_terms: tuple[Term, ...] | None = None,
+    targets: Sequence[TargetResult], model: LowDegree, encoding: Encoding, points: NDArray[Any]
 ) -> tuple[TargetResult, ...]:
-    """The targets with terms, those of a polynomial if none are given; of columns of bits also with influences."""
-    of_bits = found_terms is not None or model.domain_ != "real"
-    by_column = influences(model, points) if of_bits else None
+    """The targets with the terms of a polynomial; of columns of bits also with influences of the columns."""
     names = encoding.feature_names
-    whole_cube = covers_cube(model) if found_terms is None else _is_cube(points)
-    found = []
-    for i, target in enumerate(targets):
-        weights: tuple[float, ...] = ()
-        if whole_cube:
-            of_terms = found_terms is None
-            by_degree = shares(model, i, len(names))[0] if of_terms else model.spectrum_.weight_by_degree()[1:]
-            weights = tuple(by_degree.tolist())
-        of_columns = () if by_column is None else tuple(zip(names, by_column[i].tolist(), strict=True))
-        of_target = found_terms
-        if of_target is None:
-            of_target = terms(model, i, encoding, n_explained=TERMS_EXPLAINED)
-        target = replace(target, weights=weights, terms=of_target, constant=constant(model, i), influences=of_columns)
-        found.append(replace(target, posterior_shares=posterior_shares(model)))
-    return tuple(found)
-
-
-def posterior_shares(model: Any) -> tuple[tuple[float, float, float], ...]:
-    """Shares of the degrees in the variance with 95 % intervals, of a Gaussian process of not too many rows."""
-    if not (hasattr(model, "variance_decomposition") and hasattr(model, "spectrum_")):
-        return ()
-    if len(model.X_train_) > ROWS_DRAWN:
-        return ()
-    shares = model.variance_decomposition(DRAWS).shares
-    means, ends = shares.mean(), shares.interval()
-    n_shown = int(np.flatnonzero(ends[:, 1] >= LEAST_SHARE).max(initial=0)) + 1
-    return tuple((float(mean), float(low), float(high)) for mean, (low, high) in zip(means, ends, strict=True))[
-        :n_shown
-    ]
+    by_column = None if model.domain_ == "real" else influences(model, points)
+    whole_cube = covers_cube(model)
+    return tuple(
+        replace(
+            target,
+            weights=tuple(shares(model, i, len(names))[0].tolist()) if whole_cube else (),
+            terms=terms(model, i, encoding, n_explained=TERMS_EXPLAINED),
+            constant=constant(model, i),
+            influences=() if by_column is None else tuple(zip(names, by_column[i].tolist(), strict=True)),
+        )
+        for i, target in enumerate(targets)
+    )
 
 
 def function_names(encoding: Encoding) -> tuple[str, ...]:

@@ -190,31 +190,7 @@ def fit_table(
     >>> term.label, round(term.effect, 3)  # both on: 0, where each by itself adds 1
     ('a × d', -2.0)
     """
-    options = FitOptions(
-        target=_names(target),
-        model=model,
-        degree=degree,
-        alpha=alpha,
-        lasso=lasso,
-        columns=None if columns is None else _names(columns),
-        ignore=_names(ignore),
-        domain=domain,
-        task=task,
-        strict=strict,
-        wild_type=wild_type,
-        groups=groups,
-        weights=weights,
-        sigma=sigma,
-        drop_missing=drop_missing,
-        log_target=log_target,
-        encoding=None if encoding is None else encoding.to_json(),
-        link=link,
-        censor=censor,
-        folds=folds,
-        random_state=random_state,
-        held_out_rows=held_out_rows,
-        explain=explain,
-    )
+    options = FitOptions.of(locals())
     parts = Parts.open(data)
     if cluster is not None:
         parts.files("`cluster`")
@@ -240,8 +216,8 @@ def fit_table(
             with stages.stage("reading", parts.n_rows) as on_rows:
                 table = survey_table(survey, on_rows, checkpoint)
         table = with_options(table, options, note)
+        from sparsact.fit.fit import FitSteps
         from sparsact.fit.scored_table import open_test, score_table  # load slowly; what was wrong so far is reported
-        from sparsact.fit.steps import FitSteps
 
         tested = None if test is None else open_test(test, table.encoding, drop_missing=drop_missing)
 
@@ -252,10 +228,6 @@ def fit_table(
     if checkpoint is not resume:
         checkpoint.remove()
     return result
-
-
-def _names(names: str | Sequence[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _named(data: Data) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets.columns import Classes, Real
+from sparsact.fit.fold_sums import as_numbers
+from sparsact.fit.folds import out_of_fold
 from sparsact.fit.scores import FoldScores, mean_scores
-from sparsact.fit.sums import as_numbers, values
+from sparsact.learners.predictor import predictor
 
 
 @dataclass(frozen=True)
@@ -26,13 +28,15 @@ class HeldOutScores:
 
     @classmethod
     def of(
-        cls, models: Sequence[Any], target: Real | Classes, X: NDArray[Any], y: NDArray[Any], folds: NDArray[np.intp]
+        cls,
+        model_without: Callable[[int], Any],
+        target: Real | Classes,
+        X: NDArray[Any],
+        y: NDArray[Any],
+        folds: NDArray[np.intp],
     ) -> Self:
-        """Every row by the model of the folds that it is not in."""
-        pieces = [values(model, X[folds == fold]) for fold, model in enumerate(models)]
-        predicted = np.empty((len(X), pieces[0].shape[1]))
-        for fold, piece in enumerate(pieces):
-            predicted[folds == fold] = piece
+        """Every row by the model without the fold that it is in."""
+        predicted = out_of_fold(folds, lambda fold, rows: predictor(model_without(fold)).values(X[rows]))
         return cls(as_numbers(target, y).reshape(predicted.shape), predicted, folds)
 
     @cached_property

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from math import inf
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
+from sparsact.datasets import Encoding
 from sparsact.validation.parameters import checked_size
 
 OPTIONS: Final = {
@@ -21,12 +22,15 @@ OPTIONS: Final = {
 
 @dataclass(frozen=True)
 class FitOptions:
-    """Options of :func:`sparsact.fit_table`; ``"auto"`` of ``degree`` and ``alpha`` means cross-validation."""
+    """Arguments of :func:`sparsact.fit_table` that decide its result; ``"auto"`` of a number means cross-validation.
+
+    The fields are the one list of them: the call, the command and checkpoints take names and defaults from here.
+    """
 
     target: tuple[str, ...] = ()
     model: str = "auto"
-    degree: Any = "auto"  # or an int
-    alpha: Any = "auto"  # or a float
+    degree: int | str = "auto"  # a text of the command is made a number
+    alpha: float | str = "auto"
     lasso: bool = False
     columns: tuple[str, ...] | None = None
     ignore: tuple[str, ...] = ()
@@ -46,6 +50,19 @@ class FitOptions:
     random_state: int = 0
     held_out_rows: bool = False
     explain: bool = True
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Options among the arguments of :func:`sparsact.fit_table`."""
+        found: dict[str, Any] = {
+            name: str(value) if isinstance(value := given[name], str) else value for name in OPTION_NAMES
+        }
+        for name in ("target", "columns", "ignore"):
+            value = found[name]
+            found[name] = (value,) if isinstance(value, str) else value if value is None else tuple(value)
+        if isinstance(encoding := found["encoding"], Encoding):
+            found["encoding"] = encoding.to_json()
+        return cls(**found)
 
     def __post_init__(self) -> None:
         for name, known in OPTIONS.items():
@@ -149,6 +166,9 @@ class FitOptions:
         words += [f"{name}={value!r}" for name, value in options.items() if name not in ("target", "encoding")]
         words += [] if test is None else [f"test={test}"]
         return f"sa.fit_table({', '.join(words + ['encoding=encoding'] * (self.encoding is not None))})"
+
+
+OPTION_NAMES: Final = tuple(one.name for one in fields(FitOptions))
 
 
 def _bounds(censor: Any) -> Any:

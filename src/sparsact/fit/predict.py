@@ -14,7 +14,8 @@ from sparsact.datasets.columns import Classes
 from sparsact.datasets.extrapolation import outside
 from sparsact.datasets.parts import Data, Parts, resolve
 from sparsact.datasets.tables import BATCH_ROWS, Table
-from sparsact.fit.sums import answers, brought_back, inputs, values
+from sparsact.fit.result import FitResult
+from sparsact.fit.table_model import TableModel, brought_back
 from sparsact.validation.parameters import checked_probability
 
 OUTSIDE: Final = "outside"
@@ -64,12 +65,11 @@ def predict_table(model: Any, data: Data, *, id_column: str | None = None, confi
     >>> found["name"].to_pylist(), found["outside"].to_pylist(), round(found["y"][0].as_py(), 6)
     (['new'], [''], 2.0)
     """
-    encoding = getattr(model, "encoding", None)
-    if not isinstance(encoding, Encoding):
+    if isinstance(model, FitResult):
+        model, encoding = model.model, model.encoding
+    else:
         encoding = Encoding.from_json(model.table_encoding_)
-    return pa.concat_tables(
-        predicted_pieces(getattr(model, "model", model), encoded_table(data, encoding), id_column, confidence)
-    )
+    return pa.concat_tables(predicted_pieces(model, encoded_table(data, encoding), id_column, confidence))
 
 
 def predicted_pieces(model: Any, table: Table, id_column: str | None, confidence: float) -> Iterator[pa.Table]:
@@ -78,7 +78,8 @@ def predicted_pieces(model: Any, table: Table, id_column: str | None, confidence
     encoding, parts = table.encoding, table.parts
     named = _row_names(encoding, parts, id_column)
     nothing = np.empty((0, len(encoding.feature_names)), dtype=np.float64 if encoding.real else np.uint8)
-    head = _predicted(model, encoding, nothing, confidence)
+    learned = TableModel(model, encoding)
+    head = _predicted(learned, nothing, confidence)
     begun = False
     for batch, place in parts.batches([*encoding.source_columns, *named], BATCH_ROWS):
         names = {name: batch.column(name) for name in named}
@@ -87,7 +88,7 @@ def predicted_pieces(model: Any, table: Table, id_column: str | None, confidence
             begun = True
         with place:
             X = encoding.points(batch, place.row)
-        yield pa.table(names | _predicted(model, encoding, X, confidence))
+        yield pa.table(names | _predicted(learned, X, confidence))
     if not begun:
         yield pa.table({name: pa.array([], pa.string()) for name in named} | head)
 
@@ -104,14 +105,15 @@ def _row_names(encoding: Encoding, parts: Parts, id_column: str | None) -> list[
     return found
 
 
-def _predicted(model: Any, encoding: Encoding, X: NDArray[Any], confidence: float) -> dict[str, pa.Array]:
+def _predicted(learned: TableModel, X: NDArray[Any], confidence: float) -> dict[str, pa.Array]:
     """Predictions, intervals and doubts as columns."""
     columns: dict[str, pa.Array] = {}
+    encoding = learned.encoding
     if isinstance(encoding.targets[0], Classes):
-        columns[encoding.target_names[0]] = pa.array(answers(model, encoding, X))
+        columns[encoding.target_names[0]] = pa.array(learned.answers(X))
     else:
-        found = values(model, inputs(model, encoding, X))
-        ends = _intervals(model, encoding, X, found, confidence)
+        found = learned.values(X)
+        ends = learned.intervals(X, found, confidence)
         for i, (name, own) in enumerate(zip(encoding.target_names, brought_back(encoding, found).T, strict=True)):
             columns[name] = pa.array(own)
             for end, bounds in zip(("low", "high"), ends, strict=True):
@@ -119,22 +121,6 @@ def _predicted(model: Any, encoding: Encoding, X: NDArray[Any], confidence: floa
                 columns[_free(f"{name}_{end}", encoding)] = pa.array(own, pa.float64(), mask=unknown)
     doubts = [None] * len(X) if encoding.design is None else outside(encoding, encoding.design, X)
     return columns | {_free(OUTSIDE, encoding): pa.array(doubts, pa.string())}
-
-
-def _intervals(
-    model: Any, encoding: Encoding, X: NDArray[Any], found: NDArray[np.float64], confidence: float
-) -> list[NDArray[np.float64]]:
-    """Lower and upper ends (m, targets) as the targets were learned; infinite where they are not known."""
-    if hasattr(model, "prediction_intervals"):
-        rows = inputs(model, encoding, X)
-        return list(model.prediction_intervals(rows, confidence).T[:, :, None]) if len(X) else [found, found]
-    bounds = getattr(model, "censoring_", (None, None))  # beyond which nothing is measured
-    lower, upper = (end if bound is None else bound for bound, end in zip(bounds, (-np.inf, np.inf), strict=True))
-    design = encoding.design
-    reach = np.full(found.shape[1], np.inf)
-    if design is not None and design.errors:
-        reach = np.array([design.reach(i, confidence) for i in range(found.shape[1])])
-    return [np.clip(found + end, lower, upper) for end in (-reach, reach)]
 
 
 def _free(name: str, encoding: Encoding) -> str:

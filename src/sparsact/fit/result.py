@@ -11,19 +11,17 @@ from numpy.typing import NDArray
 
 from sparsact import files
 from sparsact.extras import EXTRAS, missing
+from sparsact.fit.details import Details
 from sparsact.fit.progress import Resources
 from sparsact.fit.scores import LOW_DEGREE_FACTS, TERMS_OF_LETTERS, Choices, Confusion, Scores
 from sparsact.notebook import html_table, to_pandas
-from sparsact.reports.amounts import duration, size
+from sparsact.reports.numbers import duration, size
 from sparsact.validation.parameters import checked_option
 
 if TYPE_CHECKING:
     from sparsact.datasets import Encoding
-    from sparsact.fit.explain import TargetResult
-    from sparsact.fit.latent_candidate import LatentInfo
-    from sparsact.fit.layout import LayoutInfo
-    from sparsact.fit.network_candidate import NetworkInfo
     from sparsact.fit.scored_table import ScoredTable
+    from sparsact.fit.target_result import TargetResult
 
 TERMS_SHOWN: Final = 8
 FEW_ROWS: Final = 200
@@ -60,12 +58,9 @@ class FitResult:
         Python code that fits the table again.
     confusion : Confusion or None
         Actual and predicted classes of held-out rows.
-    layout : LayoutInfo or None
-        The hash tables, where they were chosen.
-    network : NetworkInfo or None
-        The units, where a network was chosen.
-    latent : LatentInfo or None
-        The latent and the curve, where a measurement model was chosen.
+    details : Details
+        Facts special to the kind of model: the layout of hash tables, the units of a network, the latent and curve of a
+        measurement model; of other kinds there are none.
     test : ScoredTable or None
         Scores on a table of its own.
     written : dict
@@ -84,9 +79,7 @@ class FitResult:
     versions: tuple[tuple[str, str], ...]
     call: str
     confusion: Confusion | None = None
-    layout: LayoutInfo | None = None
-    network: NetworkInfo | None = None
-    latent: LatentInfo | None = None
+    details: Details = field(default_factory=Details)
     test: ScoredTable | None = None
     written: dict[str, str] = field(default_factory=dict, compare=False)
 
@@ -167,7 +160,7 @@ class FitResult:
         """Which model the terms of the targets belong to, in a sentence."""
         if not self.of_letters:
             return self.choices.terms_of
-        return TERMS_OF_LETTERS if self.latent is None else TERMS_OF_LETTERS.replace("fitted function", "latent")
+        return TERMS_OF_LETTERS.format(function=self.details.function)
 
     def _of(self, target: TargetResult) -> str:
         return f" for {target.name}" if len(self.targets) > 1 else ""
@@ -191,11 +184,11 @@ class FitResult:
             If a column is missing, or a value was not seen where only known values have a meaning.
         """
         from sparsact.datasets import encoded_table
-        from sparsact.fit.sums import answers
+        from sparsact.fit.table_model import TableModel
 
+        model = TableModel(self.model, self.encoding)
         empty = np.empty((0, len(self.encoding.feature_names)), dtype=np.uint8)
-        found = [answers(self.model, self.encoding, X) for X in encoded_table(data, self.encoding).points()]
-        return np.concatenate([answers(self.model, self.encoding, empty), *found])
+        return np.concatenate([model.answers(X) for X in (empty, *encoded_table(data, self.encoding).points())])
 
     def to_frame(self, what: str = "terms") -> Any:
         """The ``"terms"`` of all targets or the ``"candidates"`` of degree and penalty as a ``pandas.DataFrame``.
@@ -232,9 +225,8 @@ class FitResult:
             "contenders": [model.to_dict() for model in choices.models],
             **(polynomial.to_dict() if polynomial else dict.fromkeys(LOW_DEGREE_FACTS)),
             "weights": dict(choices.weights),
-            "lsh": self.layout and self.layout.to_dict(),
-            "network": self.network and asdict(self.network),
-            "latent": self.latent and self.latent.to_dict(),
+            **dict.fromkeys(("lsh", "network", "latent")),
+            **self.details.to_dict(),
             "test": self.test and self.test.to_dict(),
             "targets": [target.to_dict(TERMS_SHOWN) for target in self.targets],
             "r2_by_degree": [asdict(gain) for gain in choices.gains] if polynomial else [],
@@ -260,14 +252,9 @@ class FitResult:
             penalty = f"{found['penalty']} penalty {found['alpha']:g}"
             lines.append(f"{self.choices.name} ({found['monomials']:,} monomials), {penalty}")
             lines.append(f"solver {found['solver']}: {found['solver_reason']}")
-        if self.layout is not None:
-            lines += [self.layout.layout, self.layout.fill]
         if self.choices.weights:
             lines.append(f"weights: {self.choices.shares}")
-        if self.network is not None:
-            lines += [self.network.size, *self.network.lines(TERMS_SHOWN)]
-        if self.latent is not None:
-            lines.append(self.latent.summary)
+        lines += self.details.lines()
         if self.learned and len(self.targets) == 1:
             terms = self.targets[0].lines(TERMS_SHOWN)
             lines += [line for line in [self.terms_of] if line and terms] + terms
@@ -301,12 +288,22 @@ class FitResult:
             Without the extra ``report``.
         """
         try:
+            from sparsact.fit.page import FitFigures, meaning_of_effects
             from sparsact.reports.page import fit_page
         except ImportError as error:
             if error.name is None or EXTRAS.get(error.name) != "report":
                 raise
             raise ImportError(missing("a report", error.name)) from error
-        files.write(path, fit_page(self, command))
+        figures = FitFigures(self.targets, self.choices, self.details, self.confusion, self.test)
+        findings = {
+            "result": self,
+            "overview": figures.overview(),
+            "sections": figures.sections(),
+            "chapter": self.details.chapter(self.n_rows),
+            "effects": "" if self.of_letters else meaning_of_effects(self.domain),
+            "command": command,
+        }
+        files.write(path, fit_page(findings))
         self.written["report"] = str(path)
 
     def save(self, path: str | Path) -> None:

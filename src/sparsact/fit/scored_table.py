@@ -14,7 +14,7 @@ from sparsact.datasets.columns import Classes, LogReal
 from sparsact.datasets.complete import complete_rows
 from sparsact.datasets.parts import Data
 from sparsact.fit.scores import Score
-from sparsact.fit.sums import brought_back, class_numbers, inputs, values
+from sparsact.fit.table_model import TableModel, brought_back, class_numbers
 
 NORMAL: Final = NormalDist().inv_cdf(0.975)
 
@@ -85,7 +85,8 @@ def open_test(data: Data, encoding: Encoding, *, drop_missing: bool) -> Table:
 def score_table(model: Any, table: Table) -> ScoredTable:
     """Score a model on a table in the encoding of the fit."""
     encoding = table.encoding
-    pairs = [(y.reshape(len(y), -1), values(model, inputs(model, encoding, X))) for X, y in table.batches()]
+    learned = TableModel(model, encoding)
+    pairs = [(y.reshape(len(y), -1), learned.values(X)) for X, y in table.batches()]
     if sum(len(y) for y, _ in pairs) < 2:
         raise ValueError(f"{table.parts.name} has fewer than 2 rows; scores need more.")
     actual, found = (np.concatenate(each) for each in zip(*pairs, strict=True))

@@ -252,7 +252,7 @@ class Scores:
 
 
 TERMS_OF_LETTERS: Final = (
-    "The effects belong to letters, and to pairs of letters beyond these, in the fitted function, averaged over the "
+    "The effects belong to letters, and to pairs of letters beyond these, in the {function}, averaged over the "
     "other sites by the frequencies of their letters in the table. They have no intervals."
 )
 LEAST_WEIGHT: Final = 0.005  # that is shown
@@ -264,7 +264,7 @@ class Choices:
 
     ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
     ``candidates`` are the degrees and penalties of polynomials. ``kind`` is ``"low-degree"`` or one of
-    :data:`sparsact.fit.candidates.KINDS`; ``own_terms`` says whose the terms are that such a kind has. ``low_degree``
+    :data:`sparsact.fit.choose.KINDS`; ``own_terms`` says whose the terms are that such a kind has. ``low_degree``
     is that of a polynomial, else None, and ``weights`` are those of the models of an ensemble.
     """
 

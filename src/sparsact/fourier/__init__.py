@@ -11,6 +11,7 @@ from sparsact.fourier.monte_carlo import (
     estimate_influences,
     estimate_noise_sensitivity,
 )
+from sparsact.fourier.networks import spectrum_of_network  # noqa: F401 - its module registers types of networks
 from sparsact.fourier.sensitivity import average_sensitivity, influences, sensitivity
 from sparsact.fourier.spectrum import Spectrum
 from sparsact.fourier.transform import walsh_hadamard

@@ -39,7 +39,7 @@ from sparsact.fourier.signed_sum import (
     derivative_means,
     n_choices,
 )
-from sparsact.fourier.spectrum import LARGEST_TABLE, Spectrum
+from sparsact.fourier.spectrum import LARGEST_TABLE, Spectrum, spectrum_of
 from sparsact.hypercube import masks_of, points
 from sparsact.validation.arrays import checked_rationals, checked_signs, checked_subset
 from sparsact.validation.parameters import checked_correlation, checked_size
@@ -236,17 +236,20 @@ class Unit(ABC):
         place = (signs @ np.array(self._weights) + self._sum) // 2
         return np.asarray((self._values / self._unit).astype(np.float64)[place])
 
-    def __spectrum__(self) -> Spectrum:
-        if self.n > LARGEST_TABLE:
-            raise ValueError(
-                f"a table of 2**{self.n} coefficients is too large (n up to {LARGEST_TABLE}); ask the unit itself, "
-                "as by coefficient(S), influences() or weight_by_degree(d)."
-            )
-        return Spectrum.of(self(points(self.n)))
-
     def __repr__(self) -> str:
         weights = ", ".join(map(str, self.w[:5])) + ", ..." * (self.n > 5)
         return f"<{type(self).__name__} of {self.n} weights ({weights}), b = {self.b}>"
+
+
+@spectrum_of.register
+def spectrum_of_unit(unit: Unit) -> Spectrum:
+    """Spectrum of a halfspace or a neuron on up to 26 inputs, from all its values."""
+    if unit.n > LARGEST_TABLE:
+        raise ValueError(
+            f"a table of 2**{unit.n} coefficients is too large (n up to {LARGEST_TABLE}); ask the unit itself, "
+            "as by coefficient(S), influences() or weight_by_degree(d)."
+        )
+    return Spectrum.of(unit(points(unit.n)))
 
 
 class Halfspace(Unit):

@@ -6,17 +6,18 @@ inputs: a unit that reads t of them has at most :math:`2^t` coefficients, and th
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsact.fourier.coefficients import SparseCoefficients
-from sparsact.fourier.spectrum import LARGEST_TABLE, Spectrum
+from sparsact.fourier.spectrum import LARGEST_TABLE, Spectrum, spectrum_of
 from sparsact.fourier.transform import walsh_hadamard
 from sparsact.hypercube import Masks, masks_of, n_words, points
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.stack import Stack
 
 PREACTIVATIONS_AT_ONCE: Final = 2**17  # they stay in the cache
 LOW_COORDINATES: Final = 12  # at most
@@ -25,6 +26,7 @@ LARGEST_LIST: Final = 2**26  # words of masks; half a gigabyte, and a few times 
 ORDERING: Final = 512  # listing a coefficient costs as much as this many pre-activations in a table
 
 
+@spectrum_of.register
 def spectrum_of_network(net: SparselyActivatedNetwork) -> Spectrum:
     r"""Spectrum of a network, every coefficient; what ``Spectrum.of(net)`` calls.
 
@@ -62,7 +64,8 @@ def spectrum_of_network(net: SparselyActivatedNetwork) -> Spectrum:
     )
 
 
-def spectrum_of_stack(stack: Any) -> Spectrum:
+@spectrum_of.register
+def spectrum_of_stack(stack: Stack) -> Spectrum:
     """Spectrum of a :class:`~sparsact.Stack` on up to 24 inputs, from all its values; what ``Spectrum.of`` calls."""
     if stack.n > LARGEST_STACK:
         raise ValueError(

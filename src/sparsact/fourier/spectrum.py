@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import singledispatch
 from operator import index
 from typing import Any, Final
 
@@ -71,7 +72,7 @@ class Spectrum(Shown):
         ----------
         thing : object
             A table of ``2**n`` values in table order; a mapping from subsets (tuples of coordinates) to coefficients;
-            a spectrum; a fitted learner (its ``spectrum_``); or any object whose ``__spectrum__()`` returns a spectrum.
+            a spectrum; a fitted learner (its ``spectrum_``); or an object of a type that :func:`spectrum_of` knows.
         n : int, optional
             Number of coordinates. A mapping needs it; elsewhere it is known, and compared if given. A table costs one
             transform, ``n * 2**n`` additions.
@@ -85,7 +86,7 @@ class Spectrum(Shown):
             if n is None:
                 raise ValueError("a mapping of coefficients does not determine the number of coordinates: pass `n`.")
             return cls.from_coefficients(list(thing.values()), thing.keys(), n)
-        spectrum = _spectrum_of(thing)
+        spectrum = spectrum_of(thing)
         if n not in (None, spectrum.n):
             raise ValueError(f"n = {n}, but the function has {spectrum.n} coordinates; leave `n` out.")
         return spectrum
@@ -334,16 +335,16 @@ def _dense(storage: DenseCoefficients | SparseCoefficients) -> DenseCoefficients
     return storage if isinstance(storage, DenseCoefficients) else storage.to_dense()
 
 
-def _spectrum_of(thing: Any) -> Spectrum:
-    if hasattr(thing, "__spectrum__"):
-        return Spectrum.of(thing.__spectrum__())
-    if hasattr(thing, "spectrum_") or hasattr(type(thing), "spectrum_"):  # an unfitted learner says so itself
-        return Spectrum.of(thing.spectrum_)
+@singledispatch
+def spectrum_of(thing: Any) -> Spectrum:
+    """Spectrum of a function by its type; the module of a kind of function adds it by ``spectrum_of.register``."""
     if isinstance(thing, Spectrum):
         return thing
+    if hasattr(thing, "spectrum_") or hasattr(type(thing), "spectrum_"):  # an unfitted learner says so itself
+        return Spectrum.of(thing.spectrum_)
     if callable(thing):
         raise TypeError(
-            f"{type(thing).__name__} has neither `__spectrum__()` nor a fitted `spectrum_`; for any other function "
-            "pass its table of values, f(sparsact.hypercube.points(n))."
+            f"{type(thing).__name__} is no type with a known spectrum and has no fitted `spectrum_`; for any other "
+            "function pass its table of values, f(sparsact.hypercube.points(n))."
         )
     return Spectrum(DenseCoefficients(walsh_hadamard(checked_table(thing))))

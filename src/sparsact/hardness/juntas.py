@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from sparsact import kernels
 from sparsact.constructions import junta
 from sparsact.fourier import Spectrum
+from sparsact.fourier.spectrum import spectrum_of
 from sparsact.hardness.answers import hoeffding_samples
 from sparsact.hardness.elimination import InconsistentLabelsError, solve_packed
 from sparsact.hypercube import WORD, Masks, Subset, n_subsets, n_words, subset_masks, subsets_of
@@ -74,10 +75,13 @@ class LearnedJunta:
         """The same function as a one-sparse network (:func:`sparsact.constructions.junta`)."""
         return junta(self.table, self.variables, self.n)
 
-    def __spectrum__(self) -> Spectrum:
-        coefficients = Spectrum.of(self.table).items()
-        named = {tuple(self.variables[i] for i in subset): value for subset, value in coefficients}
-        return Spectrum.of(named, n=self.n)
+
+@spectrum_of.register
+def spectrum_of_junta(learned: LearnedJunta) -> Spectrum:
+    """Spectrum of a junta: the coefficients of its table, named by its variables."""
+    coefficients = Spectrum.of(learned.table).items()
+    named = {tuple(learned.variables[i] for i in subset): value for subset, value in coefficients}
+    return Spectrum.of(named, n=learned.n)
 
 
 def learn_junta(

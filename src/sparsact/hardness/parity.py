@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact.fourier import Spectrum, walsh_hadamard
+from sparsact.fourier.spectrum import spectrum_of
 from sparsact.hardness.answers import Query, query_values
 from sparsact.hardness.distribution import LARGEST_ENUMERATION, LiftedFunction, pulled_back
 from sparsact.hardness.elimination import solve_binary
@@ -87,8 +88,11 @@ class LearnedParity:
         signs = checked_signs(X, self.n)
         return np.asarray(signs[:, list(self.subset)].prod(axis=1), dtype=np.int8)
 
-    def __spectrum__(self) -> Spectrum:
-        return Spectrum.of({self.subset: 1.0}, n=self.n)
+
+@spectrum_of.register
+def spectrum_of_parity(learned: LearnedParity) -> Spectrum:
+    """Spectrum of a parity: one coefficient."""
+    return Spectrum.of({learned.subset: 1.0}, n=learned.n)
 
 
 def learn_parity(X: ArrayLike, y: ArrayLike) -> LearnedParity:

@@ -11,7 +11,7 @@ from sparsact.reports.displays import InteractionsDisplay, SpectrumDisplay
 from sparsact.reports.figure import BLUE, GREY, VERMILION, Frame, chart, panel, rows, width_for
 
 if TYPE_CHECKING:
-    from sparsact.fit.explain import TargetResult
+    from sparsact.fit.target_result import TargetResult
 
 TERMS_SHOWN: Final = 20
 

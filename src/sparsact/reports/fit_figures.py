@@ -34,9 +34,9 @@ from sparsact.reports.figure import (
 )
 
 if TYPE_CHECKING:
-    from sparsact.fit.explain import TargetResult
     from sparsact.fit.scored_table import ScoredTarget
     from sparsact.fit.scores import Confusion, CVCandidate, FoldScores, Gain
+    from sparsact.fit.target_result import TargetResult
 
 
 def error_frame(candidates: Sequence[CVCandidate]) -> Frame:

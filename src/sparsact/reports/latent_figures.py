@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
-from sparsact.reports.figure import BLUE, GREY, VERMILION, Display, Frame, chart, panel
-
-if TYPE_CHECKING:
-    from sparsact.fit.latent_candidate import LatentInfo
+from sparsact.reports.figure import BLUE, GREY, VERMILION, Frame, chart, panel
 
 
-def latent_frame(info: LatentInfo) -> Frame:
-    """Rows: the latent, what was measured, and whether that is at a bound; then the curve, which was not measured."""
-    latents, curve = info.curve
+def latent_frame(scales: Mapping[str, NDArray[np.float64]]) -> Frame:
+    """Rows: the latent, what was measured, and whether that is at a bound; then the curve, which was not measured.
+
+    ``scales`` holds ``latent``, ``measured`` and ``censored``, a number a row, and points ``curve`` (2, m).
+    """
+    latents, curve = scales["curve"]
     return {
-        "latent": [*info.latent.tolist(), *latents.tolist()],
-        "measured": [*info.measured.tolist(), *curve.tolist()],
-        "point": [*("at a bound" if one else "measured" for one in info.censored), *["curve"] * len(curve)],
+        "latent": [*scales["latent"].tolist(), *latents.tolist()],
+        "measured": [*scales["measured"].tolist(), *curve.tolist()],
+        "point": [*("at a bound" if one else "measured" for one in scales["censored"]), *["curve"] * len(curve)],
     }
 
 
@@ -44,8 +45,3 @@ def latent_chart(frame: Frame) -> Axes:
     axes.plot(latent[line], measured[line], color=VERMILION, lw=1.8, label="without noise")
     axes.legend(loc="upper left", fontsize=8.5)
     return axes
-
-
-def latent_figures(info: LatentInfo | None) -> list[Display]:
-    """The figure of a measurement model, if one was chosen."""
-    return [] if info is None else [latent_chart.display(info)]

@@ -17,7 +17,7 @@ from sparsact.reports.fit_figures import bars
 from sparsact.reports.letters_display import LettersDisplay
 
 if TYPE_CHECKING:
-    from sparsact.fit.explain import TargetResult
+    from sparsact.fit.target_result import TargetResult
 
 Sites = Sequence[tuple[str, Sequence[str]]]  # names and letters
 Source = tuple[Any, Sites]  # of :func:`sparsact.fourier.anova`

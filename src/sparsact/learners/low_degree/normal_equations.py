@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import norm
 
+from sparsact.learners.low_degree.design import Design
 from sparsact.learners.low_degree.factor import Factor
 from sparsact.learners.low_degree.identification import RowSpace
-from sparsact.learners.low_degree.polynomial import Design, Family
+from sparsact.learners.low_degree.polynomial import Family
 from sparsact.statistics.exact_sum import ExactSum
 
 _ROWS_AT_ONCE: Final = 64

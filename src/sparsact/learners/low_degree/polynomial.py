@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import kernels
 from sparsact.hypercube import WORD, Masks, Subset, masks_of, n_subsets, n_words, subset_masks, subsets_of
+from sparsact.learners.low_degree.design import Design
 from sparsact.learners.points import Encoding, Points
 from sparsact.memory import has_room
 from sparsact.saving.schema import Arrays, as_count, check_array
 from sparsact.validation.arrays import checked_subset
 
-if TYPE_CHECKING:
-    from sparsact.learners.low_degree.solvers.kernel import Dual
-
-_MAX_TABLE_N: Final = 20
-_MAX_TABLE: Final = 1 << 22
+_MAX_TABLE_N, _MAX_TABLE = 20, 1 << 22  # columns, and values
 _MAX_WALK: Final = 1 << 16  # monomials; beyond, a dual answers without its coefficients
 _ALL_ZERO: Final = 1e60  # a lasso penalty that leaves no coefficient of targets of size one
 
@@ -136,6 +132,31 @@ def check_bits(words: NDArray[np.uint64], n: int) -> None:
         raise ValueError(f"coordinates beyond the {n} there are")
 
 
+class Dual(Protocol):
+    """A polynomial as a combination of kernel functions at N points, as a solver by dual weights leaves it."""
+
+    @property
+    def points(self) -> Points:
+        """The N points."""
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Weights (N, T) of the kernel functions."""
+
+    @property
+    def kernel(self) -> NDArray[np.float64]:
+        """Kernel value at each Hamming distance, (n + 1,)."""
+
+    def values(self, points: Points) -> NDArray[np.float64]:
+        """The polynomial without its intercept at points, (m, T)."""
+
+    def coefficients(self, family: Family) -> NDArray[np.float64]:
+        """Coefficients (D, T)."""
+
+    def scaled(self, unit: float) -> Self:
+        """The polynomial times a unit."""
+
+
 class FittedPolynomial:
     """``intercept_t + sum_S coef[S, t] * chi_S(x)``, for several targets t at once.
 
@@ -175,7 +196,7 @@ class FittedPolynomial:
 
     def undo_scaling(self, unit: float, origin: NDArray[np.float64]) -> FittedPolynomial:
         """The polynomial of the targets themselves, where this is of targets over a unit, minus an origin (T,)."""
-        dual = None if self.dual is None else replace(self.dual, weights=self.dual.weights * unit)
+        dual = None if self.dual is None else self.dual.scaled(unit)
         coef = self.coef * unit if "coef" in self.__dict__ else None  # of a dual they cost much: never found twice
         return FittedPolynomial(self.family, coef, (self.intercept + origin) * unit, dual)
 
@@ -232,24 +253,6 @@ class Penalty:
             return self
         with np.errstate(over="ignore"):
             return replace(self, alpha=min(float(np.float64(self.alpha) / unit), _ALL_ZERO))
-
-
-class Design:
-    """What is left of the rows after a fit, to say how sure its coefficients are."""
-
-    @abstractmethod
-    def effective_parameters(self, alpha: float) -> float:
-        """Effective parameters, the intercept not counted."""
-
-    identified: Any  # whether the rows determine each coefficient of ``[(), *subsets]``, (D + 1,)
-
-    def all_variances(self, alpha: float) -> NDArray[np.float64] | None:
-        """Variance per unit of residual variance of each coefficient of ``[(), *subsets]``, if they cost little."""
-
-    def unscaled_variances(self, places: NDArray[np.intp], alpha: float) -> NDArray[np.float64] | None:
-        """The same at some places, (N,), one at a time; None if there are none."""
-        variances = self.all_variances(alpha)
-        return None if variances is None else variances[places]
 
 
 @dataclass(eq=False)

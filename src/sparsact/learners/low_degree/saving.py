@@ -9,7 +9,7 @@ import numpy as np
 from sparsact.hypercube import WORD
 from sparsact.learners.low_degree.choose import CVSelection
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Penalty, Solution
-from sparsact.learners.low_degree.solvers.kernel import Dual, KernelDesign
+from sparsact.learners.low_degree.solvers.kernel import KernelDesign, KernelDual
 from sparsact.learners.low_degree.solvers.solver import solvers
 from sparsact.learners.points import Points
 from sparsact.saving import schema
@@ -72,7 +72,7 @@ def read_solution(state: State, arrays: Arrays) -> Solution:
     if "dual_rows" in state:
         rows = int(state["dual_rows"])
         parts = schema.read_arrays(_DUAL, arrays, "dual.", n=n, words=-(-rows // WORD), rows=rows, T=T, sizes=n + 1)
-        dual, coef = Dual(Points(parts["columns"], rows), parts["weights"], parts["kernel"]), None
+        dual, coef = KernelDual(Points(parts["columns"], rows), parts["weights"], parts["kernel"]), None
     else:
         dual, coef = None, schema.read_arrays(_COEF, arrays, T=T)["coef"]
     family = Family.of_file(n, state["span"], arrays, None if coef is None else len(coef))

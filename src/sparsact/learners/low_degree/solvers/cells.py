@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from sparsact import kernels
 from sparsact.learners.low_degree.compact_sums import MAX_N, Cells
-from sparsact.learners.low_degree.polynomial import Design, Family, FittedPolynomial, Penalty, Solution
+from sparsact.learners.low_degree.design import Design
+from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Penalty, Solution
 from sparsact.learners.low_degree.solvers.solver import ProblemSize, Solver, SolverPlan
 from sparsact.statistics.solved import Solved, conjugate_gradients
 

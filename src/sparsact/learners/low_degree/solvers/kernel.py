@@ -8,7 +8,7 @@ The Gram matrix between points of the monomials of degree a..d depends only on t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
 from typing import Any, Final
@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels.dispatch import blas_threads
+from sparsact.learners.low_degree.design import Design
 from sparsact.learners.low_degree.distinct_points import DistinctPoints, correlations
 from sparsact.learners.low_degree.factor import Factor
 from sparsact.learners.low_degree.identification import PRIMES, reduced_echelon, residues
-from sparsact.learners.low_degree.polynomial import Design, Family, FittedPolynomial, Penalty, Solution
+from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Penalty, Solution
 from sparsact.learners.low_degree.real_columns import monomials
 from sparsact.learners.low_degree.solvers.solver import ProblemSize, Solver, SolverPlan, ending
 from sparsact.learners.points import Points, unpack
@@ -77,7 +78,7 @@ def krawtchouk_sums(n: int, degree: int, min_degree: int) -> list[int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Dual:
+class KernelDual:
     """A polynomial as a combination of kernel functions at N points.
 
     Attributes
@@ -111,6 +112,10 @@ class Dual:
         coef = np.empty((len(family), self.weights.shape[1]))
         coef[order] = correlations(self.points, weights, family.masks[order]).to_float().T
         return coef
+
+    def scaled(self, unit: float) -> KernelDual:
+        """The polynomial times a unit."""
+        return replace(self, weights=self.weights * unit)
 
     def identified(self, family: Family, *, fit_intercept: bool) -> NDArray[np.bool_]:
         """Whether the points determine each coefficient of ``[(), *family]``, (D + 1,), exactly.
@@ -149,7 +154,7 @@ class Dual:
 class KernelDesign(Design):
     """What says how sure the coefficients of a dual are; ``filled`` effective parameters are not the function's."""
 
-    dual: Dual
+    dual: KernelDual
     family: Family
     fit_intercept: bool
     factor: Factor | None = None  # None for a model from a file
@@ -231,5 +236,5 @@ def solve_dual(rows: DistinctPoints, family: Family, penalty: Penalty) -> tuple[
     if fit_intercept:
         intercept = mean - row_mean @ weights + (share @ row_mean) * weights.sum(axis=0)
         weights = weights - np.outer(share, weights.sum(axis=0))
-    dual = Dual(points, weights, kernel)
+    dual = KernelDual(points, weights, kernel)
     return FittedPolynomial(family, None, intercept, dual), KernelDesign(dual, family, fit_intercept, factor, filled)

@@ -9,15 +9,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.fit.gp_candidate import ProcessCandidate, WarpedProcess, refused_beyond
+from sparsact.fit.candidate import Facts, Fit, FitRun
+from sparsact.fit.candidates.gp import ProcessCandidate, WarpedProcess, refused_beyond
+from sparsact.fit.fold_sums import RowSample
+from sparsact.fit.folds import out_of_fold
 from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.kind import Facts, FitRun, Fitted
 from sparsact.fit.scores import LEAST_WEIGHT
-from sparsact.fit.sums import RowSample, values
 from sparsact.hypercube import points, signs_to_bits
 from sparsact.learners import CubeGPRegressor
 from sparsact.learners.cube_ensemble import LARGEST_CUBE, CubeEnsemble, stacking_weights
 from sparsact.learners.latent.targets import pinned
+from sparsact.learners.predictor import predictor
 
 Array = NDArray[np.float64]
 
@@ -29,7 +31,7 @@ FEW_ROWS: Final = 100  # below, polynomials are left out: their held-out errors 
 
 @dataclass(frozen=True)
 class WeightedModels:
-    """Fitted models with weights, and the absolute errors of their mean at rows left out."""
+    """Fit models with weights, and the absolute errors of their mean at rows left out."""
 
     models: Mapping[str, Any]
     weights: Mapping[str, float]
@@ -50,12 +52,10 @@ def _at_all_points(model: Any, cube: NDArray[Any]) -> Array:
         return np.asarray(model.back(_at_all_points(model.process, cube)))
     if isinstance(model, CubeGPRegressor):
         return model.spectrum_.values()
-    return values(model, cube)[:, 0]
+    return predictor(model).values(cube)[:, 0]
 
 
-def weighted_models(
-    members: Mapping[str, tuple[Any, HeldOutScores]], sample: RowSample
-) -> tuple[WeightedModels, HeldOutScores]:
+def weighted_models(members: Mapping[str, Fit], sample: RowSample) -> Fit:
     """Weights of fitted models, and held-out scores of their mean.
 
     Predictions are clipped to the :func:`reach` of the targets. The weights of all rows are learned from the
@@ -68,26 +68,28 @@ def weighted_models(
     sample : RowSample
         The rows of the scores.
     """
-    n_rows = min(len(scores.folds) for _, scores in members.values())
+    n_rows = min(len(fit.held_out.folds) for fit in members.values())
     priors = PRIOR
     if n_rows < FEW_ROWS:
         priors, members = PRIOR_OF_FEW, {name: member for name, member in members.items() if name not in PRIOR}
-    held_out = [_rows_of(scores, sample, n_rows) for _, scores in members.values()]
+    held_out = [_rows_of(fit.held_out, sample, n_rows) for fit in members.values()]
     first = held_out[0]
     y, folds = first.actual[:, 0], first.folds
     predicted = np.column_stack([scores.predicted[:, 0] for scores in held_out])
     prior = np.array([priors.get(name, 1.0) for name in members])
-    stacked = np.empty(len(y))
-    for fold in np.unique(folds):
-        seen, left = folds != fold, folds == fold
-        low, high = reach(y[seen])
+
+    def stacked(_: int, left: NDArray[np.bool_]) -> Array:
+        low, high = reach(y[~left])
         predicted[left] = predicted[left].clip(low, high)
-        stacked[left] = predicted[left] @ stacking_weights(predicted[seen].clip(low, high), y[seen], prior)
+        weights = stacking_weights(predicted[~left].clip(low, high), y[~left], prior)
+        return np.asarray(predicted[left] @ weights)[:, None]
+
+    mean = out_of_fold(folds, stacked)
     weights = stacking_weights(predicted, y, prior)
-    models = {name: model for name, (model, _) in members.items()}
+    models = {name: fit.model for name, fit in members.items()}
     named = dict(zip(members, weights.tolist(), strict=True))
-    found = WeightedModels(models, named, reach(y), np.abs(stacked - y))
-    return found, replace(first, predicted=stacked[:, None])
+    found = WeightedModels(models, named, reach(y), np.abs(mean[:, 0] - y))
+    return Fit(found, replace(first, predicted=mean))
 
 
 def reach(y: Array) -> tuple[float, float]:
@@ -103,7 +105,7 @@ def _rows_of(scores: HeldOutScores, sample: RowSample, n_rows: int) -> HeldOutSc
     return HeldOutScores(scores.actual[places], scores.predicted[places], scores.folds[places])
 
 
-def with_deviations(ensemble: CubeEnsemble, process: Any) -> CubeEnsemble:
+def with_deviations(ensemble: CubeEnsemble, process: CubeGPRegressor) -> CubeEnsemble:
     """An ensemble whose coefficients have the posterior deviations of one of its Gaussian processes.
 
     The distance between both functions' coefficients is added, as the root of the sum of squares.
@@ -115,11 +117,11 @@ def with_deviations(ensemble: CubeEnsemble, process: Any) -> CubeEnsemble:
 class EnsembleCandidate(ProcessCandidate):
     """The weighted mean of all other models; a Gaussian process, too, has a spectrum of all coefficients."""
 
-    kind, name, takes_weights = "ensemble", "an ensemble of models", False
+    kind, name, rank, takes_weights = "ensemble", "an ensemble of models", 6, False
     handicap = 1.01
     needs = ("sparse", "lasso", "gp", "trees")
-    members = ("sparse", "lasso", "latent", "network")  # besides all processes and trees
-    competing = ("low-degree", *members)
+    alone = ("sparse", "lasso", "latent", "network")  # members besides all processes and trees
+    competing = ("low-degree", *alone)
     terms_of = (
         "The effects are exact for the weighted mean of the models. Their 95 % intervals are posterior intervals of "
         "its best Gaussian process, widened by the distance of its effects from the mean's."
@@ -129,21 +131,28 @@ class EnsembleCandidate(ProcessCandidate):
         """Classes are refused, and too many columns."""
         return refused_beyond(facts, self.name, LARGEST_CUBE)
 
-    def fit(self, run: FitRun) -> Fitted | None:
+    def fit(self, run: FitRun) -> Fit | str:
         """Weigh the models; they are evaluated at all points once they are chosen.
 
-        None where all weight is on one that competes by itself, unless an ensemble was asked for.
+        Empty where all weight is on one that competes by itself, unless an ensemble was asked for.
         """
-        run.members |= {kind: run.fitted[kind] for kind in self.members if kind in run.fitted}
-        run.members["low-degree"] = run.polynomial(run.sums, run.selected)
+        members = {name: member for fit in run.fits.values() for name, member in fit.members.items()}
+        members |= {kind: run.fits[kind] for kind in self.alone if kind in run.fits}
+        members["low-degree"] = run.polynomial(run.sums, run.selected)
         with run.stages.stage("weighting models"):
-            found, scores = weighted_models(run.members, run.sample)
-        single = max(found.weights, key=lambda name: found.weights[name])
-        if single in self.competing and found.weights[single] > 1 - LEAST_WEIGHT and run.options.model != self.kind:
-            return None
-        return found, scores
+            found = weighted_models(members, run.sample)
+        weights = found.model.weights
+        single = max(weights, key=weights.__getitem__)
+        if single in self.competing and weights[single] > 1 - LEAST_WEIGHT and run.options.model != self.kind:
+            return ""
+        return found
 
-    def finished(self, model: Any, run: FitRun) -> Any:
+    def finished(self, fit: Fit, run: FitRun) -> Fit:
         """The mean at all points, with the deviations of the best process where effects are shown."""
-        ensemble = model.on_cube(len(run.table.feature_names))
-        return with_deviations(ensemble, run.fitted[ProcessCandidate.kind][0]) if run.options.explain else ensemble
+        ensemble = fit.model.on_cube(len(run.table.feature_names))
+        if run.options.explain:
+            ensemble = with_deviations(ensemble, run.fits[ProcessCandidate.kind].model)
+        return replace(fit, model=ensemble)
+
+
+CANDIDATE: Final = EnsembleCandidate()

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from sparsact.datasets.columns import Classes, Encoding, LogReal, Real
+from sparsact.datasets.columns import Classes, Real
 from sparsact.datasets.extrapolation import DesignSums
-from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor
+from sparsact.fit.folds import out_of_fold
+from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.learners.low_degree.accumulator import Accumulator
+from sparsact.learners.predictor import predictor
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 from sparsact.statistics.folds import assign_folds, mixed
 
@@ -123,7 +125,7 @@ class FoldSums:
     """A low-degree statistic for each fold, a sample of the rows, their design, and the range of each target."""
 
     target: Real | Classes
-    search: Any  # a LowDegreeRegressorCV
+    search: LowDegreeRegressorCV
     sample: RowSample
     design: DesignSums
     low: NDArray[np.float64] = field(default_factory=lambda: np.array(np.inf))
@@ -191,7 +193,7 @@ class FoldSums:
 class FoldModels:
     """Polynomials of one degree and penalty: of all rows, and of those outside a fold."""
 
-    def __init__(self, sums: FoldSums, estimator: Any) -> None:
+    def __init__(self, sums: FoldSums, estimator: LowDegreeRegressor | LowDegreeClassifier) -> None:
         search, self.estimator = sums.search, estimator
         self.seen = search.accumulator_.resolved(search._spec())
         estimator.n_features_in_ = search.n_features_in_
@@ -201,7 +203,7 @@ class FoldModels:
             estimator._single_target = search._single_target
         self.whole = self._model(self.seen.total())
 
-    def _model(self, statistic: Any) -> Any:
+    def _model(self, statistic: Any) -> LowDegreeRegressor | LowDegreeClassifier:
         seen, model = self.seen, copy(self.estimator)
         statistic = statistic.restricted(model._spec().family(seen.n))
         model.accumulator_ = Accumulator(seen.n, seen.n_targets, 1, seen.domain, seen.encoding, [statistic])
@@ -209,15 +211,13 @@ class FoldModels:
 
     def held_out(self, X: NDArray[Any], folds: NDArray[np.intp]) -> NDArray[np.float64]:
         """Values for some rows, each by the polynomial of the folds that it is not in."""
-        pieces = []
-        for fold, statistic in enumerate(self.seen.statistics):
-            others = self.whole.accumulator_.statistics[0].copy()
-            others.merge(statistic.restricted(self.estimator._spec().family(self.seen.n)), -1)
-            pieces.append(values(self._model(others), X[folds == fold]))
-        found = np.empty((len(X), pieces[0].shape[1]))
-        for fold, piece in enumerate(pieces):
-            found[folds == fold] = piece
-        return found
+        return out_of_fold(folds, lambda fold, rows: predictor(self._without(fold)).values(X[rows]))
+
+    def _without(self, fold: int) -> LowDegreeRegressor | LowDegreeClassifier:
+        """The polynomial of the rows outside of a fold."""
+        others = self.whole.accumulator_.statistics[0].copy()
+        others.merge(self.seen.statistics[fold].restricted(self.estimator._spec().family(self.seen.n)), -1)
+        return self._model(others)
 
 
 @dataclass(frozen=True)
@@ -243,51 +243,3 @@ def add_batch(model: Any, target: Real | Classes, X: NDArray[Any], y: NDArray[np
         model.partial_fit(X, target.labels[y.astype(np.intp)], classes=target.labels)
     else:
         model.partial_fit(X, y)
-
-
-def values(model: Any, X: NDArray[Any]) -> NDArray[np.float64]:
-    """Values of the fitted functions, (m, functions): targets, or what a classifier compares."""
-    if not len(X):
-        return np.empty((0, _n_functions(model)))
-    if hasattr(model, "predict_proba") and not hasattr(model, "decision_function"):
-        shares = np.asarray(model.predict_proba(X))
-        return shares[:, 1:] - shares[:, :1] if shares.shape[1] == 2 else shares
-    value = model.decision_function if hasattr(model, "decision_function") else model.predict
-    return np.asarray(value(X), dtype=np.float64).reshape(len(X), -1)
-
-
-def inputs(model: Any, encoding: Encoding, X: NDArray[Any]) -> NDArray[Any]:
-    """Encoded rows as a model takes them: as letters, if it is a model of letters."""
-    return encoding.letters(X) if hasattr(model, "letters_") else X
-
-
-def _n_functions(model: Any) -> int:
-    if hasattr(model, "intercept_"):
-        return len(np.atleast_1d(model.intercept_))
-    if not hasattr(model, "table_"):  # networks, one for each of several classes, Gaussian processes, and ensembles
-        return len(getattr(model, "estimators_", [model]))
-    n_targets = int(model.table_.layout.n_targets)
-    return 1 if hasattr(model, "classes_") and n_targets == 2 else n_targets
-
-
-def answers(model: Any, encoding: Encoding, X: NDArray[Any]) -> NDArray[Any]:
-    """Predictions for encoded rows: numbers, (m,) or (m, targets), or names of classes."""
-    found = brought_back(encoding, values(model, inputs(model, encoding, X)))
-    target = encoding.targets[0]
-    if isinstance(target, Classes):
-        return target.named[class_numbers(found)]
-    return found[:, 0] if len(encoding.targets) == 1 else found
-
-
-def brought_back(encoding: Encoding, found: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Targets (m, targets) as the table has them: logarithms that were learned are undone."""
-    logs = [isinstance(target, LogReal) for target in encoding.targets]
-    with np.errstate(over="ignore"):
-        return np.where(logs, np.exp(found), found) if any(logs) else found
-
-
-def class_numbers(function_values: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Class that a classifier's values name, as its place among the classes."""
-    if function_values.shape[1] == 1:
-        return (function_values[:, 0] > 0).astype(np.intp)
-    return np.asarray(function_values.argmax(axis=1))

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Encoding, Real
 from sparsact.fit.checkpoint import Checkpoint
-from sparsact.fit.choose import Selected, domain_of
-from sparsact.fit.explain import TargetResult, explained, function_names
+from sparsact.fit.degrees import Selected, domain_of
+from sparsact.fit.details import Details
+from sparsact.fit.explain import explained, function_names
+from sparsact.fit.fold_sums import FoldModels, FoldSums, RowSample, as_numbers
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
-from sparsact.fit.sums import FoldModels, FoldSums, RowSample, as_numbers
-
-if TYPE_CHECKING:
-    from sparsact.fit.latent_candidate import LatentInfo
-    from sparsact.fit.layout import LayoutInfo
-    from sparsact.fit.network_candidate import NetworkInfo
+from sparsact.fit.target_result import TargetResult
 
 MOST_ROWS: Final = 30_000  # whose held-out predictions are compared and weighted
-Fitted = tuple[Any, HeldOutScores]
 Targets = tuple[TargetResult, ...]
+Findings = tuple[Targets, Details]  # with what each target consists of, and what is special to the kind
 
 
 def has_letters(encoding: Encoding) -> bool:
@@ -64,12 +63,26 @@ class Facts:
         return self.of_numbers and self.of_bits and self.options.groups is None and has_letters(self.table.encoding)
 
 
+@dataclass(frozen=True)
+class Fit:
+    """A model of all rows, its scores on rows that it has not seen, and further models of its kind by name.
+
+    The latter are for ensembles; ``members`` holds the model itself too, under its own name.
+    """
+
+    model: Any
+    held_out: HeldOutScores
+    members: Mapping[str, Fit] = field(default_factory=dict)
+
+    @property
+    def mean_r2(self) -> float:
+        """Mean held-out R2."""
+        return self.held_out.mean_r2.mean
+
+
 @dataclass
 class FitRun:
-    """Data that models are fitted to, and the models fitted so far; ``kinds`` lists all that will be.
-
-    ``members`` are models of an ensemble, and ``reason`` says why there are no more kinds.
-    """
+    """Data that models are fitted to, and the models fitted so far; ``kinds`` lists all that will be."""
 
     table: Table
     options: FitOptions
@@ -78,9 +91,7 @@ class FitRun:
     sums: FoldSums
     selected: Selected
     kinds: tuple[str, ...]
-    reason: str
-    fitted: dict[str, Fitted] = field(default_factory=dict)
-    members: dict[str, Fitted] = field(default_factory=dict)
+    fits: dict[str, Fit] = field(default_factory=dict)
 
     @property
     def sample(self) -> RowSample:
@@ -92,43 +103,42 @@ class FitRun:
         """Arguments shared by all fitting functions."""
         return self.table, self.options, self.sample, self.stages
 
-    def polynomial(self, sums: FoldSums, selected: Selected) -> Fitted:
+    def polynomial(self, sums: FoldSums, selected: Selected) -> Fit:
         """The polynomial that cross-validation has chosen, and its held-out scores, of a sample of many rows."""
         X, y, folds = sums.sample.at_most(MOST_ROWS)
         weights = sums.sample.weights[sums.sample.smallest(MOST_ROWS)] if self.options.weighted else None
         polynomials = self.polynomials(sums, selected)
         actual = as_numbers(self.table.encoding.targets[0], y).reshape(len(y), -1)
-        return polynomials.whole, HeldOutScores(actual, polynomials.held_out(X, folds), folds, weights=weights)
+        return Fit(polynomials.whole, HeldOutScores(actual, polynomials.held_out(X, folds), folds, weights=weights))
 
     def polynomials(self, sums: FoldSums, selected: Selected) -> FoldModels:
         """The polynomial that cross-validation has chosen, of all rows and by fold."""
         return sums.models(selected.degree, selected.alpha, domain_of(self.table, self.options))
 
-    def best_of_fold(self, fold: int) -> float:
-        """The best held-out R2 of a fold so far."""
-        others = [scores.mean_r2 for kind, (_, scores) in self.fitted.items() if kind != "trees"]
-        return max(r2.folds[fold] for r2 in (self.selected.of_degree(self.selected.degree).r2, *others))
 
-
-@dataclass(frozen=True)
-class ModelFindings:
-    """Findings about a model: its targets, and what is special to its kind."""
-
-    targets: Targets
-    layout: LayoutInfo | None = None
-    network: NetworkInfo | None = None
-    latent: LatentInfo | None = None
-
-
-class CandidateKind:
+class CandidateKind(ABC):
     """A kind of model besides polynomials of all products.
 
-    ``handicap`` multiplies its held-out error where it is compared, as others explain more; ``terms_of`` says whose
-    the terms of the targets are; ``needs`` are the kinds that are fitted before it where it is asked for.
+    Attributes
+    ----------
+    kind, name : str
+        In options and in JSON, and in sentences.
+    rank : int or None
+        Place in the order of preference among models that are as good as each other: the fewer and plainer the effects
+        that a model names, the earlier. Polynomials have place 0; a kind without a place is only compared.
+    terms_of : str
+        What the terms of the targets are, in a sentence; empty for those of the best polynomial.
+    handicap : float
+        Factor of its held-out error in comparisons, as other kinds explain more.
+    is_polynomial, takes_weights : bool
+        Whether a polynomial results, and whether rows may have weights.
+    needs : tuple of str
+        Kinds that are fitted before it where it is requested.
     """
 
     kind: ClassVar[str]
     name: ClassVar[str]
+    rank: ClassVar[int | None] = None
     terms_of: ClassVar[str] = ""
     handicap: ClassVar[float] = 1.0
     is_polynomial: ClassVar[bool] = False
@@ -143,19 +153,19 @@ class CandidateKind:
         """Whether it is compared if no kind is requested."""
         return not self.refusal(facts)
 
-    def fit(self, run: FitRun) -> Fitted | None:
-        """A model of all rows and its held-out scores, or None if an early check predicts no gain."""
-        raise NotImplementedError
+    @abstractmethod
+    def fit(self, run: FitRun) -> Fit | str:
+        """A model of all rows and its held-out scores, or why an early check predicts no gain; may be empty."""
 
-    def finished(self, model: Any, run: FitRun) -> Any:
-        """The model to keep once it is chosen."""
-        return model
+    def finished(self, fit: Fit, run: FitRun) -> Fit:
+        """The fit with the model to keep once the kind is chosen."""
+        return fit
 
-    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> ModelFindings:
-        """Findings about the chosen model: for a polynomial its terms."""
-        return ModelFindings(
-            explained(targets, model, encoding, run.sample.rows()[0]) if self.is_polynomial else targets
-        )
+    def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
+        """Each target with what it consists of, and details of the kind: for a polynomial its terms."""
+        if self.is_polynomial:
+            targets = explained(targets, fit.model, run.table.encoding, run.sample.rows()[0])
+        return targets, Details()
 
 
 def refused_without_bits(facts: Facts, name: str) -> str:
@@ -164,8 +174,3 @@ def refused_without_bits(facts: Facts, name: str) -> str:
         return ""
     fact = "columns of numbers" if facts.one_function else "more than two classes"
     return f"{name} learns one function of columns of bits, and there are {fact}; choose model low-degree."
-
-
-def mean_r2(fitted: Fitted) -> float:
-    """Mean held-out R2."""
-    return fitted[1].mean_r2.mean

@@ -11,25 +11,27 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding, Table
 from sparsact.datasets.columns import Real
-from sparsact.fit.explain import TargetResult, constant, influences
-from sparsact.fit.gp_candidate import gp_terms
-from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.kind import (
+from sparsact.fit.candidate import (
     MOST_ROWS,
     CandidateKind,
     Facts,
+    Findings,
+    Fit,
     FitRun,
-    Fitted,
-    ModelFindings,
     Targets,
     refused_without_bits,
 )
+from sparsact.fit.candidates.gp import gp_terms
+from sparsact.fit.details import Details
+from sparsact.fit.explain import constant, influences
+from sparsact.fit.fold_sums import RowSample
+from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import Stages
 from sparsact.fit.reading import has_long_tail
-from sparsact.fit.sums import RowSample
+from sparsact.fit.target_result import TargetResult
 from sparsact.learners import LatentRegressor
 from sparsact.learners.latent.targets import pinned, sides
+from sparsact.reports.chapter import Chapter
 
 SAME: Final = 1.02  # errors this close are the same, and the polynomial is taken
 PROCESS_ROWS, MOST_COLUMNS = 5_000, 16  # up to which a latent Gaussian process is tried too
@@ -38,12 +40,14 @@ TERMS: Final = 200
 
 
 @dataclass(frozen=True)
-class LatentInfo:
+class LatentInfo(Details):
     """A measurement model: its latent and curve, and both scales of some rows that it was fitted to.
 
     ``bounds`` are those of the target, None where there is none; ``noise`` is the deviation of its noise (with the link
     ``"log"`` of its logarithm's). ``curve`` holds latents and the targets that would be measured of them without noise.
     """
+
+    function = "latent"
 
     kind: str
     link: str
@@ -68,10 +72,32 @@ class LatentInfo:
         behind = f", behind {' and '.join(sides)} ({self.n_censored:,} rows)" if sides else ""
         return f"latent {latent}, measured through the link {self.link}{behind}, noise {self.noise:.3g}"
 
+    @property
+    def by_posterior(self) -> bool:
+        """Whether the latent is a Gaussian process."""
+        return self.kind == "gp"
+
+    def lines(self) -> list[str]:
+        """The summary."""
+        return [self.summary]
+
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """The entry ``latent``, without rows."""
         names = ("kind", "link", "degree", "bounds", "n_censored", "noise")
-        return {name: getattr(self, name) for name in names}
+        return {"latent": {name: getattr(self, name) for name in names}}
+
+    def chapter(self, n_rows: int) -> Chapter:
+        """The latent against what was measured."""
+        from sparsact.reports.latent_figures import latent_chart
+
+        scales = {name: getattr(self, name) for name in ("latent", "measured", "censored", "curve")}
+        return Chapter(
+            "latent",
+            "What was measured of the latent",
+            f"The model is a {self.summary}.",
+            (latent_chart.display(scales),),
+            wide=("latent",),
+        )
 
 
 def is_wanted(table: Table, options: FitOptions, sample: RowSample) -> bool:
@@ -114,12 +140,12 @@ def pinned_notes(table: Table, options: FitOptions, sample: RowSample) -> tuple[
     return tuple(notes)
 
 
-def fitted_latent(table: Table, options: FitOptions, sample: RowSample, stages: Stages) -> tuple[Any, HeldOutScores]:
+def fitted_latent(run: FitRun) -> Fit:
     """A measurement model of every row, or of a sample of many, and how such models predict the folds left out.
 
     The latent is a polynomial or, of few rows and columns, the better of it and a Gaussian process.
     """
-    X, y, folds = sample.at_most(MOST_ROWS)
+    options, (X, y, folds) = run.options, run.sample.at_most(MOST_ROWS)
     X = X.astype(bool)  # bits, even where all are 1
     by_tail = options.model == "auto" and not options.asks_for_measurement and has_long_tail(y)
     few = not by_tail and len(X) <= PROCESS_ROWS and X.shape[1] <= MOST_COLUMNS
@@ -130,20 +156,22 @@ def fitted_latent(table: Table, options: FitOptions, sample: RowSample, stages: 
         "domain": "cube",
         "random_state": options.random_state,
     }
-    found: list[tuple[Any, HeldOutScores]] = []
-    with stages.stage("fitting measurement models", len(kinds) * (options.folds + 1) * len(X)) as on_rows:
+    found: list[Fit] = []
+    with run.stages.stage("fitting measurement models", len(kinds) * (options.folds + 1) * len(X)) as on_rows:
         for kind in kinds:
             whole = LatentRegressor(kind, **settings).fit(X, y)
             on_rows(len(X))
-            models = []
-            for fold in range(options.folds):
+
+            def without(fold: int, kind: str = kind, whole: LatentRegressor = whole) -> LatentRegressor:
                 rows = folds != fold  # bounds and links that are known hold for every fold
                 known = settings | {"censoring": _reached(whole.censoring_, y[rows]), "link": whole.link_}
-                models.append(LatentRegressor(kind, **known).fit(X[rows], y[rows]))
+                model = LatentRegressor(kind, **known).fit(X[rows], y[rows])
                 on_rows(len(X))
-            found.append((whole, HeldOutScores.of(models, table.encoding.targets[0], X, y, folds)))
+                return model
+
+            found.append(Fit(whole, HeldOutScores.of(without, run.table.encoding.targets[0], X, y, folds)))
     polynomial, *processes = found
-    better = [one for one in processes if SAME * (1 - one[1].mean_r2.mean) < 1 - polynomial[1].mean_r2.mean]
+    better = [process for process in processes if SAME * (1 - process.mean_r2) < 1 - polynomial.mean_r2]
     return better[0] if better else polynomial
 
 
@@ -154,7 +182,7 @@ def _reached(bounds: tuple[float | None, float | None], y: NDArray[np.float64]) 
 
 
 def latent_targets(
-    targets: Sequence[TargetResult], model: Any, encoding: Encoding, X: NDArray[Any]
+    targets: Sequence[TargetResult], model: LatentRegressor, encoding: Encoding, X: NDArray[Any]
 ) -> tuple[TargetResult, ...]:
     """The target with the effects of the latent, and influences of the columns on what is measured."""
     from scipy.stats import false_discovery_control  # loads slowly
@@ -170,7 +198,7 @@ def latent_targets(
     )
 
 
-def latent_info(model: Any, X: NDArray[Any], y: NDArray[np.float64]) -> LatentInfo:
+def latent_info(model: LatentRegressor, X: NDArray[Any], y: NDArray[np.float64]) -> LatentInfo:
     """What the report shows of a fitted model."""
     X, y = X[:ROWS_SHOWN].astype(bool), y[:ROWS_SHOWN]
     latent = model.predict_latent(X)
@@ -192,7 +220,7 @@ def latent_info(model: Any, X: NDArray[Any], y: NDArray[np.float64]) -> LatentIn
 class MeasurementCandidate(CandidateKind):
     """Measurement models."""
 
-    kind, name = "latent", "a measurement model"
+    kind, name, rank = "latent", "a measurement model", 3
     terms_of = (
         "The effects act on the latent, which a floor, a ceiling or a curve of the measurement does not bend, "
         "with their 95 % intervals."
@@ -209,11 +237,14 @@ class MeasurementCandidate(CandidateKind):
         """It competes where a measurement is described, or could be noticed."""
         return facts.options.asks_for_measurement or is_possible(facts.table)
 
-    def fit(self, run: FitRun) -> Fitted | None:
-        """A model, or None where neither a bound nor a long tail is seen or described."""
-        return fitted_latent(*run.parts) if is_wanted(run.table, run.options, run.sample) else None
+    def fit(self, run: FitRun) -> Fit | str:
+        """A model, unless neither a bound nor a long tail is seen or described."""
+        return fitted_latent(run) if is_wanted(run.table, run.options, run.sample) else ""
 
-    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> ModelFindings:
+    def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
         """The terms of the latent, and its curve."""
         X, y, _ = run.sample.rows()
-        return ModelFindings(latent_targets(targets, model, encoding, X), latent=latent_info(model, X, y))
+        return latent_targets(targets, fit.model, run.table.encoding, X), latent_info(fit.model, X, y)
+
+
+CANDIDATE: Final = MeasurementCandidate()

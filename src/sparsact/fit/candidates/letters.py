@@ -9,16 +9,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.datasets import Encoding, Table
-from sparsact.fit.explain import TargetResult
+from sparsact.datasets import Encoding
+from sparsact.fit.candidate import CandidateKind, Facts, Fit, FitRun, has_letters
 from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.kind import CandidateKind, Facts, FitRun, Fitted, has_letters
-from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import Stages
-from sparsact.fit.sums import RowSample, inputs, values
+from sparsact.fit.table_model import TableModel
+from sparsact.fit.target_result import TargetResult
 from sparsact.fit.term import Term
 from sparsact.fourier.hoeffding import Anova, anova
-from sparsact.learners import LettersRegressor
+from sparsact.learners import LatentRegressor, LettersRegressor
+from sparsact.learners.low_degree.estimator import LowDegree
 
 TERMS, TERMS_READ = 200, 20
 LARGEST_GRID: Final = 1 << 20  # combinations at which a function is evaluated
@@ -28,24 +27,12 @@ AT_ONCE: Final = 1 << 15
 Sites = tuple[tuple[str, tuple[str, ...]], ...]  # names and letters
 
 
-def fitted_letters(table: Table, options: FitOptions, sample: RowSample, stages: Stages) -> tuple[Any, HeldOutScores]:
-    """A model of all rows, or of a sample of many, and its predictions of each row that have not seen its target.
-
-    These are from the model's own folds, drawn at random, and are scored in those of the table.
-    """
-    X, y, folds = sample.rows()
-    with stages.stage("fitting letters", len(X)) as on_rows:
-        model = LettersRegressor(random_state=options.random_state).fit(table.encoding.letters(X), y)
-        on_rows(len(X))
-    return model, HeldOutScores(y[:, None], model.out_of_fold_[:, None], folds)
-
-
 def sites_known(model: Any, encoding: Encoding, points: NDArray[Any] | None = None) -> Sites:
     """Sites with the letters that points have, or else those that the model can predict."""
     seen: Any = [dict.fromkeys(letters) for _, letters in encoding.sites]
     if points is not None:
         seen = [set(letters.tolist()) for letters in encoding.letters(points).T]
-    elif hasattr(model, "letters_"):
+    elif isinstance(model, LettersRegressor):
         seen = model.letters_
     pairs = zip(encoding.sites, seen, strict=True)
     return tuple((name, tuple(letter for letter in letters if letter in known)) for (name, letters), known in pairs)
@@ -73,8 +60,8 @@ def components(model: Any, encoding: Encoding, points: NDArray[Any] | None = Non
     codes, found = np.indices(sizes).reshape(len(sizes), -1), []
     for block in np.array_split(codes, max(1, codes.shape[1] // AT_ONCE), axis=1):
         cells = np.concatenate([of_site[column] for of_site, column in zip(bits, block, strict=True)], axis=1)
-        latent = hasattr(model, "predict_latent")
-        found.append(model.predict_latent(cells)[:, None] if latent else values(model, inputs(model, encoding, cells)))
+        latent = isinstance(model, LatentRegressor)
+        found.append(model.predict_latent(cells)[:, None] if latent else TableModel(model, encoding).values(cells))
     return sites, [anova(of_function.reshape(sizes), counts) for of_function in np.concatenate(found).T]
 
 
@@ -112,7 +99,7 @@ def mean_of_letters(found: Anova) -> Term:
 def are_identified(model: Any, terms: Sequence[Term]) -> bool:
     """Whether rows tell the effects of the polynomial's bits apart, so that they have intervals."""
     shown = terms[:TERMS_READ]
-    return hasattr(model, "identified") and all(term.identified and term.low is not None for term in shown)
+    return isinstance(model, LowDegree) and all(term.identified and term.low is not None for term in shown)
 
 
 def terms_of_letters(found: Anova, sites: Sites, n_terms: int) -> tuple[Term, ...]:
@@ -133,7 +120,7 @@ def terms_of_letters(found: Anova, sites: Sites, n_terms: int) -> tuple[Term, ..
 class LettersCandidate(CandidateKind):
     """Sites with letters."""
 
-    kind, name = "letters", "a model of letters"
+    kind, name, rank = "letters", "a model of letters", 5
 
     def refusal(self, facts: Facts) -> str:
         """Other columns are refused, and groups."""
@@ -150,6 +137,16 @@ class LettersCandidate(CandidateKind):
         """It competes wherever there are letters."""
         return facts.of_letters
 
-    def fit(self, run: FitRun) -> Fitted:
-        """A model with its own folds."""
-        return fitted_letters(*run.parts)
+    def fit(self, run: FitRun) -> Fit:
+        """A model of all rows, or of a sample of many, with its own predictions of rows whose target it has not seen.
+
+        These are from folds that the model draws at random, and are scored in the folds of the table.
+        """
+        X, y, folds = run.sample.rows()
+        with run.stages.stage("fitting letters", len(X)) as on_rows:
+            model = LettersRegressor(random_state=run.options.random_state).fit(run.table.encoding.letters(X), y)
+            on_rows(len(X))
+        return Fit(model, HeldOutScores(y[:, None], model.out_of_fold_[:, None], folds))
+
+
+CANDIDATE: Final = LettersCandidate()

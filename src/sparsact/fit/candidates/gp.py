@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import combinations
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -14,27 +15,29 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 from sparsact.datasets import Encoding, Table
-from sparsact.fit.explain import explained, intervals
-from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.kind import (
+from sparsact.fit.candidate import (
     MOST_ROWS,
     CandidateKind,
     Facts,
+    Findings,
+    Fit,
     FitRun,
-    Fitted,
-    ModelFindings,
     Targets,
-    mean_r2,
     refused_without_bits,
 )
+from sparsact.fit.details import Details
+from sparsact.fit.explain import constant, influences, intervals
+from sparsact.fit.fold_sums import RowSample
+from sparsact.fit.folds import out_of_fold
+from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
-from sparsact.fit.sums import RowSample
+from sparsact.fit.target_result import TargetResult
 from sparsact.fit.term import CONFIDENCE, Term
 from sparsact.hypercube import Subset
 from sparsact.kernels.threads import in_threads
-from sparsact.learners import CubeGPRegressor
-from sparsact.learners.cube_ensemble import LARGEST_CUBE
+from sparsact.learners import CubeGPRegressor, LatentRegressor
+from sparsact.learners.cube_ensemble import LARGEST_CUBE, CubeEnsemble
 
 MOST_COLUMNS: Final = 64
 MOST_NUMBERS: Final = 1 << 31  # rows times points of the cube, where all of these have numbers
@@ -49,8 +52,12 @@ LEAST_ROWS_TO_WARP: Final = 80
 LEAST_RATIO: Final = 1.5  # of the largest to the smallest target: logarithms of closer ones are nearly linear
 HYPERPARAMETER_ROWS: Final = 800
 TERMS: Final = 40  # whose variances are computed
+DRAWS, ROWS_DRAWN = 200, 5_000  # of functions from a posterior, and the most rows for which they are quick
+LEAST_SHARE: Final = 0.001  # of a degree that is listed
 
 Array = NDArray[np.float64]
+Rows = NDArray[np.bool_] | slice
+Spectral = CubeGPRegressor | LatentRegressor | CubeEnsemble
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,7 @@ class WarpedProcess:
 
 def fitted_processes(
     table: Table, options: FitOptions, sample: RowSample, stages: Stages, *, warped: bool
-) -> dict[str, Fitted]:
+) -> dict[str, Fit]:
     """By kernel a Gaussian process of every row, or of a sample of many, and how such processes predict left-out folds.
 
     Those of the folds learn their hyperparameters from rows outside of the fold; the search begins at those of all.
@@ -86,7 +93,7 @@ def fitted_processes(
 
     weights = sample.weights[sample.smallest(most)] if options.weighted else None
 
-    def fitted(task: tuple[str, Array]) -> Fitted:
+    def fitted(task: tuple[str, Array]) -> Fit:
         kernel, values = task
         process = CubeGPRegressor(
             kernel,
@@ -97,21 +104,21 @@ def fitted_processes(
         ).fit(X, values, weights)
         if process.n_inducing_:  # its kernel is learned from few of the rows, and serves all folds
             predicted = process._out_of_fold(X, values, weights, folds)
-            return process, HeldOutScores(y[:, None], predicted[:, None], folds, weights=weights)
-        models = []
-        for fold in range(options.folds):
+            return Fit(process, HeldOutScores(y[:, None], predicted[:, None], folds, weights=weights))
+
+        def without(fold: int) -> CubeGPRegressor:
             rows = folds != fold
-            models.append(copy(process).fit(X[rows], values[rows], None if weights is None else weights[rows]))
-        scores = replace(HeldOutScores.of(models, target, X, values, folds), weights=weights)
+            return copy(process).fit(X[rows], values[rows], None if weights is None else weights[rows])
+
+        scores = replace(HeldOutScores.of(without, target, X, values, folds), weights=weights)
         if values is y:
-            return process, scores
+            return Fit(process, scores)
         if values is logs:
-            return WarpedProcess(process, np.exp), replace(
-                scores, actual=y[:, None], predicted=np.exp(scores.predicted)
-            )
+            predicted = np.exp(scores.predicted)
+            return Fit(WarpedProcess(process, np.exp), replace(scores, actual=y[:, None], predicted=predicted))
         return _unwarped(process, scores, y)
 
-    found: dict[str, Fitted] = {}
+    found: dict[str, Fit] = {}
     n_rows = (options.folds + 1) * len(X)
     with stages.stage("fitting Gaussian processes", len(tasks) * n_rows) as on_rows:
         for name, result in zip(tasks, in_threads(fitted, tasks.values()), strict=True):
@@ -132,18 +139,16 @@ def kernels_for(n_rows: int, n: int) -> tuple[str, ...]:
     return KERNELS_OF_FEW if n_rows < FEW_ROWS else KERNELS if n_rows < MANY_ROWS else KERNELS_OF_MANY
 
 
-def _unwarped(process: CubeGPRegressor, scores: HeldOutScores, y: Array) -> Fitted:
+def _unwarped(process: CubeGPRegressor, scores: HeldOutScores, y: Array) -> Fit:
     """Back to units of the target: isotonic regression on held-out predictions; for a fold, of the other folds."""
     from sklearn.isotonic import IsotonicRegression
 
-    def back(rows: Any) -> Any:
-        return IsotonicRegression(out_of_bounds="clip").fit(scores.predicted[rows, 0], y[rows]).predict
+    def back(rows: Rows) -> Callable[[Array], Array]:
+        warped = IsotonicRegression(out_of_bounds="clip").fit(scores.predicted[rows, 0], y[rows])
+        return lambda values: np.asarray(warped.predict(values))
 
-    predicted = np.empty_like(scores.predicted)
-    for fold in np.unique(scores.folds):
-        left = scores.folds == fold
-        predicted[left, 0] = back(~left)(scores.predicted[left, 0])
-    return WarpedProcess(process, back(slice(None))), HeldOutScores(y[:, None], predicted, scores.folds)
+    predicted = out_of_fold(scores.folds, lambda _, rows: back(~rows)(scores.predicted[rows, 0])[:, None])
+    return Fit(WarpedProcess(process, back(slice(None))), HeldOutScores(y[:, None], predicted, scores.folds))
 
 
 def normal_scores(y: Array) -> Array:
@@ -159,17 +164,18 @@ def inverse_sines(y: Array) -> Array:
 WARPS: Final = {"normal scores": normal_scores, "inverse sines": inverse_sines}
 
 
-def _strongest(model: Any, n_terms: int) -> list[tuple[Subset, float]]:
+def _strongest(model: Spectral, n_terms: int) -> list[tuple[Subset, float]]:
     """The largest coefficients; of more columns than a spectrum has, those of one and two columns."""
     n = model.n_features_in_
-    if n <= LARGEST_CUBE or getattr(model, "latent", "gp") == "low-degree":
+    by_polynomial = isinstance(model, LatentRegressor) and model.latent == "low-degree"
+    if isinstance(model, CubeEnsemble) or by_polynomial or n <= LARGEST_CUBE:
         return list(model.spectrum_.top(n_terms, min_degree=1))
     subsets = [subset for size in (1, 2) for subset in combinations(range(n), size)]
     means = model._means(subsets) if isinstance(model, CubeGPRegressor) else model._coefficients(subsets)[0]
     return [(subsets[i], float(means[i])) for i in np.argsort(-np.abs(means), kind="stable")[:n_terms]]
 
 
-def gp_terms(model: Any, encoding: Encoding, n_terms: int = TERMS) -> tuple[Term, ...]:
+def gp_terms(model: Spectral, encoding: Encoding, n_terms: int = TERMS) -> tuple[Term, ...]:
     """The largest coefficients of a model with a spectrum, with posterior intervals, each by itself and all at once.
 
     The q-value is twice the posterior probability that the sign is wrong: the prior, learned from all effects, has
@@ -196,6 +202,45 @@ def gp_terms(model: Any, encoding: Encoding, n_terms: int = TERMS) -> tuple[Term
     )
 
 
+def explained_by_spectrum(
+    targets: Sequence[TargetResult], model: CubeGPRegressor | CubeEnsemble, encoding: Encoding, points: NDArray[Any]
+) -> tuple[TargetResult, ...]:
+    """The target with the largest coefficients of a spectrum, and with influences of the columns."""
+    weights = model.spectrum_.weight_by_degree()[1:].tolist() if _is_cube(points) else ()
+    (by_column,) = influences(model, points).tolist()
+    return tuple(
+        replace(
+            target,
+            weights=tuple(weights),
+            terms=gp_terms(model, encoding),
+            constant=constant(model, 0),
+            influences=tuple(zip(encoding.feature_names, by_column, strict=True)),
+            posterior_shares=posterior_shares(model),
+        )
+        for target in targets
+    )
+
+
+def posterior_shares(model: CubeGPRegressor | CubeEnsemble) -> tuple[tuple[float, float, float], ...]:
+    """Shares of the degrees in the variance with 95 % intervals, of a Gaussian process of not too many rows."""
+    if not isinstance(model, CubeGPRegressor):
+        return ()
+    if model.n_features_in_ > LARGEST_CUBE or len(model.X_train_) > ROWS_DRAWN:
+        return ()
+    shares = model.variance_decomposition(DRAWS).shares
+    means, ends = shares.mean(), shares.interval()
+    n_shown = int(np.flatnonzero(ends[:, 1] >= LEAST_SHARE).max(initial=0)) + 1
+    return tuple((float(mean), float(low), float(high)) for mean, (low, high) in zip(means, ends, strict=True))[
+        :n_shown
+    ]
+
+
+def _is_cube(points: NDArray[Any]) -> bool:
+    """Whether rows of bits are all points of the cube, once each."""
+    n_rows, n = points.shape
+    return bool(n_rows == 2**n) and len(np.unique(np.packbits(points, axis=1), axis=0)) == n_rows
+
+
 def refused_beyond(facts: Facts, name: str, most: int) -> str:
     """Why models of numbers on a cube of at most ``most`` columns do not apply to a table."""
     if refusal := refused_without_bits(facts, name):
@@ -207,10 +252,19 @@ def refused_beyond(facts: Facts, name: str, most: int) -> str:
     return f"{name} needs {need}, and {fact}; choose model sparse."
 
 
+class PosteriorDetails(Details):
+    """Effects have posterior intervals; there are no other facts."""
+
+    @property
+    def by_posterior(self) -> bool:
+        """True."""
+        return True
+
+
 class ProcessCandidate(CandidateKind):
     """Gaussian processes: the best kernel's competes, and all are members of an ensemble."""
 
-    kind, name, takes_weights = "gp", "a Gaussian process", True
+    kind, name, rank, takes_weights = "gp", "a Gaussian process", 4, True
     handicap = 1.1  # a kernel is the best of four
     terms_of = (
         "The effects are posterior means, with 95 % posterior intervals; weak effects lean on the prior, "
@@ -225,12 +279,16 @@ class ProcessCandidate(CandidateKind):
         """It competes where there are no letters."""
         return not facts.of_letters and not self.refusal(facts)
 
-    def fit(self, run: FitRun) -> Fitted | None:
+    def fit(self, run: FitRun) -> Fit | str:
         """The process of the kernel with the best held-out R2."""
         processes = fitted_processes(*run.parts, warped="ensemble" in run.kinds)
-        run.members |= processes
-        return max((one for one in processes.values() if isinstance(one[0], CubeGPRegressor)), key=mean_r2)
+        plain = (fit for fit in processes.values() if isinstance(fit.model, CubeGPRegressor))
+        return replace(max(plain, key=attrgetter("mean_r2")), members=processes)
 
-    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> ModelFindings:
+    def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
         """The terms have posterior intervals."""
-        return ModelFindings(explained(targets, model, encoding, run.sample.rows()[0], gp_terms(model, encoding)))
+        rows, _, _ = run.sample.rows()
+        return explained_by_spectrum(targets, fit.model, run.table.encoding, rows), PosteriorDetails()
+
+
+CANDIDATE: Final = ProcessCandidate()

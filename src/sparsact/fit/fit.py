@@ -12,23 +12,27 @@ from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
 from sparsact.datasets.extrapolation import DesignSums, design_notes
 from sparsact.environment import versions
-from sparsact.fit.candidates import KINDS, kinds_to_try, select_model
+from sparsact.fit.candidate import Facts, Fit, FitRun
+from sparsact.fit.candidates import candidates
+from sparsact.fit.candidates.latent import pinned_notes
+from sparsact.fit.candidates.letters import explained_letters
+from sparsact.fit.candidates.lsh import MAX_NUMBERS, MAX_SAMPLE
+from sparsact.fit.candidates.network import MOST_ROWS
 from sparsact.fit.checkpoint import Checkpoint, Pass
-from sparsact.fit.choose import Selected, domain_of, search_for, select_polynomial
-from sparsact.fit.explain import TargetResult, confusion, explained, function_names, scored_targets
+from sparsact.fit.choose import kinds_to_try, select_model
+from sparsact.fit.degrees import Selected, domain_of, search_for, select_polynomial
+from sparsact.fit.details import Details
+from sparsact.fit.explain import confusion, explained, function_names, scored_targets
+from sparsact.fit.fold_sums import MAX_HELD_OUT, FoldSums, Prediction, RowSample
 from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.kind import Facts, FitRun, ModelFindings
-from sparsact.fit.latent_candidate import pinned_notes
-from sparsact.fit.letters_candidate import explained_letters
-from sparsact.fit.lsh_candidate import MAX_NUMBERS, MAX_SAMPLE
-from sparsact.fit.network_candidate import MOST_ROWS
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import OnRows, Resources, Stages
 from sparsact.fit.reading import check_targets, warnings
 from sparsact.fit.result import FitResult
 from sparsact.fit.row_columns import FitRows, RowColumns
 from sparsact.fit.scores import CVCandidate, FoldScores, LowDegreeInfo, noise_ceiling
-from sparsact.fit.sums import MAX_HELD_OUT, FoldSums, Prediction, RowSample
+from sparsact.fit.target_result import TargetResult
+from sparsact.learners import CubeEnsemble, LettersRegressor
 from sparsact.memory import peak_memory
 
 
@@ -49,10 +53,10 @@ class FitSteps:
             sums = self._sums(on_rows)
             selected = select_polynomial(sums.search, options)
         n_rows, encoding = sums.n_rows, table.encoding
-        run = self._others(sums, selected)
-        scores = {kind: held_out for kind, (_, held_out) in run.fitted.items()}
-        choices = select_model(selected, scores, run.reason, options.model)
-        kind = KINDS.get(choices.kind)
+        run, reason = self._others(sums, selected)
+        scores = {kind: fit.held_out for kind, fit in run.fits.items()}
+        choices = select_model(selected, scores, reason, options.model)
+        kind = candidates().get(choices.kind)
         with self.stages.stage("summing up"):
             X, y, _ = sums.sample.rows()
             if options.encoding is None:
@@ -62,20 +66,17 @@ class FitSteps:
                 encoding = replace(encoding, notes=(*first, *encoding.notes))
             notes = dict.fromkeys((*encoding.notes, *pinned_notes(table, options, sums.sample)))
             encoding = replace(encoding, notes=tuple(notes))
+            details = Details()
             if kind is None:
                 model, rows, targets = self._low_degree(sums, selected)
-                findings = ModelFindings(targets)
             else:
-                model, held_out = run.fitted[kind.kind]
-                model = kind.finished(model, run)
-                rows, targets = self._of_rows(sums.sample, held_out, selected)
-                explains = options.explain
-                findings = (
-                    kind.findings(run, model, held_out, targets, encoding) if explains else ModelFindings(targets)
-                )
+                fit = kind.finished(run.fits[kind.kind], run)
+                model = fit.model
+                rows, targets = self._of_rows(sums.sample, fit.held_out, selected)
+                if options.explain:
+                    targets, details = kind.findings(run, fit, targets)
             if kind is None or kind.is_polynomial:
                 choices = replace(choices, low_degree=LowDegreeInfo.of(model, options.given))
-            targets = findings.targets
             if options.explain:
                 targets = explained_letters(targets, model, encoding, X)
             if options.explain and not self._is_classes:
@@ -92,25 +93,28 @@ class FitSteps:
             encoding=encoding,
             task="classification" if self._is_classes else "regression",
             domain=domain_of(table, options),
-            choices=replace(choices, weights=getattr(model, "weights_", {})),
+            choices=replace(
+                choices, weights=model.weights_ if isinstance(model, CubeEnsemble | LettersRegressor) else {}
+            ),
             targets=targets,
             resources=Resources(tuple(self.stages.seconds.items()), peak_memory()),
             versions=versions(),
             call=call,
             confusion=confusion(rows, encoding),
-            layout=findings.layout,
-            network=findings.network,
-            latent=findings.latent,
+            details=details,
         )
 
-    def _others(self, sums: FoldSums, selected: Selected) -> FitRun:
-        """Models of other kinds than polynomials, and their held-out scores."""
+    def _others(self, sums: FoldSums, selected: Selected) -> tuple[FitRun, str]:
+        """Models of other kinds than polynomials with their held-out scores, and why there are no more."""
         kinds, reason = kinds_to_try(Facts(self.table, self.options, sums.n_rows))
-        run = FitRun(self.table, self.options, self.stages, self.checkpoint, sums, selected, kinds, reason)
+        run = FitRun(self.table, self.options, self.stages, self.checkpoint, sums, selected, kinds)
         for kind in kinds:
-            if (fitted := KINDS[kind].fit(run)) is not None:
-                run.fitted[kind] = fitted
-        return run
+            found = candidates()[kind].fit(run)
+            if isinstance(found, Fit):
+                run.fits[kind] = found
+            else:
+                reason = found or reason
+        return run, reason
 
     def _sums(self, on_rows: OnRows) -> FoldSums:
         """The sums of every row, by fold, and a sample of the rows, to which models of other kinds are fitted."""

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets import Table
-from sparsact.datasets.columns import Encoding
-from sparsact.fit.kind import CandidateKind, Facts, FitRun, Fitted, ModelFindings, Targets
-from sparsact.fit.lsh_candidate import LEVELS, MAX_SAMPLE, TableScores, bucket_bytes, fitted_tables
-from sparsact.fit.sums import as_numbers
+from sparsact.fit.details import Details
+from sparsact.fit.fold_sums import as_numbers
+from sparsact.kernels.bucket_statistics import n_sums
+from sparsact.learners.lsh.estimator import LSHModel
+from sparsact.learners.lsh.layout import Layout
+from sparsact.reports.chapter import Chapter
+from sparsact.reports.numbers import size
+
+BYTES_OF_KEY_AND_COUNT: Final = 16
 
 
 @dataclass(frozen=True)
@@ -48,8 +53,10 @@ class ColumnWeight:
 
 
 @dataclass(frozen=True)
-class LayoutInfo:
-    """Everything that the report says of the hash tables of one fit."""
+class LayoutInfo(Details):
+    """Hash tables: their layout, how full they are, and their columns."""
+
+    has_effects = False
 
     directions: str
     n_stages: int
@@ -104,8 +111,38 @@ class LayoutInfo:
             + ("" if everywhere is None else f", and all of them in {everywhere:.2%} of cases")
         )
 
+    def lines(self) -> list[str]:
+        """The layout, and how full it is."""
+        return [self.layout, self.fill]
+
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """The entry ``lsh``."""
+        return {"lsh": self.tables}
+
+    def chapter(self, n_rows: int) -> Chapter:
+        """The buckets and columns, with figures."""
+        from sparsact.reports.lsh_figures import lsh_figures
+
+        layout, fill = (text[0].upper() + text[1:] for text in (self.layout, self.fill))
+        n_laid_out = self.rows_laid_out or 0
+        whole = "rows drawn from all of the table" if n_laid_out < n_rows else "rows, all of the table"
+        chosen = f"chosen from {len(self.trials)} by the error on rows left out, on {n_laid_out:,} {whole}"
+        return Chapter(
+            "tables",
+            "What its hash tables hold",
+            f"{layout}. A row is predicted by the average of its buckets, one in each table. {fill}.",
+            lsh_figures(self.tables),
+            wide=("columns",),
+            tiles=(
+                ("buckets", f"{self.n_buckets:,}", size(self.n_bytes)),
+                ("bucket miss rate", f"{self.miss_rate:.1%}", ""),
+            ),
+            facts=(("layout", chosen),),
+        )
+
+    @property
+    def tables(self) -> dict[str, Any]:
+        """All fields as JSON holds them."""
         return asdict(self) | {
             "trials": list(map(asdict, self.trials)),
             "columns": list(map(asdict, self.columns)),
@@ -115,10 +152,19 @@ class LayoutInfo:
         }
 
 
+def bucket_bytes(n_buckets: int, layout: Layout, n_local: int) -> int:
+    """Bytes of the sums, counts and keys of a number of buckets."""
+    return n_buckets * (8 * n_sums(n_local, layout.degree, layout.n_targets) + BYTES_OF_KEY_AND_COUNT)
+
+
 def layout_info(
-    model: Any, columns: tuple[ColumnWeight, ...], n_laid_out: int | None = None, held_out: TableScores | None = None
+    model: LSHModel,
+    columns: tuple[ColumnWeight, ...],
+    n_laid_out: int | None = None,
+    missed: float | None = None,
+    coverage: tuple[tuple[float, float], ...] = (),
 ) -> LayoutInfo:
-    """The tables of a model; after a fit also the number of rows it chose from, and its held-out errors."""
+    """The tables of a model; after a fit also the number of rows it chose from, and what held-out rows said."""
     layout = model.table_.layout
     rows, buckets = np.unique(model.bucket_counts_, return_counts=True)
     return LayoutInfo(
@@ -136,12 +182,12 @@ def layout_info(
         trials=tried(model),
         columns=columns,
         rows_laid_out=n_laid_out,
-        missed_everywhere=None if held_out is None else held_out.missed,
-        coverage=tuple(zip(LEVELS, held_out.coverage, strict=False)) if held_out else (),
+        missed_everywhere=missed,
+        coverage=coverage,
     )
 
 
-def tried(model: Any) -> tuple[TriedLayout, ...]:
+def tried(model: LSHModel) -> tuple[TriedLayout, ...]:
     """Layouts that were tried for the last stage, each once, with the chosen one marked."""
     layout = model.table_.layout
     found = {
@@ -158,7 +204,9 @@ def tried(model: Any) -> tuple[TriedLayout, ...]:
     )
 
 
-def standardised_weights(model: Any, table: Table, X: NDArray[Any], y: NDArray[np.float64]) -> tuple[ColumnWeight, ...]:
+def standardised_weights(
+    model: LSHModel, table: Table, X: NDArray[Any], y: NDArray[np.float64]
+) -> tuple[ColumnWeight, ...]:
     """Weights of columns in units of their own deviations and of the target's, estimated from some of the rows."""
     answers = as_numbers(table.encoding.targets[0], y).reshape(len(y), -1)
     spread = np.sqrt(np.maximum(np.nanvar(np.where(np.isnan(X).all(axis=0), 0.0, X), axis=0), 0.0))
@@ -166,7 +214,7 @@ def standardised_weights(model: Any, table: Table, X: NDArray[Any], y: NDArray[n
 
 
 def column_weights(
-    model: Any, names: Sequence[str], spread: NDArray[np.float64], of_targets: NDArray[np.float64]
+    model: LSHModel, names: Sequence[str], spread: NDArray[np.float64], of_targets: NDArray[np.float64]
 ) -> tuple[ColumnWeight, ...]:
     """Each column's slope in the trend, for units of columns and of targets, and its share of the local distance."""
     # Of two classes the layout has one target each, and `as_numbers` the sign of the second, which moves twice as far.
@@ -175,28 +223,3 @@ def column_weights(
     slopes = trend * spread[:, None] / np.where(of_targets > 0, of_targets, 1.0)
     slope = slopes[:, 0] if slopes.shape[1] == 1 else np.sqrt((slopes**2).mean(axis=1))
     return tuple(map(ColumnWeight, names, slope.tolist(), model.column_shares_.tolist()))
-
-
-class LSHCandidate(CandidateKind):
-    """Hash tables (LSH)."""
-
-    kind, name = "lsh", "hash tables (LSH)"
-
-    def refusal(self, facts: Facts) -> str:
-        """Groups of many rows are refused."""
-        if facts.options.groups is None or facts.n_rows <= MAX_SAMPLE:
-            return ""
-        return f"{self.name} of more than {MAX_SAMPLE:,} rows cannot hold out whole groups; leave the groups out."
-
-    def competes(self, facts: Facts) -> bool:
-        """They compete where columns are numbers."""
-        return bool(facts.table.encoding.real) and not self.refusal(facts)
-
-    def fit(self, run: FitRun) -> Fitted:
-        """Tables of all rows, whatever their number."""
-        return fitted_tables(*run.parts, run.checkpoint)
-
-    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> ModelFindings:
-        """The layout is shown; there are no terms."""
-        X, y, _ = run.sample.rows()
-        return ModelFindings(targets, layout_info(model, standardised_weights(model, run.table, X, y), len(X), scores))

@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets import Table
-from sparsact.datasets.columns import Classes, Encoding
-from sparsact.fit.choose import domain_of
+from sparsact.datasets.columns import Classes
+from sparsact.fit.candidate import CandidateKind, Facts, Findings, Fit, FitRun, Targets
+from sparsact.fit.candidates import candidates
+from sparsact.fit.degrees import domain_of
+from sparsact.fit.details import Details
 from sparsact.fit.explain import explained
+from sparsact.fit.fold_sums import RowSample
 from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.kind import CandidateKind, Facts, FitRun, Fitted, ModelFindings, Targets
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
-from sparsact.fit.sums import RowSample
 from sparsact.learners import SparselyActivatedClassifier, SparselyActivatedRegressor
+from sparsact.reports.chapter import Chapter, TextTable
+from sparsact.reports.numbers import number
 
 MOST_ROWS: Final = 20_000  # that a network is fitted to
 ROWS_OF_LOOK, UNITS_OF_LOOK = 4_000, 32
 ROWS_FOR_NETWORKS: Final = range(1_000, 100_001)  # unless they are asked for
 ACTIVE: Final = (4, 1)  # the first holds the networks of fewer active units
-PROMISING: Final = (
-    4 / 3
-)  # a quick network's error over the best other model's, at which a larger one of all rows may win
+# A quick network's error over the best other model's, at which a larger one of all rows may win.
+PROMISING: Final = 4 / 3
 SAME: Final = 1.05  # errors this close are the same, and fewer active units win
 RESTARTS: Final = 2  # where descents find better networks than trees do
 COLUMNS_NAMED: Final = 3
+UNITS_LISTED, UNITS_ON_PAGE = 8, 20
+
+Network = SparselyActivatedRegressor | SparselyActivatedClassifier
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ class UnitInfo:
 
 
 @dataclass(frozen=True)
-class NetworkInfo:
+class NetworkInfo(Details):
     """A sparsely activated network: its units, by their share of rows, and how many of them a row switches on.
 
     ``max_active`` is the number k that was chosen, and ``most_active`` the most at any of the ``n_rows`` rows fitted.
@@ -64,12 +70,34 @@ class NetworkInfo:
             f"(found by {self.origin})"
         )
 
-    def lines(self, n_units: int) -> list[str]:
-        """The units that are on most often, for a person."""
-        shares = ["" if unit.share is None else f"{unit.share:.1%}" for unit in self.units[:n_units]]
+    def lines(self) -> list[str]:
+        """The size, and the units that are on most often."""
+        shares = ["" if unit.share is None else f"{unit.share:.1%}" for unit in self.units[:UNITS_LISTED]]
         found = zip(shares, self.units, strict=False)
         rows = [f"{share:>7}  {unit.output:>+10.4g}  {', '.join(unit.columns)}" for share, unit in found]
-        return ["     on      output  columns that weigh most", *rows]
+        return [self.size, "     on      output  columns that weigh most", *rows]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry ``network``."""
+        return {"network": asdict(self)}
+
+    def chapter(self, n_rows: int) -> Chapter:
+        """The units that are on most often, as a table."""
+        shown, more = self.units[:UNITS_ON_PAGE], len(self.units) - UNITS_ON_PAGE
+        table = TextTable(
+            "Units",
+            ("on at rows", "output weight", "columns that weigh most"),
+            tuple((f"{unit.share:.1%}", number(unit.output), ", ".join(unit.columns)) for unit in shown),
+            numbers=2,
+            remark=f"{more} more units are on at fewer rows." if more > 0 else "",
+        )
+        text = (
+            f"The network has {self.size}. A unit adds its output weight times what the row exceeds the border of its "
+            "halfspace by."
+        )
+        chosen = f"at most {self.max_active} of 1 and 4 for a row, by the error of quick fits on the first fold"
+        facts = (("active units", chosen),)
+        return Chapter("units", "What its units look at", text, table=table, facts=facts)
 
 
 @dataclass(frozen=True)
@@ -93,14 +121,14 @@ def first_look(table: Table, options: FitOptions, sample: RowSample, enough: flo
     tried, and where nothing does, fewer active units are not. None if networks are fitted in any case.
     """
     X, y, folds = sample.at_most(MOST_ROWS)
-    seen, fold = _rows_of_look(table, y, folds), folds == 0
+    seen, fold, target = _rows_of_look(table, y, folds), folds == 0, table.encoding.targets[0]
     found: list[FirstLook] = []
     for k in ACTIVE:
         for n_restarts in (1,) if enough is None else (0, 1):
             quick = _estimator(table, options, k, n_units=UNITS_OF_LOOK, n_restarts=n_restarts)
             model = quick.fit(X[seen], _labels(table, y[seen]))
-            r2 = HeldOutScores.of([model], table.encoding.targets[0], X[fold], y[fold], folds[fold]).mean_r2.mean
-            descended = any("descent" in learner.origin_ for learner in getattr(model, "estimators_", [model]))
+            r2 = HeldOutScores.of([model].__getitem__, target, X[fold], y[fold], folds[fold]).mean_r2.mean
+            descended = any("descent" in learner.origin_ for learner in networks_of(model))
             found.append(FirstLook(r2, k, RESTARTS if descended else 0))
             if enough is not None and r2 > enough:
                 break
@@ -108,6 +136,13 @@ def first_look(table: Table, options: FitOptions, sample: RowSample, enough: flo
         if enough is not None and largest.r2 <= enough:
             return largest
     return min((look for look in found if 1 - look.r2 <= SAME * (1 - largest.r2)), key=lambda look: look.max_active)
+
+
+def best_of_fold(run: FitRun, fold: int) -> float:
+    """The best held-out R2 of a fold so far, of models that may be chosen."""
+    known = candidates()
+    others = [fit.held_out.mean_r2 for kind, fit in run.fits.items() if known[kind].rank is not None]
+    return max(r2.folds[fold] for r2 in (run.selected.of_degree(run.selected.degree).r2, *others))
 
 
 def missing_class(table: Table, sample: RowSample) -> str:
@@ -121,24 +156,31 @@ def missing_class(table: Table, sample: RowSample) -> str:
     return ""
 
 
-def fitted_networks(
-    table: Table, options: FitOptions, sample: RowSample, look: FirstLook, stages: Stages
-) -> tuple[Any, HeldOutScores]:
+def fitted_networks(table: Table, options: FitOptions, sample: RowSample, look: FirstLook, stages: Stages) -> Fit:
     """A network of every row, or of a sample of many, and how networks predict the rows of folds left out."""
     X, y, folds = sample.at_most(MOST_ROWS)
-    labels, models = _labels(table, y), []
+    labels = _labels(table, y)
     with stages.stage("fitting networks", (options.folds + 1) * len(X)) as on_rows:
-        for fold in (None, *range(options.folds)):
+
+        def without(fold: int | None) -> Network:
             rows = slice(None) if fold is None else folds != fold
             model = _estimator(table, options, look.max_active, n_restarts=look.n_restarts)
-            models.append(model.fit(X[rows], labels[rows]))
+            model.fit(X[rows], labels[rows])
             on_rows(len(X))
-    return models[0], HeldOutScores.of(models[1:], table.encoding.targets[0], X, y, folds)
+            return model
+
+        whole = without(None)
+        return Fit(whole, HeldOutScores.of(without, table.encoding.targets[0], X, y, folds))
 
 
-def network_info(model: Any, names: Sequence[str], X: NDArray[Any] | None = None) -> NetworkInfo:
+def networks_of(model: Network) -> list[SparselyActivatedRegressor]:
+    """The networks of a model: of classes one or several."""
+    return model.estimators_ if isinstance(model, SparselyActivatedClassifier) else [model]
+
+
+def network_info(model: Network, names: Sequence[str], X: NDArray[Any] | None = None) -> NetworkInfo:
     """What a fitted model consists of, and where each unit is on among these rows."""
-    largest = max(getattr(model, "estimators_", [model]), key=lambda learner: int(learner.network_.s))
+    largest = max(networks_of(model), key=lambda learner: int(learner.network_.s))
     network, certificate = largest.network_, largest.certificate_
     shares = None if X is None else network.active(largest._inputs(X)).mean(axis=0)
     weights = np.abs(network.W)
@@ -150,7 +192,7 @@ def network_info(model: Any, names: Sequence[str], X: NDArray[Any] | None = None
         )
         for j in (range(network.s) if shares is None else np.argsort(-shares, kind="stable"))
     )
-    n_rows = sum(certificate.distribution)
+    n_rows = sum(certificate.distribution or ())
     return NetworkInfo(network.s, int(model.max_active), certificate.max_active, n_rows, largest.origin_, units)
 
 
@@ -167,46 +209,45 @@ def _labels(table: Table, y: NDArray[np.float64]) -> NDArray[Any]:
     return target.labels[y.astype(np.intp)] if isinstance(target, Classes) else y
 
 
-def _estimator(table: Table, options: FitOptions, max_active: int, **changed: Any) -> Any:
+def _estimator(table: Table, options: FitOptions, max_active: int, **changed: int) -> Network:
     classes = isinstance(table.encoding.targets[0], Classes)
-    kind: Any = SparselyActivatedClassifier if classes else SparselyActivatedRegressor
-    model = kind(max_active=max_active, domain=domain_of(table, options), random_state=options.random_state)
-    return model.set_params(**changed)
+    kind = SparselyActivatedClassifier if classes else SparselyActivatedRegressor
+    return kind(max_active=max_active, domain=domain_of(table, options), random_state=options.random_state, **changed)
 
 
 class NetworkCandidate(CandidateKind):
     """Sparsely activated networks."""
 
-    kind, name = "network", "a sparsely activated network"
+    kind, name, rank = "network", "a sparsely activated network", 8
 
     def competes(self, facts: Facts) -> bool:
         """They compete for one function, with enough rows but not too many to be quick."""
         return facts.n_rows in ROWS_FOR_NETWORKS and facts.one_function and not facts.of_letters
 
-    def fit(self, run: FitRun) -> Fitted | None:
-        """A network, or None if a quick look promises nothing and it was not requested."""
+    def fit(self, run: FitRun) -> Fit | str:
+        """A network, or why a quick look promises too little, unless it was requested."""
         is_asked = run.options.model == self.kind
         if missing := missing_class(run.table, run.sample):
             if is_asked:
                 raise ValueError(f"{missing}: leave them out, or choose model low-degree.")
-            run.reason = missing
-            return None
+            return missing
         with run.stages.stage("looking at networks"):
-            best = 1.0 if is_asked else run.best_of_fold(0)
+            best = 1.0 if is_asked else best_of_fold(run, 0)
             enough = None if is_asked else promising_r2(best)
             look = first_look(run.table, run.options, run.sample, enough)
         if enough is not None and look.r2 <= enough:
-            run.reason = (
+            return (
                 f"a quick look at a sparsely activated network had R² {look.r2:.3f} on the first fold, where the best "
                 f"other model had {best:.3f}"
             )
-            return None
-        run.reason = run.reason if is_asked else ""
         return fitted_networks(run.table, run.options, run.sample, look, run.stages)
 
-    def findings(self, run: FitRun, model: Any, scores: Any, targets: Targets, encoding: Encoding) -> ModelFindings:
+    def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
         """The units are shown, and the terms of the best polynomial, as a network has none."""
         X, _, _ = run.sample.rows()
         polynomial = run.polynomials(run.sums, run.selected).whole
-        network = network_info(model, encoding.feature_names, X)
-        return ModelFindings(explained(targets, polynomial, encoding, X), network=network)
+        network = network_info(fit.model, run.table.feature_names, X)
+        return explained(targets, polynomial, run.table.encoding, X), network
+
+
+CANDIDATE: Final = NetworkCandidate()

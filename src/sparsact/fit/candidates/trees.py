@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -12,12 +13,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from sparsact.datasets import Table
+from sparsact.fit.candidate import MOST_ROWS, CandidateKind, Fit, FitRun
 from sparsact.fit.explain import function_names
+from sparsact.fit.fold_sums import RowSample, as_numbers
 from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.kind import MOST_ROWS, CandidateKind, FitRun, Fitted, mean_r2
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
-from sparsact.fit.sums import RowSample, as_numbers
 from sparsact.kernels.threads import in_threads
 
 MOST_NUMBERS: Final = 1 << 22  # rows times columns times functions
@@ -56,9 +57,7 @@ def tree_sizes(n_rows: int) -> dict[int, int]:
     return SIZES[max(least for least in SIZES if least <= n_rows)]
 
 
-def fitted_trees(
-    table: Table, options: FitOptions, sample: RowSample, stages: Stages
-) -> dict[str, tuple[BoostedTrees, HeldOutScores]]:
+def fitted_trees(table: Table, options: FitOptions, sample: RowSample, stages: Stages) -> dict[str, Fit]:
     """By leaves of a tree, boosted trees of a table, or of a sample of many rows, and their held-out scores.
 
     Half of their mean is the fit to all rows, half the fits without a fold.
@@ -82,8 +81,9 @@ def fitted_trees(
     found = {}
     for leaves, (of_all, *of_folds) in fits.items():
         n_trees = sizes[leaves] if len(X) < MANY_ROWS else _best_number(of_folds, X, functions, folds)
-        held_out = HeldOutScores.of([BoostedTrees([fit], n_trees) for fit in of_folds], target, X, y, folds)
-        found[f"trees of {leaves} leaves"] = BoostedTrees([of_all, *of_folds], n_trees), held_out
+        without = [BoostedTrees([fit], n_trees) for fit in of_folds]
+        held_out = HeldOutScores.of(without.__getitem__, target, X, y, folds)
+        found[f"trees of {leaves} leaves"] = Fit(BoostedTrees([of_all, *of_folds], n_trees), held_out)
     return found
 
 
@@ -118,8 +118,10 @@ class TreesCandidate(CandidateKind):
 
     kind, name = "trees", "boosted trees, for comparison"
 
-    def fit(self, run: FitRun) -> Fitted:
+    def fit(self, run: FitRun) -> Fit:
         """The trees of the best size."""
         trees = fitted_trees(*run.parts)
-        run.members |= trees
-        return max(trees.values(), key=mean_r2)
+        return replace(max(trees.values(), key=attrgetter("mean_r2")), members=trees)
+
+
+CANDIDATE: Final = TreesCandidate()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
@@ -10,14 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes, Real
+from sparsact.fit.candidate import CandidateKind, Facts, Findings, Fit, FitRun, Targets
+from sparsact.fit.candidates.lsh_details import bucket_bytes, layout_info, standardised_weights
 from sparsact.fit.checkpoint import Checkpoint, Pass
+from sparsact.fit.fold_sums import RowSample, add_batch
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
-from sparsact.fit.sums import RowSample, add_batch
-from sparsact.kernels.bucket_statistics import n_sums
 from sparsact.learners import LSHClassifier, LSHRegressor
+from sparsact.learners.lsh.estimator import LSHModel
 from sparsact.learners.lsh.tuning import ROWS_FOR_WIDTH
 from sparsact.memory import has_room
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
@@ -27,7 +30,6 @@ LEVELS: Final = (0.5, 0.8, 0.9, 0.95, 0.99)  # probabilities at which prediction
 MAX_COLUMNS_FOR_GRADIENTS: Final = 128  # beyond it, slopes at many places cost more than all the rest
 MAX_SAMPLE: Final = ROWS_FOR_WIDTH  # an LSH model looks at no more rows to lay itself out
 MAX_NUMBERS: Final = 1 << 25  # of the sample: a quarter of a gigabyte
-BYTES_OF_KEY_AND_COUNT: Final = 16
 
 
 @dataclass
@@ -35,7 +37,7 @@ class FilledTables:
     """LSH models that the rows of a table enter side by side: each those outside its fold, or all of them."""
 
     target: Real | Classes
-    models: list[Any]
+    models: list[LSHRegressor | LSHClassifier]
     without: Sequence[int | None]  # the fold of each model
     n_folds: int
     seed: int
@@ -74,9 +76,7 @@ class FilledTables:
             model._forget_solution()
 
 
-def fitted_tables(
-    table: Any, options: FitOptions, sample: RowSample, stages: Stages, checkpoint: Checkpoint
-) -> tuple[Any, TableScores]:
+def fitted_tables(table: Table, options: FitOptions, sample: RowSample, stages: Stages, checkpoint: Checkpoint) -> Fit:
     """An LSH model of every row, and how such models predict the rows of the sample that they have not seen.
 
     A fold's model shares width, penalty and kind of directions with that of all rows. Its hash functions, directions
@@ -105,24 +105,19 @@ def fitted_tables(
                 name = "learning" if len(groups) == 1 else f"learning {group[0]}"
                 models[group[0] : group[-1] + 1] = checkpoint.run(Pass(name, table, filled), on_rows).models
     with stages.stage("measuring", len(X)) as on_rows:
-        scores = TableScores.of(models[1:], target, X, y, folds)
+        scores = TableScores.of(models[1:].__getitem__, target, X, y, folds)
         on_rows(len(X))
-    return models[0], scores
+    return Fit(models[0], scores)
 
 
-def _n_at_once(model: Any, n_sampled: int, n_rows: int, n_models: int) -> int:
+def _n_at_once(model: LSHModel, n_sampled: int, n_rows: int, n_models: int) -> int:
     """Number of models that fit in memory if rows open buckets as often as in the sample."""
     layout = model.table_.layout
     n_bytes = bucket_bytes(model.n_buckets_, layout, layout.n_local) * n_rows / n_sampled
     return next((n for n in range(n_models, 1, -1) if has_room(n * n_bytes)), 1)
 
 
-def bucket_bytes(n_buckets: int, layout: Any, n_local: int) -> int:
-    """Bytes of the sums, counts and keys of a number of buckets."""
-    return n_buckets * (8 * n_sums(n_local, layout.degree, layout.n_targets) + BYTES_OF_KEY_AND_COUNT)
-
-
-def _estimator(table: Any, seed: int, **fixed: Any) -> Any:
+def _estimator(table: Table, seed: int, **fixed: Any) -> LSHRegressor | LSHClassifier:
     kind = LSHClassifier if isinstance(table.encoding.targets[0], Classes) else LSHRegressor
     directions = "auto" if len(table.feature_names) <= MAX_COLUMNS_FOR_GRADIENTS else "standard"
     return kind(random_state=seed, **({"directions": directions} | fixed))
@@ -141,14 +136,19 @@ class TableScores(HeldOutScores):
 
     @classmethod
     def of(
-        cls, models: Sequence[Any], target: Real | Classes, X: NDArray[Any], y: NDArray[Any], folds: NDArray[np.intp]
+        cls,
+        model_without: Callable[[int], LSHModel],
+        target: Real | Classes,
+        X: NDArray[Any],
+        y: NDArray[Any],
+        folds: NDArray[np.intp],
     ) -> Self:
-        """Every row by the model of the folds that it is not in."""
-        scores = super().of(models, target, X, y, folds)
+        """Every row by the model without the fold that it is in."""
+        scores = super().of(model_without, target, X, y, folds)
         missed, known, inside = 0, 0, np.zeros(len(LEVELS))
-        for fold, model in enumerate(models):
-            rows = folds == fold
-            if not hasattr(model, "predict_interval"):
+        for fold in np.unique(folds):
+            rows, model = folds == fold, model_without(int(fold))
+            if isinstance(model, LSHClassifier):
                 missed += int((model.apply(X[rows]) < 0).all(axis=1).sum())
                 continue
             bounds = model.predict_interval(X[rows], LEVELS[0]).reshape(int(rows.sum()), -1, 2)
@@ -159,3 +159,35 @@ class TableScores(HeldOutScores):
             size = np.abs((scores.actual[rows] - scores.predicted[rows])[finite])
             inside += [(size <= ndtri((1 + level) / 2) * deviation[finite]).sum() for level in LEVELS]
         return replace(scores, missed=missed / len(X), coverage=tuple((inside / known).tolist()) if known else ())
+
+
+class LSHCandidate(CandidateKind):
+    """Hash tables (LSH)."""
+
+    kind, name, rank = "lsh", "hash tables (LSH)", 7
+
+    def refusal(self, facts: Facts) -> str:
+        """Groups of many rows are refused."""
+        if facts.options.groups is None or facts.n_rows <= MAX_SAMPLE:
+            return ""
+        return f"{self.name} of more than {MAX_SAMPLE:,} rows cannot hold out whole groups; leave the groups out."
+
+    def competes(self, facts: Facts) -> bool:
+        """They compete where columns are numbers."""
+        return bool(facts.table.encoding.real) and not self.refusal(facts)
+
+    def fit(self, run: FitRun) -> Fit:
+        """Tables of all rows, whatever their number."""
+        return fitted_tables(*run.parts, run.checkpoint)
+
+    def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
+        """The layout is shown; there are no terms."""
+        X, y, _ = run.sample.rows()
+        columns = standardised_weights(fit.model, run.table, X, y)
+        if not isinstance(fit.held_out, TableScores):
+            return targets, layout_info(fit.model, columns, len(X))
+        coverage = tuple(zip(LEVELS, fit.held_out.coverage, strict=False))
+        return targets, layout_info(fit.model, columns, len(X), fit.held_out.missed, coverage)
+
+
+CANDIDATE: Final = LSHCandidate()

@@ -1,0 +1,67 @@
+"""A fitted model as the rows and targets of its table see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.datasets.columns import Classes, Encoding, LogReal
+from sparsact.learners import LettersRegressor
+from sparsact.learners.predictor import predictor
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """A fitted model with the encoding of its table; ``X`` are rows as the encoding makes them."""
+
+    model: Any
+    encoding: Encoding
+
+    def _rows(self, X: NDArray[Any]) -> NDArray[Any]:
+        """The rows as the model takes them."""
+        return self.encoding.letters(X) if isinstance(self.model, LettersRegressor) else X
+
+    def values(self, X: NDArray[Any]) -> Array:
+        """Values (m, functions): targets as they were learned, or what a classifier compares."""
+        return predictor(self.model).values(self._rows(X))
+
+    def answers(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Predictions: numbers, (m,) or (m, targets), or names of classes."""
+        found = brought_back(self.encoding, self.values(X))
+        target = self.encoding.targets[0]
+        if isinstance(target, Classes):
+            return target.named[class_numbers(found)]
+        return found[:, 0] if len(self.encoding.targets) == 1 else found
+
+    def intervals(self, X: NDArray[Any], found: Array, confidence: float) -> tuple[Array, Array]:
+        """Lower and upper ends (m, targets) about values, as the targets were learned; infinite where unknown.
+
+        Those of a model that gives none are as wide as its held-out errors.
+        """
+        by_method, design = predictor(self.model), self.encoding.design
+        ends = by_method.interval(self._rows(X), confidence)
+        if ends is not None:
+            return ends[:, :1], ends[:, 1:]
+        reach = np.full(found.shape[1], np.inf)
+        if design is not None and design.errors:
+            reach = np.array([design.reach(i, confidence) for i in range(found.shape[1])])
+        return np.clip(found - reach, *by_method.bounds), np.clip(found + reach, *by_method.bounds)
+
+
+def brought_back(encoding: Encoding, found: Array) -> Array:
+    """Targets (m, targets) as the table has them: logarithms that were learned are undone."""
+    logs = [isinstance(target, LogReal) for target in encoding.targets]
+    with np.errstate(over="ignore"):
+        return np.where(logs, np.exp(found), found) if any(logs) else found
+
+
+def class_numbers(function_values: Array) -> NDArray[np.intp]:
+    """Class that a classifier's values name, as its place among the classes."""
+    if function_values.shape[1] == 1:
+        return (function_values[:, 0] > 0).astype(np.intp)
+    return np.asarray(function_values.argmax(axis=1))
