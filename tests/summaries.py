@@ -8,8 +8,7 @@ from sparsact.datasets import Encoding
 from sparsact.datasets.columns import Bit, Classes, Real
 from sparsact.fit.explain import TargetResult
 from sparsact.fit.layout import ColumnWeight, LayoutInfo, TriedLayout
-from sparsact.fit.progress import Resources
-from sparsact.fit.result import FitResult
+from sparsact.fit.result import FitResult, Resources
 from sparsact.fit.scores import CandidateModel, Choices, Confusion, CVCandidate, FoldScores, LowDegreeInfo
 from sparsact.fit.term import Term
 

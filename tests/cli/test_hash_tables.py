@@ -15,12 +15,13 @@ import sparsact
 from sparsact import LSHClassifier, LSHRegressor
 from sparsact.cli import main
 from sparsact.datasets import open_table
-from sparsact.fit.checkpoint import Checkpoint
 from sparsact.fit.layout import standardised_weights, tried
 from sparsact.fit.lsh_candidate import fitted_tables
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample
+from sparsact.passes.progress import Stages
+from sparsact.passes.resumable import Checkpoint
+from sparsact.statistics.statistic import Batch
 
 pytestmark = pytest.mark.usefixtures("few_rivals")
 
@@ -130,7 +131,7 @@ def sampled(table, n_folds, seed, most=10_000):
     """A sample of the table's rows."""
     sample, first = RowSample(most, n_folds, seed), 0
     for X, y in table.batches():
-        sample.add(X, y, first)
+        sample.add(Batch(X, y, first_row=first))
         first += len(X)
     return sample
 

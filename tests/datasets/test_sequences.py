@@ -78,12 +78,12 @@ def test_batches_do_not_matter_and_a_state_goes_on(tmp_path, batch_rows):
     assert {type(column) for column in expected.columns} <= {LetterString, Mutations}
     survey = TableSurvey.of(Parts.open(path), "y", None, batch_rows)
     batches = list(survey.batches())
-    for batch, place in batches[: len(batches) // 2]:
-        survey.add(batch, place)
+    for batch in batches[: len(batches) // 2]:
+        survey.add(batch)
     other = TableSurvey.of(Parts.open(path), "y", None, batch_rows)
-    other.restore(survey.state({}), {})
-    for batch, place in batches[len(batches) // 2 :]:
-        other.add(batch, place)
+    other.restore(*survey.state())
+    for batch in batches[len(batches) // 2 :]:
+        other.add(batch)
     assert other.encoding() == expected
 
 
@@ -285,8 +285,8 @@ def test_a_wild_type_without_sequences(tmp_path):
 
 def surveyed(path, wild_type):
     survey = TableSurvey.of(Parts.open(path), "y", None, 100, wild_type=wild_type)
-    for batch, place in survey.batches():
-        survey.add(batch, place)
+    for batch in survey.batches():
+        survey.add(batch)
     return survey.encoding()
 
 

@@ -16,11 +16,12 @@ from sparsact.datasets import open_table
 from sparsact.fit import ensemble, tree_candidate
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample
 from sparsact.fit.tree_candidate import TreesCandidate
 from sparsact.hypercube import points, signs_to_bits
-from sparsact.learners.cube_ensemble import stacking_weights
+from sparsact.learners.stacking import stacking_weights
+from sparsact.passes.progress import Stages
+from sparsact.statistics.statistic import Batch
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +112,7 @@ def test_weights_of_a_fold_are_learned_from_the_others():
     bits = rng.integers(0, 2, (m, n)).astype(np.uint8)
     y = rng.normal(size=m)
     sample = RowSample(m, 3, 0)
-    sample.add(bits, y, 0)
+    sample.add(Batch(bits, y))
     bits, y, folds = sample.rows()
     lucky = np.where(folds == 0, y, 3 * rng.normal(size=m))
     members = {
@@ -197,7 +198,7 @@ def test_trees_stand_beside_numbers_and_classes():
 def test_trees_are_scikit_learns_on_the_same_folds(chosen):
     table = landscape(0)[0].sample(frac=0.4, random_state=0)
     sample = RowSample(1_000, 5, 0)
-    sample.add(table.drop(columns="y").to_numpy(), table["y"].to_numpy(), 0)
+    sample.add(Batch(table.drop(columns="y").to_numpy(), table["y"].to_numpy()))
     X, y, folds = sample.rows()
     best = max(
         np.mean(
@@ -219,7 +220,7 @@ def test_many_rows_say_how_many_trees_there_are(monkeypatch):
     y = 1.5 * bits[:, 0] + bits[:, 1] * bits[:, 2] + rng.normal(size=len(bits))
     table = open_table(pd.DataFrame(bits).add_prefix("c").assign(y=y), "y")
     sample = RowSample(len(bits), 3, 1)
-    sample.add(bits, y[:, None], 0)
+    sample.add(Batch(bits, y[:, None]))
     found = tree_candidate.fitted_trees(table, FitOptions(("y",), folds=3), sample, Stages())
     X, y, folds = sample.rows()
     y = y[:, 0]

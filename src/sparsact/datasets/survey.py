@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sparsact.datasets.columns import MISSING, Bit, Column, MissingBit, OneHot, Real
 from sparsact.datasets.letters import BitString
-from sparsact.datasets.sums import MODULUS, NumberSums, RowNumbers, mixed, number_keys
+from sparsact.datasets.sums import MODULUS, NumberSums, RowNumbers, number_keys
 from sparsact.datasets.values import (
     as_number,
     exact,
@@ -36,6 +36,7 @@ from sparsact.datasets.values import (
     zero_one_digits,
 )
 from sparsact.datasets.words import WordSurvey
+from sparsact.statistics.hashing import mixed
 
 MAX_CATEGORIES: Final = 64
 NEARLY_ALL: Final = 0.9  # of the rows have a text of their own where texts are identifiers

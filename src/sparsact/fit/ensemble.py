@@ -16,8 +16,9 @@ from sparsact.fit.scores import LEAST_WEIGHT
 from sparsact.fit.sums import RowSample, values
 from sparsact.hypercube import points, signs_to_bits
 from sparsact.learners import CubeGPRegressor
-from sparsact.learners.cube_ensemble import LARGEST_CUBE, CubeEnsemble, stacking_weights
+from sparsact.learners.cube_ensemble import LARGEST_CUBE, CubeEnsemble
 from sparsact.learners.latent.targets import pinned
+from sparsact.learners.stacking import stacking_weights
 
 Array = NDArray[np.float64]
 

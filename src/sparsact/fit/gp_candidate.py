@@ -28,13 +28,13 @@ from sparsact.fit.kind import (
     refused_without_bits,
 )
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample
 from sparsact.fit.term import CONFIDENCE, Term
 from sparsact.hypercube import Subset
 from sparsact.kernels.threads import in_threads
 from sparsact.learners import CubeGPRegressor
 from sparsact.learners.cube_ensemble import LARGEST_CUBE
+from sparsact.passes.progress import Stages
 
 MOST_COLUMNS: Final = 64
 MOST_NUMBERS: Final = 1 << 31  # rows times points of the cube, where all of these have numbers

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Encoding, Real
-from sparsact.fit.checkpoint import Checkpoint
 from sparsact.fit.choose import Selected, domain_of
 from sparsact.fit.explain import TargetResult, explained, function_names
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import Stages
 from sparsact.fit.sums import FoldModels, FoldSums, RowSample, as_numbers
+from sparsact.passes.progress import Stages
+from sparsact.passes.resumable import Checkpoint
 
 if TYPE_CHECKING:
     from sparsact.fit.latent_candidate import LatentInfo

@@ -25,11 +25,11 @@ from sparsact.fit.kind import (
     refused_without_bits,
 )
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import Stages
 from sparsact.fit.reading import has_long_tail
 from sparsact.fit.sums import RowSample
 from sparsact.learners import LatentRegressor
 from sparsact.learners.latent.targets import pinned, sides
+from sparsact.passes.progress import Stages
 
 SAME: Final = 1.02  # errors this close are the same, and the polynomial is taken
 PROCESS_ROWS, MOST_COLUMNS = 5_000, 16  # up to which a latent Gaussian process is tried too

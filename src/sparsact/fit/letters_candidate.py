@@ -14,11 +14,11 @@ from sparsact.fit.explain import TargetResult
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.kind import CandidateKind, Facts, FitRun, Fitted, has_letters
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample, inputs, values
 from sparsact.fit.term import Term
 from sparsact.fourier.hoeffding import Anova, anova
 from sparsact.learners import LettersRegressor
+from sparsact.passes.progress import Stages
 
 TERMS, TERMS_READ = 200, 20
 LARGEST_GRID: Final = 1 << 20  # combinations at which a function is evaluated

@@ -16,9 +16,9 @@ from sparsact.fit.explain import explained
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.kind import CandidateKind, Facts, FitRun, Fitted, ModelFindings, Targets
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample
 from sparsact.learners import SparselyActivatedClassifier, SparselyActivatedRegressor
+from sparsact.passes.progress import Stages
 
 MOST_ROWS: Final = 20_000  # that a network is fitted to
 ROWS_OF_LOOK, UNITS_OF_LOOK = 4_000, 32

@@ -16,9 +16,10 @@ from sparsact.datasets.parts import Parts
 from sparsact.datasets.related_columns import FirstRows, suspicions
 from sparsact.datasets.tables import TableSurvey
 from sparsact.datasets.targets import TargetSurvey
-from sparsact.fit.checkpoint import Checkpoint, Pass
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import OnRows
+from sparsact.passes.progress import StageProgress
+from sparsact.passes.resumable import Checkpoint
+from sparsact.passes.source import Pass
 
 LEAST_RATIO, LEAST_SKEW = 10, 1.0
 MOST_AT_END: Final = 0.03  # of rows at the lowest target: more are pinned there
@@ -44,7 +45,7 @@ def survey_of(parts: Parts, options: FitOptions, encoding: Encoding | None) -> T
     )
 
 
-def survey_table(survey: TableSurvey, on_rows: OnRows, checkpoint: Checkpoint) -> Table:
+def survey_table(survey: TableSurvey, on_rows: StageProgress, checkpoint: Checkpoint) -> Table:
     """The table of a survey, after a pass over its rows."""
     checkpoint.run(Pass("reading", survey, survey), on_rows)
     encoding = survey.encoding()

@@ -13,12 +13,12 @@ from sparsact.fit.choose import select_polynomial
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.kind import CandidateKind, Facts, FitRun, Fitted, refused_without_bits
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import Stages
 from sparsact.fit.scores import ROUNDING
 from sparsact.fit.sums import RowSample, as_numbers
 from sparsact.hypercube import n_subsets
 from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, SparseFourierRegressor
 from sparsact.learners.sparse_fourier.regressor import LARGEST_DEGREE
+from sparsact.passes.progress import Stages
 from sparsact.statistics.simplest import simplest
 
 DEGREES: Final = (2, 3, LARGEST_DEGREE)  # that are compared, as far as they are within reach

@@ -13,7 +13,6 @@ from sparsact.datasets.columns import Classes
 from sparsact.datasets.extrapolation import DesignSums, design_notes
 from sparsact.environment import versions
 from sparsact.fit.candidates import KINDS, kinds_to_try, select_model
-from sparsact.fit.checkpoint import Checkpoint, Pass
 from sparsact.fit.choose import Selected, domain_of, search_for, select_polynomial
 from sparsact.fit.explain import TargetResult, confusion, explained, function_names, scored_targets
 from sparsact.fit.held_out import HeldOutScores
@@ -23,13 +22,14 @@ from sparsact.fit.letters_candidate import explained_letters
 from sparsact.fit.lsh_candidate import MAX_NUMBERS, MAX_SAMPLE
 from sparsact.fit.network_candidate import MOST_ROWS
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import OnRows, Resources, Stages
 from sparsact.fit.reading import check_targets, warnings
-from sparsact.fit.result import FitResult
+from sparsact.fit.result import FitResult, Resources
 from sparsact.fit.row_columns import FitRows, RowColumns
 from sparsact.fit.scores import CVCandidate, FoldScores, LowDegreeInfo, noise_ceiling
 from sparsact.fit.sums import MAX_HELD_OUT, FoldSums, Prediction, RowSample
 from sparsact.memory import peak_memory
+from sparsact.passes.progress import StageProgress, Stages
+from sparsact.passes.resumable import Checkpoint
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class FitSteps:
                 run.fitted[kind] = fitted
         return run
 
-    def _sums(self, on_rows: OnRows) -> FoldSums:
+    def _sums(self, on_rows: StageProgress) -> FoldSums:
         """The sums of every row, by fold, and a sample of the rows, to which models of other kinds are fitted."""
         table, options = self.table, self.options
         most = MAX_HELD_OUT
@@ -122,8 +122,7 @@ class FitSteps:
         sample = RowSample(most, options.folds, options.random_state)
         design = DesignSums(table.encoding)
         sums = FoldSums(table.encoding.targets[0], search_for(table, options), sample, design)
-        source = FitRows(table.parts, table.encoding, table.batch_rows, self.row_columns)
-        sums = self.checkpoint.run(Pass("choosing", source, sums), on_rows)
+        sums = self.checkpoint.run(FitRows.of(table, self.row_columns).summed_by("choosing", sums), on_rows)
         if not sums.n_rows:
             raise ValueError(f"{table.parts.name} has no rows below its header; a table needs at least one.")
         check_targets(table.encoding, sums.low, sums.high)

@@ -16,9 +16,9 @@ from sparsact.fit.explain import function_names
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.kind import MOST_ROWS, CandidateKind, FitRun, Fitted, mean_r2
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import Stages
 from sparsact.fit.sums import RowSample, as_numbers
 from sparsact.kernels.threads import in_threads
+from sparsact.passes.progress import Stages
 
 MOST_NUMBERS: Final = 1 << 22  # rows times columns times functions
 LEARNING_RATE, LEAST_ROWS = 0.1, 2

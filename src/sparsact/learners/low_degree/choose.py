@@ -22,7 +22,7 @@ from sparsact.learners.low_degree.polynomial import Penalty
 from sparsact.learners.low_degree.real_columns import CentredMoments, lost_in_words
 from sparsact.learners.low_degree.solvers.solver import choose_solver
 from sparsact.learners.points import detect_encoding
-from sparsact.statistics.folds import assign_folds
+from sparsact.statistics.folds import deal
 from sparsact.statistics.simplest import simplest
 from sparsact.statistics.statistic import Batch
 from sparsact.statistics.units import exponents_of
@@ -244,7 +244,7 @@ def automatic(
         return degrees[0], reason, alphas[0]
     spec, n_folds = spec.with_degree(degrees[-1]), min(_FOLDS, n_rows)
     seen = Accumulator(n, n_targets, n_folds)
-    seen.change(spec, replace(batch, folds=assign_folds(0, n_rows, n_folds, 0)))
+    seen.change(spec, replace(batch, folds=deal(0, n_rows, n_folds, 0)))
     degrees = told_apart(seen.resolved(spec).total(), spec, degrees, fit_intercept=fit_intercept)
     chosen = choose(seen.resolved(spec), spec, degrees, alphas, fit_intercept=fit_intercept)
     if degree is not None or spec.subsets is not None or degrees[-1] == n:
