@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet
 
+from sparsact.datasets.cell_values import as_number
 from sparsact.datasets.readers import DAMAGE, ArrowSource, ParquetSource, Source, one_line, open_frame, open_source
-from sparsact.datasets.values import as_number
 
 Paths = str | Path | Sequence[str | Path]
 Data = Any  # paths, a frame of pandas or polars, or a pyarrow.Table

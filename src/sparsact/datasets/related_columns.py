@@ -10,11 +10,11 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.datasets.cell_values import listed
 from sparsact.datasets.columns import MISSING, Bit, Classes, Column, Encoding, OneHot, Real
-from sparsact.datasets.letters import BitString, LetterString, Mutations
-from sparsact.datasets.sums import MODULUS
+from sparsact.datasets.sites import BitString, LetterString, Mutations
 from sparsact.datasets.survey import ColumnSurvey
-from sparsact.datasets.values import listed
+from sparsact.datasets.value_counts import MODULUS
 
 Key = tuple[str, int]
 Owners = dict[Key, tuple[int, str]]  # number of a column, and name of its feature or site

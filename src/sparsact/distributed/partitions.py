@@ -14,11 +14,11 @@ import dask.array
 import numpy as np
 from dask.base import is_dask_collection
 
+from sparsact.datasets.cell_values import numbers
 from sparsact.datasets.columns import Classes, Encoding
 from sparsact.datasets.parts import MOST_PIECES, Parts, files, piece_name, pieces
 from sparsact.datasets.readers import Source, open_source
 from sparsact.datasets.tables import BATCH_ROWS, encoded_table
-from sparsact.datasets.values import numbers
 from sparsact.passes.source import Partition, Reader
 from sparsact.statistics.statistic import Batch
 

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Literal
 
 from sparsact.datasets import Encoding, Table
-from sparsact.datasets.complete import complete_rows
+from sparsact.datasets.missing_rows import complete_rows
 from sparsact.datasets.parts import Data, Parts, is_paths
 from sparsact.fit.options import FitOptions
 from sparsact.fit.reading import survey_of, survey_table, with_options

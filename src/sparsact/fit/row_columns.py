@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding, Table
+from sparsact.datasets.cell_values import numbers, refuse_missing, texts_of
 from sparsact.datasets.parts import Parts, piece_name, resolve
-from sparsact.datasets.values import numbers, refuse_missing, texts_of
 from sparsact.fit.options import FitOptions
 from sparsact.passes.source import Partition, Pass, S
 from sparsact.statistics.folds import deal_groups
