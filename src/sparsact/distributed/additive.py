@@ -123,12 +123,6 @@ class LearnerSum:
             self.learner._restore(state["seen"], arrays)
 
 
-def solved(learner: Any) -> Any:
-    """The learner, once it has found what it predicts by, so that predictions change nothing."""
-    _ = getattr(learner, "intercept_", None)
-    return learner
-
-
 def with_params_of(learner: Any, estimator: Any) -> Any:
     """The learner with the seed that the user gave, rather than the one drawn from it."""
     if hasattr(estimator, "random_state"):

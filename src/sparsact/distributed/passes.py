@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _get_feature_names, check_X_y
 
-from sparsact.distributed.additive import LearnerSum, empty, needs, seeded, solved
+from sparsact.distributed.additive import LearnerSum, empty, needs, seeded
 from sparsact.distributed.partitions import CountedReader
 from sparsact.learners.lsh.sample import distinct
 from sparsact.learners.lsh.tuning import ROWS_FOR_WIDTH
@@ -170,7 +170,8 @@ class Passes:
         whole = self._learned(blank) if self.more is None else self._learned_in_blocks(blank, self.more)
         if not whole.seen:
             raise ValueError(_EMPTY)
-        return solved(whole.learner)
+        _ = getattr(whole.learner, "intercept_", None)  # found now, so that predictions change nothing
+        return whole.learner
 
     def _blank(self, blank: Any, classes: Any) -> LearnerSum:
         """What every partition begins with: the classes, and the layout of hash tables or of a bottom layer."""

@@ -105,7 +105,7 @@ def fitted_tables(
     if not sample.is_complete:
         at_once = _n_at_once(whole, len(X), sample.n_rows, len(models))
         groups = [range(i, min(i + at_once, n_folds + 1)) for i in range(0, n_folds + 1, at_once)]
-        rows = FitRows.of(table, RowColumns())
+        rows = FitRows(table, RowColumns())
         with stages.stage("learning", sample.n_rows * len(groups)) as on_rows:
             for group in groups:
                 blank = [models[i].blank(remember_rows=False) for i in group]

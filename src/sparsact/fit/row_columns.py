@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparsact.datasets import Encoding, Table
+from sparsact.datasets import Table
 from sparsact.datasets.cell_values import numbers, refuse_missing, texts_of
 from sparsact.datasets.parts import Parts, piece_name, resolve
 from sparsact.fit.options import FitOptions
@@ -90,30 +90,26 @@ class RowColumns:
 class FitRows:
     """Rows of a table as a fit sums them: points, targets, and folds and weights where columns say them."""
 
-    parts: Parts
-    encoding: Encoding
-    batch_rows: int
+    table: Table
     columns: RowColumns
-
-    @classmethod
-    def of(cls, table: Table, columns: RowColumns) -> FitRows:
-        """The rows of an encoded table."""
-        return cls(table.parts, table.encoding, table.batch_rows, columns)
 
     def batches(self, first_row: int = 0) -> Iterator[Batch]:
         """Batches in the order of the file, from ``first_row`` on, which begins a batch."""
-        names = [*self.encoding.source_columns, *self.encoding.target_names, *self.columns.names]
-        for batch, place in self.parts.batches(names, self.batch_rows, first_row):
+        encoding, parts = self.table.encoding, self.table.parts
+        names = [*encoding.source_columns, *encoding.target_names, *self.columns.names]
+        for batch, place in parts.batches(names, self.table.batch_rows, first_row):
             with place:
-                X, y = self.encoding.points(batch, place.row), self.encoding.answers(batch, place.row)
+                X, y = encoding.points(batch, place.row), encoding.answers(batch, place.row)
                 folds, weights = self.columns.folds(batch, place.row), self.columns.weights(batch, place.row)
             yield Batch(X, y, weights, folds, place.overall)
 
     def partitions(self) -> list[Partition[FitRows]]:
         """Every file, or piece of a large one, for a worker to read."""
         return [
-            Partition(piece_name(parts.sources[0]), replace(self, parts=parts), n_rows=parts.n_rows)
-            for parts in self.parts.divided()
+            Partition(
+                piece_name(parts.sources[0]), replace(self, table=replace(self.table, parts=parts)), (), parts.n_rows
+            )
+            for parts in self.table.parts.divided()
         ]
 
     def summed_by(self, name: str, statistic: S) -> Pass[Batch, S]:

@@ -122,7 +122,7 @@ class FitSteps:
         sample = RowSample(most, options.folds, options.random_state)
         design = DesignSums(table.encoding)
         sums = FoldSums(table.encoding.targets[0], search_for(table, options), sample, design)
-        sums = self.checkpoint.run(FitRows.of(table, self.row_columns).summed_by("choosing", sums), on_rows)
+        sums = self.checkpoint.run(FitRows(table, self.row_columns).summed_by("choosing", sums), on_rows)
         if not sums.n_rows:
             raise ValueError(f"{table.parts.name} has no rows below its header; a table needs at least one.")
         check_targets(table.encoding, sums.low, sums.high)

@@ -14,6 +14,7 @@ from sparsact.statistics.statistic import Batch
 
 _OTHER_SEED: Final = 1 << 62  # folds are drawn from the numbers of rows too
 _NAMES: Final = ("X", "y", "folds", "numbers", "weights", "hashes")
+_Rows = tuple[NDArray[Any], ...]  # by these names
 
 
 class RowSample:
@@ -24,7 +25,7 @@ class RowSample:
 
     def __init__(self, most: int, n_folds: int, seed: int) -> None:
         self.most, self.n_folds, self.seed, self.n_rows = most, n_folds, seed, 0
-        self._parts: list[tuple[NDArray[Any], ...]] = []  # X, y, fold, number, weight, hash
+        self._parts: list[_Rows] = []
         self._below = np.iinfo(np.uint64).max  # hashes of other rows are no longer among the smallest
 
     def empty(self) -> RowSample:
@@ -51,7 +52,7 @@ class RowSample:
         if sum(len(each[0]) for each in self._parts) > 2 * self.most:
             self._parts = [self._smallest()]
 
-    def _smallest(self) -> tuple[NDArray[Any], ...]:
+    def _smallest(self) -> _Rows:
         parts = tuple(np.concatenate(each) for each in zip(*self._parts, strict=True))
         if len(parts[-1]) > self.most:
             self._below = np.partition(parts[-1], self.most - 1)[self.most - 1]
@@ -59,23 +60,23 @@ class RowSample:
         order = parts[3].argsort(kind="stable")
         return tuple(part[order] for part in parts)
 
+    def _drawn(self) -> _Rows:
+        """The rows in the order of the table, in one part."""
+        self._parts = [self._smallest()]
+        return self._parts[0]
+
     def rows(self) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp]]:
         """X, y and the folds of the rows, in the order of the table."""
-        self._parts = [self._smallest()]
-        X, y, folds, *_ = self._parts[0]
-        return X, y, folds
+        return self._drawn()[:3]
 
     @property
     def weights(self) -> NDArray[np.float64]:
         """Weights of :meth:`rows`."""
-        self._parts = [self._smallest()]
-        return self._parts[0][4]
+        return self._drawn()[4]
 
     def smallest(self, most: int) -> NDArray[np.intp]:
         """Places in :meth:`rows` of at most ``most`` rows, in their order: a sample of the sample."""
-        self._parts = [self._smallest()]
-        hashes = self._parts[0][-1]
-        return np.sort(hashes.argsort(kind="stable")[:most])
+        return np.sort(self._drawn()[5].argsort(kind="stable")[:most])
 
     def at_most(self, most: int) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp]]:
         """X, y and folds of the rows of :meth:`smallest`."""

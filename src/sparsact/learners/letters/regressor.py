@@ -22,7 +22,7 @@ from sparsact.learners.letters.saving import ensemble_arrays, read_ensemble
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 from sparsact.statistics.conformal import kept_errors, reach
-from sparsact.statistics.distinct_rows import RowGroups
+from sparsact.statistics.distinct_rows import distinct_rows
 from sparsact.statistics.units import exponents_of
 from sparsact.transaction import locked, transaction
 from sparsact.validation.estimators import are_counts, checked_sample_weight, refuse_named_columns
@@ -272,5 +272,5 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
 
 def merged(codes: Codes, y: Array, weights: Array) -> tuple[Codes, NDArray[np.intp], Array, Array]:
     """Distinct rows, which of them each row is, their mean targets and total weights."""
-    groups = RowGroups.of(codes, weights)
-    return groups.rows.astype(np.intp), groups.place, groups.means(y), groups.weights
+    distinct, of_row, total = distinct_rows(codes, weights)
+    return distinct.astype(np.intp), of_row, np.bincount(of_row, weights * y) / total, total

@@ -89,16 +89,9 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
             )
         ],
         **{
-            name: LowDegree._parameter_constraints[name]
-            for name in (
-                "fit_intercept",
-                "domain",
-                "min_degree",
-                "subsets",
-                "max_memory",
-                "n_jobs",
-                "verbose",
-            )
+            name: allowed
+            for name, allowed in LowDegree._parameter_constraints.items()
+            if name not in ("degree", "alpha", "solver")
         },
     }
 
