@@ -67,7 +67,8 @@ class RowSample:
 
     def rows(self) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp]]:
         """X, y and the folds of the rows, in the order of the table."""
-        return self._drawn()[:3]
+        X, y, folds, *_ = self._drawn()
+        return X, y, folds
 
     @property
     def weights(self) -> NDArray[np.float64]:
