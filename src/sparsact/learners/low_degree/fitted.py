@@ -288,12 +288,9 @@ class FittedLowDegree(ABC):
             state["params"] = schema.params_of(self)
             if solution.choice is not None:
                 state["params"]["cv"] = solution.choice.results["fold_mse"].shape[1]  # whatever split them: a number
-            state |= self._known(arrays)
-            if statistic:
-                if "accumulator_" not in vars(self):
-                    raise ValueError("this model was loaded without its statistic, so none can be saved; fit it again.")
-                state["stream"], sums = self.accumulator_.state()
-                arrays |= sums
+            if statistic and "accumulator_" not in vars(self):
+                raise ValueError("this model was loaded without its statistic, so none can be saved; fit it again.")
+            state |= self._state(arrays) if statistic else self._known(arrays)
             modelfile.write(path, type(self).__name__, state, arrays)
 
     @classmethod
