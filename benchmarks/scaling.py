@@ -23,8 +23,8 @@ from benchmarks.figures import Figure, options, report
 from benchmarks.harness import interleaved
 from sparsact import DSMRegressor, LowDegreeRegressor, LSHRegressor, distributed
 from sparsact.distributed.additive import LearnerSum
-from sparsact.distributed.engine import PassTask, joined, restored, summed
 from sparsact.distributed.partitions import ArrayReader
+from sparsact.passes.dask import PassTask, joined, restored, summed
 
 CUBE: Final = ((12, 2), (20, 2), (20, 3), (40, 2), (60, 2))  # columns, degree
 N_REAL: Final = 6

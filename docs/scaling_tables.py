@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.table import newest
 from benchmarks.table.cells import Row, Rows, spread
-from sparsact.distributed.engine import ARITY
+from sparsact.passes.dask import ARITY
 
 ROWS = Path(__file__).parents[1] / "results" / "benchmarks.jsonl"
 TASK_SECONDS = 1e-3  # of Dask's scheduler, a task; its documentation says about a millisecond

@@ -74,11 +74,23 @@ MAY_IMPORT = {
     "layers": GROUND | {"routing"},
     "inference": GROUND | {"routing", "layers"},
     "datasets": GROUND | {"fourier"},
-    "distributed": GROUND | {"learners", "datasets"},
+    "passes": GROUND | {"environment"},
+    "distributed": GROUND | {"learners", "datasets", "passes"},
     "reports": {"files", "network"},  # of results of fits and measurements they read attributes
-    "fit": GROUND | {"environment", "fourier", "learners", "datasets", "distributed", "reports"},
+    "fit": GROUND | {"environment", "fourier", "learners", "datasets", "passes", "reports"},
     "cli": NETWORKS
-    | {"environment", "certificate", "constructions", "bounds", "learners", "inference", "datasets", "reports", "fit"},
+    | {
+        "environment",
+        "certificate",
+        "constructions",
+        "bounds",
+        "learners",
+        "inference",
+        "datasets",
+        "passes",
+        "reports",
+        "fit",
+    },
     "__main__": {"cli"},
 }
 

@@ -175,7 +175,8 @@ if not TYPE_CHECKING:  # a type checker reads the imports above, and reports a n
         if name in _SUBMODULES:
             return import_module(f"sparsact.{name}")
         if name in _NAMES:
-            return getattr(import_module(_NAMES[name]), name)
+            globals()[name] = found = getattr(import_module(_NAMES[name]), name)
+            return found
         raise AttributeError(f"module 'sparsact' has no attribute {name!r}")
 
 

@@ -6,10 +6,12 @@ from sparsact.datasets import open_table
 from sparsact.datasets.columns import Real
 from sparsact.datasets.extrapolation import DesignSums
 from sparsact.fit.degrees import degrees_to_try
-from sparsact.fit.fold_sums import FoldSums, RowSample
+from sparsact.fit.fold_sums import FoldSums
 from sparsact.fit.options import FitOptions
 from sparsact.learners import LowDegreeRegressor, LowDegreeRegressorCV
-from sparsact.statistics.folds import assign_folds
+from sparsact.statistics.folds import deal
+from sparsact.statistics.sample import RowSample
+from sparsact.statistics.statistic import Batch
 
 
 @pytest.mark.parametrize(
@@ -36,14 +38,14 @@ def test_folds_are_disjoint_and_their_union_is_one_fit(tmp_path):
     sums = FoldSums(Real("y"), search, sample, DesignSums(table.encoding))
     first = 0
     for batch in table.batches():
-        sums.add(*batch, None, None, first)
+        sums.add(Batch(*batch, first_row=first))
         first += len(batch[0])
     assert [each.n_rows for each in sums.search.accumulator_.statistics] == [50, 51, 51, 51]
     models = sums.models(2, 0.3, "cube")
     np.testing.assert_array_equal(models.whole.coefficients_, LowDegreeRegressor(2, 0.3).fit(X, y).coefficients_)
     found, _, folds = sums.sample.rows()
     np.testing.assert_array_equal(found, X)
-    np.testing.assert_array_equal(folds, assign_folds(0, 203, 4, 1))
+    np.testing.assert_array_equal(folds, deal(0, 203, 4, 1))
     values = models.held_out(found, folds)
     for fold in range(4):
         other = LowDegreeRegressor(2, 0.3).fit(X[folds != fold], y[folds != fold])
@@ -55,9 +57,9 @@ def test_a_sample_does_not_depend_on_batches_or_on_who_reads_them():
     X, y, drawn = np.arange(400)[:, None], np.arange(400.0), np.zeros(400)
     for seed in range(100):
         whole, one, two = (RowSample(100, 3, seed) for _ in range(3))
-        whole.add(X, y, 0)
+        whole.add(Batch(X, y))
         for start, stop, part in ((0, 37, one), (37, 260, one), (260, 391, two), (391, 400, two)):
-            part.add(X[start:stop], y[start:stop], start)
+            part.add(Batch(X[start:stop], y[start:stop], first_row=start))
         one.merge(two)
         for mine, theirs in zip(one.rows(), whole.rows(), strict=True):
             np.testing.assert_array_equal(mine, theirs)

@@ -13,8 +13,8 @@ from distributed import LocalCluster
 from sparsact.datasets.parts import pieces
 from sparsact.datasets.readers import open_source
 from sparsact.datasets.tables import TableSurvey
-from sparsact.fit import cluster
 from sparsact.fit.fold_sums import FoldSums
+from sparsact.passes import dask as passes
 from sparsact.saving import modelfile
 
 pytestmark = pytest.mark.usefixtures("few_rivals")
@@ -139,7 +139,7 @@ def test_an_address_that_is_none(folder, capsys):
 
 
 def test_a_cluster_without_workers_is_not_waited_for_without_end(capsys, folder, monkeypatch):
-    monkeypatch.setattr(cluster, "WAIT_FOR_WORKERS", 0.2)
+    monkeypatch.setattr(passes, "WAIT_FOR_WORKERS", 0.2)
     with LocalCluster(n_workers=0, processes=False, dashboard_address=":0", protocol="tcp") as empty:
         files = str(folder / "*.parquet")
         words = ("fit", files, "--target", "y", "--ignore", "kind", "--cluster", empty.scheduler_address)

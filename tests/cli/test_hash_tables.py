@@ -17,10 +17,11 @@ from sparsact.cli import main
 from sparsact.datasets import open_table
 from sparsact.fit.candidates.lsh import fitted_tables
 from sparsact.fit.candidates.lsh_details import standardised_weights, tried
-from sparsact.fit.checkpoint import Checkpoint
-from sparsact.fit.fold_sums import RowSample
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import Stages
+from sparsact.passes.progress import Stages
+from sparsact.passes.resumable import Checkpoint
+from sparsact.statistics.sample import RowSample
+from sparsact.statistics.statistic import Batch
 
 pytestmark = pytest.mark.usefixtures("few_rivals")
 
@@ -130,7 +131,7 @@ def sampled(table, n_folds, seed, most=10_000):
     """A sample of the table's rows."""
     sample, first = RowSample(most, n_folds, seed), 0
     for X, y in table.batches():
-        sample.add(X, y, first)
+        sample.add(Batch(X, y, first_row=first))
         first += len(X)
     return sample
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from sparsact.cli.progress import Bars, RowsPerSecond
-from sparsact.fit.progress import Stages
+from sparsact.passes.progress import Stages
 
 
 def test_rows_of_an_earlier_run_move_the_bar_but_are_no_speed():

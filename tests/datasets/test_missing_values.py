@@ -12,8 +12,8 @@ from sparsact.datasets.tables import Table, TableSurvey
 
 def surveyed(frame, **options):
     survey = TableSurvey.of(Parts.open(frame), "y", None, 100, domain="auto", keep_missing=True, **options)
-    for batch, place in survey.batches():
-        survey.add(batch, place)
+    for batch in survey.batches():
+        survey.add(batch)
     return Table(survey.parts, survey.encoding(), survey.n_rows, survey.batch_rows)
 
 

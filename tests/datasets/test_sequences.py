@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from sparsact.datasets import Encoding, open_table
-from sparsact.datasets.letters import LetterString, Mutations, mutations
 from sparsact.datasets.parts import Parts
+from sparsact.datasets.sites import LetterString, Mutations, mutations
 from sparsact.datasets.tables import TableSurvey, encoded_table
 
 RNG = np.random.default_rng(0)
@@ -78,12 +78,12 @@ def test_batches_do_not_matter_and_a_state_goes_on(tmp_path, batch_rows):
     assert {type(column) for column in expected.columns} <= {LetterString, Mutations}
     survey = TableSurvey.of(Parts.open(path), "y", None, batch_rows)
     batches = list(survey.batches())
-    for batch, place in batches[: len(batches) // 2]:
-        survey.add(batch, place)
+    for batch in batches[: len(batches) // 2]:
+        survey.add(batch)
     other = TableSurvey.of(Parts.open(path), "y", None, batch_rows)
-    other.restore(survey.state({}), {})
-    for batch, place in batches[len(batches) // 2 :]:
-        other.add(batch, place)
+    other.restore(*survey.state())
+    for batch in batches[len(batches) // 2 :]:
+        other.add(batch)
     assert other.encoding() == expected
 
 
@@ -285,8 +285,8 @@ def test_a_wild_type_without_sequences(tmp_path):
 
 def surveyed(path, wild_type):
     survey = TableSurvey.of(Parts.open(path), "y", None, 100, wild_type=wild_type)
-    for batch, place in survey.batches():
-        survey.add(batch, place)
+    for batch in survey.batches():
+        survey.add(batch)
     return survey.encoding()
 
 

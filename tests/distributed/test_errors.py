@@ -25,9 +25,9 @@ from sparsact import (
 )
 from sparsact.distributed import fit
 from sparsact.distributed.additive import LearnerSum
-from sparsact.distributed.engine import PassTask, joined, summed
 from sparsact.distributed.partitions import ArrayReader
 from sparsact.extras import missing
+from sparsact.passes.dask import PassTask, joined, summed
 
 X, Y, _ = table(EXACT["rows"], m=90)
 

@@ -17,7 +17,7 @@ from partitioned import EXACT, ROUNDED, saved, table
 from sklearn.base import clone
 
 from sparsact import distributed
-from sparsact.distributed.engine import ARITY, PartialSum
+from sparsact.passes.dask import ARITY, PartialSum
 
 
 def logged(block, log, seconds=0.001, slow_worker=None, last_read=None, block_info=None):

@@ -17,12 +17,13 @@ from sparsact.fit.candidate import Fit
 from sparsact.fit.candidates import ensemble
 from sparsact.fit.candidates import trees as boosted_trees
 from sparsact.fit.candidates.trees import TreesCandidate
-from sparsact.fit.fold_sums import RowSample
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import Stages
 from sparsact.hypercube import points, signs_to_bits
-from sparsact.learners.cube_ensemble import stacking_weights
+from sparsact.learners.stacking import stacking_weights
+from sparsact.passes.progress import Stages
+from sparsact.statistics.sample import RowSample
+from sparsact.statistics.statistic import Batch
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +114,7 @@ def test_weights_of_a_fold_are_learned_from_the_others():
     bits = rng.integers(0, 2, (m, n)).astype(np.uint8)
     y = rng.normal(size=m)
     sample = RowSample(m, 3, 0)
-    sample.add(bits, y, 0)
+    sample.add(Batch(bits, y))
     bits, y, folds = sample.rows()
     lucky = np.where(folds == 0, y, 3 * rng.normal(size=m))
     members = {
@@ -199,7 +200,7 @@ def test_trees_stand_beside_numbers_and_classes():
 def test_trees_are_scikit_learns_on_the_same_folds(chosen):
     table = landscape(0)[0].sample(frac=0.4, random_state=0)
     sample = RowSample(1_000, 5, 0)
-    sample.add(table.drop(columns="y").to_numpy(), table["y"].to_numpy(), 0)
+    sample.add(Batch(table.drop(columns="y").to_numpy(), table["y"].to_numpy()))
     X, y, folds = sample.rows()
     best = max(
         np.mean(
@@ -221,7 +222,7 @@ def test_many_rows_say_how_many_trees_there_are(monkeypatch):
     y = 1.5 * bits[:, 0] + bits[:, 1] * bits[:, 2] + rng.normal(size=len(bits))
     table = open_table(pd.DataFrame(bits).add_prefix("c").assign(y=y), "y")
     sample = RowSample(len(bits), 3, 1)
-    sample.add(bits, y[:, None], 0)
+    sample.add(Batch(bits, y[:, None]))
     found = boosted_trees.fitted_trees(table, FitOptions(("y",), folds=3), sample, Stages())
     X, y, folds = sample.rows()
     y = y[:, 0]

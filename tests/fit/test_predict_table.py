@@ -11,8 +11,8 @@ from commands import run
 
 import sparsact as sa
 from sparsact.datasets import Encoding
-from sparsact.datasets.design import TableDesign
 from sparsact.datasets.extrapolation import DesignSums, unseen_pairs
+from sparsact.datasets.table_summary import TableDesign
 
 COLOURS = ("blue", "green", "red")
 

@@ -10,7 +10,7 @@ from sklearn.preprocessing import PolynomialFeatures, scale
 
 import sparsact as sa
 from sparsact import LowDegreeRegressorCV
-from sparsact.statistics.folds import assign_folds
+from sparsact.statistics.folds import deal
 
 NAMES = tuple("abcdef")
 RNG = np.random.default_rng(3)
@@ -66,7 +66,7 @@ def test_few_terms_of_many_numbers_are_learned_by_the_lasso(tmp_path):
     features = PolynomialFeatures(degree, interaction_only=True, include_bias=False).fit_transform(X)
     theirs = Lasso(alpha, tol=1e-10, max_iter=10_000)
     np.testing.assert_allclose(result.predict(data), theirs.fit(features, y, w).predict(features), atol=1e-5)
-    folds, of_fold = assign_folds(0, 150, 5, 0), []
+    folds, of_fold = deal(0, 150, 5, 0), []
     for k in range(5):
         seen, left = folds != k, folds == k
         predicted = theirs.fit(features[seen], y[seen], w[seen]).predict(features[left])

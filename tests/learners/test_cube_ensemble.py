@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 import sparsact as sa
 from sparsact.hypercube import characters, points, signs_to_bits
-from sparsact.learners.cube_ensemble import RIDGE, stacking_weights
+from sparsact.learners.stacking import RIDGE, stacking_weights
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 from sklearn.base import clone
 
 import sparsact as sa
-from sparsact.learners.cube_ensemble import stacking_weights
+from sparsact.learners.stacking import stacking_weights
 
 M = 48
 rng = np.random.default_rng(0)

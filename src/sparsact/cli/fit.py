@@ -188,9 +188,9 @@ def fit(
     shown = False if quiet or (as_json and progress is None) else progress
     words = context.obj or ["fit"]
 
-    from sparsact.fit.checkpoint import Checkpoint
     from sparsact.fit.fit_table import fit_table
     from sparsact.fit.options import OPTION_NAMES
+    from sparsact.passes.resumable import Checkpoint
 
     # without --resume the sums are written only when the fit is stopped
     kept = resume or _unused(out or Path(f"{paths[0].stem}.fit"))

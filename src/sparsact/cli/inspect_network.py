@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from sparsact.cli.progress import bars
 from sparsact.cli.terminal import command_line, grid, shown, terminal
 from sparsact.environment import versions
-from sparsact.fit.progress import Stages
+from sparsact.passes.progress import Stages
 
 if TYPE_CHECKING:
     import numpy as np

@@ -58,7 +58,7 @@ def predict(
     from sparsact.datasets import encoded_table
     from sparsact.datasets.parts import files
     from sparsact.fit.predict import predicted_pieces
-    from sparsact.fit.progress import Stages
+    from sparsact.passes.progress import Stages
 
     out = None if out == Path(PIPE) else out
     check_writable(out, (".csv", ".parquet", ".feather", ".arrow"))

@@ -19,7 +19,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from sparsact.fit.progress import FitProgress
+from sparsact.passes import progress
 
 
 class RowsPerSecond(ProgressColumn):
@@ -41,7 +41,7 @@ class Bars:
         self._tasks: dict[str, TaskID] = {}
         self._resumed = 0
 
-    def __call__(self, now: FitProgress) -> None:
+    def __call__(self, now: progress.Progress) -> None:
         """Move the bar of the stage."""
         if now.stage not in self._tasks:
             self._tasks[now.stage] = self._bars.add_task(now.stage, total=now.total, counts_rows=True)

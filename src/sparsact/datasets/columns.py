@@ -13,15 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparsact.datasets.design import TableDesign
-from sparsact.datasets.letters import BitString, LetterString, Mutations
-from sparsact.datasets.values import (
+from sparsact.datasets.cell_values import (
     as_number,
     codes,
     exact,
     numbers_and_rest,
     too_long,
 )
+from sparsact.datasets.sites import BitString, LetterString, Mutations
+from sparsact.datasets.table_summary import TableDesign
 
 CLASS_TYPES: Final = (
     "bool",

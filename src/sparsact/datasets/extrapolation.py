@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets.columns import Bit, Encoding, OneHot, Points, Real
-from sparsact.datasets.design import MOST_BITS, TableDesign
-from sparsact.datasets.letters import BitString
+from sparsact.datasets.sites import BitString
+from sparsact.datasets.table_summary import MOST_BITS, TableDesign
 
 NAMED: Final = 4  # pairs in a note
 LARGEST_CUBE: Final = 24  # columns: a table can hold most of their combinations

@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet
 
+from sparsact.datasets.cell_values import as_number
 from sparsact.datasets.readers import DAMAGE, ArrowSource, ParquetSource, Source, one_line, open_frame, open_source
-from sparsact.datasets.values import as_number
 
 Paths = str | Path | Sequence[str | Path]
 Data = Any  # paths, a frame of pandas or polars, or a pyarrow.Table
@@ -75,6 +75,18 @@ class Parts:
             raise ValueError(f"{purpose} needs a table on disk, and this one is in memory; write it to Parquet first.")
         return [source.path for source in self.sources]
 
+    def stamped(self, purpose: str) -> list[tuple[Path, Stamp]]:
+        """Paths and stamps of the files, as :meth:`files`."""
+        return [(path, stamp) for path, stamp in zip(self.files(purpose), self.stamps, strict=True) if stamp]
+
+    def divided(self) -> list[Parts]:
+        """Every file, or piece of a large one (see :func:`pieces`), alone."""
+        return [
+            Parts((piece,), (stamp,), [length if piece.n_rows is None else piece.n_rows])
+            for of_file, stamp, length in zip(pieces(self.sources), self.stamps, self.lengths, strict=True)
+            for piece in of_file
+        ]
+
     @property
     def names(self) -> tuple[str, ...]:
         """Columns, in the order of the first file."""
@@ -122,6 +134,17 @@ def _next(batches: Iterator[pa.RecordBatch], source: Source, row: int, stamp: St
         has_remedy = isinstance(error, ValueError) and not isinstance(error, pa.ArrowInvalid)
         fact = f"{source.path.name}, after row {source.first_row + row}: {one_line(error)}"
         raise ValueError(fact if has_remedy else f"{fact}; correct the file.") from error
+
+
+@dataclass(frozen=True)
+class PlacedRows:
+    """Rows of some columns, and where they stand."""
+
+    columns: pa.RecordBatch
+    place: Place
+
+    def __len__(self) -> int:
+        return int(self.columns.num_rows)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from sparsact.datasets.values import as_number
+from sparsact.datasets.cell_values import as_number
 
 ARROW: Final = (".feather", ".arrow")  # Arrow's IPC format, as a file or as a stream
 SUFFIXES: Final = (".csv", ".tsv", ".txt", ".parquet", *ARROW, ".npz")

@@ -10,11 +10,11 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.datasets.cell_values import listed
 from sparsact.datasets.columns import MISSING, Bit, Classes, Column, Encoding, OneHot, Real
-from sparsact.datasets.letters import BitString, LetterString, Mutations
-from sparsact.datasets.sums import MODULUS
+from sparsact.datasets.sites import BitString, LetterString, Mutations
 from sparsact.datasets.survey import ColumnSurvey
-from sparsact.datasets.values import listed
+from sparsact.datasets.value_counts import MODULUS
 
 Key = tuple[str, int]
 Owners = dict[Key, tuple[int, str]]  # number of a column, and name of its feature or site
@@ -125,38 +125,10 @@ MOST_ROWS: Final = 4096
 MOST_NUMBERS: Final = 1 << 22
 
 
-class FirstRows:
-    """The first rows of a table, up to 4,096, and fewer where columns are many; they come in batches."""
-
-    def __init__(self, encoding: Encoding) -> None:
-        self.most = min(MOST_ROWS, MOST_NUMBERS // len(encoding.feature_names))
-        self.X = np.empty((0, len(encoding.feature_names)))
-        self.y = np.empty((0, len(encoding.targets)))
-
-    @property
-    def full(self) -> bool:
-        """Whether no more rows are wanted."""
-        return len(self.X) >= self.most
-
-    def take(self, X: NDArray[Any], y: NDArray[np.float64]) -> None:
-        """The next rows."""
-        left = self.most - len(self.X)
-        self.X = np.concatenate([self.X, X[:left]])
-        self.y = np.concatenate([self.y, y[:left].reshape(-1, self.y.shape[1])])
-
-    def state(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-        """The rows, put among the arrays."""
-        arrays |= {"X": self.X, "y": self.y}
-        return {}
-
-    def restore(self, state: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Have taken what another had."""
-        self.X, self.y = arrays["X"], arrays["y"]
-
-
-def suspicions(encoding: Encoding, rows: FirstRows) -> list[str]:
-    """Warnings for people, of which a fit takes no further notice."""
-    names = close_columns(encoding, rows)
+def suspicions(encoding: Encoding, X: NDArray[Any], y: NDArray[np.float64]) -> list[str]:
+    """Warnings by the first rows (m, n) and targets (m,) or (m, T) of a table; they do not affect the fit."""
+    most = min(MOST_ROWS, MOST_NUMBERS // len(encoding.feature_names))
+    names = close_columns(encoding, X[:most].astype(np.float64), y[:most].reshape(-1, len(encoding.targets)))
     notes = []
     if names:
         notes.append(
@@ -172,15 +144,15 @@ def suspicions(encoding: Encoding, rows: FirstRows) -> list[str]:
     return notes
 
 
-def close_columns(encoding: Encoding, rows: FirstRows) -> list[str]:
+def close_columns(encoding: Encoding, X: NDArray[np.float64], answers: NDArray[np.float64]) -> list[str]:
     """Features whose values, or ranks of values, correlate with a target by 0.999 or more in size."""
-    if len(rows.X) < LEAST_ROWS:
+    target = encoding.targets[0]
+    if len(X) < LEAST_ROWS:
         return []
-    answers, target = rows.y, encoding.targets[0]
     if isinstance(target, Classes):
         answers = np.equal(answers, np.arange(len(target.values))).astype(np.float64)
-    closest = np.zeros(rows.X.shape[1])
-    for values, of in ((rows.X, answers), (ranks(rows.X), ranks(answers))):
+    closest = np.zeros(X.shape[1])
+    for values, of in ((X, answers), (ranks(X), ranks(answers))):
         closest = np.maximum(closest, np.abs(correlations(values, of)).max(axis=1))
     return [name for name, size in zip(encoding.feature_names, closest, strict=True) if size >= CLOSE]
 

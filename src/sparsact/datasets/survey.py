@@ -16,10 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparsact.datasets.columns import MISSING, Bit, Column, MissingBit, OneHot, Real
-from sparsact.datasets.letters import BitString
-from sparsact.datasets.sums import MODULUS, NumberSums, RowNumbers, mixed, number_keys
-from sparsact.datasets.values import (
+from sparsact.datasets.cell_values import (
     as_number,
     exact,
     has_code,
@@ -35,7 +32,11 @@ from sparsact.datasets.values import (
     two_values,
     zero_one_digits,
 )
-from sparsact.datasets.words import WordSurvey
+from sparsact.datasets.columns import MISSING, Bit, Column, MissingBit, OneHot, Real
+from sparsact.datasets.sequences import WordSurvey
+from sparsact.datasets.sites import BitString
+from sparsact.datasets.value_counts import MODULUS, NumberSums, RowNumbers, number_keys
+from sparsact.statistics.hashing import mixed
 
 MAX_CATEGORIES: Final = 64
 NEARLY_ALL: Final = 0.9  # of the rows have a text of their own where texts are identifiers

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from sparsact.datasets.cell_values import listed
 from sparsact.datasets.columns import Bit, Classes, Column, Encoding, OneHot, Points, Real
-from sparsact.datasets.letters import BitString, LetterString, Mutations
-from sparsact.datasets.parts import Data, Parts, Place, did_you_mean, resolve
+from sparsact.datasets.parts import Data, Parts, PlacedRows, did_you_mean, resolve
 from sparsact.datasets.related_columns import aliases, column_notes, without_constants
-from sparsact.datasets.sums import MODULUS, MOST_ROWS, RowNumbers
+from sparsact.datasets.sequences import slip
+from sparsact.datasets.sites import BitString, LetterString, Mutations
 from sparsact.datasets.survey import MAX_CATEGORIES, ColumnSurvey, IdentifierError, UnfitError
 from sparsact.datasets.targets import TargetSurvey
-from sparsact.datasets.values import listed
-from sparsact.datasets.words import slip
+from sparsact.datasets.value_counts import MODULUS, MOST_ROWS, RowNumbers
+from sparsact.saving.schema import Arrays, State
 
 MOST_TEXTS: Final = 4096  # of a column, by which it is judged whether texts are identifiers
 MOST_TEXTS_OF_ALL: Final = 1 << 22  # of all columns
@@ -99,22 +99,22 @@ class TableSurvey:
         """The targets first: what is wrong with them is reported first."""
         return [*self.answers, *self.surveys]
 
-    def batches(self, first_row: int = 0) -> Iterator[tuple[pa.RecordBatch, Place]]:
+    def batches(self, first_row: int = 0) -> Iterator[PlacedRows]:
         """The columns that are looked at; from a row on at which a batch begins."""
         names = [survey.name for survey in self.everything]
-        return self.parts.batches(names, self.batch_rows, first_row)
+        return (PlacedRows(*batch) for batch in self.parts.batches(names, self.batch_rows, first_row))
 
-    def add(self, batch: pa.RecordBatch, place: Place, first: int = 0) -> None:
-        """Look at the next batch; `place` says which its first row is."""
-        rows = RowNumbers.of(place.overall, batch.num_rows)
-        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    def add(self, batch: PlacedRows) -> None:
+        """Look at the next batch."""
+        place, rows = batch.place, RowNumbers.of(batch.place.overall, len(batch))
+        columns = dict(zip(batch.columns.schema.names, batch.columns.columns, strict=True))
         with place:
             for answer in self.answers:
                 answer.update(columns[answer.name], place.row)
             for survey in self.surveys:
                 survey.update(columns[survey.name], place.row, place.file, place.overall, rows)
         self.digest = (self.digest + int(rows.numbers.sum())) % MODULUS
-        self.n_rows = place.overall + batch.num_rows
+        self.n_rows = place.overall + len(batch)
 
     def encoding(self) -> Encoding:
         """How every column becomes bits or numbers."""
@@ -126,17 +126,18 @@ class TableSurvey:
             return self.given
         return self._decide()
 
-    def state(self, arrays: dict[str, Any]) -> dict[str, Any]:
-        """All that was seen, as JSON spells it; no arrays."""
-        return {
+    def state(self) -> tuple[State, Arrays]:
+        """Return all that was seen as JSON; there are no arrays."""
+        state = {
             "columns": [survey.state() for survey in self.everything],
             "lengths": list(self.parts.lengths),
             "n_rows": self.n_rows,
             "digest": str(self.digest),
         }
+        return state, {}
 
-    def restore(self, state: dict[str, Any], arrays: dict[str, Any]) -> None:
-        """Have seen what another survey of the same columns had seen."""
+    def restore(self, state: State, arrays: Arrays) -> None:
+        """Restore what a survey of the same columns had seen from a saved state."""
         for survey, seen in zip(self.everything, state["columns"], strict=True):
             survey.restore(seen)
         self.parts.lengths[:] = state["lengths"]
@@ -309,9 +310,9 @@ def open_table(
     survey = TableSurvey.of(
         Parts.open(paths), target, columns, batch_rows, ignore=ignore, domain=domain, task=task, strict=strict
     )
-    for batch, place in survey.batches():
-        survey.add(batch, place)
-        progress(batch.num_rows)
+    for batch in survey.batches():
+        survey.add(batch)
+        progress(len(batch))
     return Table(survey.parts, survey.encoding(), survey.n_rows, survey.batch_rows)
 
 

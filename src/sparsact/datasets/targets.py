@@ -9,9 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparsact.datasets.columns import Classes, Real
-from sparsact.datasets.survey import MAX_CATEGORIES
-from sparsact.datasets.values import (
+from sparsact.datasets.cell_values import (
     as_number,
     identities,
     in_order,
@@ -24,6 +22,8 @@ from sparsact.datasets.values import (
     spelling,
     texts_of,
 )
+from sparsact.datasets.columns import Classes, Real
+from sparsact.datasets.survey import MAX_CATEGORIES
 
 
 @dataclass

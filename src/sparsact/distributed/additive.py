@@ -21,6 +21,7 @@ from sparsact.learners import (
     LSHRegressor,
 )
 from sparsact.saving.schema import Arrays, State
+from sparsact.statistics.statistic import Batch
 
 _ADDITIVE: Final = (
     LowDegreeRegressor,
@@ -89,16 +90,16 @@ class LearnerSum:
         """The same without rows."""
         return LearnerSum(empty(self.learner), self.classes)
 
-    def add(self, X: Any, y: Any, weights: Any, first: int) -> None:
-        """Rows, targets and weights; ``first`` is the number of the first row."""
-        learner, options = self.learner, {}
+    def add(self, batch: Batch) -> None:
+        """Add rows."""
+        learner, options, y, weights = self.learner, {}, batch.y, batch.weights
         if needs(learner, "classes"):
             options["classes"] = self.classes
         if needs(learner, "row_numbers"):
-            learner.rows_dealt_ = first
+            learner.rows_dealt_ = batch.first_row
         self.n_rows += len(y)
         if len(y) and (weights is None or np.any(weights) or hasattr(learner, "_accepts_zero_weight")):
-            learner.partial_fit(X, y, sample_weight=weights, **options)
+            learner.partial_fit(batch.X, y, sample_weight=weights, **options)
             self.seen = True
         if needs(learner, "row_numbers"):
             learner.rows_dealt_ = self.n_rows  # of this partition alone: `merge` adds them up
@@ -110,21 +111,16 @@ class LearnerSum:
             self.learner.merge(other.learner)
         self.n_rows, self.seen = self.n_rows + other.n_rows, self.seen or other.seen
 
-    def state(self, arrays: Arrays) -> State:
-        """What was seen; its arrays are put among the others."""
-        return {"rows": self.n_rows, "seen": self.learner._state(arrays) if self.seen else None}
+    def state(self) -> tuple[State, Arrays]:
+        """Return what was seen as JSON and arrays."""
+        arrays: Arrays = {}
+        return {"rows": self.n_rows, "seen": self.learner._state(arrays) if self.seen else None}, arrays
 
     def restore(self, state: State, arrays: Arrays) -> None:
-        """Have seen what another has."""
+        """Restore what was seen from a saved state."""
         self.n_rows, self.seen = state["rows"], state["seen"] is not None
         if self.seen:
             self.learner._restore(state["seen"], arrays)
-
-
-def solved(learner: Any) -> Any:
-    """The learner, once it has found what it predicts by, so that predictions change nothing."""
-    _ = getattr(learner, "intercept_", None)
-    return learner
 
 
 def with_params_of(learner: Any, estimator: Any) -> Any:

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from sparsact.datasets.columns import Encoding
 from sparsact.distributed.additive import check_additive, with_params_of
-from sparsact.distributed.progress import OnProgress
 from sparsact.extras import missing
+from sparsact.passes.progress import OnProgress
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -103,9 +103,9 @@ def fit(
     (1.0, 1000)
     """
     try:
-        from sparsact.distributed.engine import Engine
         from sparsact.distributed.partitions import Roles, partitions
         from sparsact.distributed.passes import Passes
+        from sparsact.passes.dask import Engine
     except ImportError as error:
         if error.name not in ("dask", "distributed"):
             raise

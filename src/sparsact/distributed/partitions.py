@@ -14,23 +14,20 @@ import dask.array
 import numpy as np
 from dask.base import is_dask_collection
 
+from sparsact.datasets.cell_values import numbers
 from sparsact.datasets.columns import Classes, Encoding
 from sparsact.datasets.parts import MOST_PIECES, Parts, files, piece_name, pieces
 from sparsact.datasets.readers import Source, open_source
 from sparsact.datasets.tables import BATCH_ROWS, encoded_table
-from sparsact.datasets.values import numbers
+from sparsact.passes.source import Partition, Reader
+from sparsact.statistics.statistic import Batch
 
-Batch = tuple[Any, Any, Any]  # rows, targets, and weights or None
 
-
-class Reader(Protocol):
-    """What turns the pieces of a partition into batches."""
-
-    def batches(self, *pieces: Any) -> Iterator[Batch]:
-        """Rows, targets and weights, in their order."""
+class CountedReader(Reader, Protocol):
+    """A reader that can tell the number of rows without reading them, where that is possible."""
 
     def count(self, *pieces: Any) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,7 @@ class ArrayReader:
             raise ValueError(f"X has {len(X)} rows and y {len(y)}; cut both alike.")
         if sample_weight is not None and len(sample_weight) != len(X):
             raise ValueError(f"X has {len(X)} rows and sample_weight {len(sample_weight)}; cut both alike.")
-        yield X, y, sample_weight
+        yield Batch(X, y, sample_weight)
 
     def count(self, X: Any, y: Any, sample_weight: Any = None) -> int:
         """Number of rows."""
@@ -62,7 +59,7 @@ class FrameReader:
         others = [*self.targets, *([] if self.weight is None else [self.weight])]
         y = frame[self.targets[0]] if len(self.targets) == 1 else frame[list(self.targets)]
         weights = None if self.weight is None else frame[self.weight].to_numpy()
-        yield frame.drop(columns=others), y.to_numpy(), weights
+        yield Batch(frame.drop(columns=others), y.to_numpy(), weights)
 
     def count(self, frame: Any) -> int:
         """Number of rows."""
@@ -94,14 +91,14 @@ class FileReader:
         if self.piece is not None:
             table = replace(table, parts=Parts((self.piece,), table.parts.stamps, [self.piece.n_rows]))
         for X, y in table.batches():
-            yield X, target.labels[y.astype(np.intp)] if isinstance(target, Classes) else y, None
+            yield Batch(X, target.labels[y.astype(np.intp)] if isinstance(target, Classes) else y)
 
     def count(self) -> int:
         """Number of rows; the file is read only if it does not say."""
         source = self.piece or open_source(self.path)
         if source.n_rows is not None:
             return source.n_rows
-        return sum(len(y) for _, y, _ in self.batches())
+        return sum(map(len, self.batches()))
 
     def _numbers(self) -> Iterator[Batch]:
         import pandas as pd  # comes with the extra `dask`
@@ -116,16 +113,6 @@ class FileReader:
             columns = {name: numbers(batch.column(name), name, first_row) for name in source.names}
             first_row += batch.num_rows
             yield next(FrameReader(self.targets, self.weight).batches(pd.DataFrame(columns)))
-
-
-@dataclass(frozen=True)
-class Partition:
-    """A part of the rows: how it is read, from what, and what messages call it."""
-
-    name: str
-    reader: Reader
-    pieces: tuple[Any, ...] = ()
-    n_rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -146,7 +133,7 @@ class Roles:
         return cls((target,) if isinstance(target, str) else tuple(target or ()), weight, None)
 
 
-def partitions(data: Any, roles: Roles) -> list[Partition] | Iterator[Partition]:
+def partitions(data: Any, roles: Roles) -> list[Partition[CountedReader]] | Iterator[Partition[CountedReader]]:
     """The partitions of a data set; an iterator where they come from one and can be had once only.
 
     Raises
@@ -174,7 +161,7 @@ def _are_paths(items: list[Any]) -> bool:
     return all(isinstance(item, str | Path) for item in items)
 
 
-def _of_files(paths: Sequence[str | Path], roles: Roles) -> list[Partition]:
+def _of_files(paths: Sequence[str | Path], roles: Roles) -> list[Partition[CountedReader]]:
     _need_target(roles)
     found = files(paths)
     parquet = [path for path in found if path.suffix.lower() == ".parquet" and path.is_file()]
@@ -192,7 +179,7 @@ def _of_files(paths: Sequence[str | Path], roles: Roles) -> list[Partition]:
     ]
 
 
-def _of_frame(frame: Any, roles: Roles) -> list[Partition]:
+def _of_frame(frame: Any, roles: Roles) -> list[Partition[CountedReader]]:
     if not hasattr(frame, "columns") or not hasattr(frame, "npartitions"):
         raise TypeError(f"a {type(frame).__name__} alone has no targets; pass (X, y).")
     _need_target(roles)
@@ -205,7 +192,7 @@ def _of_frame(frame: Any, roles: Roles) -> list[Partition]:
     return [Partition(f"partition {i}", reader, (part,)) for i, part in enumerate(frame.to_delayed())]
 
 
-def _of_arrays(data: tuple[Any, ...]) -> list[Partition]:
+def _of_arrays(data: tuple[Any, ...]) -> list[Partition[CountedReader]]:
     if len(data) not in (2, 3):
         raise ValueError(f"`data` is a tuple of {len(data)}; pass (X, y) or (X, y, sample_weight).")
     X, *others = (part if is_dask_collection(part) else dask.array.asarray(part) for part in data)  # type: ignore[no-untyped-call]
@@ -252,7 +239,7 @@ def _delayed(part: Any) -> list[Any]:
     return list(blocks.ravel()) if hasattr(blocks, "ravel") else list(blocks)
 
 
-def _of_batch(i: int, batch: Any) -> Partition:
+def _of_batch(i: int, batch: Any) -> Partition[CountedReader]:
     if not isinstance(batch, tuple | list) or len(batch) not in (2, 3) or not all(hasattr(b, "__len__") for b in batch):
         raise ValueError(f"batch {i} is no (X, y) or (X, y, sample_weight); it is a {type(batch).__name__}.")
     pieces = deepcopy(tuple(batch))  # it waits for others, while its maker may fill the same arrays again

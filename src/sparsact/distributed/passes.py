@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, islice
+from itertools import chain, islice
 from typing import Any, Final
 
 import numpy as np
-from dask.delayed import delayed
 from numpy.typing import NDArray
 from sklearn.utils.validation import _get_feature_names, check_X_y
 
-from sparsact.distributed.additive import LearnerSum, empty, needs, seeded, solved
-from sparsact.distributed.engine import Engine, PartialSum, concatenated, counted, joined, restored, tree
-from sparsact.distributed.partitions import Partition
-from sparsact.distributed.progress import OnProgress, ProgressCounter, listening
+from sparsact.distributed.additive import LearnerSum, empty, needs, seeded
+from sparsact.distributed.partitions import CountedReader
 from sparsact.learners.lsh.model_choice import distinct
 from sparsact.learners.lsh.tuning import ROWS_FOR_WIDTH
+from sparsact.passes.dask import Engine, PartialSum, PassTask, Running, joined, of_partition, restored, starts, tree
+from sparsact.passes.progress import OnProgress, StageProgress, listening
+from sparsact.passes.source import Partition
 from sparsact.saving.schema import Arrays, State
+from sparsact.statistics.statistic import Batch
 
 MOST_NUMBERS: Final = 1 << 25  # of a sample: a quarter of a gigabyte
 
@@ -29,30 +30,33 @@ class LabelSet:
     """The labels of the rows, sorted; None before the first row."""
 
     found: NDArray[Any] | None = None
+    n_rows: int = 0
 
     def empty(self) -> LabelSet:
         """No labels."""
         return LabelSet()
 
-    def add(self, X: Any, y: Any, weights: Any, first: int) -> None:
-        """Labels of more rows."""
-        if len(y):
-            labels = np.unique(y)
-            self.found = labels if self.found is None else np.union1d(self.found, labels)
+    def add(self, batch: Batch) -> None:
+        """Add labels of more rows."""
+        if len(batch):
+            self._join(np.unique(batch.y), len(batch))
 
     def merge(self, other: LabelSet) -> None:
-        """Labels of other rows."""
+        """Add labels of other rows."""
         if other.found is not None:
-            self.add(None, other.found, None, 0)
+            self._join(other.found, other.n_rows)
 
-    def state(self, arrays: Arrays) -> State:
-        """The labels, which are put among the arrays."""
-        arrays |= {} if self.found is None else {"labels": self.found}
-        return {}
+    def _join(self, labels: NDArray[Any], n_rows: int) -> None:
+        self.found = labels if self.found is None else np.union1d(self.found, labels)
+        self.n_rows += n_rows
+
+    def state(self) -> tuple[State, Arrays]:
+        """Return the labels as an array."""
+        return {"n_rows": self.n_rows}, {} if self.found is None else {"labels": self.found}
 
     def restore(self, state: State, arrays: Arrays) -> None:
-        """The labels of another."""
-        self.found = arrays.get("labels")
+        """Restore the labels from a saved state."""
+        self.found, self.n_rows = arrays.get("labels"), state["n_rows"]
 
 
 @dataclass
@@ -71,10 +75,16 @@ class DistinctSample:
         """The same without rows."""
         return DistinctSample(self.most, self.classes)
 
-    def add(self, X: Any, y: Any, weights: Any, first: int) -> None:
-        """Rows, targets and weights."""
-        if not len(y):
+    @property
+    def n_rows(self) -> int:
+        """Rows of the sample."""
+        return len(self.rows[0]) if self.rows else 0
+
+    def add(self, batch: Batch) -> None:
+        """Add rows."""
+        if not len(batch):
             return
+        X, y, weights = batch.X, batch.y, batch.weights
         names = _get_feature_names(X)
         targets = y if self.classes is None else np.searchsorted(self.classes, y)
         points, targets = check_X_y(X, targets, dtype=np.float64, multi_output=True, y_numeric=True)
@@ -97,21 +107,17 @@ class DistinctSample:
         most = max(1, min(self.most, MOST_NUMBERS // both[0].shape[1]))
         self.rows, self.form = tuple(part[:most] for part in distinct(*both)), form
 
-    def state(self, arrays: Arrays) -> State:
-        """The form; the rows are put among the arrays."""
-        arrays |= {str(i): part for i, part in enumerate(self.rows)}
-        return {"form": self.form}
+    def state(self) -> tuple[State, Arrays]:
+        """Return the form, and the rows as arrays."""
+        return {"form": self.form}, {str(i): part for i, part in enumerate(self.rows)}
 
     def restore(self, state: State, arrays: Arrays) -> None:
-        """The rows of another."""
+        """Restore the rows from a saved state."""
         self.rows, self.form = tuple(arrays[str(i)] for i in range(len(arrays))), tuple(state["form"])
 
 
-def laid_out(estimator: Any, sample: DistinctSample, part: PartialSum) -> Any:
-    """A blank learner whose layout or layer suits the sample; None where there are no rows."""
-    sample = restored(sample, part)
-    if not sample.rows:
-        return None
+def laid_out(estimator: Any, sample: DistinctSample) -> Any:
+    """A blank learner whose layout or layer suits the sample, which has rows."""
     X: Any
     X, Y, weights = sample.rows
     _, _, one_target, names = sample.form
@@ -126,6 +132,18 @@ def laid_out(estimator: Any, sample: DistinctSample, part: PartialSum) -> Any:
     return empty(estimator.partial_fit(X, y, sample_weight=weights, **options))
 
 
+@of_partition
+def counted(shared: None, task: PassTask[CountedReader], *pieces: Any) -> tuple[int, tuple[int, ...]]:
+    """Number of rows of one partition."""
+    n_rows = task.reader.count(*pieces)
+    return n_rows, (n_rows,)
+
+
+def concatenated(shared: None, parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Numbers of rows one after another."""
+    return tuple(n_rows for part in parts for n_rows in part)
+
+
 BLOCK: Final = 32  # batches of an iterable that are summed in one graph
 AT_ONCE: Final = 2  # such graphs under way
 _EMPTY: Final = "the data hold no row; pass partitions with some."
@@ -135,10 +153,13 @@ class Passes:
     """Passes over partitions on an engine; of batches that can be had once only, all but the last see the first few."""
 
     def __init__(
-        self, parts: list[Partition] | Iterator[Partition], engine: Engine, on_progress: OnProgress | None
+        self,
+        parts: list[Partition[CountedReader]] | Iterator[Partition[CountedReader]],
+        engine: Engine,
+        on_progress: OnProgress | None,
     ) -> None:
         self.engine, self.on_progress = engine, on_progress
-        self.more: Iterator[Partition] | None = None if isinstance(parts, list) else parts
+        self.more: Iterator[Partition[CountedReader]] | None = None if isinstance(parts, list) else parts
         self.parts = parts if isinstance(parts, list) else list(islice(parts, BLOCK))
         if not self.parts:
             raise ValueError(_EMPTY)
@@ -146,11 +167,11 @@ class Passes:
     def fitted(self, estimator: Any, classes: Any) -> Any:
         """A new estimator that has learned every row, and is solved."""
         blank = self._blank(seeded(estimator), classes)
-        part = self._learned(blank) if self.more is None else self._learned_in_blocks(blank, self.more)
-        whole = restored(blank, part)
+        whole = self._learned(blank) if self.more is None else self._learned_in_blocks(blank, self.more)
         if not whole.seen:
             raise ValueError(_EMPTY)
-        return solved(whole.learner)
+        _ = getattr(whole.learner, "intercept_", None)  # found now, so that predictions change nothing
+        return whole.learner
 
     def _blank(self, blank: Any, classes: Any) -> LearnerSum:
         """What every partition begins with: the classes, and the layout of hash tables or of a bottom layer."""
@@ -161,41 +182,38 @@ class Passes:
             raise ValueError(f"a {type(blank).__name__} has no classes; leave `classes` out.")
         if not needs(blank, "layout"):
             return LearnerSum(blank, known)
-        sample = DistinctSample(classes=known)
-        laid = self._run("sampling", sample, last=lambda root: _laid_out(blank, sample, root))
-        if laid is None:
+        sample = self.engine.sum(self.parts, DistinctSample(classes=known), self._stage("sampling"))
+        if not sample.rows:
             raise ValueError(_EMPTY)
-        return LearnerSum(laid, known)
+        return LearnerSum(laid_out(blank, sample), known)
 
-    def _classes(self) -> Any:
+    def _classes(self) -> NDArray[Any]:
         if self.more is not None:
             raise ValueError("batches can be had once only, so their classes cannot be looked for; pass classes=.")
-        found = restored(LabelSet(), self._run("classes", LabelSet())).found
+        found = self.engine.sum(self.parts, LabelSet(), self._stage("classes")).found
         if found is None:
             raise ValueError(_EMPTY)
         return found
 
-    def _learned(self, blank: LearnerSum) -> PartialSum:
+    def _learned(self, blank: LearnerSum) -> LearnerSum:
         first_rows: list[int] | None = None
         if needs(blank.learner, "row_numbers"):
             sizes = [part.n_rows for part in self.parts]
             if None in sizes:
-                sizes = list(self._run("counting", None, leaf=counted, merge=concatenated))
-            first_rows = _starts(sizes)
-        part: PartialSum = self._run("learning", blank, first_rows=first_rows)
-        return part
+                stage = self._stage("counting")
+                sizes = list(self.engine.reduced(self.parts, None, stage, leaf=counted, merge=concatenated))
+            first_rows = starts(sizes)
+        return self.engine.sum(self.parts, blank, self._stage("learning"), first_rows)
 
-    def _learned_in_blocks(self, blank: LearnerSum, more: Iterator[Partition]) -> PartialSum:
+    def _learned_in_blocks(self, blank: LearnerSum, more: Iterator[Partition[CountedReader]]) -> LearnerSum:
         """One graph for every few batches, which are let go when it is done; two of them at once."""
-        tally = None if self.on_progress is None else ProgressCounter("learning", self.on_progress)
-        running: deque[Any] = deque()
-        whole, number, n_rows = PartialSum("batch 0", "batch 0", 0, ({"rows": 0, "seen": None}, {})), 0, 0
-        with listening(tally, self.engine.client) as topic:
+        stage, running = self._stage("learning"), deque[Running]()
+        whole, number, n_rows = PartialSum("batch 0", "batch 0", 0, blank.state()), 0, 0
+        with listening(stage, self.engine.client) as topic:
             try:
                 for block in _blocks(chain(self.parts, more)):
-                    if tally is not None:
-                        tally.n_partitions += len(block)
-                    first_rows = [n_rows + start for start in _starts([part.n_rows for part in block])]
+                    stage.n_partitions += len(block)
+                    first_rows = [n_rows + start for start in starts([part.n_rows for part in block])]
                     graph = tree(block, blank, first_rows, number=number, topic=topic)
                     running.append(self.engine.start(graph))
                     number, n_rows = number + len(block), n_rows + sum(part.n_rows or 0 for part in block)
@@ -208,33 +226,13 @@ class Passes:
             finally:
                 for left in running:
                     left.cancel()
-        return whole
+        return restored(blank, whole)
 
-    def _run(
-        self,
-        stage: str,
-        shared: Any,
-        first_rows: Sequence[int] | None = None,
-        *,
-        last: Callable[[Any], Any] = lambda root: root,
-        **functions: Any,
-    ) -> Any:
-        """One pass; ``last`` may put another step behind the merges."""
-        tally = None if self.on_progress is None else ProgressCounter(stage, self.on_progress, len(self.parts))
-        with listening(tally, self.engine.client) as topic:
-            root = tree(self.parts, shared, first_rows, **functions, topic=topic)
-            return self.engine.start(last(root)).result()
+    def _stage(self, name: str) -> StageProgress:
+        return StageProgress(self.on_progress, name)
 
 
-def _laid_out(blank: Any, sample: DistinctSample, root: Any) -> Any:
-    return delayed(laid_out, pure=False)(delayed(blank, pure=False, traverse=False), sample, root)
-
-
-def _starts(sizes: Sequence[int | None]) -> list[int]:
-    return [0, *accumulate(size or 0 for size in sizes)][: len(sizes)]
-
-
-def _blocks(parts: Iterator[Partition]) -> Iterator[list[Partition]]:
+def _blocks(parts: Iterator[Partition[CountedReader]]) -> Iterator[list[Partition[CountedReader]]]:
     """The partitions, a fixed number at a time."""
     while block := list(islice(parts, BLOCK)):
         yield block

@@ -9,15 +9,16 @@ from typing import Any, ClassVar, Final
 
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Encoding, Real
-from sparsact.fit.checkpoint import Checkpoint
 from sparsact.fit.degrees import Selected, domain_of
 from sparsact.fit.details import Details
 from sparsact.fit.explain import explained, function_names
-from sparsact.fit.fold_sums import FoldModels, FoldSums, RowSample, as_numbers
+from sparsact.fit.fold_sums import FoldModels, FoldSums, as_numbers
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import Stages
 from sparsact.fit.target_result import TargetResult
+from sparsact.passes.progress import Stages
+from sparsact.passes.resumable import Checkpoint
+from sparsact.statistics.sample import RowSample
 
 MOST_ROWS: Final = 30_000  # whose held-out predictions are compared and weighted
 Targets = tuple[TargetResult, ...]

@@ -18,22 +18,23 @@ from sparsact.fit.candidates.latent import pinned_notes
 from sparsact.fit.candidates.letters import explained_letters
 from sparsact.fit.candidates.lsh import MAX_NUMBERS, MAX_SAMPLE
 from sparsact.fit.candidates.network import MOST_ROWS
-from sparsact.fit.checkpoint import Checkpoint, Pass
 from sparsact.fit.choose import kinds_to_try, select_model
 from sparsact.fit.degrees import Selected, domain_of, search_for, select_polynomial
 from sparsact.fit.details import Details
 from sparsact.fit.explain import confusion, explained, function_names, scored_targets
-from sparsact.fit.fold_sums import MAX_HELD_OUT, FoldSums, Prediction, RowSample
+from sparsact.fit.fold_sums import MAX_HELD_OUT, FoldSums, Prediction
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import OnRows, Resources, Stages
 from sparsact.fit.reading import check_targets, warnings
-from sparsact.fit.result import FitResult
+from sparsact.fit.result import FitResult, Resources
 from sparsact.fit.row_columns import FitRows, RowColumns
 from sparsact.fit.scores import CVCandidate, FoldScores, LowDegreeInfo, noise_ceiling
 from sparsact.fit.target_result import TargetResult
 from sparsact.learners import CubeEnsemble, LettersRegressor
 from sparsact.memory import peak_memory
+from sparsact.passes.progress import StageProgress, Stages
+from sparsact.passes.resumable import Checkpoint
+from sparsact.statistics.sample import RowSample
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class FitSteps:
                 reason = found or reason
         return run, reason
 
-    def _sums(self, on_rows: OnRows) -> FoldSums:
+    def _sums(self, on_rows: StageProgress) -> FoldSums:
         """The sums of every row, by fold, and a sample of the rows, to which models of other kinds are fitted."""
         table, options = self.table, self.options
         most = MAX_HELD_OUT
@@ -126,8 +127,7 @@ class FitSteps:
         sample = RowSample(most, options.folds, options.random_state)
         design = DesignSums(table.encoding)
         sums = FoldSums(table.encoding.targets[0], search_for(table, options), sample, design)
-        source = FitRows(table.parts, table.encoding, table.batch_rows, self.row_columns)
-        sums = self.checkpoint.run(Pass("choosing", source, sums), on_rows)
+        sums = self.checkpoint.run(FitRows(table, self.row_columns).summed_by("choosing", sums), on_rows)
         if not sums.n_rows:
             raise ValueError(f"{table.parts.name} has no rows below its header; a table needs at least one.")
         check_targets(table.encoding, sums.low, sums.high)

@@ -9,13 +9,13 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Literal
 
 from sparsact.datasets import Encoding, Table
-from sparsact.datasets.complete import complete_rows
+from sparsact.datasets.missing_rows import complete_rows
 from sparsact.datasets.parts import Data, Parts, is_paths
-from sparsact.fit.checkpoint import Checkpoint
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import OnProgress, Stages
 from sparsact.fit.reading import survey_of, survey_table, with_options
 from sparsact.fit.row_columns import RowColumns
+from sparsact.passes.progress import OnProgress, Stages
+from sparsact.passes.resumable import Checkpoint
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -146,7 +146,7 @@ def fit_table(
     keep_every : float
         Seconds between two writings of that file.
     progress : callable, optional
-        Called with a :class:`~sparsact.fit.progress.FitProgress` for every batch.
+        Called with a :class:`~sparsact.passes.progress.Progress` for every batch.
 
     Returns
     -------
@@ -205,9 +205,10 @@ def fit_table(
     with ExitStack() as stack:
         if checkpoint is not resume:
             stack.enter_context(checkpoint.listening())
-        checkpoint.begin(parts, options.named())
+        if checkpoint.path is not None:
+            checkpoint.begin(parts.stamped("`resume`"), options.named())
         if cluster is not None:
-            from sparsact.fit.cluster import workers
+            from sparsact.passes.dask import workers
 
             checkpoint.workers = stack.enter_context(workers(cluster))
         if encoding is not None and (cluster is None or parts.n_rows is not None):

@@ -12,112 +12,15 @@ from sklearn.base import clone
 
 from sparsact.datasets.columns import Classes, Real
 from sparsact.datasets.extrapolation import DesignSums
-from sparsact.fit.folds import out_of_fold
 from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.learners.low_degree.accumulator import Accumulator
 from sparsact.learners.predictor import predictor
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
-from sparsact.statistics.folds import assign_folds, mixed
+from sparsact.statistics.folds import out_of_fold
+from sparsact.statistics.sample import RowSample
+from sparsact.statistics.statistic import Batch
 
 MAX_HELD_OUT: Final = 5000  # rows whose held-out predictions are kept for the figures
-_OTHER_SEED: Final = 1 << 62  # folds are drawn from the numbers of rows too
-
-
-class RowSample:
-    """Rows of a table drawn at random, or all where they are few: those whose numbers have the smallest hashes.
-
-    They depend on the seed and the numbers of rows alone, not on batches or on who has read which of them.
-    """
-
-    def __init__(self, most: int, n_folds: int, seed: int) -> None:
-        self.most, self.n_folds, self.seed, self.n_passed = most, n_folds, seed, 0
-        self._parts: list[tuple[NDArray[Any], ...]] = []  # X, y, fold, number, weight, hash
-        self._below = np.iinfo(np.uint64).max  # hashes of other rows are no longer among the smallest
-
-    def empty(self) -> RowSample:
-        """A sample of no rows."""
-        return RowSample(self.most, self.n_folds, self.seed)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether no row was left out."""
-        return self.n_passed <= self.most
-
-    def add(
-        self,
-        X: NDArray[Any],
-        y: NDArray[np.float64],
-        first: int,
-        folds: NDArray[np.intp] | None = None,
-        weights: NDArray[np.float64] | None = None,
-    ) -> None:
-        """The rows of the table from number ``first`` on; folds follow from the numbers unless they are given."""
-        self.n_passed += len(X)
-        numbers = np.arange(first, first + len(X), dtype=np.uint64)
-        hashes = mixed(numbers, self.seed + _OTHER_SEED)
-        kept = hashes <= self._below
-        if folds is None:
-            folds = assign_folds(first, len(X), self.n_folds, self.seed)
-        weights = np.ones(len(X)) if weights is None else weights
-        self._append(X[kept], y[kept], folds[kept], numbers[kept], weights[kept], hashes[kept])
-
-    def _append(self, *part: NDArray[Any]) -> None:
-        self._parts.append(part)
-        if sum(len(each[0]) for each in self._parts) > 2 * self.most:
-            self._parts = [self._smallest()]
-
-    def _smallest(self) -> tuple[NDArray[Any], ...]:
-        parts = tuple(np.concatenate(each) for each in zip(*self._parts, strict=True))
-        if len(parts[-1]) > self.most:
-            self._below = np.partition(parts[-1], self.most - 1)[self.most - 1]
-            parts = tuple(part[parts[-1] <= self._below] for part in parts)
-        order = parts[3].argsort(kind="stable")
-        return tuple(part[order] for part in parts)
-
-    def rows(self) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp]]:
-        """X, y and the folds of the rows, in the order of the table."""
-        self._parts = [self._smallest()]
-        X, y, folds, *_ = self._parts[0]
-        return X, y, folds
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """Weights of :meth:`rows`."""
-        self._parts = [self._smallest()]
-        return self._parts[0][4]
-
-    def smallest(self, most: int) -> NDArray[np.intp]:
-        """Places in :meth:`rows` of at most ``most`` rows, in their order: a sample of the sample."""
-        self._parts = [self._smallest()]
-        hashes = self._parts[0][-1]
-        return np.sort(hashes.argsort(kind="stable")[:most])
-
-    def at_most(self, most: int) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp]]:
-        """X, y and folds of the rows of :meth:`smallest`."""
-        places = self.smallest(most)
-        X, y, folds = self.rows()
-        return X[places], y[places], folds[places]
-
-    def merge(self, other: RowSample) -> None:
-        """Add what another has drawn from other rows of the table."""
-        self.n_passed += other.n_passed
-        for part in other._parts:
-            self._append(*part)
-
-    def state(self, arrays: Arrays) -> State:
-        """The state of the draw; its rows are added to ``arrays``."""
-        if self._parts:
-            self._parts = [self._smallest()]
-            arrays |= {f"sample.{name}": part for name, part in zip(_NAMES, self._parts[0], strict=True)}
-        return {"passed": self.n_passed}
-
-    def restore(self, state: State, arrays: Arrays) -> None:
-        """Restore the draw from a saved state."""
-        self.n_passed = int(state["passed"])
-        self._parts = [tuple(arrays[f"sample.{name}"] for name in _NAMES)] if "sample.X" in arrays else []
-
-
-_NAMES: Final = ("X", "y", "folds", "numbers", "weights", "hashes")
 
 
 @dataclass
@@ -140,18 +43,12 @@ class FoldSums:
         """The same without rows."""
         return FoldSums(self.target, clone(self.search), self.sample.empty(), self.design.empty())
 
-    def add(
-        self,
-        X: NDArray[Any],
-        y: NDArray[np.float64],
-        folds: NDArray[np.intp] | None,
-        weights: NDArray[np.float64] | None,
-        first: int,
-    ) -> None:
-        """The rows of the table from number ``first`` on."""
-        self.search.rows_dealt_, self.search._next_folds = first, folds
-        self.search.partial_fit(X, as_numbers(self.target, y), weights)
-        self.sample.add(X, y, first, folds, weights)
+    def add(self, batch: Batch) -> None:
+        """Add rows of the table."""
+        X, y = batch.X, batch.y
+        self.search.rows_dealt_, self.search._next_folds = batch.first_row, batch.folds
+        self.search.partial_fit(X, as_numbers(self.target, y), batch.weights)
+        self.sample.add(batch)
         self.design.add(X)
         self.low, self.high = np.minimum(self.low, y.min(axis=0)), np.maximum(self.high, y.max(axis=0))
 
@@ -163,13 +60,13 @@ class FoldSums:
         self.sample.merge(other.sample)
         self.design.merge(other.design)
 
-    def state(self, arrays: Arrays) -> State:
-        """The state as JSON holds it; arrays are added to ``arrays``."""
+    def state(self) -> tuple[State, Arrays]:
+        """Return the sums as JSON and arrays."""
         of_search: Arrays = {}
-        state = {"search": self.search._state(of_search), "sample": self.sample.state(arrays)}
+        sample, arrays = self.sample.state()
+        state = {"search": self.search._state(of_search), "sample": sample}
         arrays |= add_prefix("search", of_search) | {"low": np.atleast_1d(self.low), "high": np.atleast_1d(self.high)}
-        arrays |= self.design.arrays()
-        return state
+        return state, arrays | self.design.arrays()
 
     def restore(self, state: State, arrays: Arrays) -> None:
         """Restore the sums from a saved state."""

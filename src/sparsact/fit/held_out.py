@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from sparsact.datasets.columns import Classes, Real
 from sparsact.fit.fold_sums import as_numbers
-from sparsact.fit.folds import out_of_fold
 from sparsact.fit.scores import FoldScores, mean_scores
 from sparsact.learners.predictor import predictor
+from sparsact.statistics.folds import out_of_fold
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,13 @@ from scipy.stats import skew
 from sparsact.datasets import Encoding, Table, tables
 from sparsact.datasets.columns import Classes, LogReal, Real
 from sparsact.datasets.parts import Parts
-from sparsact.datasets.related_columns import FirstRows, suspicions
+from sparsact.datasets.related_columns import suspicions
 from sparsact.datasets.tables import TableSurvey
 from sparsact.datasets.targets import TargetSurvey
-from sparsact.fit.checkpoint import Checkpoint, Pass
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import OnRows
+from sparsact.passes.progress import StageProgress
+from sparsact.passes.resumable import Checkpoint
+from sparsact.passes.source import Pass
 
 LEAST_RATIO, LEAST_SKEW = 10, 1.0
 MOST_AT_END: Final = 0.03  # of rows at the lowest target: more are pinned there
@@ -44,7 +45,7 @@ def survey_of(parts: Parts, options: FitOptions, encoding: Encoding | None) -> T
     )
 
 
-def survey_table(survey: TableSurvey, on_rows: OnRows, checkpoint: Checkpoint) -> Table:
+def survey_table(survey: TableSurvey, on_rows: StageProgress, checkpoint: Checkpoint) -> Table:
     """The table of a survey, after a pass over its rows."""
     checkpoint.run(Pass("reading", survey, survey), on_rows)
     encoding = survey.encoding()
@@ -80,9 +81,7 @@ def check_targets(encoding: Encoding, low: NDArray[np.float64], high: NDArray[np
 
 def warnings(encoding: Encoding, X: NDArray[Any], y: NDArray[np.float64]) -> list[str]:
     """Notes on columns that may be the target again, and on targets that suit logarithms, by some of the rows."""
-    rows = FirstRows(encoding)
-    rows.take(X, y)
-    found = suspicions(encoding, rows)
+    found = suspicions(encoding, X, y)
     for target, values in zip(encoding.targets, y.reshape(len(y), -1).T, strict=True):
         if type(target) is Real and has_long_tail(values):
             found.append(LONG_TAIL.format(name=target.name, ratio=values.max() / values.min()))

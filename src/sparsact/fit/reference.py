@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sparsact.datasets import Encoding, encoded_table
 from sparsact.datasets.columns import Bit
 from sparsact.datasets.extrapolation import bit_values
-from sparsact.datasets.letters import BitString
 from sparsact.datasets.parts import resolve
+from sparsact.datasets.sites import BitString
 from sparsact.fourier import Spectrum, interactions
 from sparsact.hypercube import bits_to_signs, n_subsets
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sparsact import files
 from sparsact.extras import EXTRAS, missing
 from sparsact.fit.details import Details
-from sparsact.fit.progress import Resources
 from sparsact.fit.scores import LOW_DEGREE_FACTS, TERMS_OF_LETTERS, Choices, Confusion, Scores
 from sparsact.notebook import html_table, to_pandas
 from sparsact.reports.numbers import duration, size
@@ -25,6 +24,19 @@ if TYPE_CHECKING:
 
 TERMS_SHOWN: Final = 8
 FEW_ROWS: Final = 200
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Seconds of each stage, and the most memory that the process held."""
+
+    stages: tuple[tuple[str, float], ...]
+    peak_bytes: int
+
+    @property
+    def seconds(self) -> float:
+        """All stages together."""
+        return sum(seconds for _, seconds in self.stages)
 
 
 @dataclass(frozen=True)

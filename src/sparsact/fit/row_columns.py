@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from heapq import heapify, heapreplace
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparsact.datasets import Encoding
-from sparsact.datasets.parts import Parts, resolve
-from sparsact.datasets.values import numbers, refuse_missing, texts_of
+from sparsact.datasets import Table
+from sparsact.datasets.cell_values import numbers, refuse_missing, texts_of
+from sparsact.datasets.parts import Parts, piece_name, resolve
 from sparsact.fit.options import FitOptions
-from sparsact.statistics.folds import mixed
+from sparsact.passes.source import Partition, Pass, S
+from sparsact.statistics.folds import deal_groups
+from sparsact.statistics.statistic import Batch
 
 BATCH_ROWS: Final = 1 << 16
-FitBatch = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp] | None, NDArray[np.float64] | None]
 
 
 @dataclass(frozen=True)
@@ -90,19 +90,31 @@ class RowColumns:
 class FitRows:
     """Rows of a table as a fit sums them: points, targets, and folds and weights where columns say them."""
 
-    parts: Parts
-    encoding: Encoding
-    batch_rows: int
+    table: Table
     columns: RowColumns
 
-    def batches(self, first_row: int = 0) -> Iterator[FitBatch]:
+    def batches(self, first_row: int = 0) -> Iterator[Batch]:
         """Batches in the order of the file, from ``first_row`` on, which begins a batch."""
-        names = [*self.encoding.source_columns, *self.encoding.target_names, *self.columns.names]
-        for batch, place in self.parts.batches(names, self.batch_rows, first_row):
+        encoding, parts = self.table.encoding, self.table.parts
+        names = [*encoding.source_columns, *encoding.target_names, *self.columns.names]
+        for batch, place in parts.batches(names, self.table.batch_rows, first_row):
             with place:
-                X, y = self.encoding.points(batch, place.row), self.encoding.answers(batch, place.row)
+                X, y = encoding.points(batch, place.row), encoding.answers(batch, place.row)
                 folds, weights = self.columns.folds(batch, place.row), self.columns.weights(batch, place.row)
-            yield X, y, folds, weights
+            yield Batch(X, y, weights, folds, place.overall)
+
+    def partitions(self) -> list[Partition[FitRows]]:
+        """Every file, or piece of a large one, for a worker to read."""
+        return [
+            Partition(
+                piece_name(parts.sources[0]), replace(self, table=replace(self.table, parts=parts)), (), parts.n_rows
+            )
+            for parts in self.table.parts.divided()
+        ]
+
+    def summed_by(self, name: str, statistic: S) -> Pass[Batch, S]:
+        """The pass of a name that adds all rows to a statistic."""
+        return Pass(name, self, statistic, self.partitions)
 
 
 def _grouped(batch: pa.RecordBatch, name: str, first_row: int) -> tuple[list[str], NDArray[np.intp], list[int]]:
@@ -116,18 +128,10 @@ def _grouped(batch: pa.RecordBatch, name: str, first_row: int) -> tuple[list[str
 
 
 def _dealt(name: str, counts: dict[str, int], options: FitOptions) -> dict[str, int]:
-    """A fold for each group, the largest first, each to the fold with the fewest rows; of equal ones by the seed."""
+    """A fold for each group; a ValueError if there are too few."""
     n_folds = options.folds
     if len(counts) < 2:
         raise ValueError(f"column {name!r} holds one group; held-out groups need at least 2: leave groups out.")
     if len(counts) < n_folds:
         raise ValueError(f"column {name!r} holds {len(counts)} groups, fewer than {n_folds} folds; choose fewer folds.")
-    drawn = dict(zip(sorted(counts), mixed(np.arange(len(counts), dtype=np.uint64), options.random_state), strict=True))
-    folds = [(0, fold) for fold in range(n_folds)]
-    heapify(folds)
-    fold_of = {}
-    for text in sorted(counts, key=lambda text: (-counts[text], int(drawn[text]))):
-        rows, fold = folds[0]
-        fold_of[text] = fold
-        heapreplace(folds, (rows + counts[text], fold))
-    return fold_of
+    return deal_groups(counts, n_folds, options.random_state)

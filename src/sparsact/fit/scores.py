@@ -11,6 +11,8 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.statistics.distinct_rows import distinct_rows
+
 NOT_COMPUTED: Final = "n/a (in each held-out fold all targets are equal, or there is one row: choose fewer folds)"
 ROUNDING: Final = 1e-14  # of a variance: errors that differ by no more are equal
 LOW_DEGREE_FACTS: Final = ("degree", "penalty", "alpha", "monomials", "solver", "solver_reason")
@@ -201,11 +203,11 @@ def noise_ceiling(X: NDArray[Any], y: NDArray[np.float64], weights: NDArray[np.f
     from scipy.stats import chi2  # loads slowly
 
     rows = np.packbits(X.astype(bool), axis=1) if X.dtype.kind in "bu" else X
-    place = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
-    freedom = len(y) - int(place.max()) - 1
+    distinct, place, total = distinct_rows(rows, weights)
+    freedom = len(y) - len(distinct)
     if freedom < FEWEST_REPLICATES:
         return None
-    mean = np.bincount(place, weights * y) / np.bincount(place, weights)
+    mean = np.bincount(place, weights * y) / total
     scatter = float((weights * (y - mean[place]) ** 2).sum())
     variance = float(np.average((y - np.average(y, weights=weights)) ** 2, weights=weights))
     if not scatter:

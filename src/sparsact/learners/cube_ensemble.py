@@ -9,7 +9,6 @@ from typing import Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import nnls
 from sklearn.utils.validation import _get_feature_names
 
 from sparsact.fourier import Spectrum, walsh_hadamard
@@ -18,15 +17,12 @@ from sparsact.learners.points import Encoding, pack
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, State
 from sparsact.statistics.conformal import kept_errors, reach
-from sparsact.statistics.units import exponents_of
 from sparsact.validation.arrays import checked_reals, checked_subset
 from sparsact.validation.parameters import checked_probability
 
 Array = NDArray[np.float64]
 
 LARGEST_CUBE: Final = 20  # coordinates
-RIDGE: Final = 60.0  # c of the weights
-NEAR_ZERO: Final = 1e-9  # of the largest error
 _MOST_RESIDUALS: Final = 4_096  # that are kept, as quantiles
 _ARRAYS: Final = {
     "values": ArrayField("N", finite=True),
@@ -183,32 +179,3 @@ class CubeEnsemble:
     def __repr__(self) -> str:
         named = ", ".join(f"{name} {weight:.2f}" for name, weight in self.weights_.items() if weight >= 0.005)
         return f"<CubeEnsemble on {self.n_features_in_} coordinates: {named}>"
-
-
-def stacking_weights(predicted: Array, y: Array, prior: Array) -> Array:
-    r"""Weights of models by their out-of-fold predictions (m, k) of targets y (m,).
-
-    They minimise, over all w that are not negative and sum to 1,
-
-    .. math:: \frac1m \|P w - y\|^2 + \frac{c}{m}\, \min_j e_j\, \|w - w_0\|^2,
-
-    with the mean squared errors e of the models, c = 60, and :math:`w_0` in proportion to the prior weights over
-    :math:`e^2`: few rows tell how good each model is before they tell how their errors go together.
-
-    References
-    ----------
-    .. [1] L. Breiman, "Stacked regressions", Machine Learning 24, 1996.
-    """
-    errors = predicted - y[:, None]
-    errors = np.ldexp(errors, -exponents_of(errors.ravel()))  # squares of any numbers are then numbers
-    products = errors.T @ errors / len(y)  # w' E'E w / m is the error of the mean, as the weights sum to 1
-    largest = float(products.diagonal().max()) or 1.0
-    sizes = np.maximum(products.diagonal() / largest, NEAR_ZERO)
-    centre = prior / sizes**2
-    centre /= centre.sum()
-    pull = RIDGE / len(y) * float(sizes.min()) * largest
-    root = np.linalg.cholesky(products / pull + np.eye(len(prior))).T
-    sum_to_one = np.full((1, len(prior)), 1e3 * np.sqrt(largest / pull + 1))
-    targets = np.append(np.linalg.solve(root.T, centre), sum_to_one[0, 0])
-    weights = nnls(np.concatenate([root, sum_to_one]), targets)[0]
-    return np.asarray(weights / weights.sum())

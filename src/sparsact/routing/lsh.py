@@ -8,13 +8,14 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.kernels.hashing import FIRST, SECOND, STEP
 from sparsact.routing.backend import constant, integers, namespace, ones, scores, sigmoid
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
 from sparsact.validation.parameters import check_numbers, check_random_state, check_sizes
 
 MAX_HYPERPLANES: Final = 30
-_STEP, _FIRST, _SECOND = (c - 2**64 for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+_STEP, _FIRST, _SECOND = (int(c) - 2**64 for c in (STEP, FIRST, SECOND))  # as int64
 
 
 def shifted(h: Any, by: int) -> Any:

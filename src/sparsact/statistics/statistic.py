@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +22,20 @@ class Batch:
     X : Points or ndarray of shape (m, n)
         Packed points of the cube, or columns as they are.
     y : ndarray of shape (m, T)
-        Targets.
+        Targets; labels of shape (m,) for classifiers.
     weights : ndarray of shape (m,), or None
         None for ones.
     folds : ndarray of shape (m,), or None
         The fold that each row goes to, if there are several.
+    first_row : int, default=0
+        Number of the first row in its table.
     """
 
     X: Any
-    y: NDArray[np.float64]
+    y: NDArray[Any]
     weights: NDArray[np.float64] | None = None
     folds: NDArray[np.intp] | None = None
+    first_row: int = 0
 
     def __len__(self) -> int:
         return len(self.y)
@@ -44,8 +47,8 @@ class Batch:
     @staticmethod
     def joined(batches: Sequence[Batch]) -> Batch:
         """The rows of several, with their weights written out."""
-        parts = zip(*((batch.X, batch.y, batch.row_weights()) for batch in batches), strict=True)
-        return Batch(*(np.concatenate(part) for part in parts))
+        X, y, weights = zip(*((batch.X, batch.y, batch.row_weights()) for batch in batches), strict=True)
+        return Batch(np.concatenate(X), np.concatenate(y), np.concatenate(weights))
 
     def without(self, others: Batch) -> Batch:
         """The rows minus one copy of each of the others, all of which are among them."""
@@ -73,57 +76,32 @@ class Batch:
         return np.ones(len(self)) if self.weights is None else self.weights
 
 
+B_contra = TypeVar("B_contra", bound=Sized, contravariant=True)
+
+
+class Resumable(Protocol[B_contra]):
+    """A summary of rows that come in their order, which goes on from a saved state."""
+
+    def add(self, batch: B_contra, /) -> None:
+        """Add rows: all of them or, on an error, none that a saved state shows."""
+
+    def state(self) -> tuple[State, Arrays]:
+        """Return the summary as JSON and arrays."""
+
+    def restore(self, state: State, arrays: Arrays, /) -> None:
+        """Restore what :meth:`state` returned; called on a summary without rows."""
+
+
 @runtime_checkable
-class Statistic(Protocol):
-    """Sums over rows."""
+class Statistic(Resumable[B_contra], Protocol[B_contra]):
+    """Sums over rows, in any order and in any parts: other processes can sum parts up, and their states travel."""
 
     @property
     def n_rows(self) -> int:
         """Rows of positive weight."""
 
-    def add(self, batch: Batch) -> None:
-        """Add rows."""
-
-    def merge(self, other: Self) -> None:
+    def merge(self, other: Self, /) -> None:
         """Add the rows of another, which stays as it is."""
 
     def empty(self) -> Self:
-        """The same layout without rows: what a worker starts from."""
-
-    def state(self) -> tuple[State, Arrays]:
-        """The sums as JSON and arrays."""
-
-    def restore(self, state: State, arrays: Arrays) -> None:
-        """Become the sums that :meth:`state` wrote; called on a statistic without rows."""
-
-
-@runtime_checkable
-class Removable(Statistic, Protocol):
-    """Sums that rows can leave."""
-
-    def remove(self, batch: Batch) -> None:
-        """Take away rows that were added before."""
-
-
-class PassStatistic(Protocol):
-    """What one pass over the rows of a table sums up."""
-
-    @property
-    def add(self) -> Callable[..., None]:
-        """Adds a batch of the source, whose entries are followed by the number of its first row."""
-
-    def state(self, arrays: Arrays) -> State:
-        """All of it, as JSON spells it; arrays are put among the others."""
-
-    def restore(self, state: State, arrays: Arrays) -> None:
-        """Have summed what another had."""
-
-
-class DivisibleStatistic(PassStatistic, Protocol):
-    """What parts of the rows can sum up apart, in other processes: its state alone travels."""
-
-    def empty(self) -> Self:
-        """The same without rows: what a worker starts from."""
-
-    def merge(self, other: Self) -> None:
-        """Add the rows of another, which stays as it is."""
+        """Return the same layout without rows: what a worker starts from."""

@@ -13,6 +13,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sparsact import DSMRegressor
 from sparsact.learners.dsm import training
 from sparsact.learners.dsm.training import RidgeStatistic
+from sparsact.statistics.statistic import Batch
 
 rng = np.random.default_rng(23)
 X, Y = rng.normal(size=(211, 4)), rng.normal(size=(211, 2))
@@ -66,8 +67,8 @@ def test_sums_do_not_cancel_far_from_zero():
     near, far = RidgeStatistic(6, 1), RidgeStatistic(6, 1)
     for start in range(0, 90, 20):
         part = slice(start, start + 20)
-        near.add(phi[part].copy(), y[part], np.ones(len(phi[part])))
-        far.add(phi[part] + 1e6, y[part] - 1e6, np.ones(len(phi[part])))
+        near.add(Batch(phi[part].copy(), y[part]))
+        far.add(Batch(phi[part] + 1e6, y[part] - 1e6))
     np.testing.assert_allclose(far.gram, near.gram, rtol=1e-7, atol=1e-6)
     np.testing.assert_allclose(
         far.solve(0, fit_intercept=True)[0], near.solve(0, fit_intercept=True)[0], rtol=1e-6, atol=1e-8

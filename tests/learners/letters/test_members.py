@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from sparsact.learners.cube_ensemble import RIDGE
 from sparsact.learners.gp.search import Adam
 from sparsact.learners.letters.ensemble import isotonic, member_weights
 from sparsact.learners.letters.perceptrons import forward, gradients, inputs
+from sparsact.learners.stacking import RIDGE
 
 
 def test_gradients_of_networks():

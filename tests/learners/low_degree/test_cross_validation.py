@@ -15,7 +15,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from sparsact import LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.learners.low_degree.solvers import cells
-from sparsact.statistics.folds import assign_folds
+from sparsact.statistics.folds import deal
 
 rng = np.random.default_rng(0)
 DEGREES, ALPHAS = [1, 2, 3], [1e-3, 0.5, 20.0]
@@ -159,8 +159,8 @@ def test_a_stream_is_validated_as_it_comes(lengths, cv, seed, written):
 
 @given(st.integers(0, 99), st.integers(0, 200), st.integers(2, 9), st.integers(0, 2**70))
 def test_dealt(first, n_rows, n_folds, seed):
-    folds = assign_folds(0, first + n_rows, n_folds, seed)
-    assert_array_equal(assign_folds(first, n_rows, n_folds, seed), folds[first:])
+    folds = deal(0, first + n_rows, n_folds, seed)
+    assert_array_equal(deal(first, n_rows, n_folds, seed), folds[first:])
     blocks = (first + n_rows) // n_folds
     whole = folds[: blocks * n_folds].reshape(blocks, n_folds)
     assert_array_equal(np.sort(whole, axis=1), np.broadcast_to(np.arange(n_folds), whole.shape))
@@ -171,26 +171,26 @@ def test_dealt(first, n_rows, n_folds, seed):
 @pytest.mark.parametrize("n_folds", [2**31, 2**16 + 1])
 def test_very_many_folds_are_dealt_without_an_array_of_them(n_folds):
     """A block of 2**31 would take 16 GiB; 300 rows across the border of two blocks go to folds of their own in each."""
-    folds = assign_folds(n_folds - 100, 300, n_folds, 5)
+    folds = deal(n_folds - 100, 300, n_folds, 5)
     assert ((folds >= 0) & (folds < n_folds)).all()
     assert len(set(folds[:100].tolist())) == 100
     assert len(set(folds[100:].tolist())) == 200
-    assert_array_equal(assign_folds(n_folds - 3, 7, n_folds, 5), folds[97:104])
+    assert_array_equal(deal(n_folds - 3, 7, n_folds, 5), folds[97:104])
     with pytest.raises(MemoryError, match="smaller cv"):
         LowDegreeRegressorCV(cv=n_folds, max_memory=1e8).partial_fit(SIGNS, Y)
 
 
 def test_dealing_looks_random():
     """Each fold stands at each place in 1/5 of 20,000 blocks; off by 0.02 (7 sigma) has a chance below 1e-9."""
-    folds = assign_folds(0, 100_000, 5, 1).reshape(-1, 5)
+    folds = deal(0, 100_000, 5, 1).reshape(-1, 5)
     for place in range(5):
         assert_allclose(np.bincount(folds[:, place]) / 20_000, 0.2, atol=0.02)
-    assert (assign_folds(0, 100, 5, 1) != assign_folds(0, 100, 5, 2)).any()
+    assert (deal(0, 100, 5, 1) != deal(0, 100, 5, 2)).any()
 
 
 def test_integer_folds_are_the_folds_dealt():
     numbered = LowDegreeRegressorCV([1], [0.3], 4, random_state=9).fit(SIGNS, Y)
-    listed = LowDegreeRegressorCV([1], [0.3], PredefinedSplit(assign_folds(0, 149, 4, 9))).fit(SIGNS, Y)
+    listed = LowDegreeRegressorCV([1], [0.3], PredefinedSplit(deal(0, 149, 4, 9))).fit(SIGNS, Y)
     assert_array_equal(numbered.cv_results_["fold_mse"], listed.cv_results_["fold_mse"])
 
 

@@ -16,7 +16,7 @@ from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.polynomial import Family
 from sparsact.learners.low_degree.real_columns import CentredMoments
 from sparsact.learners.points import pack
-from sparsact.statistics.statistic import Batch, Removable
+from sparsact.statistics.statistic import Batch, Statistic
 
 pytestmark = pytest.mark.usefixtures("kernels_in_use")
 properties = settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -233,4 +233,4 @@ def test_n_threads_do_not_show():
 
 def test_every_form_is_a_statistic_that_rows_can_leave():
     for form in [*forms(Family.full(6, 2), 1), CentredMoments(Family.full(6, 2), 1)]:
-        assert isinstance(form, Removable)
+        assert isinstance(form, Statistic)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.sparsely_activated import SparselyActivatedRegressor
-from sparsact.learners.sparsely_activated.estimator import distinct_rows, generator_of
+from sparsact.learners.sparsely_activated.estimator import distinct_examples, generator_of
 from sparsact.learners.sparsely_activated.leaf_models import Array
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.stack import Stack
@@ -104,7 +104,7 @@ class StackRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # sci
         )
         tol, rng = checked_positive(self.tol, "`tol`"), generator_of(self.random_state)
         checked, targets = checked_rows(self, X, y, dtype=np.float64, y_numeric=True)
-        rows, given, weights = distinct_rows(checked, targets, np.ones(len(checked)))
+        rows, given, weights = distinct_examples(checked, targets, np.ones(len(checked)))
         exponent = int(exponents_of(given))
         targets = np.ldexp(given, -exponent)  # squares of any numbers are then numbers
         one_layer = SparselyActivatedRegressor(

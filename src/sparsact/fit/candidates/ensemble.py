@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from sparsact.fit.candidate import Facts, Fit, FitRun
 from sparsact.fit.candidates.gp import ProcessCandidate, WarpedProcess, refused_beyond
-from sparsact.fit.fold_sums import RowSample
-from sparsact.fit.folds import out_of_fold
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.scores import LEAST_WEIGHT
 from sparsact.hypercube import points, signs_to_bits
 from sparsact.learners import CubeGPRegressor
-from sparsact.learners.cube_ensemble import LARGEST_CUBE, CubeEnsemble, stacking_weights
+from sparsact.learners.cube_ensemble import LARGEST_CUBE, CubeEnsemble
 from sparsact.learners.latent.targets import pinned
 from sparsact.learners.predictor import predictor
+from sparsact.learners.stacking import stacking_weights
+from sparsact.statistics.folds import out_of_fold
+from sparsact.statistics.sample import RowSample
 
 Array = NDArray[np.float64]
 

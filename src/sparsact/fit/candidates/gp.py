@@ -27,17 +27,17 @@ from sparsact.fit.candidate import (
 )
 from sparsact.fit.details import Details
 from sparsact.fit.explain import constant, influences, intervals
-from sparsact.fit.fold_sums import RowSample
-from sparsact.fit.folds import out_of_fold
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import Stages
 from sparsact.fit.target_result import TargetResult
 from sparsact.fit.term import CONFIDENCE, Term
 from sparsact.hypercube import Subset
 from sparsact.kernels.threads import in_threads
 from sparsact.learners import CubeGPRegressor, LatentRegressor
 from sparsact.learners.cube_ensemble import LARGEST_CUBE, CubeEnsemble
+from sparsact.passes.progress import Stages
+from sparsact.statistics.folds import out_of_fold
+from sparsact.statistics.sample import RowSample
 
 MOST_COLUMNS: Final = 64
 MOST_NUMBERS: Final = 1 << 31  # rows times points of the cube, where all of these have numbers

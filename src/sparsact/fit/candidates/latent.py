@@ -24,7 +24,6 @@ from sparsact.fit.candidate import (
 from sparsact.fit.candidates.gp import gp_terms
 from sparsact.fit.details import Details
 from sparsact.fit.explain import constant, influences
-from sparsact.fit.fold_sums import RowSample
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.reading import has_long_tail
@@ -32,6 +31,7 @@ from sparsact.fit.target_result import TargetResult
 from sparsact.learners import LatentRegressor
 from sparsact.learners.latent.targets import pinned, sides
 from sparsact.reports.chapter import Chapter
+from sparsact.statistics.sample import RowSample
 
 SAME: Final = 1.02  # errors this close are the same, and the polynomial is taken
 PROCESS_ROWS, MOST_COLUMNS = 5_000, 16  # up to which a latent Gaussian process is tried too

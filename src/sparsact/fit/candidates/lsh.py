@@ -14,17 +14,20 @@ from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes, Real
 from sparsact.fit.candidate import CandidateKind, Facts, Findings, Fit, FitRun, Targets
 from sparsact.fit.candidates.lsh_details import bucket_bytes, layout_info, standardised_weights
-from sparsact.fit.checkpoint import Checkpoint, Pass
-from sparsact.fit.fold_sums import RowSample, add_batch
+from sparsact.fit.fold_sums import add_batch
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import Stages
+from sparsact.fit.row_columns import FitRows, RowColumns
 from sparsact.learners import LSHClassifier, LSHRegressor
 from sparsact.learners.lsh.estimator import LSHModel
 from sparsact.learners.lsh.tuning import ROWS_FOR_WIDTH
 from sparsact.memory import has_room
+from sparsact.passes.progress import Stages
+from sparsact.passes.resumable import Checkpoint
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
-from sparsact.statistics.folds import assign_folds
+from sparsact.statistics.folds import deal
+from sparsact.statistics.sample import RowSample
+from sparsact.statistics.statistic import Batch
 
 LEVELS: Final = (0.5, 0.8, 0.9, 0.95, 0.99)  # probabilities at which prediction intervals are checked
 MAX_COLUMNS_FOR_GRADIENTS: Final = 128  # beyond it, slopes at many places cost more than all the rest
@@ -47,9 +50,14 @@ class FilledTables:
         models = [model.blank(remember_rows=False) for model in self.models]
         return FilledTables(self.target, models, self.without, self.n_folds, self.seed)
 
-    def add(self, X: NDArray[Any], y: NDArray[np.float64], first: int) -> None:
-        """The rows of the table from number ``first`` on."""
-        folds = assign_folds(first, len(X), self.n_folds, self.seed)
+    @property
+    def n_rows(self) -> int:
+        """Rows of the fullest model."""
+        return max((int(model.table_.n_rows) for model in self.models), default=0)
+
+    def add(self, batch: Batch) -> None:
+        """Add rows of the table."""
+        X, y, folds = batch.X, batch.y, deal(batch.first_row, len(batch), self.n_folds, self.seed)
         for model, fold in zip(self.models, self.without, strict=True):
             rows = slice(None) if fold is None else folds != fold
             if len(folds[rows]):
@@ -60,14 +68,15 @@ class FilledTables:
         for model, theirs in zip(self.models, other.models, strict=True):
             model.merge(theirs)
 
-    def state(self, arrays: Arrays) -> State:
-        """The state as JSON holds it; arrays are added to ``arrays``."""
-        states = []
+    def state(self) -> tuple[State, Arrays]:
+        """Return the rows as JSON and arrays."""
+        states: list[State] = []
+        arrays: Arrays = {}
         for number, model in enumerate(self.models):
             own: Arrays = {}
             states.append(model._state(own))
             arrays |= add_prefix(f"model{number}", own)
-        return {"models": states}
+        return {"models": states}, arrays
 
     def restore(self, state: State, arrays: Arrays) -> None:
         """Restore the rows from a saved state."""
@@ -95,15 +104,16 @@ def fitted_tables(table: Table, options: FitOptions, sample: RowSample, stages: 
             models.append(_estimator(table, seed, **fixed))
             add_batch(models[-1], target, X[folds != fold], y[folds != fold])
     if not sample.is_complete:
-        at_once = _n_at_once(whole, len(X), sample.n_passed, len(models))
+        at_once = _n_at_once(whole, len(X), sample.n_rows, len(models))
         groups = [range(i, min(i + at_once, n_folds + 1)) for i in range(0, n_folds + 1, at_once)]
-        with stages.stage("learning", sample.n_passed * len(groups)) as on_rows:
+        rows = FitRows(table, RowColumns())
+        with stages.stage("learning", sample.n_rows * len(groups)) as on_rows:
             for group in groups:
                 blank = [models[i].blank(remember_rows=False) for i in group]
                 without = [i - 1 if i else None for i in group]
                 filled = FilledTables(target, blank, without, n_folds, seed)
                 name = "learning" if len(groups) == 1 else f"learning {group[0]}"
-                models[group[0] : group[-1] + 1] = checkpoint.run(Pass(name, table, filled), on_rows).models
+                models[group[0] : group[-1] + 1] = checkpoint.run(rows.summed_by(name, filled), on_rows).models
     with stages.stage("measuring", len(X)) as on_rows:
         scores = TableScores.of(models[1:].__getitem__, target, X, y, folds)
         on_rows(len(X))

@@ -16,13 +16,13 @@ from sparsact.fit.candidates import candidates
 from sparsact.fit.degrees import domain_of
 from sparsact.fit.details import Details
 from sparsact.fit.explain import explained
-from sparsact.fit.fold_sums import RowSample
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import Stages
 from sparsact.learners import SparselyActivatedClassifier, SparselyActivatedRegressor
+from sparsact.passes.progress import Stages
 from sparsact.reports.chapter import Chapter, TextTable
 from sparsact.reports.numbers import number
+from sparsact.statistics.sample import RowSample
 
 MOST_ROWS: Final = 20_000  # that a network is fitted to
 ROWS_OF_LOOK, UNITS_OF_LOOK = 4_000, 32

@@ -15,11 +15,12 @@ from sklearn.base import clone
 from sparsact.datasets import Table
 from sparsact.fit.candidate import MOST_ROWS, CandidateKind, Fit, FitRun
 from sparsact.fit.explain import function_names
-from sparsact.fit.fold_sums import RowSample, as_numbers
+from sparsact.fit.fold_sums import as_numbers
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import Stages
 from sparsact.kernels.threads import in_threads
+from sparsact.passes.progress import Stages
+from sparsact.statistics.sample import RowSample
 
 MOST_NUMBERS: Final = 1 << 22  # rows times columns times functions
 LEARNING_RATE, LEAST_ROWS = 0.1, 2

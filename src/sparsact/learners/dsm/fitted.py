@@ -107,7 +107,9 @@ class FittedDSM:
                 arrays |= {"velocity": top.velocity, "intercept_velocity": top.intercept_velocity}
                 arrays["losses"] = np.array(top.losses, dtype=np.float64)
             elif statistic:
-                state["rows"] = self._statistic.state(arrays)
+                rows, sums = self._statistic.state()
+                state |= rows
+                arrays |= sums
             modelfile.write(path, type(self).__name__, state, arrays)
 
     @classmethod
@@ -135,17 +137,21 @@ class FittedDSM:
             return cast("Self", learner)
         learner._solution = solution["A"], solution["intercept"]
         if "rows" in state:
-            learner.statistic_ = RidgeStatistic.from_state(state["rows"], arrays, t, T)
+            learner.statistic_ = RidgeStatistic(t, T)
+            learner.statistic_.restore(state, arrays)
         return cast("Self", learner)
 
     def _state(self, arrays: Arrays) -> State:
         """What the model has seen, without its layer: names, shapes, and the sums."""
-        return schema.learned_state(self, _LEARNED) | {"rows": self._statistic.state(arrays)}
+        rows, sums = self._statistic.state()
+        arrays |= sums
+        return schema.learned_state(self, _LEARNED) | rows
 
     def _restore(self, state: State, arrays: Arrays) -> None:
         """Take over what :meth:`_state` wrote of a model of the same layer."""
         schema.restore_learned(self, state, _LEARNED)
-        self.statistic_ = RidgeStatistic.from_state(state["rows"], arrays, self.layer_.bottom.t, self._n_targets)
+        self.statistic_ = RidgeStatistic(self.layer_.bottom.t, self._n_targets)
+        self.statistic_.restore(state, arrays)
 
     @property
     def coefficients_(self) -> Array:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.dsm.features import Array, SparseLayer, stream
 from sparsact.learners.low_degree.factor import Factor
-from sparsact.saving.schema import ArrayField, Arrays, add_prefix, as_n_rows, read_arrays
+from sparsact.saving.schema import ArrayField, Arrays, State, add_prefix, as_n_rows, read_arrays
 from sparsact.statistics.centred import CentredSums
+from sparsact.statistics.statistic import Batch
 
 _SUMS: Final = {
     "feature_mean": ArrayField("t"),
@@ -35,32 +36,33 @@ KEPT: Final = 2**26  # values that training keeps from epoch to epoch: half a gi
 class RidgeStatistic(CentredSums):
     """Additive sums of ridge regression of T targets on t masked features ``mask(x) * phi(x)``; t**2 + t T floats."""
 
-    def add(self, features: Array, targets: Array, weights: Array) -> None:
-        """Add rows: features (m, t), which are overwritten, targets (m, T), weights (m,), some of them positive."""
-        batch = copy(self)
-        batch.replace(features, targets, weights)
-        self.join(batch)
+    def add(self, batch: Batch) -> None:
+        """Add rows of features (m, t), which are overwritten; some weights are positive."""
+        sums = copy(self)
+        sums.replace(batch.X, batch.y, batch.row_weights())
+        self.join(sums)
 
     def merge(self, other: Self) -> None:
         """Add the rows of another."""
         self.join(other)
 
-    def state(self, arrays: Arrays) -> int:
-        """The number of rows; the sums are put among the arrays."""
+    def empty(self) -> Self:
+        """Return sums of the same layout without rows."""
+        return type(self)(*self.rhs.shape)
+
+    def state(self) -> tuple[State, Arrays]:
+        """Return the sums as JSON and arrays; the squares of targets are not kept."""
         sums = {name: getattr(self, name) for name in ("feature_mean", "target_mean", "gram")}
         sums |= {"cross": np.ascontiguousarray(self.rhs.T), "weight": np.array([self.weight])}
-        arrays |= add_prefix("sums", sums)
-        return self.n_rows
+        return {"rows": self.n_rows}, add_prefix("sums", sums)
 
-    @classmethod
-    def from_state(cls, n_rows: Any, arrays: Arrays, t: int, n_targets: int) -> Self:
-        """The sums that :meth:`state` wrote, of that many features and targets; the squares of targets are not kept."""
-        sums = cls(t, n_targets)
+    def restore(self, state: State, arrays: Arrays) -> None:
+        """Restore the sums from a saved state."""
+        t, n_targets = self.rhs.shape
         found = read_arrays(_SUMS, arrays, "sums.", t=t, T=n_targets)
-        sums.n_rows, sums.weight = as_n_rows(n_rows, "rows"), float(found.pop("weight")[0])
-        sums.rhs = found.pop("cross").T
-        vars(sums).update(found)
-        return sums
+        self.n_rows, self.weight = as_n_rows(state["rows"], "rows"), float(found.pop("weight")[0])
+        self.rhs = found.pop("cross").T
+        vars(self).update(found)
 
     def solve(self, alpha: float, *, fit_intercept: bool) -> tuple[Array, Array]:
         r"""Top layer A (T, t) and intercept (T,) that minimise the penalised squared error.
@@ -150,7 +152,7 @@ def add_rows(statistic: RidgeStatistic, layer: SparseLayer, X: Array, targets: A
     rows = max(256, ADDED_AT_ONCE // layer.bottom.t)
     for start in range(0, len(X), rows):
         block = slice(start, start + rows)
-        statistic.add(layer.features(X[block]), targets[block], weights[block])
+        statistic.add(Batch(layer.features(X[block]), targets[block], weights[block]))
 
 
 def train(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sparsact.hypercube import n_subsets
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.latent.fitting import MeasuredRows, fitted_polynomial
+from sparsact.statistics.folds import out_of_fold
 
 FOLDS: Final = 5
 _MOST_ROWS: Final = 4_000  # that choose
@@ -87,13 +88,11 @@ def _held_out(
     rows: MeasuredRows, folds: NDArray[np.intp], link: str, degree: int, alpha: float | None, max_iter: int
 ) -> Array:
     """Log-likelihood of each row by a fit of the other folds."""
-    found = np.empty(len(folds))
-    for fold in range(FOLDS):
-        left = folds == fold
-        if not left.any():
-            continue
+
+    def densities(_: int, left: NDArray[np.bool_]) -> Array:
         # one that did not converge is scored as it is: by rows that it has not seen
         fitted = fitted_polynomial(rows.take(~left), link, degree, alpha, max_iter)
         held = rows.take(left)
-        found[left] = fitted.log_densities(held.bits, held.of(link))
-    return found
+        return fitted.log_densities(held.bits, held.of(link))
+
+    return out_of_fold(folds, densities)

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
-from sparsact.learners.cube_ensemble import stacking_weights
 from sparsact.learners.gp.kernel import Array, Codes
 from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.letters.perceptrons import Perceptrons, fitted_perceptrons
 from sparsact.learners.letters.process import processes_by_fold
+from sparsact.learners.stacking import stacking_weights
+from sparsact.statistics.folds import deal_at_random, out_of_fold
 
 MARGIN: Final = 0.05  # of the range, beyond which the logit takes the range to end
 SKEW: Final = 0.05  # of the standard deviation, where the inverse hyperbolic sine turns from linear to logarithmic
@@ -129,11 +130,6 @@ class LetterEnsemble:
         return np.stack(members, axis=1) @ self.weights
 
 
-def dealt(n_rows: int, most: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Folds (m,) of rows, at random, of sizes that differ by one at most."""
-    return rng.permutation(n_rows) % min(most, n_rows)
-
-
 def fitted_ensemble(
     features: Sequence[Array],
     codes: Codes,
@@ -148,8 +144,8 @@ def fitted_ensemble(
     """
     scores: dict[str, Score] = {}
     left_out: dict[str, Array] = {}
-    folds = dealt(len(y), FOLDS, rng)
-    of_processes = folds if len(y) < FEW_ROWS else dealt(len(y), FOLDS_OF_MANY, rng)
+    folds = deal_at_random(len(y), FOLDS, rng)
+    of_processes = folds if len(y) < FEW_ROWS else deal_at_random(len(y), FOLDS_OF_MANY, rng)
     processes = partial(processes_by_fold, features, codes, weights=weights, folds=of_processes, rng=rng)
     networks = partial(fitted_perceptrons, features, codes, weights=weights, folds=folds, rng=rng)
     for name in SCORES:
@@ -162,10 +158,9 @@ def fitted_ensemble(
         curves.append(isotonic(score, y, weights, rng) if curved else (np.empty(0), np.empty(0)))
         columns.append(_curved_without_fold(score, y, weights, folds, rng) if curved else score)
     predicted = np.stack(columns, axis=1)
-    predictions = np.empty(len(y))
-    for fold in range(folds.max() + 1):
-        rows = folds == fold
-        predictions[rows] = predicted[rows] @ member_weights(predicted[~rows], y[~rows], weights[~rows])
+    predictions = out_of_fold(
+        folds, lambda _, rows: predicted[rows] @ member_weights(predicted[~rows], y[~rows], weights[~rows])
+    )
     return LetterEnsemble(scores, tuple(curves), member_weights(predicted, y, weights), codes), predictions
 
 
@@ -193,8 +188,6 @@ def _curved_without_fold(
     score: Array, y: Array, weights: Array, folds: NDArray[np.intp], rng: np.random.Generator
 ) -> Array:
     """Isotonic regressions of each fold's rows that were learned from the others."""
-    found = np.empty(len(y))
-    for fold in range(folds.max() + 1):
-        rows = folds == fold
-        found[rows] = np.interp(score[rows], *isotonic(score[~rows], y[~rows], weights[~rows], rng))
-    return found
+    return out_of_fold(
+        folds, lambda _, rows: np.interp(score[rows], *isotonic(score[~rows], y[~rows], weights[~rows], rng))
+    )

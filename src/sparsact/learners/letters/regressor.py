@@ -22,6 +22,7 @@ from sparsact.learners.letters.saving import ensemble_arrays, read_ensemble
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 from sparsact.statistics.conformal import kept_errors, reach
+from sparsact.statistics.distinct_rows import distinct_rows
 from sparsact.statistics.units import exponents_of
 from sparsact.transaction import locked, transaction
 from sparsact.validation.estimators import are_counts, checked_sample_weight, refuse_named_columns
@@ -271,7 +272,5 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
 
 def merged(codes: Codes, y: Array, weights: Array) -> tuple[Codes, NDArray[np.intp], Array, Array]:
     """Distinct rows, which of them each row is, their mean targets and total weights."""
-    distinct, of_row = np.unique(codes, axis=0, return_inverse=True)
-    of_row = of_row.ravel()
-    total = np.asarray(np.bincount(of_row, weights), dtype=np.float64)
+    distinct, of_row, total = distinct_rows(codes, weights)
     return distinct.astype(np.intp), of_row, np.bincount(of_row, weights * y) / total, total

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -22,7 +23,13 @@ from sparsact.statistics.statistic import Batch
 
 _ROWS_AT_ONCE: Final = 1 << 16
 _BYTES_OF_A_FOLD: Final = 4096  # of the sums of no rows, as objects
-_FORMS: Final[dict[str, Any]] = {form.kind: form for form in (Cells, DistinctPoints, Moments, CentredMoments)}
+LowDegreeStatistic = Cells | DistinctPoints | Moments | CentredMoments
+_FORMS: Final[dict[str, Callable[[int, int], LowDegreeStatistic]]] = {
+    Cells.kind: Cells,
+    DistinctPoints.kind: DistinctPoints,
+    Moments.kind: lambda n, n_targets: Moments(Family.explicit(n, []), n_targets),  # a state has its family
+    CentredMoments.kind: lambda n, n_targets: CentredMoments(Family.explicit(n, []), n_targets),
+}
 _BATCH: Final = {
     "y": ArrayField("m T", finite=True),
     "weights": ArrayField("m", finite=True, nonnegative=True, optional=True),
@@ -72,7 +79,7 @@ class Accumulator:
         What the rows are; None until that is known.
     encoding : {"signs", "bits", None}
         How points of the cube are written.
-    statistics : list of ExactStatistic or of CentredMoments
+    statistics : list of LowDegreeStatistic
         One for each fold.
     pending : list of (int, Batch)
         Rows of ones that came (1) or went (-1) before the domain was known.
@@ -83,15 +90,13 @@ class Accumulator:
     n_folds: int = 1
     domain: str | None = None
     encoding: Encoding | None = None
-    statistics: list[Any] = field(default_factory=list)
+    statistics: list[LowDegreeStatistic] = field(default_factory=list)
     pending: list[tuple[int, Batch]] = field(default_factory=list)
 
     @property
     def n_rows(self) -> int:
         """Rows of positive weight seen so far."""
-        return sum(sign * len(batch) for sign, batch in self.pending) + sum(
-            int(each.n_rows) for each in self.statistics
-        )
+        return sum(sign * len(batch) for sign, batch in self.pending) + sum(each.n_rows for each in self.statistics)
 
     def change(self, spec: FitSpec, batch: Batch, sign: int = 1, names: NDArray[Any] | None = None) -> None:
         """Add the rows of a batch or, with sign -1, take them away. After an error, change a fork made before.
@@ -156,13 +161,13 @@ class Accumulator:
             )
         if domain == "real":
             choose_solver(spec.solver, spec.size(self.n, 0, self.n_targets, form), spec.max_memory)
-            first: Any = CentredMoments(spec.family(self.n), self.n_targets)
+            first: LowDegreeStatistic = CentredMoments(spec.family(self.n), self.n_targets)
         else:
             first = self._compact_form(spec, n_rows, begin=True) or DistinctPoints(self.n, self.n_targets)
         self.domain, self.encoding = domain, encoding
         self.statistics = [first, *(first.empty() for _ in range(self.n_folds - 1))]
 
-    def _compact_form(self, spec: FitSpec, n_rows: int, *, begin: bool = False) -> Any:
+    def _compact_form(self, spec: FitSpec, n_rows: int, *, begin: bool = False) -> Cells | Moments | None:
         """A statistic without rows that costs less than distinct points for so many rows, if there is one."""
         size = spec.size(self.n, n_rows, self.n_targets)
         named = spec.solver == "cells"
@@ -229,7 +234,7 @@ class Accumulator:
         """The same rows with targets ``y_t / 2**(32 * exponent) - origin_t``, to read from."""
         return replace(self, statistics=[statistic.rescaled(exponent, origin) for statistic in self.statistics])
 
-    def total(self) -> Any:
+    def total(self) -> LowDegreeStatistic:
         """The statistic of all rows: a new one, the folds joined."""
         statistic = self.statistics[0].copy()
         for other in self.statistics[1:]:
@@ -238,9 +243,10 @@ class Accumulator:
 
     # ---- files ----
 
-    def state(self, arrays: Arrays) -> State:
-        """All of it as JSON; its arrays are put among the others."""
-        statistics = []
+    def state(self) -> tuple[State, Arrays]:
+        """Return all of it as JSON and arrays."""
+        statistics: list[State] = []
+        arrays: Arrays = {}
         for fold, statistic in enumerate(self.statistics):
             state, own = statistic.state()
             statistics.append(state)
@@ -250,7 +256,7 @@ class Accumulator:
             arrays |= schema.add_prefix(f"undecided.{i}", parts)
         names = ("n", "n_targets", "n_folds", "domain", "encoding")
         known = {name: getattr(self, name) for name in names}
-        return known | {"statistics": statistics, "undecided": [sign for sign, _ in self.pending]}
+        return known | {"statistics": statistics, "undecided": [sign for sign, _ in self.pending]}, arrays
 
     @classmethod
     def of_state(cls, state: State, arrays: Arrays, n: int, n_targets: int) -> Accumulator:
@@ -264,12 +270,11 @@ class Accumulator:
         if len(states) != (0 if domain is None else n_folds):
             raise ValueError("a statistic is missing or too many")
         seen = cls(n, n_targets, n_folds, domain, schema.as_encoding(state["encoding"]))
-        nothing = Family.explicit(n, [])
         for fold, one in enumerate(states):
-            form = _FORMS.get(str(one["kind"]))
-            if form is None or (form is CentredMoments) != (domain == "real"):
+            kind = str(one["kind"])
+            if kind not in _FORMS or (kind == CentredMoments.kind) != (domain == "real"):
                 raise ValueError(f"a statistic is not of {domain} columns, or of no known kind")
-            statistic = form(nothing if form in (Moments, CentredMoments) else n, n_targets)
+            statistic = _FORMS[kind](n, n_targets)
             statistic.restore(one, schema.strip_prefix(f"statistic.{fold}", arrays))
             seen.statistics.append(statistic)
         for i, sign in enumerate(state["undecided"]):
@@ -283,9 +288,9 @@ class Accumulator:
         return seen
 
 
-def _joined(mine: Any, other: Any) -> Any:
+def _joined(mine: LowDegreeStatistic, other: LowDegreeStatistic) -> LowDegreeStatistic:
     """The first statistic with the rows of the second added, in the more compact form of the two."""
     if mine.kind == DistinctPoints.kind != other.kind:
         mine, other = other.copy(), mine
-    mine.merge(other)
+    mine.merge(other)  # type: ignore[arg-type] # of one domain
     return mine

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from sparsact.bounds.unexplained import unexplained_variance
 from sparsact.hypercube import bits_to_signs, n_subsets
-from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
+from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec, LowDegreeStatistic
 from sparsact.learners.low_degree.normal_equations import NormalEquations
 from sparsact.learners.low_degree.polynomial import Penalty
 from sparsact.learners.low_degree.real_columns import CentredMoments, lost_in_words
 from sparsact.learners.low_degree.solvers.solver import choose_solver
 from sparsact.learners.points import detect_encoding
-from sparsact.statistics.folds import assign_folds
+from sparsact.statistics.folds import deal
 from sparsact.statistics.simplest import simplest
 from sparsact.statistics.statistic import Batch
 from sparsact.statistics.units import exponents_of
@@ -139,13 +139,18 @@ def fold_scores(
     squared, everything = np.empty(shape), seen.total()
     for fold, held_out in enumerate(seen.statistics):
         training = everything.copy()
-        training.merge(held_out, -1)
+        training.merge(held_out, -1)  # type: ignore[arg-type] # of one form
         squared[:, :, fold] = _scores(training, held_out, spec, degrees, alphas, fit_intercept)
     return squared, np.stack([held_out.variances() for held_out in seen.statistics])
 
 
 def _scores(
-    training: Any, held_out: Any, spec: FitSpec, degrees: list[int], alphas: list[float], fit_intercept: bool
+    training: LowDegreeStatistic,
+    held_out: LowDegreeStatistic,
+    spec: FitSpec,
+    degrees: list[int],
+    alphas: list[float],
+    fit_intercept: bool,
 ) -> NDArray[np.float64]:
     squared = np.empty((len(degrees), len(alphas), held_out.n_targets))
     both: tuple[NormalEquations, NormalEquations] | None = None  # of the largest degree: lower ones are a part of it
@@ -155,7 +160,7 @@ def _scores(
         size = wanted.size(training.n, training.n_rows, training.n_targets, training.kind)
         plan = choose_solver(spec.solver, size, spec.max_memory)
         family = training.family_of(wanted.family(training.n))
-        if plan.explicit_gram:
+        if plan.explicit_gram or isinstance(held_out, CentredMoments):  # real columns write it out always
             both = both or (training.normal_equations(family, **how), held_out.normal_equations(family, **how))
             train, test = (equations.leading(len(family)) for equations in both)
             path = plan.solver.path(train, alphas)
@@ -195,7 +200,7 @@ def summary(
     }, of_targets
 
 
-def told_apart(statistic: Any, spec: FitSpec, degrees: list[int], *, fit_intercept: bool) -> list[int]:
+def told_apart(statistic: LowDegreeStatistic, spec: FitSpec, degrees: list[int], *, fit_intercept: bool) -> list[int]:
     """The degrees whose products of columns rounding has left; warns of the others, and refuses if all are such."""
     if not isinstance(statistic, CentredMoments) or not fit_intercept:
         return degrees
@@ -244,7 +249,7 @@ def automatic(
         return degrees[0], reason, alphas[0]
     spec, n_folds = spec.with_degree(degrees[-1]), min(_FOLDS, n_rows)
     seen = Accumulator(n, n_targets, n_folds)
-    seen.change(spec, replace(batch, folds=assign_folds(0, n_rows, n_folds, 0)))
+    seen.change(spec, replace(batch, folds=deal(0, n_rows, n_folds, 0)))
     degrees = told_apart(seen.resolved(spec).total(), spec, degrees, fit_intercept=fit_intercept)
     chosen = choose(seen.resolved(spec), spec, degrees, alphas, fit_intercept=fit_intercept)
     if degree is not None or spec.subsets is not None or degrees[-1] == n:

@@ -27,7 +27,7 @@ from sparsact.learners.low_degree.regressor import LowDegreeRegressor
 from sparsact.learners.low_degree.solvers.solver import solvers
 from sparsact.learners.points import detect_encoding
 from sparsact.statistics.exact_sum import LIMB_BITS
-from sparsact.statistics.folds import assign_folds
+from sparsact.statistics.folds import deal
 from sparsact.transaction import transaction
 
 
@@ -89,16 +89,9 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
             )
         ],
         **{
-            name: LowDegree._parameter_constraints[name]
-            for name in (
-                "fit_intercept",
-                "domain",
-                "min_degree",
-                "subsets",
-                "max_memory",
-                "n_jobs",
-                "verbose",
-            )
+            name: allowed
+            for name, allowed in LowDegree._parameter_constraints.items()
+            if name not in ("degree", "alpha", "solver")
         },
     }
 
@@ -172,7 +165,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         self.rows_dealt_ = first + n_rows
         if self._next_folds is not None:
             return self._next_folds
-        return assign_folds(first, n_rows, self._n_folds(), self.random_state)
+        return deal(first, n_rows, self._n_folds(), self.random_state)
 
     @transaction
     def merge(self, other: Self) -> None:

@@ -14,7 +14,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels.dispatch import threads
-from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
+from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec, LowDegreeStatistic
+from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic
 from sparsact.learners.low_degree.fitted import FittedLowDegree
 from sparsact.learners.low_degree.polynomial import Penalty, Solution
@@ -139,7 +140,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
             self.accumulator_ = Accumulator(X.shape[1], y.shape[1], n_folds)
         batch = Batch(X, y, weights, self._folds_of(len(y), sign) if n_folds > 1 else None)
         self.accumulator_.change(self._spec(), batch, sign, getattr(self, "feature_names_in_", None))
-        self.__dict__.pop("_solution", None)
+        self._solution = None
 
     def _n_folds(self) -> int:
         return 1
@@ -148,7 +149,8 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         return None
 
     def _restart(self) -> None:
-        for name in ("accumulator_", "_solution", "_automatic"):
+        self._solution = None
+        for name in ("accumulator_", "_automatic"):
             self.__dict__.pop(name, None)
 
     def _begun(self) -> bool:
@@ -158,7 +160,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         self, X: ArrayLike, y: ArrayLike, *, reset: bool, **checks: bool
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Parameters, X and y as scikit-learn checks them."""
-        if not self._begun() and "_solution" in self.__dict__:
+        if not self._begun() and self._solution is not None:
             raise ValueError(_NO_STATISTIC)
         self._validate_params()
         finite = self.domain != "cube"  # there, packing names the column and the row of a NaN
@@ -191,7 +193,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
             If the two have seen rows of different width, targets or encoding.
         """
         check_is_fitted(other)
-        if not other._begun() or (not self._begun() and "_solution" in self.__dict__):
+        if not other._begun() or (not self._begun() and self._solution is not None):
             raise ValueError(_NO_STATISTIC)
         for name in ("feature_names_in_", "classes_"):
             mine, theirs = np.asarray(getattr(self, name, None)), np.asarray(getattr(other, name, None))
@@ -205,7 +207,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
                 if hasattr(other, name):
                     setattr(self, name, getattr(other, name))
         self.accumulator_.merge(self._spec(), other.accumulator_)
-        self.__dict__.pop("_solution", None)
+        self._solution = None
 
     # ---- solution out ----
 
@@ -216,19 +218,17 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         return self._largest_degree()
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self._begun() or "_solution" in self.__dict__
+        return self._begun() or self._solution is not None
 
     @property
     def _fitted(self) -> Solution:
-        solution: Solution | None = self.__dict__.get("_solution")
-        if solution is None:
+        if (solution := self._solution) is None:
             check_is_fitted(self)
             with lock_of(self):
-                if "_solution" not in self.__dict__:
-                    self._solution = self._solve()
+                if (solution := self._solution) is None:
+                    self._solution = solution = self._solve()
                     if self.verbose:
-                        print(f"{type(self).__name__}: {self._solution.solver}: {self._solution.reason}")
-                solution = self._solution
+                        print(f"{type(self).__name__}: {solution.solver}: {solution.reason}")
         return solution
 
     def _solve(self) -> Solution:
@@ -245,7 +245,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
     def _penalty(self) -> Penalty:
         return Penalty(self._penalty_kind, float(self.alpha), self.fit_intercept)
 
-    def _solve_for(self, statistic: Any, spec: FitSpec, penalty: Penalty) -> Solution:
+    def _solve_for(self, statistic: LowDegreeStatistic, spec: FitSpec, penalty: Penalty) -> Solution:
         if not statistic.n_rows:
             raise ValueError("no row of positive weight has been seen; fit some.")
         weight = statistic.weight
@@ -265,10 +265,11 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
             found.first_alike = statistic.first_alike()
         return found.undo_scaling(unit, origin, penalty)
 
-    def _solve_rescaled(self, statistic: Any, spec: FitSpec, penalty: Penalty) -> Solution:
+    def _solve_rescaled(self, statistic: LowDegreeStatistic, spec: FitSpec, penalty: Penalty) -> Solution:
         """The solution of a statistic whose targets are of size one, and about their mean if there is an intercept."""
-        distinct = spec.solver == "kernel" and statistic.kind == "rows"  # after rescaling
-        n_rows = statistic.n_points if distinct else statistic.n_rows
+        n_rows = statistic.n_rows
+        if isinstance(statistic, DistinctPoints) and spec.solver == "kernel":
+            n_rows = statistic.n_points  # distinct ones, after rescaling
         size = spec.size(statistic.n, n_rows, statistic.n_targets, statistic.kind)
         plan = choose_solver(spec.solver, size, spec.max_memory)
         family = statistic.family_of(spec.family(statistic.n))

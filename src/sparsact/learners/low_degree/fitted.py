@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset
 from sparsact.kernels.dispatch import threads
-from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
+from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec, LowDegreeStatistic
 from sparsact.learners.low_degree.alike import warn_of_columns_alike
 from sparsact.learners.low_degree.distinct_points import agreeing
 from sparsact.learners.low_degree.interpretation import coefficients, standard_errors, total_effects
@@ -50,6 +50,7 @@ class FittedLowDegree(ABC):
     n_features_in_: int
     n_jobs: int | None
     accumulator_: Accumulator
+    _solution: Solution | None = None  # found when it is first needed
 
     @property
     @abstractmethod
@@ -193,7 +194,7 @@ class FittedLowDegree(ABC):
         everything = [(), *self.subsets_]
         return [everything[other] for other in np.flatnonzero(equal).tolist() if other != place]
 
-    def _statistic(self, what: str) -> Any:
+    def _statistic(self, what: str) -> LowDegreeStatistic:
         """The statistic of all rows."""
         if "accumulator_" not in self.__dict__:
             raise ValueError(f"a model without its statistic does not know {what}; save it with statistic=True.")
@@ -287,11 +288,9 @@ class FittedLowDegree(ABC):
             state["params"] = schema.params_of(self)
             if solution.choice is not None:
                 state["params"]["cv"] = solution.choice.results["fold_mse"].shape[1]  # whatever split them: a number
-            state |= self._known(arrays)
-            if statistic:
-                if "accumulator_" not in vars(self):
-                    raise ValueError("this model was loaded without its statistic, so none can be saved; fit it again.")
-                state["stream"] = self.accumulator_.state(arrays)
+            if statistic and "accumulator_" not in vars(self):
+                raise ValueError("this model was loaded without its statistic, so none can be saved; fit it again.")
+            state |= self._state(arrays) if statistic else self._known(arrays)
             modelfile.write(path, type(self).__name__, state, arrays)
 
     @classmethod
@@ -320,7 +319,9 @@ class FittedLowDegree(ABC):
         """What the model has seen, unsolved; its arrays are put among the others. Empty before the first row."""
         if "accumulator_" not in vars(self):
             return {}
-        return self._known(arrays) | {"stream": self.accumulator_.state(arrays)}
+        stream, sums = self.accumulator_.state()
+        arrays |= sums
+        return self._known(arrays) | {"stream": stream}
 
     def _restore(self, state: State, arrays: Arrays) -> None:
         """Let a new model of the same parameters have seen what :meth:`_state` wrote."""

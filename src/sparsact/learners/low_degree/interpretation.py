@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import WORD
+from sparsact.learners.low_degree.accumulator import LowDegreeStatistic
+from sparsact.learners.low_degree.compact_sums import Cells, Moments
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Solution
+from sparsact.learners.low_degree.real_columns import CentredMoments
 from sparsact.learners.points import Points
 
 
@@ -41,7 +42,9 @@ def standard_errors(solution: Solution, places: NDArray[np.intp]) -> NDArray[np.
     return np.asarray(unit * np.sqrt(variance[:, None] * unscaled))
 
 
-def total_effects(polynomial: FittedPolynomial, statistic: Any, *, n_threads: int = 1) -> NDArray[np.float64]:
+def total_effects(
+    polynomial: FittedPolynomial, statistic: LowDegreeStatistic, *, n_threads: int = 1
+) -> NDArray[np.float64]:
     r"""Total effect of each column over the variance of the polynomial, the mean over targets, (n,).
 
     With :math:`f(x) = x_i h_i(x) + r_i(x)`, where neither :math:`h_i` nor :math:`r_i` depends on column i, and
@@ -56,7 +59,7 @@ def total_effects(polynomial: FittedPolynomial, statistic: Any, *, n_threads: in
     ----------
     polynomial : FittedPolynomial
         f.
-    statistic : ExactStatistic or CentredMoments
+    statistic : LowDegreeStatistic
         The rows that give the distribution: points where it holds them, else sums of products of monomials.
     n_threads : int, default=1
         Threads of the kernels.
@@ -70,7 +73,7 @@ def total_effects(polynomial: FittedPolynomial, statistic: Any, *, n_threads: in
     ----------
     .. [1] M. J. W. Jansen, "Analysis of variance designs for model output", Computer Physics Communications, 1999.
     """
-    if statistic.kind in ("rows", "cells"):
+    if isinstance(statistic, DistinctPoints | Cells):
         effects, variance = _effects_at(polynomial, statistic.as_points(), n_threads)
     else:
         effects, variance = _effects_by_sums(polynomial, statistic, n_threads)
@@ -110,7 +113,7 @@ def _derivative(
 
 
 def _effects_by_sums(
-    polynomial: FittedPolynomial, statistic: Any, n_threads: int
+    polynomial: FittedPolynomial, statistic: Moments | CentredMoments, n_threads: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Total effects (n, T) and variances (T,) from means and products of monomials, as quadratic forms."""
     equations = statistic.normal_equations(statistic.family, fit_intercept=True, n_threads=n_threads)

@@ -19,6 +19,7 @@ from sparsact.kernels.tree_values import add_tree_values
 from sparsact.learners.lsh.layout import Array
 from sparsact.saving.schema import ArrayField, Arrays, read_arrays
 from sparsact.statistics.centred import about_mean
+from sparsact.statistics.folds import out_of_fold
 from sparsact.statistics.units import standard_units
 
 RATE, MOST_ROUNDS, PATIENCE = 0.05, 3000, 60
@@ -198,14 +199,15 @@ def _out_of_fold(choices: Sequence[Choice], rows: Rows, seed: int) -> tuple[Boos
         held = folds == 0
         return float(weights[held] @ (model.predict(X[held]) - y[held]) ** 2)
 
-    values = np.empty(len(y))
     parts = some(folds != 0), some(folds == 0)
     tried = [(booster(choice, MOST_ROUNDS, *parts, seed), booster, choice) for booster, choice in choices]
     best, booster, parameters = min(tried, key=lambda each: error(each[0]))
-    values[folds == 0] = best.predict(X[folds == 0])
-    for fold in range(1, N_FOLDS):
-        model = booster(parameters, best.n_rounds, some(folds != fold), None, seed)
-        values[folds == fold] = model.predict(X[folds == fold])
+
+    def predicted(fold: int, held: NDArray[np.bool_]) -> Array:
+        model = booster(parameters, best.n_rounds, some(~held), None, seed) if fold else best
+        return model.predict(X[held])
+
+    values = out_of_fold(folds, predicted)
     return booster(parameters, best.n_rounds, rows, None, seed), values
 
 

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sparsact.learners.points import Encoding, kernel_dtype, pack, recognize, unpack
 from sparsact.learners.sparsely_activated.erm import Bounds
 from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSample
+from sparsact.statistics.distinct_rows import distinct_rows
 from sparsact.validation.estimators import checked_rows, checked_sample_weight, weights_as_counts
 
 ROWS_PER_WEIGHT, MOST_UNITS = 4, 128  # of n_units="auto"
@@ -108,10 +109,10 @@ def _check_targets(y: Any) -> None:
         )
 
 
-def distinct_rows(X: Array, y: Array, weights: Array) -> tuple[Array, Array, Array]:
+def distinct_examples(X: Array, y: Array, weights: Array) -> tuple[Array, Array, Array]:
     """Each distinct row and target once, in an order that is theirs alone, and the sums of their weights.
 
     So a weight is a number of rows, and what is found does not depend on the order of the rows.
     """
-    rows, place = np.unique(np.column_stack([X, y]) + 0.0, axis=0, return_inverse=True)
-    return rows[:, :-1].copy(), rows[:, -1].copy(), np.bincount(place.ravel(), weights).astype(np.float64)
+    rows, _, total = distinct_rows(np.column_stack([X, y]) + 0.0, weights)
+    return rows[:, :-1].copy(), rows[:, -1].copy(), total

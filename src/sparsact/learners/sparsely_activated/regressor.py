@@ -14,7 +14,7 @@ from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.sparsely_activated.erm import ERMCandidate, Minimisation
-from sparsact.learners.sparsely_activated.estimator import SparselyActivatedModel, distinct_rows, generator_of
+from sparsact.learners.sparsely_activated.estimator import SparselyActivatedModel, distinct_examples, generator_of
 from sparsact.learners.sparsely_activated.leaf_models import TrainingSample
 from sparsact.learners.sparsely_activated.to_network import NormLimits, network_of
 from sparsact.network import SparselyActivatedNetwork
@@ -131,7 +131,7 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
         self._validate_params()
         rng = generator_of(self.random_state)
         inputs, *others = self._rows(X, y, sample_weight)
-        distinct = distinct_rows(inputs, *others)
+        distinct = distinct_examples(inputs, *others)
         sample = TrainingSample.of(*distinct, cube=self.encoding_ is not None)
         bounds = self._bounds(sample)
         limits = NormLimits.of(sample, self.max_weight, self.max_bias)

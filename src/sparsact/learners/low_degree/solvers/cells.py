@@ -13,7 +13,7 @@ from sparsact import kernels
 from sparsact.learners.low_degree.compact_sums import MAX_N, Cells
 from sparsact.learners.low_degree.design import Design
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Penalty, Solution
-from sparsact.learners.low_degree.solvers.solver import ProblemSize, Solver, SolverPlan
+from sparsact.learners.low_degree.solvers.solver import ProblemSize, Solver, SolverPlan, judged
 from sparsact.statistics.solved import Solved, conjugate_gradients
 
 MAX_CELLS_N: Final = 24  # unless requested by name
@@ -69,17 +69,9 @@ class CellSolver(Solver):
         equations = CellEquations(cells, family, fit_intercept=penalty.fit_intercept, n_threads=n_threads)
         coef, intercept, iterations = equations.solve(penalty.alpha)
         polynomial = FittedPolynomial(family, coef, intercept)
-        return Solution(
-            polynomial,
-            self.name,
-            f"{plan.reason} ({iterations} iterations).",
-            cells.squared_error(polynomial, n_threads=n_threads),
-            cells.totals.squares_about(equations.target_mean),
-            cells.n_rows,
-            equations.weight,
-            penalty,
-            equations,
-        )
+        reason = f"{plan.reason} ({iterations} iterations)."
+        mean = equations.target_mean
+        return judged(cells, polynomial, self, reason, penalty, mean, equations, n_threads=n_threads)
 
 
 class CellEquations(Design):

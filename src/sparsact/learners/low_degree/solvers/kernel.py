@@ -23,7 +23,7 @@ from sparsact.learners.low_degree.factor import Factor
 from sparsact.learners.low_degree.identification import PRIMES, reduced_echelon, residues
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Penalty, Solution
 from sparsact.learners.low_degree.real_columns import monomials
-from sparsact.learners.low_degree.solvers.solver import ProblemSize, Solver, SolverPlan, ending
+from sparsact.learners.low_degree.solvers.solver import ProblemSize, Solver, SolverPlan, ending, judged
 from sparsact.learners.points import Points, unpack
 from sparsact.statistics.exact_sum import ExactSum
 
@@ -52,17 +52,8 @@ class KernelSolver(Solver):
         points = statistic.to(DistinctPoints)
         polynomial, design = solve_dual(points, family, penalty)
         mean = points.totals.sums.to_float() / points.weight if penalty.fit_intercept else np.zeros(points.n_targets)
-        return Solution(
-            polynomial,
-            self.name,
-            plan.reason + ending(design.factor),
-            points.squared_error(polynomial, n_threads=n_threads),
-            points.totals.squares_about(mean),
-            points.n_rows,
-            points.weight,
-            penalty,
-            design,
-        )
+        reason = plan.reason + ending(design.factor)
+        return judged(points, polynomial, self, reason, penalty, mean, design, n_threads=n_threads)
 
 
 def krawtchouk_sums(n: int, degree: int, min_degree: int) -> list[int]:

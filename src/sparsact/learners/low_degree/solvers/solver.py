@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import n_subsets, n_words
+from sparsact.learners.low_degree.exact_statistic import ExactStatistic
 from sparsact.learners.low_degree.factor import Factor
 from sparsact.learners.low_degree.normal_equations import NormalEquations
-from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Penalty, Solution
+from sparsact.learners.low_degree.polynomial import Design, Family, FittedPolynomial, Penalty, Solution
 from sparsact.memory import available_memory, has_room
 
 Estimated = tuple[NDArray[np.float64], NDArray[np.float64], str, float | None]
@@ -128,6 +129,23 @@ class Solver(ABC):
     def path(self, equations: NormalEquations, alphas: Sequence[float]) -> Iterable[NDArray[np.float64]]:
         """Coefficients (D, T) for each of some penalties, as cross-validation needs them."""
         return (equations.factor(alpha).solve(equations.rhs) for alpha in alphas)
+
+
+def judged(
+    statistic: ExactStatistic,
+    polynomial: FittedPolynomial,
+    solver: Solver,
+    reason: str,
+    penalty: Penalty,
+    mean: NDArray[np.float64],
+    design: Design | None = None,
+    *,
+    n_threads: int,
+) -> Solution:
+    """The solution of a polynomial that was found without normal equations, judged by exact sums about a mean (T,)."""
+    error, squares = statistic.squared_error(polynomial, n_threads=n_threads), statistic.totals.squares_about(mean)
+    rows = statistic.n_rows, statistic.weight
+    return Solution(polynomial, solver.name, reason, error, squares, *rows, penalty, design)
 
 
 def ending(factor: Factor | None) -> str:
@@ -267,13 +285,4 @@ class CorrelationSolver(Solver):
         sums = statistic.correlations(family, n_threads=n_threads).T
         intercept = sums[0] / statistic.weight * penalty.fit_intercept
         polynomial = FittedPolynomial(family, sums[1:] / (statistic.weight + penalty.alpha), intercept)
-        return Solution(
-            polynomial,
-            self.name,
-            _AVERAGES,
-            statistic.squared_error(polynomial, n_threads=n_threads),
-            statistic.totals.squares_about(intercept),
-            statistic.n_rows,
-            statistic.weight,
-            penalty,
-        )
+        return judged(statistic, polynomial, self, _AVERAGES, penalty, intercept, n_threads=n_threads)

@@ -1,40 +1,48 @@
-"""A fit that can be stopped and resumed: the file of its sums, and a check that it belongs to the same fit."""
+"""Passes that can be stopped and resumed: the file of their sums, and a check that it belongs to the same fit."""
 
 from __future__ import annotations
 
 import hashlib
 import signal
-from collections.abc import Iterator, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import current_thread, main_thread
 from time import perf_counter
 from types import FrameType
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Protocol
 
-from sparsact.datasets.parts import Parts
 from sparsact.environment import Interrupted
-from sparsact.fit.progress import OnRows, StageRows
+from sparsact.passes.progress import StageProgress
+from sparsact.passes.source import B, Pass, S
 from sparsact.saving import modelfile
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
-from sparsact.statistics.statistic import PassStatistic
+from sparsact.statistics.statistic import Resumable
 
 BYTES_OF_ENDS: Final = 1 << 16
 SUMS_OF: Final = "0.1.0"  # the version from which passes sum up the same; raise it when they change
 
 
-def fingerprint(parts: Parts, options: Mapping[str, Any]) -> dict[str, Any]:
-    """All that decides the result of a fit: the version of its sums, options by their names in the command, files.
+class FileStamp(Protocol):
+    """Size of a file in bytes, and the time of its last change (ns)."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+
+    @property
+    def written(self) -> int:
+        """Nanoseconds since 1970."""
+
+
+def fingerprint(files: Iterable[tuple[Path, FileStamp]], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all that decides the result of a fit: the version of its sums, options by their names, and files.
 
     Of a file: its name without the folder, size, time of the last change, and a digest of both ends.
     """
-    files = [
-        [path.name, stamp.size, stamp.written, _ends(path)]
-        for path, stamp in zip(parts.files("`resume`"), parts.stamps, strict=True)
-        if stamp is not None
-    ]
-    return {"version": SUMS_OF, "options": dict(options), "files": files}
+    stamped = [[path.name, stamp.size, stamp.written, _ends(path)] for path, stamp in files]
+    return {"version": SUMS_OF, "options": dict(options), "files": stamped}
 
 
 def check_fingerprint(path: Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -84,23 +92,11 @@ def _ends(path: Path) -> str:
 SHARE_OF_TIME: Final = 20  # time of the fit over the time that writing may take
 
 
-class RowSource(Protocol):
-    """Rows in batches, which are the same in every pass; the first entry of each is as long as the batch."""
+class PassWorkers(Protocol):
+    """Processes that sum up the partitions of a pass."""
 
-    def batches(self, first_row: int = 0) -> Iterator[tuple[Any, ...]]:
-        """The batches from ``first_row`` on, which begins a batch."""
-
-
-S = TypeVar("S", bound=PassStatistic)
-
-
-@dataclass(frozen=True)
-class Pass(Generic[S]):
-    """One pass over the rows: its name, by which a checkpoint knows it, where they come from, what sums them up."""
-
-    name: str
-    source: RowSource
-    statistic: S
+    def run(self, one: Pass[B, S], stage: StageProgress) -> int:
+        """Add all rows to the statistic of a pass that has partitions; return their number."""
 
 
 @dataclass
@@ -110,10 +106,10 @@ class Checkpoint:
     path: Path | None = None  # None keeps nothing
     every: float | None = None  # seconds between two writings; None reads nothing, and writes only when stopped
     how_to_resume: str = ""  # ends the message of `Interrupted`
-    workers: Any = None  # `Workers` for the passes whose parts can be summed apart
+    workers: PassWorkers | None = None  # for passes that have partitions
     _fingerprint: State = field(default_factory=dict)
     _pending: dict[str, tuple[int, State, Arrays]] = field(default_factory=dict)  # that an earlier run began
-    _begun: dict[str, tuple[int, PassStatistic]] = field(default_factory=dict)  # by this run, with their rows
+    _begun: dict[str, tuple[int, Resumable[Any]]] = field(default_factory=dict)  # by this run, with their rows
     _busy: bool = False
     _signal: int | None = None
     _written: float = field(default_factory=perf_counter)
@@ -124,11 +120,11 @@ class Checkpoint:
         """A checkpoint in this file, read and written; None keeps nothing."""
         return cls() if path is None else cls(Path(path), every, f"; go on with resume={str(path)!r}")
 
-    def begin(self, parts: Parts, options: Mapping[str, Any]) -> None:
-        """Resume from the file, if it exists."""
+    def begin(self, files: Iterable[tuple[Path, FileStamp]], options: Mapping[str, Any]) -> None:
+        """Resume a fit of these files from the checkpoint's own, if that exists."""
         if self.path is None:
             return
-        self._fingerprint = fingerprint(parts, options)
+        self._fingerprint = fingerprint(files, options)
         if self.every is None or not self.path.exists():
             return
         kind, state, arrays = modelfile.read(self.path)
@@ -141,26 +137,25 @@ class Checkpoint:
                 for name, one in _passes(state).items()
             }
 
-    def run(self, one: Pass[S], on_rows: OnRows) -> S:
-        """The statistic, once it has every row of the source; those that an earlier run has read are restored."""
+    def run(self, one: Pass[B, S], stage: StageProgress) -> S:
+        """Return the statistic with every row of the source; rows that an earlier run has read are restored."""
         name, statistic = one.name, one.statistic
-        if self.workers is not None and name not in self._pending and hasattr(statistic, "merge"):
-            self._begun[name] = self.workers.run(one, on_rows)
+        if self.workers is not None and one.partitions is not None and name not in self._pending:
+            self._begun[name] = self.workers.run(one, stage), statistic
         else:
             seen, state, arrays = self._pending.pop(name, (0, None, {}))
             if state is not None:
                 with self._reading():
                     statistic.restore(state, arrays)
-                on_rows.resume(seen) if isinstance(on_rows, StageRows) else on_rows(seen)
+                stage.resume(seen)
             self._begun[name] = (seen, statistic)
             self._busy = True
             try:
                 for batch in one.source.batches(seen):
-                    statistic.add(*batch, seen)
-                    size: Sized = batch[0]
-                    seen += len(size)
+                    statistic.add(batch)
+                    seen += len(batch)
                     self._begun[name] = (seen, statistic)
-                    on_rows(len(size))
+                    stage(len(batch))
                     self._between_batches(name)
             finally:
                 self._busy = False
@@ -185,8 +180,7 @@ class Checkpoint:
         state: State = {"asked": self._fingerprint, "passes": {}}
         waiting = dict(self._pending)
         for name, (rows, begun) in self._begun.items():
-            arrays: Arrays = {}
-            waiting[name] = (rows, begun.state(arrays), arrays)
+            waiting[name] = (rows, *begun.state())
         for name, (rows, sums, arrays) in waiting.items():
             state["passes"][name] = {"rows": rows, "sums": sums}
             everything |= add_prefix(name, arrays)

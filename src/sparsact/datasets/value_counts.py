@@ -10,6 +10,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.statistics.exact_sum import ExactSum
+from sparsact.statistics.hashing import mixed
+
 
 @dataclass
 class NumberSums:
@@ -78,8 +81,6 @@ class NumberSums:
 
 def _exact_sum(a: NDArray[np.float64], b: NDArray[np.float64] | None = None) -> Fraction:
     """Sum of a batch of numbers, or of products."""
-    from sparsact.statistics.exact_sum import ExactSum  # brings SciPy, which many users of the data sets need not load
-
     total = ExactSum.zeros((1,))
     total.add(a, b, np.zeros(len(a), dtype=np.uint64))
     return total.to_fractions()[0]
@@ -135,15 +136,6 @@ class RowNumbers:
 def joined(halves: NDArray[np.float64]) -> list[int]:
     """Digests from their halves (2, n)."""
     return [(int(low) + (int(high) << 32)) % MODULUS for low, high in halves.T.tolist()]
-
-
-def mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64 of each key (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014)."""
-    with np.errstate(over="ignore"):
-        z = (keys + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(z ^ (z >> np.uint64(31)))
 
 
 def number_keys(values: NDArray[np.float64], rest: NDArray[np.float64] | None = None) -> NDArray[np.uint64]:

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparsact.datasets.letters import LetterString, Mutations, mutations, one_alphabet
-from sparsact.datasets.sums import MODULUS, RowNumbers, joined
-from sparsact.datasets.values import listed, spelling
+from sparsact.datasets.cell_values import listed, spelling
+from sparsact.datasets.sites import LetterString, Mutations, mutations, one_alphabet
+from sparsact.datasets.value_counts import MODULUS, RowNumbers, joined
 
 Digests = dict[str, int]  # of the rows that have each letter
 LEAST_TEXTS: Final = 8  # different, of few that are taken for sequences
@@ -87,7 +87,7 @@ class WordSurvey:
 
     @property
     def meant(self) -> dict[int, str]:
-        """What letters of another spelling stand for; see :func:`~sparsact.datasets.letters.one_alphabet`."""
+        """What letters of another spelling stand for; see :func:`~sparsact.datasets.sites.one_alphabet`."""
         return one_alphabet(set().union(*self.letters or []))
 
     def sites(self, column: LetterString | Mutations, total: int) -> list[tuple[str, Digests]]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparsact.datasets.values import refuse_missing, spelling, zero_one_digits
+from sparsact.datasets.cell_values import refuse_missing, spelling, zero_one_digits
 
 WILD_TYPES: Final = {"", "WT", "_WT", "WILDTYPE", "WILD TYPE", "WILD-TYPE"}
 NUCLEOTIDES: Final = frozenset("ACGTUN*-")

@@ -1,0 +1,279 @@
+"""Passes by Dask: a statistic of each partition, and a tree of merges whose shape depends on their number alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import wraps
+from itertools import accumulate
+from logging import ERROR
+from typing import Any, Final, Generic, TypeVar
+from uuid import uuid4
+
+import dask
+from dask.delayed import delayed
+
+from sparsact.passes.progress import StageProgress, listening, report
+from sparsact.passes.source import B, Partition, Pass, R, Reader, S
+from sparsact.saving.schema import Arrays, State
+from sparsact.statistics.statistic import Batch, Statistic
+
+Sums = TypeVar("Sums", bound=Statistic[Batch])
+WAIT_FOR_WORKERS: Final = 60  # seconds: a batch system may start them one after the other
+
+
+class PartitionError(ValueError):
+    """A partition that cannot be learned; the message begins with its name."""
+
+
+@dataclass(frozen=True)
+class PassTask(Generic[R]):
+    """One partition's place: its number and name, how it is read, and the rows before it."""
+
+    number: int
+    name: str
+    reader: R
+    first_row: int = 0
+    topic: str | None = None
+
+
+@dataclass(frozen=True)
+class PartialSum:
+    """The sums of some consecutive partitions."""
+
+    first: str
+    last: str
+    n_rows: int
+    sums: tuple[State, Arrays]
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.first if self.first == self.last else f"{self.first} to {self.last}"
+
+
+Work = Callable[..., tuple[int, Any]]
+
+
+def of_partition(work: Work) -> Callable[..., Any]:
+    """Work on one partition, which tells its progress and names the partition in what it raises."""
+
+    @wraps(work)
+    def named(shared: Any, task: PassTask[Any], *pieces: Any) -> Any:
+        try:
+            n_rows, result = work(shared, task, *pieces)
+        except (ValueError, TypeError) as error:
+            raise PartitionError(f"{task.name}: {error}") from error
+        except MemoryError as error:
+            raise MemoryError(f"{task.name}: {error}") from error
+        if task.topic is not None:
+            report(task.topic, task.number, n_rows)
+        return result
+
+    return named
+
+
+@of_partition
+def summed(statistic: Statistic[Batch], task: PassTask[Reader], *pieces: Any) -> tuple[int, PartialSum]:
+    """The sums of one partition."""
+    own, n_rows = statistic.empty(), 0
+    for batch in task.reader.batches(*pieces):
+        own.add(replace(batch, first_row=task.first_row + n_rows))
+        n_rows += len(batch)
+    return n_rows, PartialSum(task.name, task.name, n_rows, own.state())
+
+
+def joined(statistic: Statistic[Batch], parts: Sequence[PartialSum]) -> PartialSum:
+    """The parts merged in their order; they stay as they are, because a lost result may ask for them again."""
+    n_rows, some = sum(part.n_rows for part in parts), [part for part in parts if part.n_rows]
+    if len(some) < 2:
+        return PartialSum(parts[0].first, parts[-1].last, n_rows, (some or parts)[0].sums)
+    whole = statistic.empty()
+    for part in some:
+        try:
+            whole.merge(restored(statistic, part))
+        except ValueError as error:
+            raise PartitionError(f"{some[0].first} and {part.name}: {error}") from error
+        except MemoryError as error:
+            raise MemoryError(f"{some[0].first} to {part.name}: {error}") from error
+    return PartialSum(parts[0].first, parts[-1].last, n_rows, whole.state())
+
+
+def restored(statistic: Sums, part: PartialSum) -> Sums:
+    """A statistic with the sums of a part."""
+    own = statistic.empty()
+    own.restore(*part.sums)
+    return own
+
+
+ARITY: Final = 8  # parts of one merge
+
+
+def starts(sizes: Sequence[int | None]) -> list[int]:
+    """Number of the first row of each part, by their lengths; an unknown length counts as 0."""
+    return [0, *accumulate(size or 0 for size in sizes)][: len(sizes)]
+
+
+@dataclass(frozen=True)
+class Running:
+    """A graph that is being computed by a client or, without one, once its result is asked for."""
+
+    root: Any
+    client: Any = None
+    future: Any = None
+
+    def result(self) -> Any:
+        """Wait for the value."""
+        if self.client is None:
+            return self.root.compute(scheduler="threads")
+        try:
+            return self.future.result()
+        except BaseException:
+            self.cancel()
+            raise
+
+    def cancel(self) -> None:
+        """Let the workers stop."""
+        if self.client is not None:
+            self.client.cancel([self.future])
+
+
+class Engine:
+    """Computes graphs on a Dask client or, without one, in the threads of this process."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = _client(client)
+
+    def start(self, root: Any) -> Running:
+        """Begin to compute."""
+        if self.client is None:
+            return Running(root)
+        # Batches that exist once only travel inside the graph, so that a lost worker's part can be done again.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+            return Running(root, self.client, self.client.compute(root))
+
+    def sum(
+        self,
+        parts: Sequence[Partition[Any]],
+        statistic: Sums,
+        stage: StageProgress,
+        first_rows: Sequence[int] | None = None,
+    ) -> Sums:
+        """The statistic of all partitions."""
+        return restored(statistic, self.reduced(parts, statistic, stage, first_rows))
+
+    def reduced(
+        self,
+        parts: Sequence[Partition[Any]],
+        shared: Any,
+        stage: StageProgress,
+        first_rows: Sequence[int] | None = None,
+        leaf: Callable[..., Any] = summed,
+        merge: Callable[..., Any] = joined,
+    ) -> Any:
+        """The value of a :func:`tree`."""
+        stage.n_partitions = len(parts)
+        with listening(stage, self.client) as topic:
+            return self.start(tree(parts, shared, first_rows, leaf, merge, topic=topic)).result()
+
+    def run(self, one: Pass[B, S], stage: StageProgress) -> int:
+        """Add all rows to the statistic of a pass that has partitions; return their number."""
+        if one.partitions is None or not isinstance(one.statistic, Statistic):
+            raise TypeError(f"the pass {one.name!r} cannot be divided; make it in one process.")
+        parts = one.partitions()
+        found = self.reduced(parts, one.statistic.empty(), stage, starts([part.n_rows for part in parts]))
+        one.statistic.restore(*found.sums)
+        return int(found.n_rows)
+
+
+def tree(
+    parts: Sequence[Partition[Any]],
+    shared: Any,
+    first_rows: Sequence[int] | None = None,
+    leaf: Callable[..., Any] = summed,
+    merge: Callable[..., Any] = joined,
+    *,
+    number: int = 0,
+    topic: str | None = None,
+) -> Any:
+    """A delayed value: the statistic of every partition, merged ``ARITY`` at a time, in their order."""
+    token = uuid4().hex
+    common = delayed(shared, pure=False, traverse=False)
+    nodes = []
+    for i, (part, first_row) in enumerate(zip(parts, first_rows or [0] * len(parts), strict=True)):
+        pieces = [delayed(piece, pure=False, traverse=False) for piece in part.pieces]
+        task = PassTask(number + i, part.name, part.reader, first_row, topic)
+        own = delayed(task, pure=False, traverse=False)
+        nodes.append(delayed(leaf, pure=False)(common, own, *pieces, dask_key_name=(f"partition-{token}", i)))
+    level = 0
+    while len(nodes) > 1 or not level:
+        level += 1
+        groups = [nodes[i : i + ARITY] for i in range(0, len(nodes), ARITY)]
+        nodes = [
+            delayed(merge, pure=False)(common, group, dask_key_name=(f"merge{level}-{token}", i))
+            for i, group in enumerate(groups)
+        ]
+    return nodes[0]
+
+
+@contextmanager
+def workers(cluster: Any) -> Iterator[Engine]:
+    """The workers of a client, or at an address: ``local:2`` starts two processes, ``tcp://host:port`` is running."""
+    from distributed import Client, LocalCluster
+
+    if isinstance(cluster, Client):
+        yield Engine(cluster)
+        return
+    kind, _, rest = str(cluster).partition(":")
+    with ExitStack() as stack:
+        if kind == "local" and rest.isdecimal() and int(rest) > 0:
+            options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": ERROR}
+            try:
+                scheduler = stack.enter_context(LocalCluster(n_workers=int(rest), **options))  # type: ignore[no-untyped-call]
+            except (RuntimeError, OSError) as error:
+                raise ValueError(
+                    f"cluster {cluster}: its workers ended while they started ({error}); see what they print by "
+                    "`dask worker`, or fit without a cluster."
+                ) from error
+        elif kind in ("tcp", "tls", "ucx"):
+            scheduler = cluster
+        else:
+            raise ValueError(f"cluster {cluster} is neither local:N, with N processes to start, nor tcp://host:port.")
+        yield _workers(stack, cluster, scheduler)
+
+
+def _workers(stack: ExitStack, address: str, scheduler: Any) -> Engine:
+    """The workers of a scheduler, once the first has joined it."""
+    from distributed import Client
+
+    try:
+        client = Client(scheduler, set_as_default=False, timeout="10s")  # type: ignore[no-untyped-call]
+    except OSError as error:
+        raise ValueError(f"cluster {address}: no scheduler answers there ({error}); start one.") from error
+    stack.enter_context(client)
+    try:
+        client.wait_for_workers(1, timeout=WAIT_FOR_WORKERS)
+    except TimeoutError as error:
+        raise ValueError(
+            f"cluster {address}: no worker joined within {WAIT_FOR_WORKERS} s; start workers there, and "
+            "see why those that were started ended."
+        ) from error
+    return Engine(client)
+
+
+def _client(client: Any) -> Any:
+    try:
+        from distributed import Client, default_client
+    except ImportError:
+        if client is None:
+            return None
+        raise
+    if client is None:
+        try:
+            client = default_client()  # type: ignore[no-untyped-call]
+        except ValueError:
+            return None
+    if not isinstance(client, Client) or client.asynchronous:
+        raise TypeError(f"`client` is a {type(client).__name__}; pass a synchronous dask.distributed.Client, or None.")
+    return client

@@ -1,0 +1,134 @@
+"""Progress of a piece of work: the rows and partitions of each stage, wherever they are read, and its seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a stage of a piece of work is.
+
+    Attributes
+    ----------
+    stage : str
+        Such as ``"counting"``, ``"classes"``, ``"sampling"``, ``"reading"``, ``"choosing"`` or ``"learning"``.
+    partitions, n_partitions : int
+        Partitions that are done, and all of them (of an iterable: those that came so far); 0 where there are none.
+    n_rows : int
+        Rows read so far; with partitions, the rows of the ones that are done.
+    total : int or None
+        Rows to be read, where that is known.
+    resumed : int
+        Rows among ``n_rows`` that an earlier run has read; they say nothing about the speed of this one.
+    seconds : float or None
+        Of the stage, once it is over.
+    """
+
+    stage: str
+    partitions: int
+    n_partitions: int
+    n_rows: int
+    total: int | None = None
+    resumed: int = 0
+    seconds: float | None = None
+
+
+OnProgress = Callable[[Progress], object]
+
+
+@dataclass
+class StageProgress:
+    """Counter of a stage's rows: call it with the number of rows just read, and it reports."""
+
+    on_progress: OnProgress | None
+    name: str
+    total: int | None = None
+    n_partitions: int = 0
+    n_rows: int = 0
+    resumed: int = 0
+    _done: set[int] = field(default_factory=set)
+    _lock: Lock = field(default_factory=Lock)
+
+    def __call__(self, count: int) -> None:
+        """Add ``count`` rows."""
+        self.n_rows += count
+        self.report()
+
+    def resume(self, count: int) -> None:
+        """Add ``count`` rows that an earlier run has read."""
+        self.resumed += count
+        self(count)
+
+    def partition(self, number: int, n_rows: int) -> None:
+        """Add the rows of a partition, once, however often a lost worker's part is done again."""
+        with self._lock:
+            if number not in self._done:
+                self._done.add(number)
+                self(n_rows)
+
+    def report(self, seconds: float | None = None) -> None:
+        """Call the caller."""
+        if self.on_progress is not None:
+            now = (self.name, len(self._done), self.n_partitions, self.n_rows, self.total, self.resumed, seconds)
+            self.on_progress(Progress(*now))
+
+
+class Stages:
+    """The stages of a piece of work, and the seconds of each that is over."""
+
+    def __init__(self, on_progress: OnProgress | None = None) -> None:
+        self.seconds: dict[str, float] = {}
+        self._on_progress = on_progress
+
+    @contextmanager
+    def stage(self, name: str, total: int | None = None) -> Iterator[StageProgress]:
+        """A block of work; the value counts its rows."""
+        rows = StageProgress(self._on_progress, name, total)
+        rows.report()
+        start = perf_counter()
+        yield rows
+        self.seconds[name] = perf_counter() - start
+        rows.report(self.seconds[name])
+
+
+_LISTENERS: Final[dict[str, StageProgress]] = {}  # of this process, by topic
+
+
+def report(topic: str, number: int, n_rows: int) -> None:
+    """Report a partition to the stage of a topic: in this process or, from a worker, over its scheduler."""
+    if topic in _LISTENERS:
+        _LISTENERS[topic].partition(number, n_rows)
+        return
+    from distributed import get_worker
+
+    get_worker().log_event(topic, {"number": number, "n_rows": n_rows})
+
+
+@contextmanager
+def listening(stage: StageProgress, client: Client | None) -> Iterator[str | None]:
+    """A topic under which :func:`report` reaches the stage, until the end of the block; None without a listener."""
+    if stage.on_progress is None:
+        yield None
+        return
+    topic = f"sparsact-{uuid4().hex}"
+    _LISTENERS[topic] = stage
+    if client is not None:
+        client.subscribe_topic(  # type: ignore[no-untyped-call]
+            topic, lambda event: stage.partition(event[1]["number"], event[1]["n_rows"])
+        )
+    try:
+        yield topic
+    finally:
+        del _LISTENERS[topic]
+        if client is not None:
+            client.unsubscribe_topic(topic)  # type: ignore[no-untyped-call]
