@@ -8,7 +8,7 @@ import random
 
 import pytest
 import torch
-from sparse_models import gated, gated_up_first, jump, plain, squared
+from sparse_models import gated, gated_up_first, jump, plain, reads, squared
 from sparse_pairs import assert_as_dense, rows, sparse_and_dense
 from torch import nn
 from torch.nn.modules import module as modules
@@ -16,7 +16,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sparsact.inference import densify, sparsify
-from sparsact.inference.sparse_linear import SparseLinear, SparseUp
+from sparsact.inference.selectors import SwitchedOn
+from sparsact.inference.sparse_layer import SparseLayer
 
 MODELS = {"plain": plain, "squared": squared, "jump": jump, "gated": gated, "gated, up first": gated_up_first}
 BY_NAME = pytest.mark.parametrize("make", [pytest.param(plain, marks=pytest.mark.slow), gated])
@@ -137,7 +138,7 @@ def test_after_writes_that_torch_may_not_count(make, name):
     WRITES[name](model)
     with torch.no_grad():
         if name == "one unit":  # the certain promise is of all stripes, which a call reads in turn
-            versions = [m._sparse.version for m in model.modules() if isinstance(m, SparseLinear) and m._sparse.version]
+            versions = [m._sparse.version for m in model.modules() if isinstance(m, SparseLayer) and m._sparse.version]
             for _ in range(max(version._fingerprint.stripes for version in versions)):
                 model(rows(1, dense.d))
     assert_as_dense(model, dense)
@@ -270,7 +271,7 @@ def test_an_activation_that_is_trained_gets_its_gradient():
         return plain(activation=nn.PReLU(init=0.0))
 
     model, dense = sparse_and_dense(make)
-    assert isinstance(model.up, SparseUp)
+    assert reads(model.up, SwitchedOn)
     gradients = []
     for one in (model, dense):
         one.up.requires_grad_(False)

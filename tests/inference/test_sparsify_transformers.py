@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 import torch
 from inference.test_sparsify import classes, dense_calls
+from sparse_models import selectors
 
 from sparsact.inference import densify, plan_of, sparsify
-from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
+from sparsact.inference.selectors import ActiveInputs, SwitchedOn, WhereGateIsOn
+from sparsact.inference.sparse_layer import SparseLayer
 
 transformers = pytest.importorskip("transformers")
 
@@ -165,10 +167,10 @@ def test_the_plan_names_every_block_and_densify_undoes_it(case, method):
 def test_one_token_takes_the_short_way(case, method):
     """What is computed whole for one token is the gate without a screen, and nothing else of a block."""
     _, sparse = sparse_pair(case, method)
-    kinds = set(classes(sparse))
-    assert SparseDown in kinds
-    assert (GatedUp in kinds) == CASES[case].gated
-    assert (SparseUp in kinds) == (CASES[case].gated or method == "certified")
+    kinds = set(selectors(sparse))
+    assert ActiveInputs in kinds
+    assert (WhereGateIsOn in kinds) == CASES[case].gated
+    assert (SwitchedOn in kinds) == (CASES[case].gated or method == "certified")
     with dense_calls() as calls:
         logits(sparse, case, IDS[:1, :1])
     whole = len(CASES[case].blocks) if CASES[case].gated and method == "exact" else 0
@@ -237,6 +239,6 @@ def test_what_is_not_relu_is_left_dense_by_auto_and_refused_otherwise():
         sparsify(model, "certified", IDS)
     sparsify(model, "auto", IDS, time_limit=0.1)
     assert {choice.method for choice in plan_of(model).choices} == {"dense"}
-    assert not any(isinstance(module, SparseLinear) for module in model.modules())
+    assert not any(isinstance(module, SparseLayer) for module in model.modules())
     sparsify(model, "top_k", IDS, density=0.5)
     assert {choice.method for choice in plan_of(model).choices} == {"top_k"}

@@ -14,23 +14,21 @@ from typing import Any, Final
 from torch import Tensor, nn
 
 from sparsact.inference.activation_function import activation_constants
-from sparsact.inference.apply import (
-    Applicability,
-    PlannedBlock,
-    Replacement,
+from sparsact.inference.apply import Applicability, PlannedBlock, Replacement
+from sparsact.inference.block import Block
+from sparsact.inference.block_weights import BlockWeights, plain
+from sparsact.inference.certified_screen import NARROW
+from sparsact.inference.collect import Reservoir
+from sparsact.inference.layer_facts import DEVICES, device_obstacle, device_type
+from sparsact.inference.method_times import Times, block_output, time_methods
+from sparsact.inference.methods import (
     certified_replacement,
     exact_replacement,
     hides_pre_activations,
     masked_replacement,
 )
-from sparsact.inference.block import Block
-from sparsact.inference.block_weights import BlockWeights, plain
-from sparsact.inference.certified_screen import NARROW
-from sparsact.inference.collect import Reservoir
-from sparsact.inference.method_times import Times, block_output, time_methods
+from sparsact.inference.output_error import OutputQuality
 from sparsact.inference.plan import BlockPlan
-from sparsact.inference.products import DEVICES, device_obstacle, device_type
-from sparsact.inference.quality import OutputQuality
 from sparsact.inference.roofline import ratio, roofline
 from sparsact.inference.small_activations import ApproximationTarget, calibrated
 

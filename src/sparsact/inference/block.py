@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from sparsact.inference.linear_layers import WeightRows, is_linear
+from sparsact.inference.layer_facts import WeightRows, is_linear
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,7 +58,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from sparsact.inference.int8_weights import Int8Copy, int8_copy, scales_and_directions
+from sparsact.inference.int8_copy import Int8Copy, int8_copy, scales_and_directions
 from sparsact.kernels.screen import MAX_INPUTS, screen
 
 NARROW: Final = (torch.float32, torch.bfloat16, torch.float16)

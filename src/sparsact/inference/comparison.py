@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from functools import partial
 from math import exp, inf, isfinite
 from statistics import fmean, median
 from typing import Any, Final
@@ -15,10 +14,11 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from sparsact.inference.batches import Batch, Inputs, batches, call, clock_of, evaluating
-from sparsact.inference.fast_paths import bar_fast_paths, free_fast_paths
-from sparsact.inference.quality import QualityEstimate
-from sparsact.inference.sparse_linear import SparseLinear
+from sparsact.inference.apply import bar_fast_paths, free_fast_paths
+from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
+from sparsact.inference.output_error import QualityEstimate
+from sparsact.inference.sparse_layer import SparseLayer
+from sparsact.inference.timing import Side, clock_of, timed_rounds
 
 Loss = Callable[[Any, Batch], Tensor]
 
@@ -201,7 +201,7 @@ def dense(model: nn.Module) -> Iterator[None]:
     ------
     None
     """
-    layers: list[Any] = [module for module in model.modules() if isinstance(module, SparseLinear)]
+    layers: list[Any] = [module for module in model.modules() if isinstance(module, SparseLayer)]
     kinds = [type(layer) for layer in layers]
     for layer in layers:
         layer.__class__ = layer.dense_class
@@ -249,35 +249,15 @@ def speed(model: nn.Module, shown: Sequence[Batch], rounds: int = ROUNDS) -> Spe
 
 def paired_seconds(
     model: nn.Module, shown: Sequence[Batch], rounds: int, time_limit: float = inf
-) -> list[tuple[list[float], list[float]]]:
-    """Seconds of every batch in each round, of the dense and of the sparse model, which take turns in going first.
+) -> list[list[list[float]]]:
+    """Seconds of every batch in each round, of the dense model and of the sparse one.
 
-    A first round is not counted. After ``time_limit`` seconds no further round starts, once there are three.
+    See :func:`~sparsact.inference.timing.timed_rounds`.
     """
-
-    def seconds() -> list[float]:
-        marks = [clock.mark()]
-        for batch in shown:
-            call(model, batch)
-            marks.append(clock.mark())
-        return [clock.seconds(before, after) for before, after in pairwise(marks)]
-
-    def dense_seconds() -> list[float]:
-        with dense(model):
-            return seconds()
-
-    found: list[tuple[list[float], list[float]]] = []
-    begin, clock = time.perf_counter(), clock_of(model.parameters())
+    calls = [partial(call, model, batch) for batch in shown]
+    sides = [Side(within, lambda turn: calls) for within in (partial(dense, model), nullcontext)]
     with evaluating(model):
-        for turn in range(rounds + 1):
-            if turn > 3 and time.perf_counter() - begin > time_limit:
-                break
-            if turn % 2:
-                sparse = seconds()
-                found.append((dense_seconds(), sparse))
-            else:
-                found.append((dense_seconds(), seconds()))
-    return found[1:]
+        return timed_rounds(sides, clock_of(model.parameters()), rounds, time_limit)
 
 
 def _output_difference(model: nn.Module, batch: Batch) -> float:
