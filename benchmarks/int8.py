@@ -45,9 +45,9 @@ from benchmarks.runtimes import in_others
 from benchmarks.sparsify import TimedModel, sharing
 from sparsact import kernels
 from sparsact.inference import find_blocks, sparsify
+from sparsact.inference.quantizing import integer_state
 from sparsact.inference.selectors import Everything
-from sparsact.inference.sparse_layer import LayerState, SparseLayer
-from sparsact.inference.weights import INTEGERS
+from sparsact.inference.sparse_layer import SparseLayer
 
 TORCH_GOALS: Final = {"avx2": {0.03: 3.0, 0.1: 2.6, 0.27: 2.0}, "avx512": {0.03: 1.5, 0.1: 1.4, 0.27: 1.2}}
 DENSE_GOALS: Final = {0.03: 1.6, 0.1: 1.4, 0.27: 1.2}
@@ -68,7 +68,7 @@ def dense_quantized(model: nn.Module, weights: str) -> nn.Module:
         if type(module) is nn.Linear:
             layer: Any = module
             layer.__class__ = SparseLayer
-            layer._sparse = LayerState(INTEGERS[weights], Everything())
+            layer._sparse = integer_state(weights, Everything(), "cpu")
     return model
 
 

@@ -17,11 +17,12 @@ import torch
 
 from sparsact.inference import densify, find_blocks, sparsify
 from sparsact.inference.apply import apply
-from sparsact.inference.autotune import BlockProfile, fastest, requested_replacement
-from sparsact.inference.collect import sample_inputs
+from sparsact.inference.autotune import fastest
 from sparsact.inference.options import SparsifyOptions
+from sparsact.inference.profile import BlockProfile, sample_inputs
 from sparsact.inference.quantizing import quantize
 from sparsact.inference.sparse_layer import SparseLayer
+from sparsact.inference.sparsifying import requested_replacement
 
 
 @contextmanager

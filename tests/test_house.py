@@ -5,7 +5,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from journeys import of_sources, parsed
+import pytest
+from journeys import counted, of_sources, parsed, sparsify
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "sparsact"
@@ -66,3 +67,12 @@ def test_the_house_stays_small():
         assert sum(lengths) <= most_lines, folder
         assert max(lengths) <= 350, folder
     assert of_sources(SOURCE)["share of imports in code"] <= IMPORTS
+
+
+# Most files of the package that a journey of tests/journeys.py enters. Lower it when you make a journey shorter.
+FILES_OF_SPARSIFY = 23
+
+
+def test_sparsify_enters_few_files():
+    pytest.importorskip("torch")
+    assert counted(sparsify)["files"] <= FILES_OF_SPARSIFY

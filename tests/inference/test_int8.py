@@ -10,11 +10,10 @@ from torch import nn
 
 import sparsact as sa
 from sparsact.inference.selectors import SwitchedOn
-from sparsact.inference.sparse_layer import SparseLayer
+from sparsact.inference.sparse_layer import MAX_ROWS, SparseLayer
 from sparsact.inference.weights import Int4Weights
 from sparsact.inference.weights.int4 import grouped_weight
 from sparsact.inference.weights.int8 import quantized_weight
-from sparsact.inference.weights.integer import MAX_ROWS
 from sparsact.kernels.int4_linear import quantize_rows
 
 by_torch = pytest.mark.skipif(

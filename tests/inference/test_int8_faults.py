@@ -13,9 +13,8 @@ from torch import nn
 import sparsact as sa
 from sparsact.inference.plan_file import load_plan, save_plan
 from sparsact.inference.smoothing import column_scales
-from sparsact.inference.sparse_layer import SparseLayer
+from sparsact.inference.sparse_layer import MAX_ROWS, SparseLayer
 from sparsact.inference.weights import INTEGERS
-from sparsact.inference.weights.integer import MAX_ROWS
 
 D, S, OUT = 40, 130, 23
 

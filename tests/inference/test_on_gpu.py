@@ -10,9 +10,8 @@ from sparse_models import conv1d, gate_up, gated, gated_up_first, jump, plain, r
 from torch import nn
 
 from sparsact.inference import find_blocks, sparsify
-from sparsact.inference.autotune import BlockProfile
-from sparsact.inference.collect import sample_inputs
 from sparsact.inference.layer_facts import DEVICES, LayerFacts, device_obstacle
+from sparsact.inference.profile import BlockProfile, sample_inputs
 from sparsact.inference.timing import event_clock
 from sparsact.inference.weight_cache import _sums
 
@@ -96,7 +95,7 @@ def test_devices_without_kernels_and_blocks_on_two_are_refused():
     model = plain()
     block = find_blocks(model, rows(2, model))[0]
     sample = sample_inputs(model, [block], rows(2, model))[block]
-    assert "on cpu, kernels run" in BlockProfile.of(model, block, sample, "cuda").exact_obstacle
+    assert "on cpu, kernels run" in BlockProfile.of(model, block, sample, "cuda").obstacle("exact")
 
 
 def test_without_triton_the_plan_says_what_to_install(monkeypatch):

@@ -157,8 +157,6 @@ def test_most_units_that_are_off_are_proved_off(dtype):
     survivors = made.survivors(x)
     assert survivors[z > edge].all()
     assert survivors.double().mean() < 0.07
-    estimates = made.estimates(x) + edge
-    assert (estimates - z).norm() < 0.02 * z.norm()
     assert 1023 * 515 < made.nbytes < 1.2 * 1023 * 515
 
 

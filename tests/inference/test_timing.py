@@ -12,10 +12,11 @@ from sparse_models import PLAIN, plain, reads, rows
 from torch import nn
 
 from sparsact.inference import densify, find_blocks, plan_of, sparse_layer, sparsify, whole_model
-from sparsact.inference.apply import Applicability, Replacement
-from sparsact.inference.autotune import BATCHES, BlockProfile
+from sparsact.inference.apply import Replacement
+from sparsact.inference.autotune import BATCHES
 from sparsact.inference.comparison import speed
 from sparsact.inference.method_times import Times, block_output, time_methods
+from sparsact.inference.profile import BlockProfile
 from sparsact.inference.selectors import ActiveInputs
 from sparsact.inference.weights import FloatWeights
 
@@ -48,7 +49,7 @@ def test_timing_that_is_broken_off_leaves_the_model_dense():
 
     from sparsact.inference.methods import exact_replacement
 
-    replacement = exact_replacement(model, block, Applicability())
+    replacement = exact_replacement(model, block)
     with pytest.raises(KeyboardInterrupt):
         time_methods(
             model,

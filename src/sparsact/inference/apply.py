@@ -12,11 +12,14 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from sparsact.inference.batches import Batch, call, evaluating, observed
+from sparsact.inference.batches import Batch, call, evaluating, observe
 from sparsact.inference.block import Block
+from sparsact.inference.layer_facts import conv1d
+from sparsact.inference.output_error import relative_difference
 from sparsact.inference.plan import BlockPlan, refused
 from sparsact.inference.selectors import SwitchedOn
-from sparsact.inference.sparse_layer import LayerState, SparseLayer, become, restore
+from sparsact.inference.sparse_layer import IntegerLayer, LayerState, SparseLayer
+from sparsact.inference.weight_cache import WeightCache
 
 # In evaluation mode and without gradients ``nn.TransformerEncoderLayer`` passes its weights to one fused operation, and
 # ``nn.TransformerEncoder`` packs padded inputs into nested tensors for it. Each tests an attribute of its own first.
@@ -25,14 +28,6 @@ _FAST_PATHS: Final = {
     nn.TransformerEncoder: "use_nested_tensor",
 }
 _SAVED: Final = "_sparsact_fast_path"
-
-
-@dataclass
-class Applicability:
-    """Most rows of an input, and largest mean share of active units, for which a layer is computed sparsely."""
-
-    max_rows: int = 16
-    max_share: float = 0.4
 
 
 @dataclass
@@ -78,6 +73,39 @@ class Replacement:
         finally:
             for state, before in limits:
                 state.limits = before
+
+
+def become(layer: Any, kind: type[SparseLayer]) -> None:
+    """Give a linear layer this class, or what stands for it where the layer is a ``Conv1D``."""
+    other = conv1d()
+    if other is not None and isinstance(layer, other):
+        from sparsact.inference.conv1d import CLASSES  # it needs transformers, which such a layer has loaded
+
+        kind = CLASSES[kind]
+    layer.__class__ = kind
+
+
+def drop_weight(layer: Any) -> None:
+    """Free the float weight of a quantised layer; its ``weight`` is computed from the integers from now on."""
+    sparse = layer._sparse
+    if sparse.alone is None:
+        sparse.alone, sparse.place = layer.weights, layer.weight.device
+        sparse.weights, sparse.version = WeightCache(sparse.weights.make), None  # they hold the float weight
+        del layer._parameters["weight"]
+        become(layer, IntegerLayer)
+
+
+def restore(module: nn.Module) -> None:
+    """Turn a sparse layer into a dense one again; leave any other module as it is."""
+    if isinstance(module, SparseLayer):
+        layer: Any = module
+        layer.restore_parameters()
+        del layer._sparse
+        kind = type(layer)
+        if "parametrizations" in layer._modules:  # torch has derived a class of its own from ours
+            kind.__bases__ = (layer.dense_class,)
+        else:
+            layer.__class__ = layer.dense_class
 
 
 PlannedBlock = tuple[Replacement | None, BlockPlan]
@@ -178,9 +206,8 @@ def outputs(model: nn.Module, blocks: Sequence[Block], batch: Batch) -> list[Ten
     """Copies of what the second layers of the blocks return, call by call, and of all that the model returns."""
     seen: list[Tensor] = []
     downs = [block.down for block in blocks]
-    with observed(model, downs, lambda name, args, output: seen.append(output.clone())), evaluating(model):
-        result = call(model, batch)
-    return seen + [leaf.clone() for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
+    returned = observe(model, downs, [batch], lambda name, args, output: seen.append(output.clone()))
+    return seen + [leaf.clone() for leaf in tree_leaves(returned) if isinstance(leaf, Tensor)]
 
 
 def are_close(dense: Sequence[Tensor], sparse: Sequence[Tensor]) -> bool:
@@ -191,10 +218,7 @@ def are_close(dense: Sequence[Tensor], sparse: Sequence[Tensor]) -> bool:
 def _is_close(one: Tensor, other: Tensor) -> bool:
     if one.shape != other.shape or one.dtype not in TOLERANCE:
         return torch.equal(one, other)
-    finite = one.isfinite()
-    if not torch.equal(finite, other.isfinite()):
-        return False
-    return bool((one - other)[finite].double().norm() <= TOLERANCE[one.dtype] * one[finite].double().norm())
+    return relative_difference(other, one) <= TOLERANCE[one.dtype]
 
 
 def bar_fast_paths(model: nn.Module) -> None:

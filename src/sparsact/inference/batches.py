@@ -78,3 +78,17 @@ def observed(model: nn.Module, names: Iterable[str], seen: Callable[[str, Any, A
 
             stack.callback(model.get_submodule(name).register_forward_hook(hook, with_kwargs=True).remove)
         yield
+
+
+def observe(
+    model: nn.Module,
+    names: Iterable[str],
+    shown: Iterable[Batch],
+    seen: Callable[[str, Any, Any], object],
+) -> Any:
+    """Run the model on batches in evaluation mode, and return the last output; ``seen`` as for :func:`observed`."""
+    output = None
+    with observed(model, names, seen), evaluating(model):
+        for batch in shown:
+            output = call(model, batch)
+    return output

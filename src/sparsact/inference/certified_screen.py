@@ -150,15 +150,6 @@ class Screen(Int8Copy):
         self.kernel.bounds(x.data_ptr(), NARROW.index(x.dtype), len(x), bounds.data_ptr(), torch.get_num_threads())
         return bounds
 
-    def estimates(self, x: Tensor) -> Tensor:
-        """Pre-activations minus thresholds from the copy alone, (m, s), float32: an estimate without guarantee."""
-        x = self._checked(x)
-        estimates = torch.empty(len(x), len(self.a), dtype=torch.float32)
-        self.kernel.estimates(
-            x.data_ptr(), NARROW.index(x.dtype), len(x), estimates.data_ptr(), torch.get_num_threads()
-        )
-        return estimates
-
     @property
     def nbytes(self) -> int:
         """Bytes of memory that the screen holds."""

@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_leaves
 
 from sparsact.inference.apply import bar_fast_paths, free_fast_paths
 from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
-from sparsact.inference.output_error import QualityEstimate
+from sparsact.inference.output_error import QualityEstimate, relative_difference
 from sparsact.inference.sparse_layer import SparseLayer
 from sparsact.inference.timing import Side, clock_of, timed_rounds
 
@@ -264,15 +264,6 @@ def _output_difference(model: nn.Module, batch: Batch) -> float:
     sparse = tree_leaves(call(model, batch))
     with dense(model):
         wanted = tree_leaves(call(model, batch))
-    return max((_relative_difference(one, other) for one, other in zip(sparse, wanted, strict=True)), default=0.0)
-
-
-def _relative_difference(found: Any, wanted: Any) -> float:
-    if not getattr(wanted, "is_floating_point", bool)():
-        return 0.0
-    finite = wanted.isfinite()
-    if not torch.equal(finite, found.isfinite()):
-        return inf
-    found, wanted = found[finite].double(), wanted[finite].double()
-    size = float(wanted.norm())
-    return float((found - wanted).norm()) / size if size else 0.0
+    pairs = zip(sparse, wanted, strict=True)
+    floats = [pair for pair in pairs if isinstance(pair[1], Tensor) and pair[1].is_floating_point()]
+    return max((relative_difference(*pair) for pair in floats), default=0.0)

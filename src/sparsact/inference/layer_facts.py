@@ -131,7 +131,7 @@ class LayerFacts:
             return "it is no plain nn.Linear"
         place = device or device_type(weight)
         inputs = weight.shape[0 if self.transposed else -1]
-        reasons = (
+        found = first_reason(
             (not weight.numel(), "it has no weights"),
             (
                 weight.is_inference(),
@@ -148,9 +148,13 @@ class LayerFacts:
             ),
             (inputs > MAX_ADDED, f"it has {inputs:,} inputs; quantisation takes at most {MAX_ADDED:,}"),
         )
-        found = next((reason for wrong, reason in reasons if wrong), "")
         finite = bool(found) or all(bool(end.isfinite()) for end in weight.aminmax())
         return found if finite else "its weights are not all finite"
+
+
+def first_reason(*reasons: tuple[object, str]) -> str:
+    """The first reason that holds, of pairs of whether it does and the reason; empty if none does."""
+    return next((reason for holds, reason in reasons if holds), "")
 
 
 def _role(module: nn.Module) -> Role:

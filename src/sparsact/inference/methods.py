@@ -9,7 +9,7 @@ from typing import Any, Final
 from torch import Tensor, nn
 
 from sparsact.inference.activation_function import ActivationConstants, activation_constants
-from sparsact.inference.apply import Applicability, Replacement
+from sparsact.inference.apply import Replacement
 from sparsact.inference.block import Block
 from sparsact.inference.certified_screen import NARROW, Screen
 from sparsact.inference.layer_facts import WeightRows, device_type
@@ -24,7 +24,7 @@ from sparsact.inference.selectors import (
     has_global_hooks,
     has_hooks,
 )
-from sparsact.inference.sparse_layer import LayerState, Selector
+from sparsact.inference.sparse_layer import MAX_ROWS, LayerState, Selector
 from sparsact.inference.weight_cache import WeightCache
 from sparsact.inference.weights import FloatWeights
 from sparsact.kernels.screen import MAX_INPUTS
@@ -42,16 +42,16 @@ def hides_pre_activations(model: nn.Module, block: Block) -> bool:
 def exact_replacement(
     model: nn.Module,
     block: Block,
-    limits: Applicability,
     screens: Screens | None = None,
     device: str | None = None,
+    max_rows: int = MAX_ROWS,
 ) -> Replacement:
     """The block computed exactly at the units that are on; pre-activations only where ``screens`` do not prove it off.
 
     With the products of that type of device: by default the one on which the weights are or, with screens, the CPU.
     """
     on = device or ("cpu" if screens is not None else device_type(block.linears(model)["down"].weight))
-    state = partial(LayerState, FloatWeights, max_rows=limits.max_rows, max_share=limits.max_share, device=on)
+    state = partial(LayerState, FloatWeights, max_rows=max_rows, device=on)
     replacement = Replacement("exact" if screens is None else "certified", {block.down: state(ActiveInputs())})
     units = block_units(model, block)
     if units is None:  # all pre-activations are computed
@@ -94,19 +94,16 @@ def gated_layers(
     return {name: state(selector) for name, selector in selectors.items() if name}
 
 
-def certified_replacement(model: nn.Module, block: Block, limits: Applicability, sample: Tensor) -> Replacement:
+def certified_replacement(model: nn.Module, block: Block, sample: Tensor, max_rows: int = MAX_ROWS) -> Replacement:
     """The block computed exactly at the units that a screen cannot prove to be off."""
     make = partial(_screen, threshold=block.activation.zero_below, sample=sample[:SAMPLE].clone())
     screens: Screens = WeightCache((block.gate_rows or WeightRows()).make(make))
-    return exact_replacement(model, block, limits, screens)
+    return exact_replacement(model, block, screens, max_rows=max_rows)
 
 
-def masked_replacement(
-    block: Block, limits: Applicability, mask_small: Callable[[Tensor], Tensor], method: str
-) -> Replacement:
+def masked_replacement(block: Block, mask_small: Callable[[Tensor], Tensor], method: str) -> Replacement:
     """The block with small activations set to zero before its second layer."""
-    state = LayerState(FloatWeights, ActiveInputs(mask_small), limits.max_rows, limits.max_share)
-    return Replacement(method, {block.down: state})
+    return Replacement(method, {block.down: LayerState(FloatWeights, ActiveInputs(mask_small))})
 
 
 def _screen(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sample: Tensor | None) -> Screen | None:

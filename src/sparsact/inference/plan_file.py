@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from sparsact.inference.apply import Applicability, Replacement, apply, verified
+from sparsact.inference.apply import Replacement, apply, verified
 from sparsact.inference.batches import Batch, Inputs, batches
 from sparsact.inference.block import Block
 from sparsact.inference.certified_screen import Screen
@@ -23,9 +23,9 @@ from sparsact.inference.layer_facts import is_linear
 from sparsact.inference.methods import certified_replacement, exact_replacement
 from sparsact.inference.options import check_not_removed
 from sparsact.inference.plan import BlockPlan, LayerQuantization, Plan, WholeModel, finite
-from sparsact.inference.quantizing import alone_on, candidates, drop_weights
+from sparsact.inference.quantizing import alone_on, candidates, drop_weights, integer_state
 from sparsact.inference.selectors import BlockUnits, Everything, SwitchedOn
-from sparsact.inference.sparse_layer import LayerState, SparseLayer
+from sparsact.inference.sparse_layer import SparseLayer
 from sparsact.inference.sparsifying import PLAN, being_sparsified, densify, plan_of
 from sparsact.inference.weight_cache import count_writes
 from sparsact.saving import ModelFileError, modelfile
@@ -202,13 +202,13 @@ def _replacement(model: nn.Module, block: Block, plan: BlockPlan, state: dict[st
         found = candidates(model, block, state["weights"])["exact" if plan.method == "exact" else "whole"]
         for name, one in found.layers.items():
             if isinstance(one.selector, BlockUnits) and name not in state["by_units"]:
-                found.layers[name] = LayerState(one.form, Everything(), device=one.device)
+                found.layers[name] = integer_state(state["weights"], Everything(), one.device)
         return found
     if plan.method == "dense":
         return None
     if plan.method == "certified":  # a sample of no rows: it is of use only if the weights change
-        return certified_replacement(model, block, Applicability(), torch.empty(0, block.sizes(model)[0]))
-    return exact_replacement(model, block, Applicability())
+        return certified_replacement(model, block, torch.empty(0, block.sizes(model)[0]))
+    return exact_replacement(model, block)
 
 
 def _fill(layer: SparseLayer, limits: dict[str, float], parts: Arrays) -> None:

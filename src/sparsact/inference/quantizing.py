@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -13,23 +14,21 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from sparsact.inference.apply import PlannedBlock, Replacement, apply, with_sparse_shares
-from sparsact.inference.autotune import BlockProfile
-from sparsact.inference.batches import Batch, call, evaluating, observed
-from sparsact.inference.block import Block
-from sparsact.inference.block_weights import BlockWeights, plain
+from sparsact.inference.apply import PlannedBlock, Replacement, apply, drop_weight, with_sparse_shares
+from sparsact.inference.batches import Batch, call, evaluating, observe
+from sparsact.inference.block import Block, BlockWeights, plain
 from sparsact.inference.layer_facts import DEVICES, LayerFacts, device_type, weight_and_bias
 from sparsact.inference.method_times import Times, block_output, time_methods
 from sparsact.inference.methods import block_units, gated_layers
 from sparsact.inference.options import SparsifyOptions
 from sparsact.inference.plan import LayerQuantization, Plan
+from sparsact.inference.profile import BlockProfile
 from sparsact.inference.roofline import ratio, roofline
 from sparsact.inference.selectors import ActiveInputs, BlockUnits, Everything, WhereGateIsOn
 from sparsact.inference.smoothing import layer_errors, smooth, warn_of_errors
-from sparsact.inference.sparse_layer import LayerState, drop_weight
+from sparsact.inference.sparse_layer import MAX_ROWS, LayerState, Selector
 from sparsact.inference.split_experts import SplitExperts
 from sparsact.inference.weights import INTEGERS
-from sparsact.inference.weights.integer import MAX_ROWS
 from sparsact.inference.whole_model import measured
 
 MAX_DENSITY: Final = 0.5  # share of codes that are not that of 0, up to which reading their weights alone is tried
@@ -137,7 +136,7 @@ def _plan(
     profile: BlockProfile, replacement: Replacement, density: float, reason: str, seconds: dict[str, float] | None
 ) -> PlannedBlock:
     exact = replacement.method == "exact"
-    inputs, units, outputs = profile.block.sizes(profile.model)
+    inputs, units, outputs = profile.sizes
     gated = any(isinstance(state.selector, WhereGateIsOn) for state in replacement.layers.values())
     read = roofline(inputs, units, outputs, gated=gated, itemsize=1, density=density)
     _, plan = profile.dense(reason, seconds)
@@ -152,19 +151,23 @@ def alone_on(model: nn.Module, names: Iterable[str], weights: str, device: str |
     for name in names:
         on = device or device_type(weight_and_bias(model.get_submodule(name))[0])
         on = on if weights in DEVICES[on].integers else "cpu"
-        found.layers[name] = LayerState(INTEGERS[weights], Everything(), device=on)
+        found.layers[name] = integer_state(weights, Everything(), on)
     return found
+
+
+def integer_state(weights: str, selector: Selector, device: str, max_rows: int = sys.maxsize) -> LayerState:
+    """The state of a layer in integers, for any share of active units."""
+    return LayerState(INTEGERS[weights], selector, max_rows, 1.0, device=device)
 
 
 def candidates(model: nn.Module, block: Block, weights: str, device: str | None = None) -> dict[str, Replacement]:
     """The block in integers: all of them are read (``"whole"``), or those of units that are not 0 (``"exact"``)."""
     whole = alone_on(model, block.names, weights, device)
     on = whole.layers[block.down].device
-    state = partial(LayerState, INTEGERS[weights], device=on)
-    exact = Replacement("exact", whole.layers | {block.down: state(ActiveInputs())})
+    exact = Replacement("exact", whole.layers | {block.down: integer_state(weights, ActiveInputs(), on)})
     units = block_units(model, block) if on == "cpu" and block.gate and block.exact else None
     if units is not None:
-        exact.layers |= gated_layers(model, block, units, partial(state, max_rows=MAX_ROWS))
+        exact.layers |= gated_layers(model, block, units, lambda one: integer_state(weights, one, on, MAX_ROWS))
     return {"whole": whole, "exact": exact}
 
 
@@ -205,8 +208,7 @@ def drop_weights(model: nn.Module, names: Iterable[str]) -> None:
 
 def _called(model: nn.Module, names: Iterable[str], shown: Sequence[Batch]) -> set[str]:
     seen: set[str] = set()
-    with observed(model, names, lambda name, args, output: seen.add(name)):
-        _outputs(model, shown[:1])
+    observe(model, names, shown[:1], lambda name, args, output: seen.add(name))
     return seen
 
 

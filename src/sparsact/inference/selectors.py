@@ -20,10 +20,9 @@ from torch.nn.modules import module as global_hooks
 from sparsact.inference.activation_function import ActivationConstants
 from sparsact.inference.certified_screen import Screen
 from sparsact.inference.layer_facts import WeightRows
-from sparsact.inference.sparse_layer import Selector, SparseLayer
+from sparsact.inference.sparse_layer import Selector, SparseLayer, contiguous
 from sparsact.inference.weight_cache import WeightCache
 from sparsact.inference.weights import FloatWeights, Weights
-from sparsact.inference.weights.form import contiguous
 
 Screens = WeightCache[Screen | None]  # of a layer's weights; None for weights of a kind that no screen covers
 
@@ -37,7 +36,7 @@ class Everything(Selector):
             return layer.dense(x)
         sparse, weights = layer._sparse, layer.weights
         sparse.sparse_calls += 1
-        out = layer.shaped_like(x, weights.all(x, rows))
+        out = layer.shaped_like(x, weights.all(contiguous(x), rows))
         sparse.call_directly(layer, weights.kernel, -1.0, sparse.max_rows)
         return out
 
@@ -59,7 +58,7 @@ class ActiveInputs(Selector):
             x = self.mask_small(x)
         if 0 < rows <= sparse.max_rows:
             weights = layer.weights
-            out = weights.columns(x, rows, sparse.max_share)
+            out = weights.columns(contiguous(x), rows, sparse.max_share)
             if out is not None:
                 sparse.sparse_calls += 1
                 if self.mask_small is None:
@@ -181,7 +180,7 @@ class WhereGateIsOn(BlockUnits):
         sparse = layer._sparse
         if 0 < rows <= sparse.max_rows and not self.needs_all_units(layer):
             gate = self._gate_activations(x)
-            out = None if gate is None else layer.weights.rows(x, gate.mask, rows, sparse.max_share)
+            out = None if gate is None else layer.weights.rows(contiguous(x), gate.mask, rows, sparse.max_share)
             if out is not None:
                 sparse.sparse_calls += 1
                 return layer.shaped_like(x, out)
@@ -226,7 +225,7 @@ class GateThenUp(SwitchedOn):
             return layer.dense(x)
         gate = self.pre_activations(layer, x, rows)
         on = (gate <= self.thresholds).logical_not_().view(torch.uint8)
-        up = self.up_weights.get(sparse.weight_version(layer)).rows(x, on, rows, sparse.max_share)
+        up = self.up_weights.get(sparse.weight_version(layer)).rows(contiguous(x), on, rows, sparse.max_share)
         up = F.linear(x, *self.up_rows.of(layer)) if up is None else up.view(gate.shape)
         return torch.cat([gate, up] if self.gate_rows.start < self.up_rows.start else [up, gate], dim=-1)
 

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 import torch
 from torch import Tensor
 
-from sparsact.inference.block_weights import BlockWeights, plain
+from sparsact.inference.block import BlockWeights, plain
 from sparsact.inference.options import ApproximationTarget
 from sparsact.inference.output_error import OutputQuality
 from sparsact.routing import TopK

@@ -9,7 +9,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from sparsact.inference.batches import Batch, call, evaluating, observed
+from sparsact.inference.batches import Batch, observe
 from sparsact.inference.layer_facts import weight_and_bias
 
 # Of outputs, relative: several times the error that rounding makes with normal weights and inputs.
@@ -29,9 +29,7 @@ def layer_errors(model: nn.Module, names: Sequence[str], shown: Sequence[Batch])
         both = [part[expected.isfinite()].square().sum() for part in (rest, expected)]
         squares[name] += torch.stack(both).cpu()
 
-    with observed(model, names, add), evaluating(model):
-        for batch in shown:
-            call(model, batch)
+    observe(model, names, shown, add)
     return {name: float((error / size).sqrt()) if size else 0.0 for name, (error, size) in squares.items()}
 
 
@@ -111,7 +109,5 @@ def _largest_inputs(model: nn.Module, names: Iterable[str], shown: Sequence[Batc
             sizes = args[0].detach().abs().reshape(-1, args[0].shape[-1]).amax(0).double().cpu()
             found[name] = sizes.maximum(found.get(name, sizes))
 
-    with observed(model, names, add), evaluating(model):
-        for batch in shown:
-            call(model, batch)
+    observe(model, names, shown, add)
     return found

@@ -20,11 +20,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.inference.compiled import compiled_forward, handle_of, is_being_traced
-from sparsact.inference.layer_facts import DEVICES, ROUNDED, WeightRows, conv1d
+from sparsact.inference.layer_facts import DEVICES, ROUNDED, WeightRows
 from sparsact.inference.weight_cache import CountedVersion, WeightCache, WeightVersion, count_writes
 from sparsact.inference.weights import IntegerWeights, Weights
 from sparsact.kernels import dispatch
 
+MAX_ROWS: Final = 16  # of a call: more rows together need most of the units
+MAX_SHARE: Final = 0.4  # of the units: more are read faster in the order of memory
 _LOCK: Final = Lock()
 LayerCall: Any = getattr(dispatch.native, "LayerCall", None) if hasattr(Tensor, "__dlpack_c_exchange_api__") else None
 
@@ -86,8 +88,8 @@ class LayerState:
         self,
         form: type[Weights],
         selector: Selector,
-        max_rows: int = sys.maxsize,
-        max_share: float = 1.0,
+        max_rows: int = MAX_ROWS,
+        max_share: float = MAX_SHARE,
         *,
         device: str = "cpu",
         rows: WeightRows = WeightRows(),  # noqa: B008 # frozen
@@ -136,7 +138,8 @@ class LayerState:
         rows; -1 for others.
         """
         known = self.direct is not None and self.direct.holds(layer)
-        if known or kernel is None or LayerCall is None or dispatch.backend() == "reference" or self.device != "cpu":
+        native = LayerCall is not None and dispatch.chosen is dispatch.native and self.device == "cpu"
+        if known or kernel is None or not native:
             return
         if any(held is not None and held.is_inference() for held in layer._parameters.values()):
             return  # writes to it are not counted
@@ -177,7 +180,7 @@ class SparseLayer(nn.Linear):
         if not rows or not sparse.form.rounded:
             return self.dense(x)
         sparse.sparse_calls += 1
-        return self.shaped_like(x, self.weights.all(x, rows))
+        return self.shaped_like(x, self.weights.all(contiguous(x), rows))
 
     @property
     def weights(self) -> Weights:
@@ -311,34 +314,6 @@ class IntegerLayer(SparseLayer):
         self._parameters["bias"] = bias
 
 
-def become(layer: Any, kind: type[SparseLayer]) -> None:
-    """Give a linear layer this class, or what stands for it where the layer is a ``Conv1D``."""
-    other = conv1d()
-    if other is not None and isinstance(layer, other):
-        from sparsact.inference.conv1d import CLASSES  # it needs transformers, which such a layer has loaded
-
-        kind = CLASSES[kind]
-    layer.__class__ = kind
-
-
-def drop_weight(layer: Any) -> None:
-    """Free the float weight of a quantised layer; its ``weight`` is computed from the integers from now on."""
-    sparse = layer._sparse
-    if sparse.alone is None:
-        sparse.alone, sparse.place = layer.weights, layer.weight.device
-        sparse.weights, sparse.version = WeightCache(sparse.weights.make), None  # they hold the float weight
-        del layer._parameters["weight"]
-        become(layer, IntegerLayer)
-
-
-def restore(module: nn.Module) -> None:
-    """Turn a sparse layer into a dense one again; leave any other module as it is."""
-    if isinstance(module, SparseLayer):
-        layer: Any = module
-        layer.restore_parameters()
-        del layer._sparse
-        kind = type(layer)
-        if "parametrizations" in layer._modules:  # torch has derived a class of its own from ours
-            kind.__bases__ = (layer.dense_class,)
-        else:
-            layer.__class__ = layer.dense_class
+def contiguous(x: Tensor) -> Tensor:
+    """The tensor with its rows one after another; quicker than torch where they are."""
+    return x if x.is_contiguous() else x.contiguous()

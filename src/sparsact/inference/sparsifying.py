@@ -12,17 +12,26 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from sparsact.inference.apply import apply, free_fast_paths, verified, with_sparse_shares
-from sparsact.inference.autotune import BlockProfile, fastest, requested_replacement
+from sparsact.inference.apply import (
+    PlannedBlock,
+    apply,
+    free_fast_paths,
+    restore,
+    verified,
+    with_sparse_shares,
+)
+from sparsact.inference.autotune import fastest
 from sparsact.inference.batches import Batch, Inputs, batches
-from sparsact.inference.block import Block, checked_blocks
-from sparsact.inference.collect import sample_inputs
+from sparsact.inference.block import Block, BlockWeights, checked_blocks, plain
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.layer_facts import check_not_quantized, other_forms
-from sparsact.inference.options import EXACT, SparsifyOptions
+from sparsact.inference.methods import certified_replacement, exact_replacement, masked_replacement
+from sparsact.inference.options import EXACT, ApproximationTarget, SparsifyOptions
 from sparsact.inference.plan import Plan
+from sparsact.inference.profile import BlockProfile, sample_inputs
 from sparsact.inference.quantizing import quantize
-from sparsact.inference.sparse_layer import restore
+from sparsact.inference.small_activations import calibrated
+from sparsact.inference.sparse_layer import MAX_ROWS
 from sparsact.inference.split_experts import join_experts, split_experts
 from sparsact.inference.whole_model import checked
 
@@ -186,6 +195,22 @@ def _sparsified(
         planned, whole = checked(model, planned, shown, time_limit / 8)
     plans = with_sparse_shares(model, [block.down for block in found], planned, shown)
     return Plan(plans, whole, left_dense)
+
+
+def requested_replacement(
+    profile: BlockProfile, method: str, target: ApproximationTarget | None = None
+) -> PlannedBlock:
+    """The block under the method that was asked for, with the target of an approximation; or dense with the reason."""
+    model, block, figures = profile.model, profile.block, {"max_rows": MAX_ROWS}
+    if obstacle := profile.obstacle(method):
+        return profile.dense(obstacle)
+    if target is not None:
+        rule, quality = calibrated(method, BlockWeights.of(model, block), plain(profile.sample), target)
+        masked = masked_replacement(block, rule, method)
+        return profile.planned(masked, f"asked for: keeps {rule}", quality, **figures)
+    if method == "exact":
+        return profile.planned(exact_replacement(model, block, device=profile.device), **figures)
+    return profile.planned(certified_replacement(model, block, profile.sample.float()), **figures)
 
 
 def _n_numbers(batch: Batch) -> int:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sparsact.inference.certified_screen import Screen
-from sparsact.inference.weights.form import Weights, contiguous, triton_product
+from sparsact.inference.weights.form import Weights, triton_product
 from sparsact.kernels.neurons import ActiveDot, SparseProduct
 
 MAX_ROWS_ON_GPU: Final = 16  # the host does not know how many units are active, and many rows need most of them
@@ -34,17 +34,19 @@ class FloatWeights(Weights):
         self._outputs, self._inputs = weight.shape
         self.finite = _finite(weight) and (by_input or bias is None or _finite(bias))
         self.kernel = None
+        self._on_gpu: Callable[..., Tensor] | None = None
+        if device != "cpu" and by_input:
+            self._on_gpu = triton_product("sparse_product", values=weight.t(), bias=bias)
+        elif device != "cpu":
+            self._on_gpu = triton_product("active_dot", weight=weight, bias=bias)
+        if self._on_gpu is not None:
+            return
+        added = None if bias is None else _array(bias)
         if by_input:
-            self._on_gpu = triton_product(device, "sparse_product", values=weight.t(), bias=bias)
+            self.kernel = SparseProduct(_transposed_copy(weight), added).at
         else:
-            self._on_gpu = triton_product(device, "active_dot", weight=weight, bias=bias)
-        if self._on_gpu is None:
-            added = None if bias is None else _array(bias)
-            if by_input:
-                self.kernel = SparseProduct(_transposed_copy(weight), added).at
-            else:
-                product = ActiveDot(_array(weight), added)
-                self._at_mask, self.at_screen = product.at_mask, product.at_screen
+            product = ActiveDot(_array(weight), added)
+            self._at_mask, self.at_screen = product.at_mask, product.at_screen
 
     @classmethod
     def of(cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False, device: str = "cpu") -> FloatWeights:
@@ -55,7 +57,6 @@ class FloatWeights(Weights):
         """As in :class:`Weights`; on a GPU None for more than 16 rows."""
         if not self.finite:
             return None
-        x = contiguous(x)
         if self._on_gpu is not None:
             return self._on_gpu(x.view(m, -1), together=True) if m <= MAX_ROWS_ON_GPU else None
         return self._few(x, m, share * self._inputs, self.kernel, x.data_ptr())
@@ -64,7 +65,6 @@ class FloatWeights(Weights):
         """As in :class:`Weights`; None also where inputs are not finite."""
         if not self.finite:
             return None
-        x = contiguous(x)
         if self._on_gpu is not None:
             return self._on_gpu(x.view(m, -1), mask=active.view(m, -1), gate=True) if m <= MAX_ROWS_ON_GPU else None
         if not isfinite(x.sum()):
@@ -72,7 +72,7 @@ class FloatWeights(Weights):
         return self._few(x, m, share * self._outputs, self._at_mask, x.data_ptr(), active.data_ptr())
 
     def screened(self, x: Tensor, screen: Screen, m: int, share: float) -> Tensor | None:
-        """The outputs of contiguous inputs that a screen does not prove off, and 0 elsewhere, in one call."""
+        """The outputs that a screen does not prove off, and 0 elsewhere, in one call."""
         return self._few(x, m, share * self._outputs, self.at_screen, screen.kernel, x.data_ptr())
 
     def _few(self, x: Tensor, m: int, most: float, kernel: Callable[..., int], *given: object) -> Tensor | None:

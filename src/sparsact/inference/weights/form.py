@@ -13,8 +13,8 @@ from torch import Tensor
 class Weights(ABC):
     """A layer's weight (outputs, inputs) and bias, laid out for kernels by outputs or, ``by_input``, by inputs.
 
-    Products take inputs of m rows, of any shape, and return (m, outputs), or None where the layer must compute densely:
-    where more than ``share`` of the entries are active, or 0 times what is left out may not be 0.
+    Products take contiguous inputs of m rows, of any shape, and return (m, outputs), or None where the layer must
+    compute densely: where more than ``share`` of the entries are active, or 0 times what is left out may not be 0.
 
     Attributes
     ----------
@@ -49,15 +49,8 @@ class Weights(ABC):
         raise NotImplementedError
 
 
-def contiguous(x: Tensor) -> Tensor:
-    """The tensor with its rows one after another; quicker than torch where they are."""
-    return x if x.is_contiguous() else x.contiguous()
-
-
-def triton_product(device: str, name: str, **weights: Tensor | None) -> Callable[..., Tensor] | None:
-    """On CUDA Triton's product of that name with weights that calls share, copied if need be; None on the CPU."""
-    if device != "cuda":
-        return None
+def triton_product(name: str, **weights: Tensor | None) -> Callable[..., Tensor]:
+    """Triton's product of that name with weights that calls share, copied if need be."""
     from sparsact.inference import triton
 
     given = {key: None if weight is None else weight.contiguous() for key, weight in weights.items()}

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sparsact.inference.weights.form import contiguous
 from sparsact.inference.weights.integer import Arrays, IntegerWeights, arrays_of
 from sparsact.kernels.int4_linear import (
     INT4_GROUP,
@@ -41,7 +40,7 @@ class Int4Weights(IntegerWeights):
     @classmethod
     def n_active(cls, rows: Tensor) -> int:
         """Codes that are not 0."""
-        return int(np.count_nonzero(quantize_rows(contiguous(rows).numpy())[0]))
+        return int(np.count_nonzero(quantize_rows(rows.contiguous().numpy())[0]))
 
     def _numbers(self) -> Tensor:
         multipliers = torch.tensor(self.arrays["multipliers"]).repeat_interleave(INT4_GROUP, dim=1)

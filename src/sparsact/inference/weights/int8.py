@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sparsact.inference.weights.form import contiguous, triton_product
+from sparsact.inference.weights.form import triton_product
 from sparsact.inference.weights.integer import Arrays, IntegerWeights, arrays_of
 from sparsact.kernels.int8_linear import Int8Linear, quantize_inputs
 
@@ -35,7 +35,7 @@ class Int8Weights(IntegerWeights):
     @classmethod
     def n_active(cls, rows: Tensor) -> int:
         """Codes other than the row's zero point."""
-        codes, _, zero_point = quantize_inputs(contiguous(rows).numpy())
+        codes, _, zero_point = quantize_inputs(rows.contiguous().numpy())
         return int(np.count_nonzero(codes != zero_point[:, None]))
 
     def _numbers(self) -> Tensor:
@@ -46,8 +46,8 @@ class Int8Weights(IntegerWeights):
             scale, bias = (torch.tensor(self.arrays[name], device=x.device) for name in ("scale", "bias"))
             rows = torch.tensor(self.arrays["integers"][:, : self._columns], device=x.device)
             values = rows if self.by_input else rows.t().contiguous()
-            self._on_gpu = triton_product(self.device, "int8_product", values=values, scale=scale, bias=bias)
-        return self._on_gpu(x, gather=self.by_input)  # type: ignore[misc] # the device is a GPU
+            self._on_gpu = triton_product("int8_product", values=values, scale=scale, bias=bias)
+        return self._on_gpu(x, gather=self.by_input)
 
 
 def quantized_weight(weight: Tensor) -> tuple[Tensor, Tensor]:

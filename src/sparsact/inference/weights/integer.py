@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sparsact.inference.weights.form import Weights, contiguous
+from sparsact.inference.weights.form import Weights
 from sparsact.kernels.int4_linear import Int4Linear
 from sparsact.kernels.int8_linear import Int8Linear
 
 Arrays = dict[str, NDArray[Any]]
-MAX_ROWS: Final = 16  # of a call whose up-projections are computed only where their gates are on
 
 
 class IntegerWeights(Weights):
@@ -73,11 +72,6 @@ class IntegerWeights(Weights):
     def _whole(self) -> Callable[[int, int, int, int], Any]:
         return self._product.columns if self.by_input else self._product.rows
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes that a call reads at most."""
-        return self._product.nbytes
-
     def all(self, x: Tensor, m: int) -> Tensor:
         """All outputs; by inputs, from the weights of those whose code is not that of 0."""
         if self.device != "cpu":
@@ -90,11 +84,11 @@ class IntegerWeights(Weights):
 
     def rows(self, x: Tensor, active: Tensor, m: int, share: float) -> Tensor:
         """As in :class:`Weights`, on the CPU."""
-        return self._computed(x, m, self._product.rows_at, contiguous(active).data_ptr())
+        return self._computed(x, m, self._product.rows_at, active.data_ptr())
 
     def _computed(self, x: Tensor, m: int, kernel: Callable[..., Any], *mask: int) -> Tensor:
         scaled = self._scaled(x)
-        numbers = contiguous(scaled if scaled.dtype is torch.float32 else scaled.float())
+        numbers = scaled if scaled.dtype is torch.float32 else scaled.float()
         out = numbers.new_empty(m, self._outputs)
         kernel(numbers.data_ptr(), *mask, m, out.data_ptr(), torch.get_num_threads())
         return out if x.dtype is torch.float32 else out.to(x.dtype)
