@@ -23,12 +23,12 @@ class SparseConv1D(SparseLayer, Conv1D):  # type: ignore[misc] # weights of two 
     @property
     def in_features(self) -> int:  # type: ignore[override] # an attribute of nn.Linear
         """Number of inputs."""
-        return self.nx  # type: ignore[return-value] # a module's attributes have no types
+        return self.nx  # type: ignore[no-any-return] # Conv1D has no types
 
     @property
     def out_features(self) -> int:  # type: ignore[override]
         """Number of outputs."""
-        return self.nf  # type: ignore[return-value]
+        return self.nf  # type: ignore[no-any-return]
 
     def compiled_forward(self, x: Tensor) -> Tensor:
         """The dense product."""

@@ -97,7 +97,8 @@ class LayerFacts:
     @classmethod
     def of(cls, module: nn.Module) -> LayerFacts:
         """The facts of a module."""
-        kinds = [nn.Linear, *filter(None, [conv1d()])]
+        other = conv1d()
+        kinds: list[type[nn.Module]] = [nn.Linear] if other is None else [nn.Linear, other]
         held = module._parameters.get("weight")
         return cls(
             kind=f"{type(module).__module__}.{type(module).__qualname__}",

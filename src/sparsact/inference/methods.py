@@ -60,8 +60,14 @@ def exact_replacement(
     thresholds = block.activation.zero_below
     if block.up_rows is not None and block.gate_rows is not None and thresholds is not None:
         make = block.up_rows.make(partial(FloatWeights.of, device=on))
-        rows = {"gate_rows": block.gate_rows, "up_rows": block.up_rows, "thresholds": thresholds}
-        selector = GateThenUp(*units, screens, **rows, up_weights=WeightCache(make))
+        selector = GateThenUp(
+            *units,
+            screens,
+            gate_rows=block.gate_rows,
+            up_rows=block.up_rows,
+            thresholds=thresholds,
+            up_weights=WeightCache(make),
+        )
         layers[block.up] = state(selector, rows=block.gate_rows)
     elif block.gate is not None and thresholds is not None:
         layers |= gated_layers(model, block, units, state, screens)

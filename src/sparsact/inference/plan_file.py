@@ -159,7 +159,7 @@ def _as_written_now(state: dict[str, Any]) -> dict[str, Any]:
         gated = ("QuantizedGate", "QuantizedGatedUp")
         by_units = [name for name, kind in state["classes"].items() if kind in gated]
         return state | {"limits": {name: {} for name in state["classes"]}, "by_units": by_units, "left_dense": []}
-    nothing = {"layers": [], "block_errors": [], "output_error": None}
+    nothing: dict[str, Any] = {"layers": [], "block_errors": [], "output_error": None}
     form = {"weights": "keep", "digest": state["weights"], "dropped": False, "by_units": list(state["limits"])}
     return state | form | nothing
 

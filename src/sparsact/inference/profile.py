@@ -16,7 +16,7 @@ from sparsact.inference.apply import PlannedBlock, Replacement
 from sparsact.inference.batches import Inputs, batches, call, evaluating
 from sparsact.inference.block import Block, BlockWeights, plain
 from sparsact.inference.certified_screen import NARROW
-from sparsact.inference.layer_facts import DEVICES, LayerFacts, device_obstacle, device_type, first_reason
+from sparsact.inference.layer_facts import DEVICES, device_obstacle, device_type, first_reason
 from sparsact.inference.methods import block_units
 from sparsact.inference.options import EXACT
 from sparsact.inference.output_error import OutputQuality
@@ -133,11 +133,6 @@ class BlockProfile:
         return min(median_low(self.rows_per_call), len(self.sample))
 
     @cached_property
-    def layers(self) -> dict[str, LayerFacts]:
-        """Facts of the block's layers, by role."""
-        return {role: LayerFacts.of(layer) for role, layer in self.block.linears(self.model).items()}
-
-    @cached_property
     def sizes(self) -> tuple[int, int, int]:
         """Inputs, units and outputs of the block."""
         return self.block.sizes(self.model)
@@ -163,7 +158,7 @@ class BlockProfile:
     def _of_device(self, method: str) -> Iterator[tuple[object, str]]:
         """Reasons why no kernels compute it on its device, each with whether it holds."""
         device, dtype = DEVICES[self.device], self.sample.dtype
-        weights = [one.weight for one in self.layers.values() if one.weight is not None]
+        weights = [layer.weight for layer in self.block.linears(self.model).values()]
         *some, last = (str(one).removeprefix("torch.") for one in device.dtypes)
         taken = f"kernels take {', '.join(some)} and {last}"
         yield dtype not in device.dtypes, f"its weights are {dtype}, {taken}: convert the model"

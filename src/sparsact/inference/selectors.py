@@ -163,7 +163,7 @@ class SwitchedOn(BlockUnits):
             sparse.call_directly(layer, kernel, most, min(sparse.max_rows, sparse.max_selected))
 
     @property
-    def watched(self) -> Any:  # type: ignore[override] # never assigned
+    def watched(self) -> Any:
         """Those that receive pre-activations."""
         return self.readers.places
 

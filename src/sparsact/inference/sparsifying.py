@@ -201,16 +201,16 @@ def requested_replacement(
     profile: BlockProfile, method: str, target: ApproximationTarget | None = None
 ) -> PlannedBlock:
     """The block under the method that was asked for, with the target of an approximation; or dense with the reason."""
-    model, block, figures = profile.model, profile.block, {"max_rows": MAX_ROWS}
+    model, block = profile.model, profile.block
     if obstacle := profile.obstacle(method):
         return profile.dense(obstacle)
     if target is not None:
         rule, quality = calibrated(method, BlockWeights.of(model, block), plain(profile.sample), target)
         masked = masked_replacement(block, rule, method)
-        return profile.planned(masked, f"asked for: keeps {rule}", quality, **figures)
+        return profile.planned(masked, f"asked for: keeps {rule}", quality, max_rows=MAX_ROWS)
     if method == "exact":
-        return profile.planned(exact_replacement(model, block, device=profile.device), **figures)
-    return profile.planned(certified_replacement(model, block, profile.sample.float()), **figures)
+        return profile.planned(exact_replacement(model, block, device=profile.device), max_rows=MAX_ROWS)
+    return profile.planned(certified_replacement(model, block, profile.sample.float()), max_rows=MAX_ROWS)
 
 
 def _n_numbers(batch: Batch) -> int:

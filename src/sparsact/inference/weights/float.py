@@ -43,7 +43,7 @@ class FloatWeights(Weights):
             return
         added = None if bias is None else _array(bias)
         if by_input:
-            self.kernel = SparseProduct(_transposed_copy(weight), added).at
+            self.kernel = self._at_inputs = SparseProduct(_transposed_copy(weight), added).at
         else:
             product = ActiveDot(_array(weight), added)
             self._at_mask, self.at_screen = product.at_mask, product.at_screen
@@ -59,7 +59,7 @@ class FloatWeights(Weights):
             return None
         if self._on_gpu is not None:
             return self._on_gpu(x.view(m, -1), together=True) if m <= MAX_ROWS_ON_GPU else None
-        return self._few(x, m, share * self._inputs, self.kernel, x.data_ptr())
+        return self._few(x, m, share * self._inputs, self._at_inputs, x.data_ptr())
 
     def rows(self, x: Tensor, active: Tensor, m: int, share: float) -> Tensor | None:
         """As in :class:`Weights`; None also where inputs are not finite."""
