@@ -47,7 +47,7 @@ from sparsact import kernels
 from sparsact.inference import find_blocks, sparsify
 from sparsact.inference.quantizing import integer_state
 from sparsact.inference.selectors import Everything
-from sparsact.inference.sparse_layer import SparseLayer
+from sparsact.inference.sparse_linear import SparseLinear
 
 TORCH_GOALS: Final = {"avx2": {0.03: 3.0, 0.1: 2.6, 0.27: 2.0}, "avx512": {0.03: 1.5, 0.1: 1.4, 0.27: 1.2}}
 DENSE_GOALS: Final = {0.03: 1.6, 0.1: 1.4, 0.27: 1.2}
@@ -67,7 +67,7 @@ def dense_quantized(model: nn.Module, weights: str) -> nn.Module:
     for module in list(model.modules()):
         if type(module) is nn.Linear:
             layer: Any = module
-            layer.__class__ = SparseLayer
+            layer.__class__ = SparseLinear
             layer._sparse = integer_state(weights, Everything(), "cpu")
     return model
 

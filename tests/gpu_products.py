@@ -21,7 +21,7 @@ from sparsact.inference.autotune import fastest
 from sparsact.inference.options import SparsifyOptions
 from sparsact.inference.profile import BlockProfile, sample_inputs
 from sparsact.inference.quantizing import quantize
-from sparsact.inference.sparse_layer import SparseLayer
+from sparsact.inference.sparse_linear import SparseLinear
 from sparsact.inference.sparsifying import requested_replacement
 
 
@@ -134,7 +134,7 @@ def sparse_outputs(make, dtype, counts, options):
     kinds = {
         name: type(layer._sparse.selector).__name__
         for name, layer in model.named_children()
-        if isinstance(layer, SparseLayer)
+        if isinstance(layer, SparseLinear)
     }
     return [[y.float().cpu().numpy() for y in side] for side in (found, wanted)], kinds, sparse_calls
 

@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.inference import sparsify
-from sparsact.inference.sparse_layer import SparseLayer
+from sparsact.inference.sparse_linear import SparseLinear
 
 PLAIN = {"d": 24, "width": 70, "out": 18}
 
@@ -160,9 +160,9 @@ def assert_same(found, wanted):
 
 def selectors(model):
     """What the sparse layers of a model read, in its order."""
-    return [type(layer._sparse.selector) for layer in model.modules() if isinstance(layer, SparseLayer)]
+    return [type(layer._sparse.selector) for layer in model.modules() if isinstance(layer, SparseLinear)]
 
 
 def reads(layer, kind):
     """Whether a layer is sparse and reads what a selector of this kind chooses."""
-    return isinstance(layer, SparseLayer) and type(layer._sparse.selector) is kind
+    return isinstance(layer, SparseLinear) and type(layer._sparse.selector) is kind

@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from sparsact.inference import densify, sparsify
 from sparsact.inference.selectors import SwitchedOn
-from sparsact.inference.sparse_layer import SparseLayer
+from sparsact.inference.sparse_linear import SparseLinear
 
 MODELS = {"plain": plain, "squared": squared, "jump": jump, "gated": gated, "gated, up first": gated_up_first}
 BY_NAME = pytest.mark.parametrize("make", [pytest.param(plain, marks=pytest.mark.slow), gated])
@@ -138,7 +138,7 @@ def test_after_writes_that_torch_may_not_count(make, name):
     WRITES[name](model)
     with torch.no_grad():
         if name == "one unit":  # the certain promise is of all stripes, which a call reads in turn
-            versions = [m._sparse.version for m in model.modules() if isinstance(m, SparseLayer) and m._sparse.version]
+            versions = [m._sparse.version for m in model.modules() if isinstance(m, SparseLinear) and m._sparse.version]
             for _ in range(max(version._fingerprint.stripes for version in versions)):
                 model(rows(1, dense.d))
     assert_as_dense(model, dense)

@@ -10,7 +10,7 @@ from torch import nn
 
 import sparsact as sa
 from sparsact.inference.selectors import SwitchedOn
-from sparsact.inference.sparse_layer import MAX_ROWS, SparseLayer
+from sparsact.inference.sparse_linear import MAX_ROWS, SparseLinear
 from sparsact.inference.weights import Int4Weights
 from sparsact.inference.weights.int4 import grouped_weight
 from sparsact.inference.weights.int8 import quantized_weight
@@ -139,7 +139,7 @@ def test_outputs_of_int4_layers_are_those_of_their_rounded_weights(method, up_fi
     """Layer by layer in float64, from the numbers that the integers stand for; in any number of rows."""
     model = mixed(up_first)
     sa.sparsify(model, method, one_by_one(17), weights="int4", time_limit=0.1)
-    layers = {name: layer for name, layer in model.named_modules() if isinstance(layer, SparseLayer)}
+    layers = {name: layer for name, layer in model.named_modules() if isinstance(layer, SparseLinear)}
     assert len(layers) == 8
     found = {}
     for name, layer in layers.items():
@@ -285,7 +285,7 @@ def test_weights_that_are_not_finite_stay_floats(weights):
     assert plan.choices[0].method == "dense"
     assert plan.choices[0].reason == "float weights: its weights are not all finite"
     assert type(model.plain[0]) is nn.Linear
-    assert isinstance(model.head, SparseLayer)
+    assert isinstance(model.head, SparseLinear)
 
 
 @by_torch

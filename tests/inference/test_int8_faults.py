@@ -13,7 +13,7 @@ from torch import nn
 import sparsact as sa
 from sparsact.inference.plan_file import load_plan, save_plan
 from sparsact.inference.smoothing import column_scales
-from sparsact.inference.sparse_layer import MAX_ROWS, SparseLayer
+from sparsact.inference.sparse_linear import MAX_ROWS, SparseLinear
 from sparsact.inference.weights import INTEGERS
 
 D, S, OUT = 40, 130, 23
@@ -167,7 +167,7 @@ def test_copies_that_are_made_in_inference_mode_compute_the_same_everywhere(
                     layer.requires_grad_(False)
                 assert torch.equal(other(rows(m)), model(rows(m)))
     assert torch.equal(inside, other(rows(1)))
-    quantised = [layer for layer in other if isinstance(layer, SparseLayer)]
+    quantised = [layer for layer in other if isinstance(layer, SparseLinear)]
     assert all(layer._sparse.sparse_calls for layer in quantised)
     with torch.inference_mode():
         sa.densify(other)

@@ -14,7 +14,7 @@ from torch import nn
 
 from sparsact.inference import densify, load_plan, plan_of, save_plan, sparsify
 from sparsact.inference.certified_screen import Screen
-from sparsact.inference.sparse_layer import SparseLayer
+from sparsact.inference.sparse_linear import SparseLinear
 from sparsact.inference.weights import INTEGERS
 from sparsact.saving import ModelFileError, modelfile
 
@@ -34,7 +34,7 @@ def test_the_model_is_as_it_was(make, method, tmp_path, monkeypatch):
     with torch.no_grad():
         assert torch.equal(again(x), model(x))
     for mine, its in zip(again.modules(), model.modules(), strict=True):
-        if isinstance(mine, SparseLayer):
+        if isinstance(mine, SparseLinear):
             assert mine._sparse.limits == its._sparse.limits
 
 
@@ -118,7 +118,7 @@ def test_a_quantised_model_is_as_it_was(make, weights, keep_weights, tmp_path, m
     assert [type(module) for module in again.modules()] == [type(module) for module in model.modules()]
     assert selectors(again) == selectors(model)
     assert again.state_dict().keys() == model.state_dict().keys()
-    quantized = [layer for layer in again.modules() if isinstance(layer, SparseLayer)]
+    quantized = [layer for layer in again.modules() if isinstance(layer, SparseLinear)]
     assert quantized
     assert all(isinstance(a.base, np.memmap) for layer in quantized for a in layer.weights.arrays.values())
     for m in (1, 20):

@@ -28,7 +28,7 @@ from torch import nn
 
 from sparsact.inference import densify, find_blocks, plan_of, sparsify
 from sparsact.inference.selectors import ActiveInputs, SwitchedOn, WhereGateIsOn
-from sparsact.inference.sparse_layer import SparseLayer
+from sparsact.inference.sparse_linear import SparseLinear
 
 EXACT = {
     "plain": plain,
@@ -60,7 +60,7 @@ def test_the_output_is_that_of_the_dense_model(name, method, dtype):
         pytest.skip("proofs cover float32 and narrower; the error that says so is tested below")
     model = EXACT[name]().to(dtype)
     sparse = sparsify(model, method, rows(64, model, dtype=dtype, seed=3), copy=True)
-    assert any(issubclass(kind, SparseLayer) for kind in classes(sparse))
+    assert any(issubclass(kind, SparseLinear) for kind in classes(sparse))
     assert plan_of(sparse).choices[0].method == method
     for m in (0, 1, 3, 16, 40):
         x = rows(m, model, dtype=dtype)
@@ -92,9 +92,9 @@ class dense_calls:  # noqa: N801 # reads as words
     """Lists the dense products of sparse layers while it lasts."""
 
     def __enter__(self):
-        from sparsact.inference import sparse_layer
+        from sparsact.inference import sparse_linear
 
-        self.module, self.calls, self.real = sparse_layer, [], sparse_layer.F.linear
+        self.module, self.calls, self.real = sparse_linear, [], sparse_linear.F.linear
 
         class Counting:
             @staticmethod
@@ -102,7 +102,7 @@ class dense_calls:  # noqa: N801 # reads as words
                 self.calls.append(arguments)
                 return self.real(*arguments)
 
-        sparse_layer.F = Counting
+        sparse_linear.F = Counting
         return self.calls
 
     def __exit__(self, *problem):

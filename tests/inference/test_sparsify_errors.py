@@ -8,7 +8,7 @@ from sparse_models import gated, jump, plain, rows, squared
 from torch import nn
 
 from sparsact.inference import find_blocks, plan_of, sparsify
-from sparsact.inference.sparse_layer import SparseLayer
+from sparsact.inference.sparse_linear import SparseLinear
 
 BAD = {
     "no row": ({"inputs": torch.zeros(0, 24)}, ValueError, "pass batches with rows"),
@@ -57,7 +57,7 @@ def test_clear_errors(arguments, message):
     model = nn.Sequential(nn.Linear(12, 20), nn.GELU(), nn.Linear(20, 5))
     with pytest.raises(ValueError, match=message):
         sparsify(model, **arguments)
-    assert not any(isinstance(module, SparseLayer) for module in model.modules())
+    assert not any(isinstance(module, SparseLinear) for module in model.modules())
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_an_option_of_another_method_is_refused(method, options, message):
     model = plain()
     with pytest.raises(ValueError, match=message):
         sparsify(model, method, rows(64, model), **options)
-    assert not any(isinstance(module, SparseLayer) for module in model.modules())
+    assert not any(isinstance(module, SparseLinear) for module in model.modules())
 
 
 def test_a_first_batch_without_rows_is_not_what_is_verified():

@@ -15,7 +15,7 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from sparsact.inference import densify, find_blocks, plan_of, sparsify
 from sparsact.inference.selectors import ActiveInputs, SwitchedOn, WhereGateIsOn
-from sparsact.inference.sparse_layer import SparseLayer
+from sparsact.inference.sparse_linear import SparseLinear
 
 MAKES = [plain, gated, gated_up_first]
 QUICK = [(plain, "certified"), (gated, "exact"), (gated_up_first, "certified")]  # each model and each method
@@ -105,7 +105,7 @@ def test_weights_that_are_computed_anew(change, layer, make, method):
     with torch.no_grad():
         assert_same(*(model(x) for model in models))
         densify(models[0])
-        assert not any(isinstance(module, SparseLayer) for module in models[0].modules())
+        assert not any(isinstance(module, SparseLinear) for module in models[0].modules())
         assert_same(*(model(x) for model in models))
 
 

@@ -15,7 +15,7 @@ from sparse_models import selectors
 
 from sparsact.inference import densify, plan_of, sparsify
 from sparsact.inference.selectors import ActiveInputs, SwitchedOn, WhereGateIsOn
-from sparsact.inference.sparse_layer import SparseLayer
+from sparsact.inference.sparse_linear import SparseLinear
 
 transformers = pytest.importorskip("transformers")
 
@@ -239,6 +239,6 @@ def test_what_is_not_relu_is_left_dense_by_auto_and_refused_otherwise():
         sparsify(model, "certified", IDS)
     sparsify(model, "auto", IDS, time_limit=0.1)
     assert {choice.method for choice in plan_of(model).choices} == {"dense"}
-    assert not any(isinstance(module, SparseLayer) for module in model.modules())
+    assert not any(isinstance(module, SparseLinear) for module in model.modules())
     sparsify(model, "top_k", IDS, density=0.5)
     assert {choice.method for choice in plan_of(model).choices} == {"top_k"}

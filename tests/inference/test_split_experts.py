@@ -15,7 +15,7 @@ from torch import nn
 import sparsact as sa
 from sparsact.inference import load_plan, save_plan
 from sparsact.inference.roofline import bytes_read
-from sparsact.inference.sparse_layer import SparseLayer
+from sparsact.inference.sparse_linear import SparseLinear
 from sparsact.inference.split_experts import SplitExperts, split_experts
 from sparsact.layers import MixtureOfExperts, replace_experts
 
@@ -282,7 +282,7 @@ def test_whole_models_in_service():
     sa.sparsify(model, "certified", [IDS[:1, :1]])
     assert len(sa.plan_of(model).choices) == 18
     unseen = model.get_submodule("model.layers.1.mlp.experts.8.down_proj")
-    assert isinstance(unseen, SparseLayer)
+    assert isinstance(unseen, SparseLinear)
     assert torch.equal(model.generate(prompt, max_new_tokens=6, do_sample=False), before)
 
 

@@ -11,7 +11,7 @@ import torch
 from sparse_models import PLAIN, plain, reads, rows
 from torch import nn
 
-from sparsact.inference import densify, find_blocks, plan_of, sparse_layer, sparsify, whole_model
+from sparsact.inference import densify, find_blocks, plan_of, sparse_linear, sparsify, whole_model
 from sparsact.inference.apply import Replacement
 from sparsact.inference.autotune import BATCHES
 from sparsact.inference.comparison import speed
@@ -128,7 +128,7 @@ def test_each_number_of_rows_is_computed_by_what_was_faster_for_it(monkeypatch):
     (choice,) = plan_of(model).choices
     assert (choice.method, choice.max_rows) == ("certified", sys.maxsize)
     calls = []
-    monkeypatch.setattr(sparse_layer, "LayerCall", None)  # every call is asked in full
+    monkeypatch.setattr(sparse_linear, "LayerCall", None)  # every call is asked in full
     for layer in (model.up, model.down):
         layer._sparse.direct = None
     monkeypatch.setattr(FloatWeights, "screened", lambda self, x, screen, rows, share: calls.append(rows))

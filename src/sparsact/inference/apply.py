@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any, Final
 
 import torch
@@ -15,10 +16,9 @@ from torch.utils._pytree import tree_leaves
 from sparsact.inference.batches import Batch, call, evaluating, observe
 from sparsact.inference.block import Block
 from sparsact.inference.layer_facts import conv1d
-from sparsact.inference.output_error import relative_difference
 from sparsact.inference.plan import BlockPlan, refused
 from sparsact.inference.selectors import SwitchedOn
-from sparsact.inference.sparse_layer import IntegerLayer, LayerState, SparseLayer
+from sparsact.inference.sparse_linear import IntegerLayer, LayerState, SparseLinear
 from sparsact.inference.weight_cache import WeightCache
 
 # In evaluation mode and without gradients ``nn.TransformerEncoderLayer`` passes its weights to one fused operation, and
@@ -41,7 +41,7 @@ class Replacement:
         """Turn the model's layers into sparse ones."""
         for name, state in self.layers.items():
             layer: Any = model.get_submodule(name)
-            become(layer, SparseLayer)
+            become(layer, SparseLinear)
             layer.set_sparse(state)
 
     def remove(self, model: nn.Module) -> None:
@@ -75,7 +75,7 @@ class Replacement:
                 state.limits = before
 
 
-def become(layer: Any, kind: type[SparseLayer]) -> None:
+def become(layer: Any, kind: type[SparseLinear]) -> None:
     """Give a linear layer this class, or what stands for it where the layer is a ``Conv1D``."""
     other = conv1d()
     if other is not None and isinstance(layer, other):
@@ -97,7 +97,7 @@ def drop_weight(layer: Any) -> None:
 
 def restore(module: nn.Module) -> None:
     """Turn a sparse layer into a dense one again; leave any other module as it is."""
-    if isinstance(module, SparseLayer):
+    if isinstance(module, SparseLinear):
         layer: Any = module
         layer.restore_parameters()
         del layer._sparse
@@ -221,6 +221,19 @@ def _is_close(one: Tensor, other: Tensor) -> bool:
     return relative_difference(other, one) <= TOLERANCE[one.dtype]
 
 
+def relative_difference(found: Tensor, wanted: Tensor) -> float:
+    """Norm of the difference of two tensors over that of the second, over finite numbers.
+
+    Infinite if the two are not finite at the same places, or differ and the second is 0.
+    """
+    finite = wanted.isfinite()
+    if not torch.equal(finite, found.isfinite()):
+        return inf
+    before, after = wanted[finite].double(), found[finite].double()
+    difference, size = float((after - before).norm()), float(before.norm())
+    return difference / size if size else (inf if difference else 0.0)
+
+
 def bar_fast_paths(model: nn.Module) -> None:
     """Let encoders that hold a sparse layer call it, instead of torch's fused path that calls no layer."""
     for owner, name in _fast_path_attributes(model):
@@ -242,4 +255,4 @@ def _fast_path_attributes(model: nn.Module) -> Iterator[tuple[nn.Module, str]]:
 
 
 def _holds_sparse_layer(owner: nn.Module) -> bool:
-    return any(isinstance(module, SparseLayer) for module in owner.modules())
+    return any(isinstance(module, SparseLinear) for module in owner.modules())

@@ -14,7 +14,7 @@ from sparsact.inference.apply import PlannedBlock, Replacement
 from sparsact.inference.method_times import Times, block_output, time_methods
 from sparsact.inference.methods import certified_replacement, exact_replacement
 from sparsact.inference.profile import BlockProfile
-from sparsact.inference.sparse_layer import MAX_SHARE
+from sparsact.inference.sparse_linear import MAX_SHARE
 
 MAX_TIME_RATIO: Final = 0.95  # to the dense time, of a method that may be chosen
 DRIFT: Final = 1.25  # times the density of the sample, up to which calls are computed by the method chosen in any case

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from sparsact.inference.apply import bar_fast_paths, free_fast_paths
+from sparsact.inference.apply import bar_fast_paths, free_fast_paths, relative_difference
 from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
-from sparsact.inference.output_error import QualityEstimate, relative_difference
-from sparsact.inference.sparse_layer import SparseLayer
+from sparsact.inference.output_error import QualityEstimate
+from sparsact.inference.sparse_linear import SparseLinear
 from sparsact.inference.timing import Side, clock_of, timed_rounds
 
 Loss = Callable[[Any, Batch], Tensor]
@@ -201,7 +201,7 @@ def dense(model: nn.Module) -> Iterator[None]:
     ------
     None
     """
-    layers: list[Any] = [module for module in model.modules() if isinstance(module, SparseLayer)]
+    layers: list[Any] = [module for module in model.modules() if isinstance(module, SparseLinear)]
     kinds = [type(layer) for layer in layers]
     for layer in layers:
         layer.__class__ = layer.dense_class

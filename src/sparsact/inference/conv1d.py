@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Final
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
-from sparsact.inference.sparse_layer import IntegerLayer, SparseLayer
+from sparsact.inference.sparse_linear import IntegerLayer, SparseLinear
 
 
-class SparseConv1D(SparseLayer, Conv1D):  # type: ignore[misc] # weights of two types
+class SparseConv1D(SparseLinear, Conv1D):  # type: ignore[misc] # weights of two types
     """A ``Conv1D`` that is computed sparsely where that is possible and worthwhile."""
 
     transposed = True
@@ -50,4 +50,4 @@ class IntegerConv1D(IntegerLayer, SparseConv1D):  # type: ignore[misc]
     """A ``Conv1D`` that has dropped its float weight."""
 
 
-CLASSES: Final[dict[type[SparseLayer], type[SparseLayer]]] = {SparseLayer: SparseConv1D, IntegerLayer: IntegerConv1D}
+CLASSES: Final[dict[type[SparseLinear], type[SparseLinear]]] = {SparseLinear: SparseConv1D, IntegerLayer: IntegerConv1D}

@@ -16,7 +16,7 @@ from sparsact.inference.block import Block
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.measurement import LEVELS, WINDOWS, BlockMeasurement, Measurement
 from sparsact.inference.roofline import bytes_read
-from sparsact.inference.sparse_layer import MAX_ROWS, MAX_SHARE
+from sparsact.inference.sparse_linear import MAX_ROWS, MAX_SHARE
 from sparsact.inference.split_experts import showing_all_experts, split_experts
 
 CHUNK: Final = 1 << 22  # activations whose magnitudes are counted in one step

@@ -24,7 +24,7 @@ from sparsact.inference.selectors import (
     has_global_hooks,
     has_hooks,
 )
-from sparsact.inference.sparse_layer import MAX_ROWS, LayerState, Selector
+from sparsact.inference.sparse_linear import MAX_ROWS, LayerState, Selector
 from sparsact.inference.weight_cache import WeightCache
 from sparsact.inference.weights import FloatWeights
 from sparsact.kernels.screen import MAX_INPUTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, nan, sqrt
+from math import nan, sqrt
 
 import torch
 from torch import Tensor
@@ -88,16 +88,3 @@ class OutputQuality:
 
     def __str__(self) -> str:
         return f"density {self.density}, output error {self.output_error}"
-
-
-def relative_difference(found: Tensor, wanted: Tensor) -> float:
-    """Norm of the difference of two tensors over that of the second, over finite numbers.
-
-    Infinite if the two are not finite at the same places, or differ and the second is 0.
-    """
-    finite = wanted.isfinite()
-    if not torch.equal(finite, found.isfinite()):
-        return inf
-    before, after = wanted[finite].double(), found[finite].double()
-    difference, size = float((after - before).norm()), float(before.norm())
-    return difference / size if size else (inf if difference else 0.0)

@@ -25,7 +25,7 @@ from sparsact.inference.options import check_not_removed
 from sparsact.inference.plan import BlockPlan, LayerQuantization, Plan, WholeModel, finite
 from sparsact.inference.quantizing import alone_on, candidates, drop_weights, integer_state
 from sparsact.inference.selectors import BlockUnits, Everything, SwitchedOn
-from sparsact.inference.sparse_layer import SparseLayer
+from sparsact.inference.sparse_linear import SparseLinear
 from sparsact.inference.sparsifying import PLAN, being_sparsified, densify, plan_of
 from sparsact.inference.weight_cache import count_writes
 from sparsact.saving import ModelFileError, modelfile
@@ -84,7 +84,7 @@ def save_plan(model: nn.Module, path: str | Path) -> None:
     modelfile.write(path, KIND, state, arrays)
 
 
-def _arrays(layer: SparseLayer) -> Arrays:
+def _arrays(layer: SparseLinear) -> Arrays:
     """What was computed from the weights of a layer and is not computed again: integers, or a screen."""
     state = layer._sparse
     if state.form.rounded:
@@ -211,7 +211,7 @@ def _replacement(model: nn.Module, block: Block, plan: BlockPlan, state: dict[st
     return exact_replacement(model, block)
 
 
-def _fill(layer: SparseLayer, limits: dict[str, float], parts: Arrays) -> None:
+def _fill(layer: SparseLinear, limits: dict[str, float], parts: Arrays) -> None:
     """Give a layer the limits of the file, and its integers or its screen."""
     state: Any = layer._sparse
     state.limits = limits
@@ -226,9 +226,9 @@ def _fill(layer: SparseLayer, limits: dict[str, float], parts: Arrays) -> None:
         state.weights.set(integers, state.weight_version(layer))
 
 
-def sparse_layers(model: nn.Module) -> dict[str, SparseLayer]:
+def sparse_layers(model: nn.Module) -> dict[str, SparseLinear]:
     """The sparse layers of a model, by name."""
-    return {name: layer for name, layer in model.named_modules() if isinstance(layer, SparseLayer)}
+    return {name: layer for name, layer in model.named_modules() if isinstance(layer, SparseLinear)}
 
 
 def planned_blocks(

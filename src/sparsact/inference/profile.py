@@ -22,7 +22,7 @@ from sparsact.inference.options import EXACT
 from sparsact.inference.output_error import OutputQuality
 from sparsact.inference.plan import BlockPlan
 from sparsact.inference.roofline import ratio, roofline
-from sparsact.inference.sparse_layer import MAX_SHARE
+from sparsact.inference.sparse_linear import MAX_SHARE
 from sparsact.inference.split_experts import showing_all_experts
 from sparsact.validation.parameters import checked_size
 

@@ -26,7 +26,7 @@ from sparsact.inference.profile import BlockProfile
 from sparsact.inference.roofline import ratio, roofline
 from sparsact.inference.selectors import ActiveInputs, BlockUnits, Everything, WhereGateIsOn
 from sparsact.inference.smoothing import layer_errors, smooth, warn_of_errors
-from sparsact.inference.sparse_layer import MAX_ROWS, LayerState, Selector
+from sparsact.inference.sparse_linear import MAX_ROWS, LayerState, Selector
 from sparsact.inference.split_experts import SplitExperts
 from sparsact.inference.weights import INTEGERS
 from sparsact.inference.whole_model import measured

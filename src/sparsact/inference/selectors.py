@@ -20,9 +20,9 @@ from torch.nn.modules import module as global_hooks
 from sparsact.inference.activation_function import ActivationConstants
 from sparsact.inference.certified_screen import Screen
 from sparsact.inference.layer_facts import WeightRows
-from sparsact.inference.sparse_layer import Selector, SparseLayer, contiguous
+from sparsact.inference.sparse_linear import Selector, SparseLinear, contiguous
 from sparsact.inference.weight_cache import WeightCache
-from sparsact.inference.weights import FloatWeights, Weights
+from sparsact.inference.weights import FloatWeights, WeightForm
 
 Screens = WeightCache[Screen | None]  # of a layer's weights; None for weights of a kind that no screen covers
 
@@ -30,7 +30,7 @@ Screens = WeightCache[Screen | None]  # of a layer's weights; None for weights o
 class Everything(Selector):
     """All weights, which are rounded."""
 
-    def outputs(self, layer: SparseLayer, x: Tensor, rows: int) -> Tensor:
+    def outputs(self, layer: SparseLinear, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias``."""
         if not rows:
             return layer.dense(x)
@@ -51,7 +51,7 @@ class ActiveInputs(Selector):
     by_input: ClassVar[bool] = True
     mask_small: Callable[[Tensor], Tensor] | None = None
 
-    def outputs(self, layer: SparseLayer, x: Tensor, rows: int) -> Tensor:
+    def outputs(self, layer: SparseLinear, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias``."""
         sparse = layer._sparse
         if rows and self.mask_small is not None:
@@ -83,7 +83,7 @@ class BlockUnits(Selector):
     constants: ActivationConstants
     readers: Readers
 
-    def needs_all_units(self, layer: SparseLayer) -> bool:
+    def needs_all_units(self, layer: SparseLinear) -> bool:
         """Whether all units must be computed: hooks see, or change, pre-activations, or the activation has changed."""
         return has_hooks(layer) or has_global_hooks() or self.readers.hooked or not self.constants.is_current()
 
@@ -109,7 +109,7 @@ class SwitchedOn(BlockUnits):
 
     MAX_BACKOFF: ClassVar[int] = 64
 
-    def outputs(self, layer: SparseLayer, x: Tensor, rows: int) -> Tensor:
+    def outputs(self, layer: SparseLinear, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias`` at the units that are not proved off, and 0 at the others."""
         if not 0 < rows <= layer._sparse.max_rows or self.needs_all_units(layer):
             return layer.whole(x, rows)
@@ -125,7 +125,7 @@ class SwitchedOn(BlockUnits):
                 memo.store(x, known, by_gate=True)
         return known.values
 
-    def pre_activations(self, layer: SparseLayer, x: Tensor, rows: int) -> Tensor:
+    def pre_activations(self, layer: SparseLinear, x: Tensor, rows: int) -> Tensor:
         """The layer's output for an input to which the sparse path applies."""
         sparse = layer._sparse
         if self.calls_to_skip:
@@ -142,16 +142,16 @@ class SwitchedOn(BlockUnits):
                 self._back_off(layer)
         return self.all_pre_activations(layer, x, rows)
 
-    def all_pre_activations(self, layer: SparseLayer, x: Tensor, rows: int) -> Tensor:
+    def all_pre_activations(self, layer: SparseLinear, x: Tensor, rows: int) -> Tensor:
         """Pre-activations of all units."""
         return layer.whole(x, rows)
 
-    def _back_off(self, layer: SparseLayer) -> None:
+    def _back_off(self, layer: SparseLinear) -> None:
         """Skip the screen, which was not worthwhile, in the next calls: twice as many each time."""
         self.calls_to_skip, self.backoff = self.backoff, min(2 * self.backoff, self.MAX_BACKOFF)
         layer._sparse.direct = None
 
-    def _call_directly(self, layer: SparseLayer) -> None:
+    def _call_directly(self, layer: SparseLinear) -> None:
         """Call the kernel at once from now on, if there is a screen, whatever the model holds."""
         sparse = layer._sparse
         if self.screens is None or self.calls_to_skip or not self.constants.none:
@@ -172,10 +172,10 @@ class SwitchedOn(BlockUnits):
 class WhereGateIsOn(BlockUnits):
     """For the up-projection of a gated block: computed where the gate is on, 0 elsewhere."""
 
-    gate: SparseLayer
+    gate: SparseLinear
     memo: GateMemo
 
-    def outputs(self, layer: SparseLayer, x: Tensor, rows: int) -> Tensor:
+    def outputs(self, layer: SparseLinear, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias`` where the gate is on."""
         sparse = layer._sparse
         if 0 < rows <= sparse.max_rows and not self.needs_all_units(layer):
@@ -209,16 +209,16 @@ class GateThenUp(SwitchedOn):
         Of the two.
     thresholds : Tensor of shape (units,)
         Of the activation.
-    up_weights : WeightCache of Weights
+    up_weights : WeightCache of WeightForm
         The form of the weights of the up-projection; the layer's state holds that of the gate's.
     """
 
     gate_rows: WeightRows
     up_rows: WeightRows
     thresholds: Tensor
-    up_weights: WeightCache[Weights]
+    up_weights: WeightCache[WeightForm]
 
-    def outputs(self, layer: SparseLayer, x: Tensor, rows: int) -> Tensor:
+    def outputs(self, layer: SparseLinear, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias``, of the up-projection only where the gate is on."""
         sparse = layer._sparse
         if not 0 < rows <= sparse.max_rows or self.needs_all_units(layer):
@@ -229,7 +229,7 @@ class GateThenUp(SwitchedOn):
         up = F.linear(x, *self.up_rows.of(layer)) if up is None else up.view(gate.shape)
         return torch.cat([gate, up] if self.gate_rows.start < self.up_rows.start else [up, gate], dim=-1)
 
-    def all_pre_activations(self, layer: SparseLayer, x: Tensor, rows: int) -> Tensor:
+    def all_pre_activations(self, layer: SparseLinear, x: Tensor, rows: int) -> Tensor:
         """The output of the gate."""
         return F.linear(x, *self.gate_rows.of(layer))
 

@@ -31,7 +31,7 @@ from sparsact.inference.plan import Plan
 from sparsact.inference.profile import BlockProfile, sample_inputs
 from sparsact.inference.quantizing import quantize
 from sparsact.inference.small_activations import calibrated
-from sparsact.inference.sparse_layer import MAX_ROWS
+from sparsact.inference.sparse_linear import MAX_ROWS
 from sparsact.inference.split_experts import join_experts, split_experts
 from sparsact.inference.whole_model import checked
 
@@ -242,7 +242,7 @@ def densify(model: Model) -> Model:
     >>> model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 2))
     >>> _ = sparsify(model, "exact", torch.randn(20, 8))
     >>> type(model[2]).__name__, type(densify(model)[2]).__name__
-    ('SparseLayer', 'Linear')
+    ('SparseLinear', 'Linear')
     """
     for module in model.modules():
         restore(module)

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sparsact.inference.sparse_layer import SparseLayer
+from sparsact.inference.sparse_linear import SparseLinear
 from sparsact.layers.common import Activation, activation_of
 from sparsact.layers.experts import GATED
 from sparsact.layers.mixture import MixtureOfExperts
@@ -283,7 +283,7 @@ def _split_class(module: Any) -> type[SplitExperts] | None:
 
 
 def _is_sparse(module: nn.Module) -> bool:
-    return any(isinstance(one, SparseLayer) for one in module.modules())
+    return any(isinstance(one, SparseLinear) for one in module.modules())
 
 
 def join_experts(model: nn.Module) -> None:

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sparsact.inference.certified_screen import Screen
-from sparsact.inference.weights.form import Weights, triton_product
+from sparsact.inference.weights.form import WeightForm, triton_product
 from sparsact.kernels.neurons import ActiveDot, SparseProduct
 
 MAX_ROWS_ON_GPU: Final = 16  # the host does not know how many units are active, and many rows need most of them
 
 
-class FloatWeights(Weights):
+class FloatWeights(WeightForm):
     """A float weight, whose dense product is the layer's own.
 
     ``finite`` says whether all numbers are: otherwise 0 times a weight may not be 0, and cannot be left out.
@@ -54,7 +54,7 @@ class FloatWeights(Weights):
         return cls(weight, bias, by_input, device)
 
     def columns(self, x: Tensor, m: int, share: float) -> Tensor | None:
-        """As in :class:`Weights`; on a GPU None for more than 16 rows."""
+        """As in :class:`WeightForm`; on a GPU None for more than 16 rows."""
         if not self.finite:
             return None
         if self._on_gpu is not None:
@@ -62,7 +62,7 @@ class FloatWeights(Weights):
         return self._few(x, m, share * self._inputs, self._at_inputs, x.data_ptr())
 
     def rows(self, x: Tensor, active: Tensor, m: int, share: float) -> Tensor | None:
-        """As in :class:`Weights`; None also where inputs are not finite."""
+        """As in :class:`WeightForm`; None also where inputs are not finite."""
         if not self.finite:
             return None
         if self._on_gpu is not None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 
-class Weights(ABC):
+class WeightForm(ABC):
     """A layer's weight (outputs, inputs) and bias, laid out for kernels by outputs or, ``by_input``, by inputs.
 
     Products take contiguous inputs of m rows, of any shape, and return (m, outputs), or None where the layer must
@@ -33,7 +33,7 @@ class Weights(ABC):
 
     @classmethod
     @abstractmethod
-    def of(cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False, device: str = "cpu") -> Weights:
+    def of(cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False, device: str = "cpu") -> WeightForm:
         """The form of a layer's float weight, for kernels of that type of device."""
 
     @abstractmethod

@@ -11,14 +11,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sparsact.inference.weights.form import Weights
+from sparsact.inference.weights.form import WeightForm
 from sparsact.kernels.int4_linear import Int4Linear
 from sparsact.kernels.int8_linear import Int8Linear
 
 Arrays = dict[str, NDArray[Any]]
 
 
-class IntegerWeights(Weights):
+class IntegerWeights(WeightForm):
     """The integers and scales of a weight: what multiplies them are the codes of inputs, quantised row by row.
 
     An input whose code is that of 0 adds exactly nothing, so leaving its weights out changes no bit. ``arrays`` holds
@@ -65,7 +65,7 @@ class IntegerWeights(Weights):
 
     @property
     def kernel(self) -> Callable[[int, int, int, int], Any] | None:  # type: ignore[override] # never assigned
-        """As in :class:`Weights`, for float32; None where inputs are scaled first."""
+        """As in :class:`WeightForm`, for float32; None where inputs are scaled first."""
         return self._whole if self.scales is None else None
 
     @property
@@ -83,7 +83,7 @@ class IntegerWeights(Weights):
         return self.all(x, m)
 
     def rows(self, x: Tensor, active: Tensor, m: int, share: float) -> Tensor:
-        """As in :class:`Weights`, on the CPU."""
+        """As in :class:`WeightForm`, on the CPU."""
         return self._computed(x, m, self._product.rows_at, active.data_ptr())
 
     def _computed(self, x: Tensor, m: int, kernel: Callable[..., Any], *mask: int) -> Tensor:

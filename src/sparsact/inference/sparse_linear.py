@@ -22,7 +22,7 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 from sparsact.inference.compiled import compiled_forward, handle_of, is_being_traced
 from sparsact.inference.layer_facts import DEVICES, ROUNDED, WeightRows
 from sparsact.inference.weight_cache import CountedVersion, WeightCache, WeightVersion, count_writes
-from sparsact.inference.weights import IntegerWeights, Weights
+from sparsact.inference.weights import IntegerWeights, WeightForm
 from sparsact.kernels import dispatch
 
 MAX_ROWS: Final = 16  # of a call: more rows together need most of the units
@@ -46,7 +46,7 @@ class Selector(ABC):
     watched: Any = None
 
     @abstractmethod
-    def outputs(self, layer: SparseLayer, x: Tensor, rows: int) -> Tensor:
+    def outputs(self, layer: SparseLinear, x: Tensor, rows: int) -> Tensor:
         """The layer's outputs; ``rows`` is the number of rows of the input if the sparse path applies, else 0."""
 
 
@@ -55,7 +55,7 @@ class LayerState:
 
     Attributes
     ----------
-    weights : WeightCache of Weights
+    weights : WeightCache of WeightForm
         The form that its weight takes.
     selector : Selector
     max_rows : int
@@ -86,7 +86,7 @@ class LayerState:
 
     def __init__(
         self,
-        form: type[Weights],
+        form: type[WeightForm],
         selector: Selector,
         max_rows: int = MAX_ROWS,
         max_share: float = MAX_SHARE,
@@ -97,7 +97,7 @@ class LayerState:
         self.form, self.selector, self.device = form, selector, device
         self.max_rows, self.max_share, self.max_selected = max_rows, max_share, sys.maxsize
         make = partial(form.of, by_input=selector.by_input, device=device)
-        self.weights: WeightCache[Weights] = WeightCache(rows.make(make))
+        self.weights: WeightCache[WeightForm] = WeightCache(rows.make(make))
         self.version: WeightVersion | None = None
         self.alone: IntegerWeights | None = None
         self.place = torch.device("cpu")
@@ -131,7 +131,7 @@ class LayerState:
         make = partial(form.smoothed, scales=scales, by_input=self.selector.by_input, device=self.device)
         self.weights, self.direct = WeightCache(make), None
 
-    def call_directly(self, layer: SparseLayer, kernel: Callable[..., Any] | None, most: float, max_rows: int) -> None:
+    def call_directly(self, layer: SparseLinear, kernel: Callable[..., Any] | None, most: float, max_rows: int) -> None:
         """Call ``kernel`` at once from now on, as long as the weights are those of this call and inputs are plain.
 
         ``most`` is the most units of a row that may be on, which a kernel takes that returns their number for all
@@ -147,7 +147,7 @@ class LayerState:
         stripe = None if version is None else version.stripe
         self.direct = LayerCall(kernel, layer, version, stripe, *sizes, max_rows, most)
 
-    def weight_version(self, layer: SparseLayer) -> WeightVersion:
+    def weight_version(self, layer: SparseLinear) -> WeightVersion:
         """The layer's weight and bias as they are now: the same object as long as they do not change."""
         parameters: Any = layer._parameters  # much quicker than the attributes
         weight = parameters["weight"]
@@ -163,7 +163,7 @@ class LayerState:
         return version  # type: ignore[return-value] # it is never set to None again
 
 
-class SparseLayer(nn.Linear):
+class SparseLinear(nn.Linear):
     """A linear layer that is computed sparsely where that is possible and worthwhile."""
 
     _sparse: LayerState
@@ -183,7 +183,7 @@ class SparseLayer(nn.Linear):
         return self.shaped_like(x, self.weights.all(contiguous(x), rows))
 
     @property
-    def weights(self) -> Weights:
+    def weights(self) -> WeightForm:
         """The weight as kernels read it."""
         sparse = self._sparse
         return sparse.alone or sparse.weights.get(sparse.weight_version(self))
@@ -261,7 +261,7 @@ class SparseLayer(nn.Linear):
         """The output rows in the shape of the input."""
         return out if x.ndim == 2 else out.view(*x.shape[:-1], -1)
 
-    def train(self, mode: bool = True) -> SparseLayer:
+    def train(self, mode: bool = True) -> SparseLinear:
         """As in ``nn.Module``; weights are compared in full before they are used again."""
         self._sparse.suspect_write()
         return super().train(mode)
@@ -276,7 +276,7 @@ class SparseLayer(nn.Linear):
         return plain
 
 
-class IntegerLayer(SparseLayer):
+class IntegerLayer(SparseLinear):
     """A layer that has dropped its float weight: the integers are all that is left."""
 
     @property
