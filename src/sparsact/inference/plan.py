@@ -121,6 +121,8 @@ class LayerQuantization:
     Examples
     --------
     >>> import sparsact as sa
+    >>> import torch
+    >>> from torch import nn
     >>> model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 2))
     >>> plan = sa.plan_of(sa.sparsify(model, "exact", torch.randn(20, 8), weights="int8"))
     >>> [(one.layer, 0 < one.error < 0.1) for one in plan.layers]
@@ -157,14 +159,6 @@ class Plan:
         Relative error of each quantised block's output for up to 32 single inputs.
     output_error : float
         Relative error, by quantisation, of all that the model returns for the batches shown.
-
-    Examples
-    --------
-    >>> import sparsact as sa
-    >>> model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 2))
-    >>> plan = sa.plan_of(sa.sparsify(model, "exact", torch.randn(20, 8), weights="int8"))
-    >>> plan.weights, 0 < plan.output_error < 0.1
-    ('int8', True)
     """
 
     choices: tuple[BlockPlan, ...]
