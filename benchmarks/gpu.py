@@ -26,7 +26,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from benchmarks.figures import Figure, options, report
-from sparsact.inference.integer_weights import quantized_weight
+from sparsact.inference.weights.int8 import quantized_weight
 
 QUICK, SIZES = (2048, 8192), (4096, 16384)
 DENSITIES, BATCHES = (0.01, 0.03, 0.1, 0.3), (1, 2, 4, 8, 16)

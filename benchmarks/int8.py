@@ -45,8 +45,9 @@ from benchmarks.runtimes import in_others
 from benchmarks.sparsify import TimedModel, sharing
 from sparsact import kernels
 from sparsact.inference import find_blocks, sparsify
-from sparsact.inference.integer_weights import MAX_ROWS
-from sparsact.inference.quantized import QuantizedLinear, QuantizedState
+from sparsact.inference.quantizing import integer_state
+from sparsact.inference.selectors import Everything
+from sparsact.inference.sparse_linear import SparseLinear
 
 TORCH_GOALS: Final = {"avx2": {0.03: 3.0, 0.1: 2.6, 0.27: 2.0}, "avx512": {0.03: 1.5, 0.1: 1.4, 0.27: 1.2}}
 DENSE_GOALS: Final = {0.03: 1.6, 0.1: 1.4, 0.27: 1.2}
@@ -66,8 +67,8 @@ def dense_quantized(model: nn.Module, weights: str) -> nn.Module:
     for module in list(model.modules()):
         if type(module) is nn.Linear:
             layer: Any = module
-            layer.__class__ = QuantizedLinear
-            layer._sparse = QuantizedState(MAX_ROWS, 1.0, weights)
+            layer.__class__ = SparseLinear
+            layer._sparse = integer_state(weights, Everything(), "cpu")
     return model
 
 

@@ -32,7 +32,7 @@ from benchmarks.figures import Figure, judged, options, report
 from benchmarks.harness import interleaved
 from benchmarks.int8 import quantized_by_torch
 from sparsact.inference import find_blocks, measure, plan_of, sparsify
-from sparsact.inference.batches import working_seconds
+from sparsact.inference.timing import working_seconds
 from sparsact_papers.data import load_tinyshakespeare
 from sparsact_papers.training.relufying import relufy, with_relu
 

@@ -36,7 +36,7 @@ from benchmarks.figures import Figure, judged, options, report
 from benchmarks.harness import interleaved
 from benchmarks.int8 import quantized_by_torch
 from sparsact.inference import plan_of, sparsify
-from sparsact.inference.batches import working_seconds
+from sparsact.inference.timing import working_seconds
 
 Batches = list[tuple[Tensor, ...]]
 

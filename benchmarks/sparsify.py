@@ -40,7 +40,7 @@ from torch import Tensor, nn
 from benchmarks.figures import Figure, judged, options, report
 from benchmarks.harness import interleaved
 from sparsact.inference import plan_of, sparsify
-from sparsact.inference.batches import working_seconds
+from sparsact.inference.timing import working_seconds
 
 DENSITIES: Final = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 ROW_DENSITIES: Final = (0.01, 0.05, 0.1, 0.27)

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import gelu as gelu_function
 
-from sparsact.inference.block import Activation
-from sparsact.inference.block_weights import BlockWeights
+from sparsact.inference.block import Activation, BlockWeights
 
 D, S, OUT = 24, 61, 7
 

@@ -17,10 +17,12 @@ import torch
 
 from sparsact.inference import densify, find_blocks, sparsify
 from sparsact.inference.apply import apply
-from sparsact.inference.autotune import BlockProfile, fastest, requested_replacement
-from sparsact.inference.collect import sample_inputs
+from sparsact.inference.autotune import fastest
+from sparsact.inference.options import SparsifyOptions
+from sparsact.inference.profile import BlockProfile, sample_inputs
 from sparsact.inference.quantizing import quantize
 from sparsact.inference.sparse_linear import SparseLinear
+from sparsact.inference.sparsifying import requested_replacement
 
 
 @contextmanager
@@ -129,7 +131,11 @@ def sparse_outputs(make, dtype, counts, options):
         lost = given[1].clone()
         lost[0, 1] = float("inf")
         assert torch.equal(*(one(lost).isfinite() for one in (model, dense)))
-    kinds = {name: type(layer).__name__ for name, layer in model.named_children() if isinstance(layer, SparseLinear)}
+    kinds = {
+        name: type(layer._sparse.selector).__name__
+        for name, layer in model.named_children()
+        if isinstance(layer, SparseLinear)
+    }
     return [[y.float().cpu().numpy() for y in side] for side in (found, wanted)], kinds, sparse_calls
 
 
@@ -157,8 +163,8 @@ def quantized_outputs(make, weights, counts, dtype, keep_weights):
     model.to(place)
     shown = [x.to(place) for x in shown]
     _, profiles = _profiles(model, shown)
-    options = {"keep_weights": keep_weights, "time_limit": 0.1, "device": "cuda"}
-    plan = quantize(model, weights, "exact", profiles, shown, **options)
+    options = SparsifyOptions.checked("exact", weights, keep_weights, 0.1, None, None)
+    plan = quantize(model, profiles, shown, options, "cuda")
     with torch.inference_mode():
         for x in given:
             model(x.to(place))

@@ -7,6 +7,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.inference import sparsify
+from sparsact.inference.sparse_linear import SparseLinear
 
 PLAIN = {"d": 24, "width": 70, "out": 18}
 
@@ -155,3 +156,13 @@ def both(make, method="certified"):
 def assert_same(found, wanted):
     assert (type(found), found.dtype, found.shape) == (type(wanted), wanted.dtype, wanted.shape)
     torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5, equal_nan=True)
+
+
+def selectors(model):
+    """What the sparse layers of a model read, in its order."""
+    return [type(layer._sparse.selector) for layer in model.modules() if isinstance(layer, SparseLinear)]
+
+
+def reads(layer, kind):
+    """Whether a layer is sparse and reads what a selector of this kind chooses."""
+    return isinstance(layer, SparseLinear) and type(layer._sparse.selector) is kind

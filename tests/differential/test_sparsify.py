@@ -8,7 +8,7 @@ import random
 
 import pytest
 import torch
-from sparse_models import gated, gated_up_first, jump, plain, squared
+from sparse_models import gated, gated_up_first, jump, plain, reads, squared
 from sparse_pairs import assert_as_dense, rows, sparse_and_dense
 from torch import nn
 from torch.nn.modules import module as modules
@@ -16,7 +16,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sparsact.inference import densify, sparsify
-from sparsact.inference.sparse_linear import SparseLinear, SparseUp
+from sparsact.inference.selectors import SwitchedOn
+from sparsact.inference.sparse_linear import SparseLinear
 
 MODELS = {"plain": plain, "squared": squared, "jump": jump, "gated": gated, "gated, up first": gated_up_first}
 BY_NAME = pytest.mark.parametrize("make", [pytest.param(plain, marks=pytest.mark.slow), gated])
@@ -270,7 +271,7 @@ def test_an_activation_that_is_trained_gets_its_gradient():
         return plain(activation=nn.PReLU(init=0.0))
 
     model, dense = sparse_and_dense(make)
-    assert isinstance(model.up, SparseUp)
+    assert reads(model.up, SwitchedOn)
     gradients = []
     for one in (model, dense):
         one.up.requires_grad_(False)

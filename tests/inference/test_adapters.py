@@ -4,10 +4,11 @@ import copy
 
 import pytest
 import torch
+from sparse_models import reads
 from torch import nn
 
 from sparsact.inference import sparsify
-from sparsact.inference.sparse_linear import SparseDown
+from sparsact.inference.selectors import ActiveInputs
 
 d, s, o = 24, 70, 18
 
@@ -55,5 +56,5 @@ def test_an_adapter_around_a_layer(gated, name, method):
         for model in (dense, sparse):  # taken away again
             setattr(model, name, getattr(model, name).layer)
         torch.testing.assert_close(sparse(x), dense(x))
-    assert isinstance(sparse.down, SparseDown)
+    assert reads(sparse.down, ActiveInputs)
     assert sparse.down._sparse.sparse_calls > before

@@ -5,9 +5,8 @@ import torch
 from blocks_planted import gelu, relu
 from torch import nn
 
-from sparsact.inference.block import Block
-from sparsact.inference.block_weights import BlockWeights
-from sparsact.inference.collect import sample_inputs
+from sparsact.inference.block import Block, BlockWeights
+from sparsact.inference.profile import sample_inputs
 
 
 class Gated(nn.Module):

@@ -7,12 +7,12 @@ import pickle
 
 import pytest
 import torch
-from sparse_models import assert_same, both, gated, gated_up_first, plain, rows, squared
+from sparse_models import assert_same, both, gated, gated_up_first, plain, reads, rows, squared
 from torch.nn.utils.parametrizations import weight_norm
 
 from sparsact.inference import compiled as graphs
 from sparsact.inference import densify, sparsify
-from sparsact.inference.sparse_linear import SparseDown
+from sparsact.inference.selectors import ActiveInputs
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # of torch's own code
 MAKES = [plain, gated, gated_up_first]
@@ -162,7 +162,7 @@ def test_densify_makes_the_compiled_model_dense():
     model, dense = both(plain)
     run, x = compiled(model), rows(1, dense)
     run(x)
-    assert isinstance(model.down, SparseDown)
+    assert reads(model.down, ActiveInputs)
     densify(model)
     assert torch.equal(run(x), dense(x))
 

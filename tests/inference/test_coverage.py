@@ -122,7 +122,7 @@ def test_a_fused_gate(gate_first, bias, method):
     before = model(x[:3]).detach()
     with torch.no_grad():
         sa.sparsify(model, method, list(x.split(1)))
-        assert type(model.both).__name__ == "FusedGateUp"
+        assert type(model.both._sparse.selector).__name__ == "GateThenUp"
         assert torch.allclose(model(x[:3]), before, atol=1e-5)
         [choice] = sa.plan_of(model).choices
         assert (choice.method, choice.share) == (method, 1.0)

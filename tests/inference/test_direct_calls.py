@@ -11,7 +11,7 @@ from sparse_models import Block, plain, rows
 from torch import nn
 
 from sparsact.inference import sparsify
-from sparsact.inference.layer_state import LayerCall
+from sparsact.inference.sparse_linear import LayerCall
 from sparsact.kernels import dispatch
 
 pytestmark = pytest.mark.skipif(LayerCall is None, reason="torch before 2.10, or no native kernels: nothing is direct")

@@ -5,11 +5,15 @@ from copy import deepcopy
 
 import pytest
 import torch
+from sparse_models import reads
 from torch import nn
 
 import sparsact as sa
-from sparsact.inference.integer_weights import MAX_ROWS, Int4Weights, grouped_weight, quantized_weight
-from sparsact.inference.quantized import QuantizedGate, QuantizedLinear
+from sparsact.inference.selectors import SwitchedOn
+from sparsact.inference.sparse_linear import MAX_ROWS, SparseLinear
+from sparsact.inference.weights import Int4Weights
+from sparsact.inference.weights.int4 import grouped_weight
+from sparsact.inference.weights.int8 import quantized_weight
 from sparsact.kernels.int4_linear import quantize_rows
 
 by_torch = pytest.mark.skipif(
@@ -126,7 +130,7 @@ def test_int4_steps_are_coarser_for_many_inputs():
     most = multipliers.abs().max().item()
     assert 50 < most <= 2**31 / (8 * 127 * 40_000)
     layer = Int4Weights.of(weight, None)
-    assert layer(torch.ones(1, 40_000)).item() == pytest.approx(40_000, rel=1e-6)
+    assert layer.all(torch.ones(1, 40_000), 1).item() == pytest.approx(40_000, rel=1e-6)
 
 
 @pytest.mark.parametrize("up_first", [False, True])
@@ -135,7 +139,7 @@ def test_outputs_of_int4_layers_are_those_of_their_rounded_weights(method, up_fi
     """Layer by layer in float64, from the numbers that the integers stand for; in any number of rows."""
     model = mixed(up_first)
     sa.sparsify(model, method, one_by_one(17), weights="int4", time_limit=0.1)
-    layers = {name: layer for name, layer in model.named_modules() if isinstance(layer, QuantizedLinear)}
+    layers = {name: layer for name, layer in model.named_modules() if isinstance(layer, SparseLinear)}
     assert len(layers) == 8
     found = {}
     for name, layer in layers.items():
@@ -146,7 +150,7 @@ def test_outputs_of_int4_layers_are_those_of_their_rounded_weights(method, up_fi
             codes, scales = quantize_rows(x.numpy())
             inputs = torch.from_numpy(codes).double() * torch.from_numpy(scales).double()[:, None]
             bias = 0 if layers[name].bias is None else layers[name].bias.double()
-            exact = inputs @ layers[name].integers.dequantized().double().T + bias
+            exact = inputs @ layers[name].weights.dequantized().double().T + bias
             torch.testing.assert_close(out.double(), exact, rtol=1e-6, atol=1e-6)
         assert torch.equal(together, torch.cat([run(model, x) for x in rows(m).split(1)]))
 
@@ -156,7 +160,7 @@ def test_an_up_projection_reads_only_where_its_gate_is_on(weights):
     model = mixed()
     sa.sparsify(model, "exact", one_by_one(9), weights=weights)
     x = rows(1)
-    assert isinstance(model.gated.gate, QuantizedGate)
+    assert reads(model.gated.gate, SwitchedOn)
     with torch.inference_mode():
         gate, up = model.gated.gate(x), model.gated.up(x)
     off = gate <= 0
@@ -224,7 +228,7 @@ def test_dropped_weights_leave_the_integers(weights):
     assert torch.equal(run(model, rows(4)), outputs)
     assert torch.equal(run(deepcopy(model), rows(4)), outputs)
     assert torch.equal(run(pickle.loads(pickle.dumps(model)), rows(4)), outputs)
-    rounded = kept.plain[2].integers.dequantized()
+    rounded = kept.plain[2].weights.dequantized()
     sa.densify(model)
     assert list(model.state_dict()) == names
     assert torch.equal(model.plain[2].weight, rounded)
@@ -281,7 +285,7 @@ def test_weights_that_are_not_finite_stay_floats(weights):
     assert plan.choices[0].method == "dense"
     assert plan.choices[0].reason == "float weights: its weights are not all finite"
     assert type(model.plain[0]) is nn.Linear
-    assert isinstance(model.head, QuantizedLinear)
+    assert isinstance(model.head, SparseLinear)
 
 
 @by_torch

@@ -11,10 +11,10 @@ import torch
 from torch import nn
 
 import sparsact as sa
-from sparsact.inference.integer_weights import KINDS, MAX_ROWS
 from sparsact.inference.plan_file import load_plan, save_plan
-from sparsact.inference.quantized import QuantizedLinear
 from sparsact.inference.smoothing import column_scales
+from sparsact.inference.sparse_linear import MAX_ROWS, SparseLinear
+from sparsact.inference.weights import INTEGERS
 
 D, S, OUT = 40, 130, 23
 
@@ -32,7 +32,7 @@ def relative(found, exact):
     return float((found - exact).double().norm() / exact.double().norm())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", INTEGERS)
 @pytest.mark.parametrize("by_input", [False, True])
 @pytest.mark.parametrize("m", [1, 3, 50])
 def test_outputs_are_finite_where_the_product_is(kind, by_input, m):
@@ -42,11 +42,11 @@ def test_outputs_are_finite_where_the_product_is(kind, by_input, m):
             weight = torch.zeros(5, D)
             weight[1], weight[2, ::2], weight[3, 1::2] = w_size, -w_size, w_size
             weight[4, 7] = 1.0
-            layer = KINDS[kind].of(weight, torch.tensor([0.5, -1.0, 0.0, 2.0, 3.0]), by_input=by_input)
+            layer = INTEGERS[kind].of(weight, torch.tensor([0.5, -1.0, 0.0, 2.0, 3.0]), by_input=by_input)
             for signs in (torch.ones(D), torch.tensor([1.0, 0.0] * (D // 2)), torch.tensor([1.0, -1.0] * (D // 2))):
                 x = (x_size * signs).expand(m, D).contiguous()
                 exact = x.double() @ weight.double().T
-                found = layer(x)
+                found = layer.all(x, m)
                 safe = exact.abs() + x.double().abs() @ weight.double().abs().T < 3e38  # no part overflows either
                 assert found[safe].isfinite().all(), (x_size, w_size)
                 assert torch.equal(found[:, 0], torch.full((m,), 0.5))
@@ -167,7 +167,7 @@ def test_copies_that_are_made_in_inference_mode_compute_the_same_everywhere(
                     layer.requires_grad_(False)
                 assert torch.equal(other(rows(m)), model(rows(m)))
     assert torch.equal(inside, other(rows(1)))
-    quantised = [layer for layer in other if isinstance(layer, QuantizedLinear)]
+    quantised = [layer for layer in other if isinstance(layer, SparseLinear)]
     assert all(layer._sparse.sparse_calls for layer in quantised)
     with torch.inference_mode():
         sa.densify(other)

@@ -10,26 +10,24 @@ from sparse_models import conv1d, gate_up, gated, gated_up_first, jump, plain, r
 from torch import nn
 
 from sparsact.inference import find_blocks, sparsify
-from sparsact.inference.autotune import BlockProfile
-from sparsact.inference.batches import event_clock
-from sparsact.inference.collect import sample_inputs
-from sparsact.inference.products import DEVICES, device_obstacle
-from sparsact.inference.quantized import quantizing_obstacle
+from sparsact.inference.layer_facts import DEVICES, LayerFacts, device_obstacle
+from sparsact.inference.profile import BlockProfile, sample_inputs
+from sparsact.inference.timing import event_clock
 from sparsact.inference.weight_cache import _sums
 
 COUNTS = (1, 3, 16)
 TOLERANCE = {"float32": 1e-5, "bfloat16": 0.03, "float16": 4e-3}
-UP = {"up": "GatedUp", "gate": "SparseUp", "down": "SparseDown"}
+UP = {"up": "WhereGateIsOn", "gate": "SwitchedOn", "down": "ActiveInputs"}
 MODELS = {
-    "plain": (plain, {}, {"down": "SparseDown"}),
-    "no unit on": (plain, {"shift": 50.0}, {"down": "SparseDown"}),
-    "all units on": (plain, {"shift": -50.0}, {"down": "SparseDown"}),
-    "squared": (squared, {}, {"down": "SparseDown"}),
-    "thresholds": (jump, {}, {"down": "SparseDown"}),
+    "plain": (plain, {}, {"down": "ActiveInputs"}),
+    "no unit on": (plain, {"shift": 50.0}, {"down": "ActiveInputs"}),
+    "all units on": (plain, {"shift": -50.0}, {"down": "ActiveInputs"}),
+    "squared": (squared, {}, {"down": "ActiveInputs"}),
+    "thresholds": (jump, {}, {"down": "ActiveInputs"}),
     "gated": (gated, {}, UP),
     "gated, up first": (gated_up_first, {}, UP),
-    "gate and up in one": (gate_up, {}, {"up": "FusedGateUp", "down": "SparseDown"}),
-    "Conv1D": (conv1d, {}, {"down": "Conv1DDown"}),
+    "gate and up in one": (gate_up, {}, {"up": "GateThenUp", "down": "ActiveInputs"}),
+    "Conv1D": (conv1d, {}, {"down": "ActiveInputs"}),
 }
 
 
@@ -92,16 +90,16 @@ def test_devices_without_kernels_and_blocks_on_two_are_refused():
     for some in (weights, weights[1:]):
         assert device_obstacle(some, "cpu").endswith("kernels run on the CPU or on CUDA: move the model")
     assert device_obstacle(weights[:1], "cpu") == ""
-    assert "on meta, kernels run" in quantizing_obstacle(nn.Linear(3, 2, device="meta"), "int8")
+    assert "on meta, kernels run" in LayerFacts.of(nn.Linear(3, 2, device="meta")).quantizing_obstacle("int8")
     assert "on cpu, kernels run" in device_obstacle(weights[:1], "cuda")
     model = plain()
     block = find_blocks(model, rows(2, model))[0]
     sample = sample_inputs(model, [block], rows(2, model))[block]
-    assert "on cpu, kernels run" in BlockProfile.of(model, block, sample, "cuda").exact_obstacle
+    assert "on cpu, kernels run" in BlockProfile.of(model, block, sample, "cuda").obstacle("exact")
 
 
 def test_without_triton_the_plan_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("sparsact.inference.products.find_spec", lambda name: None)
+    monkeypatch.setattr("sparsact.inference.layer_facts.find_spec", lambda name: None)
     monkeypatch.setitem(DEVICES, "cuda", DEVICES["cpu"])
     assert 'where kernels need Triton: pip install "sparsact[gpu]"' in device_obstacle([torch.zeros(2)], "cuda")
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
-from sparse_models import gated, jump, language_like, plain, rows
+from sparse_models import gated, jump, language_like, plain, rows, selectors
+from torch import nn
 
 from sparsact.inference import densify, load_plan, plan_of, save_plan, sparsify
 from sparsact.inference.certified_screen import Screen
-from sparsact.inference.integer_weights import KINDS
-from sparsact.inference.quantized import QuantizedLinear
 from sparsact.inference.sparse_linear import SparseLinear
+from sparsact.inference.weights import INTEGERS
 from sparsact.saving import ModelFileError, modelfile
 
 
@@ -28,6 +29,7 @@ def test_the_model_is_as_it_was(make, method, tmp_path, monkeypatch):
     again = load_plan(copy.deepcopy(dense), tmp_path / "plan.safetensors", rows(5, dense, seed=3))
     assert plan_of(again) == plan_of(model)
     assert [type(module) for module in again.modules()] == [type(module) for module in model.modules()]
+    assert selectors(again) == selectors(model)
     x = rows(2, dense)
     with torch.no_grad():
         assert torch.equal(again(x), model(x))
@@ -105,7 +107,7 @@ def test_a_quantised_model_is_as_it_was(make, weights, keep_weights, tmp_path, m
     state = dense.state_dict()
     model = sparsify(copy.deepcopy(dense), "exact", rows(9, dense), weights=weights, keep_weights=keep_weights)
     save_plan(model, path)
-    monkeypatch.setattr(KINDS[weights], "of", lambda *given, **options: pytest.fail("weights are quantised again"))
+    monkeypatch.setattr(INTEGERS[weights], "of", lambda *given, **options: pytest.fail("weights are quantised again"))
     other = make()
     for parameter in other.parameters():
         torch.nn.init.normal_(parameter)
@@ -114,10 +116,11 @@ def test_a_quantised_model_is_as_it_was(make, weights, keep_weights, tmp_path, m
     assert str(plan_of(again)) == str(plan_of(model))
     assert plan_of(again).to_dict() == plan_of(model).to_dict()
     assert [type(module) for module in again.modules()] == [type(module) for module in model.modules()]
+    assert selectors(again) == selectors(model)
     assert again.state_dict().keys() == model.state_dict().keys()
-    quantized = [layer for layer in again.modules() if isinstance(layer, QuantizedLinear)]
+    quantized = [layer for layer in again.modules() if isinstance(layer, SparseLinear)]
     assert quantized
-    assert all(isinstance(a.base, np.memmap) for layer in quantized for a in layer.integers.arrays.values())
+    assert all(isinstance(a.base, np.memmap) for layer in quantized for a in layer.weights.arrays.values())
     for m in (1, 20):
         x = rows(m, dense)
         with torch.no_grad():
@@ -133,3 +136,55 @@ def test_a_quantised_plan_of_another_model_is_refused(tmp_path):
     save_plan(sparsify(plain(), "exact", rows(9, plain()), weights="int4"), tmp_path / "plan")
     with pytest.raises(ValueError, match="this model has others"):
         load_plan(plain(seed=11), tmp_path / "plan", rows(5, plain()))
+
+
+FILES = Path(__file__).parents[1] / "fixtures" / "files"
+
+
+class Planned(nn.Module):
+    """The model whose plans the files hold that version 0.1 wrote; its numbers come from no generator."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate, self.up, self.down = nn.Linear(11, 37), nn.Linear(11, 37), nn.Linear(37, 11)
+        self.first, self.last = nn.Linear(11, 29), nn.Linear(29, 5)
+        with torch.no_grad():
+            for parameter in self.parameters():
+                parameter.copy_(spread(*parameter.shape))
+            self.gate.bias.sub_(1)
+            self.first.bias.sub_(1)
+
+    def forward(self, x):
+        x = self.down(torch.relu(self.gate(x)) * self.up(x)) / 8
+        return self.last(torch.relu(self.first(x)))
+
+
+def spread(*shape):
+    return ((torch.arange(torch.Size(shape).numel()) * 37 % 101 - 50) / 64.0).reshape(shape)
+
+
+@pytest.mark.parametrize(("name", "methods"), [("exact", ["exact"] * 2), ("certified", ["certified"] * 2)])
+def test_plans_that_version_0_1_wrote_are_exact(name, methods):
+    model, dense = Planned().eval(), Planned().eval()
+    load_plan(model, FILES / f"plan-{name}.safetensors", spread(20, 11))
+    assert [one.method for one in plan_of(model).choices] == methods
+    x = spread(20, 11)[3:5]
+    states = model.down._sparse, model.last._sparse
+    before = [state.sparse_calls for state in states]
+    with torch.no_grad():
+        torch.testing.assert_close(model(x), dense(x), rtol=1e-5, atol=1e-6)
+    assert [state.sparse_calls for state in states] == [count + 1 for count in before]
+
+
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_quantised_plans_that_version_0_1_wrote_compute_what_they_did(weights):
+    """What it computes for each layer is what a model computes that is quantised now, to the bit."""
+    options = {"weights": weights, "keep_weights": weights == "int8"}
+    model, now = Planned().eval(), Planned().eval()
+    load_plan(model, FILES / f"plan-{weights}.safetensors", spread(20, 11))
+    sparsify(now, "exact", list(spread(20, 11).split(4)), **options)
+    assert selectors(model) == selectors(now)
+    assert plan_of(model).layers == plan_of(now).layers
+    assert model.state_dict().keys() == now.state_dict().keys()
+    with torch.no_grad():
+        assert torch.equal(model(spread(20, 11)), now(spread(20, 11)))

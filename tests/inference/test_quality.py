@@ -6,7 +6,7 @@ import pytest
 import torch
 from blocks_planted import S, block, inputs
 
-from sparsact.inference.quality import OutputQuality, QualityEstimate
+from sparsact.inference.output_error import OutputQuality, QualityEstimate
 
 
 def every_third(h):

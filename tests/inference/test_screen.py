@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 from sparsact import kernels  # noqa: E402
 from sparsact.inference.certified_screen import Screen  # noqa: E402
-from sparsact.inference.products import ActiveProduct  # noqa: E402
+from sparsact.inference.weights import FloatWeights  # noqa: E402
 
 properties = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LARGEST, TINY = 3.4e38, 1.4e-45
@@ -157,8 +157,6 @@ def test_most_units_that_are_off_are_proved_off(dtype):
     survivors = made.survivors(x)
     assert survivors[z > edge].all()
     assert survivors.double().mean() < 0.07
-    estimates = made.estimates(x) + edge
-    assert (estimates - z).norm() < 0.02 * z.norm()
     assert 1023 * 515 < made.nbytes < 1.2 * 1023 * 515
 
 
@@ -206,8 +204,8 @@ def test_a_product_by_the_screen_is_that_by_its_mask(dtype, backend):
     weight, bias = torch.randn(53, 19).to(dtype), torch.randn(53).to(dtype) - 3
     x = torch.randn(4, 19).to(dtype)
     with kernels.using(backend):
-        screen, product = Screen.of(weight, bias), ActiveProduct(weight, bias)
+        screen, product = Screen.of(weight, bias), FloatWeights.of(weight, bias)
         mask = screen.active(x)
         assert 0 < mask.sum() < mask.numel()
-        assert torch.equal(product.screened(x, screen, 4, 1.0), product(x, mask, 4, 1.0))
+        assert torch.equal(product.screened(x, screen, 4, 1.0), product.rows(x, mask, 4, 1.0))
         assert product.screened(x, screen, 4, 0.0) is None

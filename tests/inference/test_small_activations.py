@@ -8,14 +8,13 @@ from blocks_planted import OUT, S, block, gelu, inputs, relu
 from torch.nn.functional import silu
 
 from sparsact.inference.block import Activation
-from sparsact.inference.quality import OutputQuality
+from sparsact.inference.options import ApproximationTarget, checked_target
+from sparsact.inference.output_error import OutputQuality
 from sparsact.inference.small_activations import (
     RULES,
-    ApproximationTarget,
     Threshold,
     TopKActivations,
     calibrated,
-    checked_target,
 )
 
 

@@ -11,11 +11,24 @@ from dataclasses import asdict, replace
 import pytest
 import torch
 from safetensors.torch import load_model, save_model
-from sparse_models import PLAIN, gated, gated_up_first, jump, language_like, plain, rows, shared_middle, squared
+from sparse_models import (
+    PLAIN,
+    gated,
+    gated_up_first,
+    jump,
+    language_like,
+    plain,
+    reads,
+    rows,
+    selectors,
+    shared_middle,
+    squared,
+)
 from torch import nn
 
 from sparsact.inference import densify, find_blocks, plan_of, sparsify
-from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
+from sparsact.inference.selectors import ActiveInputs, SwitchedOn, WhereGateIsOn
+from sparsact.inference.sparse_linear import SparseLinear
 
 EXACT = {
     "plain": plain,
@@ -64,10 +77,10 @@ def test_the_output_is_that_of_the_dense_model(name, method, dtype):
 def test_the_short_way_is_taken(make, method):
     """The down layer is given its answer by the product of rows: dense products are not called for one input."""
     model = sparsify(make(), method, rows(64, make(), seed=3))
-    kinds = set(classes(model))
-    assert SparseDown in kinds
-    assert (SparseUp in kinds) == (make is gated or method == "certified")
-    assert (GatedUp in kinds) == (make is gated)
+    kinds = set(selectors(model))
+    assert ActiveInputs in kinds
+    assert (SwitchedOn in kinds) == (make is gated or method == "certified")
+    assert (WhereGateIsOn in kinds) == (make is gated)
     x = rows(1, model)
     with torch.no_grad(), dense_calls() as calls:
         model(x)
@@ -119,7 +132,7 @@ def test_a_copy_leaves_the_model_alone():
     kinds = classes(model)
     sparse = sparsify(model, "exact", rows(64, model), copy=True)
     assert classes(model) == kinds
-    assert SparseDown in classes(sparse)
+    assert ActiveInputs in selectors(sparse)
     assert {p.data_ptr() for p in model.parameters()}.isdisjoint(p.data_ptr() for p in sparse.parameters())
 
 
@@ -135,7 +148,7 @@ def test_copies_and_pickles_compute_the_same(method, again):
             for parameter in model.parameters():
                 parameter.zero_()
         assert torch.equal(other(x), wanted)
-    assert SparseDown in classes(other)
+    assert ActiveInputs in selectors(other)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -290,7 +303,7 @@ def test_pre_activations_read_elsewhere_keep_a_block_dense():
         assert "read elsewhere" in choice.reason
         assert torch.equal(model(x), wanted)
         sparsify(model, "exact", rows(64, model))
-        assert isinstance(model.down, SparseDown)
+        assert reads(model.down, ActiveInputs)
         assert_alike(model(x), wanted)
 
 

@@ -7,14 +7,15 @@ import threading
 
 import pytest
 import torch
-from sparse_models import METHODS, assert_same, both, gated, gated_up_first, jump, plain, rows
+from sparse_models import METHODS, assert_same, both, gated, gated_up_first, jump, plain, reads, rows, selectors
 from torch import nn
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.utils import prune
 from torch.nn.utils.parametrizations import weight_norm
 
 from sparsact.inference import densify, find_blocks, plan_of, sparsify
-from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
+from sparsact.inference.selectors import ActiveInputs, SwitchedOn, WhereGateIsOn
+from sparsact.inference.sparse_linear import SparseLinear
 
 MAKES = [plain, gated, gated_up_first]
 QUICK = [(plain, "certified"), (gated, "exact"), (gated_up_first, "certified")]  # each model and each method
@@ -85,8 +86,8 @@ def test_hooks_that_are_there_before_see_all_units(make):
     (model.gate or model.up).register_forward_hook(lambda module, given, output: seen.append(output))
     blocks = find_blocks(make(), rows(3, model))
     sparsify(model, "exact", rows(64, model), blocks=blocks)
-    assert not any(isinstance(layer, SparseUp | GatedUp) for layer in model.modules())
-    assert isinstance(model.down, SparseDown)
+    assert not {SwitchedOn, WhereGateIsOn} & set(selectors(model))
+    assert reads(model.down, ActiveInputs)
     with pytest.raises(ValueError, match="read elsewhere"):
         sparsify(model, "certified", rows(64, model), blocks=blocks)
 
@@ -191,8 +192,8 @@ def test_thresholds_that_the_model_computes_are_not_relied_on():
         return model
 
     model, dense = both(make, "exact")
-    assert isinstance(model.down, SparseDown)
-    assert not isinstance(model.gate, SparseUp)
+    assert reads(model.down, ActiveInputs)
+    assert not reads(model.gate, SwitchedOn)
     with torch.no_grad():
         for one in (model, dense):
             one.activation.log.sub_(3)
@@ -244,14 +245,14 @@ def test_a_gate_called_twice_gives_its_pre_activations_twice():
 def test_a_gate_is_computed_once(make):
     """Also where the two layers are given views of the input, in either order."""
     model, _ = both(make, "exact")
-    kinds = {"gate": SparseUp, "up": GatedUp}
-    assert {name: type(getattr(model, name)) for name in kinds} == kinds
+    kinds = {"gate": SwitchedOn, "up": WhereGateIsOn}
+    assert {name: type(getattr(model, name)._sparse.selector) for name in kinds} == kinds
     calls = []
-    compute = SparseUp.pre_activations
+    compute = SwitchedOn.pre_activations
     x = rows(1, model)
     order = ["gate", "up"] if make is gated else ["up", "gate"]
     with pytest.MonkeyPatch.context() as patch, torch.no_grad():
-        patch.setattr(SparseUp, "pre_activations", lambda *given: calls.append(1) or compute(*given))
+        patch.setattr(SwitchedOn, "pre_activations", lambda *given: calls.append(1) or compute(*given))
         for name in order:
             getattr(model, name)(x.view(1, -1))
     assert len(calls) == 1

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 import torch
 from inference.test_sparsify import classes, dense_calls
+from sparse_models import selectors
 
 from sparsact.inference import densify, plan_of, sparsify
-from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
+from sparsact.inference.selectors import ActiveInputs, SwitchedOn, WhereGateIsOn
+from sparsact.inference.sparse_linear import SparseLinear
 
 transformers = pytest.importorskip("transformers")
 
@@ -165,10 +167,10 @@ def test_the_plan_names_every_block_and_densify_undoes_it(case, method):
 def test_one_token_takes_the_short_way(case, method):
     """What is computed whole for one token is the gate without a screen, and nothing else of a block."""
     _, sparse = sparse_pair(case, method)
-    kinds = set(classes(sparse))
-    assert SparseDown in kinds
-    assert (GatedUp in kinds) == CASES[case].gated
-    assert (SparseUp in kinds) == (CASES[case].gated or method == "certified")
+    kinds = set(selectors(sparse))
+    assert ActiveInputs in kinds
+    assert (WhereGateIsOn in kinds) == CASES[case].gated
+    assert (SwitchedOn in kinds) == (CASES[case].gated or method == "certified")
     with dense_calls() as calls:
         logits(sparse, case, IDS[:1, :1])
     whole = len(CASES[case].blocks) if CASES[case].gated and method == "exact" else 0

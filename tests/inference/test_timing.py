@@ -8,16 +8,17 @@ from functools import partial
 
 import pytest
 import torch
-from sparse_models import PLAIN, plain, rows
+from sparse_models import PLAIN, plain, reads, rows
 from torch import nn
 
-from sparsact.inference import densify, find_blocks, layer_state, plan_of, sparsify, whole_model
-from sparsact.inference.apply import Applicability, Replacement
-from sparsact.inference.autotune import BATCHES, BlockProfile
+from sparsact.inference import densify, find_blocks, plan_of, sparse_linear, sparsify, whole_model
+from sparsact.inference.apply import Replacement
+from sparsact.inference.autotune import BATCHES
 from sparsact.inference.comparison import speed
 from sparsact.inference.method_times import Times, block_output, time_methods
-from sparsact.inference.products import ActiveProduct
-from sparsact.inference.sparse_linear import SparseDown
+from sparsact.inference.profile import BlockProfile
+from sparsact.inference.selectors import ActiveInputs
+from sparsact.inference.weights import FloatWeights
 
 
 @pytest.fixture
@@ -46,9 +47,9 @@ def test_timing_that_is_broken_off_leaves_the_model_dense():
             super().apply(model)
             raise KeyboardInterrupt
 
-    from sparsact.inference.apply import exact_replacement
+    from sparsact.inference.methods import exact_replacement
 
-    replacement = exact_replacement(model, block, Applicability())
+    replacement = exact_replacement(model, block)
     with pytest.raises(KeyboardInterrupt):
         time_methods(
             model,
@@ -94,7 +95,7 @@ def test_speed_tells_of_a_number_that_is_lost():
 
         def forward(self, x):
             y = self.block(x)
-            return y.nan_to_num() if type(self.block.down) is SparseDown else y
+            return y.nan_to_num() if reads(self.block.down, ActiveInputs) else y
 
     model = Forgetting().eval()
     x = rows(5, model)
@@ -127,10 +128,10 @@ def test_each_number_of_rows_is_computed_by_what_was_faster_for_it(monkeypatch):
     (choice,) = plan_of(model).choices
     assert (choice.method, choice.max_rows) == ("certified", sys.maxsize)
     calls = []
-    monkeypatch.setattr(layer_state, "LayerCall", None)  # every call is asked in full
+    monkeypatch.setattr(sparse_linear, "LayerCall", None)  # every call is asked in full
     for layer in (model.up, model.down):
         layer._sparse.direct = None
-    monkeypatch.setattr(ActiveProduct, "screened", lambda self, x, screen, rows, share: calls.append(rows))
+    monkeypatch.setattr(FloatWeights, "screened", lambda self, x, screen, rows, share: calls.append(rows))
     down = model.down._sparse
     down.calls = down.sparse_calls = 0
     with torch.no_grad():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from sparsact.inference.integer_weights import quantized_weight
+from sparsact.inference.weights.int8 import quantized_weight
 from sparsact.kernels.int8_linear import Int8Linear
 
 WITHOUT = "Triton has wheels for Linux alone; it comes with the extra `gpu`"

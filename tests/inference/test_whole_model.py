@@ -10,9 +10,10 @@ from sparse_models import language_like, rows
 from torch import nn
 
 from sparsact.inference import WholeModel, plan_of, sparsify, whole_model
-from sparsact.inference.autotune import BlockProfile, kinds_of
+from sparsact.inference.autotune import kinds_of
 from sparsact.inference.comparison import paired_seconds
 from sparsact.inference.method_times import Times
+from sparsact.inference.profile import BlockProfile
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from torch import nn
 
 from sparsact.inference import Screen, densify, find_blocks, measure, plan_of, sparsify
 from sparsact.inference.batches import evaluating
-from sparsact.inference.collect import sample_inputs
-from sparsact.inference.sparse_linear import SparseDown
+from sparsact.inference.profile import sample_inputs
+from sparsact.inference.sparse_linear import SparseLinear
 from sparsact_papers.data import load_tinyshakespeare
 from sparsact_papers.training import ActivationPenalty, CharacterText, Recipe, evaluation, train
 
@@ -75,7 +75,7 @@ def test_the_loss_is_that_of_the_dense_model(trained, method):
     model, text, (_, after) = trained
     kinds = classes(model)
     sparsify(model, method, shown(text))
-    assert SparseDown in classes(model)
+    assert SparseLinear in classes(model)
     x, y = (part[:, :1] for part in text.windows(200, RECIPE.context))
     losses = [evaluation(model, text, RECIPE).loss, loss(model, x, y)]
     assert [choice.method for choice in plan_of(model).choices] == [method] * 2

@@ -16,9 +16,8 @@ from sparsact.inference.certified_screen import Screen
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.measurement import BlockMeasurement, Measurement
 from sparsact.inference.measuring import measure
-from sparsact.inference.plan import BlockPlan, Plan, WholeModel
+from sparsact.inference.plan import BlockPlan, LayerQuantization, Plan, WholeModel
 from sparsact.inference.plan_file import load_plan, save_plan
-from sparsact.inference.quantizing import LayerQuantization, QuantizedPlan
 from sparsact.inference.sparsifying import densify, plan_of, sparsify
 
 __all__ = [
@@ -29,7 +28,6 @@ __all__ = [
     "LayerQuantization",
     "Measurement",
     "Plan",
-    "QuantizedPlan",
     "Screen",
     "WholeModel",
     "densify",

@@ -9,8 +9,7 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from sparsact.inference.block import Activation
-from sparsact.inference.expression import (
+from sparsact.inference.activation_expression import (
     Expression,
     Leaf,
     Operation,
@@ -20,6 +19,7 @@ from sparsact.inference.expression import (
     row_scales,
     subexpressions,
 )
+from sparsact.inference.block import Activation
 from sparsact.inference.weight_cache import WeightVersion
 
 Function = Callable[[Tensor], Tensor]

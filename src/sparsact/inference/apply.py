@@ -1,64 +1,47 @@
-"""Replace the linear layers of blocks by sparse ones, verify the result on the model's own inputs, and restore them."""
+"""Make the layers of blocks sparse, verify the result on the model's own inputs, and restore them."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from math import inf
 from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from sparsact.inference.activation_function import activation_constants
-from sparsact.inference.batches import Batch, call, evaluating, observed
+from sparsact.inference.batches import Batch, call, evaluating, observe
 from sparsact.inference.block import Block
-from sparsact.inference.certified_screen import NARROW, Screen
-from sparsact.inference.fast_paths import bar_fast_paths, free_fast_paths
-from sparsact.inference.fused_linear import FusedGateUp, FusedState
-from sparsact.inference.gate_memo import GateMemo
-from sparsact.inference.layer_state import (
-    DownState,
-    GatedUpState,
-    Readers,
-    Screens,
-    UpState,
-    has_global_hooks,
-    has_hooks,
-)
-from sparsact.inference.linear_layers import WeightRows, conv1d
+from sparsact.inference.layer_facts import conv1d
 from sparsact.inference.plan import BlockPlan, refused
-from sparsact.inference.products import device_type
-from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
+from sparsact.inference.selectors import SwitchedOn
+from sparsact.inference.sparse_linear import IntegerLayer, LayerState, SparseLinear
 from sparsact.inference.weight_cache import WeightCache
-from sparsact.kernels.screen import MAX_INPUTS
 
-SAMPLE: Final = 256  # inputs that a screen is fitted to
-
-
-@dataclass
-class Applicability:
-    """Most rows of an input, and largest mean share of active units, for which a layer is computed sparsely."""
-
-    max_rows: int = 16
-    max_share: float = 0.4
+# In evaluation mode and without gradients ``nn.TransformerEncoderLayer`` passes its weights to one fused operation, and
+# ``nn.TransformerEncoder`` packs padded inputs into nested tensors for it. Each tests an attribute of its own first.
+_FAST_PATHS: Final = {
+    nn.TransformerEncoderLayer: "activation_relu_or_gelu",
+    nn.TransformerEncoder: "use_nested_tensor",
+}
+_SAVED: Final = "_sparsact_fast_path"
 
 
 @dataclass
 class Replacement:
-    """A block under a method: for each of its linear layers, by name, the class and the state that it takes on."""
+    """A block under a method: the state that each of its linear layers, by name, takes on."""
 
     method: str
-    layers: dict[str, tuple[type[SparseLinear], Any]] = field(default_factory=dict)
+    layers: dict[str, LayerState] = field(default_factory=dict)
 
     def apply(self, model: nn.Module) -> None:
         """Turn the model's layers into sparse ones."""
-        for name, (kind, state) in self.layers.items():
+        for name, state in self.layers.items():
             layer: Any = model.get_submodule(name)
-            become(layer, kind)
+            become(layer, SparseLinear)
             layer.set_sparse(state)
 
     def remove(self, model: nn.Module) -> None:
@@ -71,19 +54,20 @@ class Replacement:
 
         Inputs are screened before pre-activations are computed for up to ``max_selected`` rows.
         """
-        for _, state in self.layers.values():
+        for state in self.layers.values():
+            switches = isinstance(state.selector, SwitchedOn)
             state.limits = {"max_rows": max_rows} | (
-                {"max_selected": max_selected} if isinstance(state, UpState) else {"max_share": max_share}
+                {"max_selected": max_selected} if switches else {"max_share": max_share}
             )
 
     @contextmanager
     def unlimited(self) -> Iterator[None]:
         """Compute the block sparsely for any number of rows and of active units."""
-        limits = [(state, state.limits) for _, state in self.layers.values()]
+        limits = [(state, state.limits) for state in self.layers.values()]
         for state, before in limits:
             state.limits = dict.fromkeys(before, sys.maxsize) | {"max_share": 1.0}
-            if isinstance(state, UpState):
-                state.calls_to_skip = 0
+            if isinstance(state.selector, SwitchedOn):
+                state.selector.calls_to_skip = 0
         try:
             yield
         finally:
@@ -101,6 +85,16 @@ def become(layer: Any, kind: type[SparseLinear]) -> None:
     layer.__class__ = kind
 
 
+def drop_weight(layer: Any) -> None:
+    """Free the float weight of a quantised layer; its ``weight`` is computed from the integers from now on."""
+    sparse = layer._sparse
+    if sparse.alone is None:
+        sparse.alone, sparse.place = layer.weights, layer.weight.device
+        sparse.weights, sparse.version = WeightCache(sparse.weights.make), None  # they hold the float weight
+        del layer._parameters["weight"]
+        become(layer, IntegerLayer)
+
+
 def restore(module: nn.Module) -> None:
     """Turn a sparse layer into a dense one again; leave any other module as it is."""
     if isinstance(module, SparseLinear):
@@ -112,70 +106,6 @@ def restore(module: nn.Module) -> None:
             kind.__bases__ = (layer.dense_class,)
         else:
             layer.__class__ = layer.dense_class
-
-
-def hides_pre_activations(model: nn.Module, block: Block) -> bool:
-    """Whether nothing reads pre-activations of the block's units that are off: no other operation, and no hook."""
-    before = [layer for role, layer in block.linears(model).items() if role != "down"]
-    seen = has_global_hooks() or Readers(model, block.readers).hooked or any(map(has_hooks, before))
-    return block.private and not seen
-
-
-def exact_replacement(
-    model: nn.Module,
-    block: Block,
-    limits: Applicability,
-    screens: Screens | None = None,
-    device: str | None = None,
-) -> Replacement:
-    """The block computed exactly at the units that are on; pre-activations only where ``screens`` do not prove it off.
-
-    With the products of that type of device: by default the one on which the weights are or, with screens, the CPU.
-    """
-    numbers = limits.max_rows, limits.max_share
-    down = block.linears(model)["down"]
-    on: dict[str, Any] = {"device": device or ("cpu" if screens is not None else device_type(down.weight))}
-    method = "exact" if screens is None else "certified"
-    replacement = Replacement(method, {block.down: (SparseDown, DownState(*numbers, **on))})
-    constants, thresholds = activation_constants(model, block.activation), block.activation.zero_below
-    if constants is None or not hides_pre_activations(model, block):  # all pre-activations are computed
-        return replacement
-    switching = filter(None, (block.up, block.gate))  # another module in their place, such as LoRA's, may add to them
-    readers = Readers(model, (*block.readers, *switching))
-    if block.up_rows is not None and block.gate_rows is not None and thresholds is not None:
-        parts: dict[str, Any] = {"gate": block.gate_rows, "up": block.up_rows, "thresholds": thresholds, **on}
-        replacement.layers[block.up] = (FusedGateUp, FusedState(*numbers, screens, constants, readers, **parts))
-        return replacement
-    if block.gate is not None and thresholds is not None:
-        gate = block.linears(model)["gate"]
-        memo = GateMemo(thresholds.to(gate.weight.dtype))
-        replacement.layers[block.gate] = (SparseUp, UpState(*numbers, screens, constants, readers, memo, **on))
-        state = GatedUpState(*numbers, gate, memo, constants, readers, **on)
-        replacement.layers[block.up] = (GatedUp, state)
-    elif screens is not None:
-        replacement.layers[block.up] = (SparseUp, UpState(*numbers, screens, constants, readers))
-    return replacement
-
-
-def certified_replacement(model: nn.Module, block: Block, limits: Applicability, sample: Tensor) -> Replacement:
-    """The block computed exactly at the units that a screen cannot prove to be off."""
-    make = partial(_screen, threshold=block.activation.zero_below, sample=sample[:SAMPLE].clone())
-    screens: Screens = WeightCache((block.gate_rows or WeightRows()).make(make))
-    return exact_replacement(model, block, limits, screens)
-
-
-def masked_replacement(
-    block: Block, limits: Applicability, mask_small: Callable[[Tensor], Tensor], method: str
-) -> Replacement:
-    """The block with small activations set to zero before its second layer."""
-    return Replacement(method, {block.down: (SparseDown, DownState(limits.max_rows, limits.max_share, mask_small))})
-
-
-def _screen(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sample: Tensor | None) -> Screen | None:
-    """A screen, if its proof covers the dtype and the width of the weights."""
-    covered = weight.dtype in NARROW and weight.shape[1] <= MAX_INPUTS
-    seen = None if sample is None or not len(sample) else sample  # none after a plan was read from a file
-    return Screen.of(weight, bias, threshold, seen) if covered else None
 
 
 PlannedBlock = tuple[Replacement | None, BlockPlan]
@@ -249,8 +179,8 @@ def with_sparse_shares(
     model: nn.Module, downs: Sequence[str], planned: Sequence[PlannedBlock], shown: Sequence[Batch]
 ) -> tuple[BlockPlan, ...]:
     """The plans with the share of calls in which their ``down`` is computed sparsely, as in service: without hooks."""
-    states: list[DownState | None] = [
-        None if replacement is None else replacement.layers[down][1]
+    states = [
+        None if replacement is None else replacement.layers[down]
         for down, (replacement, _) in zip(downs, planned, strict=True)
     ]
     for state in filter(None, states):
@@ -262,7 +192,7 @@ def with_sparse_shares(
     return tuple(_with_sparse_share(plan, state) for (_, plan), state in zip(planned, states, strict=True))
 
 
-def _with_sparse_share(plan: BlockPlan, state: DownState | None) -> BlockPlan:
+def _with_sparse_share(plan: BlockPlan, state: LayerState | None) -> BlockPlan:
     if state is None:
         return plan
     if not state.calls:
@@ -276,9 +206,8 @@ def outputs(model: nn.Module, blocks: Sequence[Block], batch: Batch) -> list[Ten
     """Copies of what the second layers of the blocks return, call by call, and of all that the model returns."""
     seen: list[Tensor] = []
     downs = [block.down for block in blocks]
-    with observed(model, downs, lambda name, args, output: seen.append(output.clone())), evaluating(model):
-        result = call(model, batch)
-    return seen + [leaf.clone() for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
+    returned = observe(model, downs, [batch], lambda name, args, output: seen.append(output.clone()))
+    return seen + [leaf.clone() for leaf in tree_leaves(returned) if isinstance(leaf, Tensor)]
 
 
 def are_close(dense: Sequence[Tensor], sparse: Sequence[Tensor]) -> bool:
@@ -289,7 +218,41 @@ def are_close(dense: Sequence[Tensor], sparse: Sequence[Tensor]) -> bool:
 def _is_close(one: Tensor, other: Tensor) -> bool:
     if one.shape != other.shape or one.dtype not in TOLERANCE:
         return torch.equal(one, other)
-    finite = one.isfinite()
-    if not torch.equal(finite, other.isfinite()):
-        return False
-    return bool((one - other)[finite].double().norm() <= TOLERANCE[one.dtype] * one[finite].double().norm())
+    return relative_difference(other, one) <= TOLERANCE[one.dtype]
+
+
+def relative_difference(found: Tensor, wanted: Tensor) -> float:
+    """Norm of the difference of two tensors over that of the second, over finite numbers.
+
+    Infinite if the two are not finite at the same places, or differ and the second is 0.
+    """
+    finite = wanted.isfinite()
+    if not torch.equal(finite, found.isfinite()):
+        return inf
+    before, after = wanted[finite].double(), found[finite].double()
+    difference, size = float((after - before).norm()), float(before.norm())
+    return difference / size if size else (inf if difference else 0.0)
+
+
+def bar_fast_paths(model: nn.Module) -> None:
+    """Let encoders that hold a sparse layer call it, instead of torch's fused path that calls no layer."""
+    for owner, name in _fast_path_attributes(model):
+        if _SAVED not in owner.__dict__ and _holds_sparse_layer(owner):
+            owner.__dict__[_SAVED] = before = owner.__dict__.get(name, False)
+            owner.__dict__[name] = type(before)(0)  # of the same type: TorchScript infers it
+
+
+def free_fast_paths(model: nn.Module) -> None:
+    """Restore the fused path of encoders that no longer hold a sparse layer."""
+    for owner, name in _fast_path_attributes(model):
+        if _SAVED in owner.__dict__ and not _holds_sparse_layer(owner):
+            owner.__dict__[name] = owner.__dict__.pop(_SAVED)
+
+
+def _fast_path_attributes(model: nn.Module) -> Iterator[tuple[nn.Module, str]]:
+    for kind, name in _FAST_PATHS.items():
+        yield from ((owner, name) for owner in model.modules() if isinstance(owner, kind))
+
+
+def _holds_sparse_layer(owner: nn.Module) -> bool:
+    return any(isinstance(module, SparseLinear) for module in owner.modules())

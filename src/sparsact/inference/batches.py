@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -82,38 +80,15 @@ def observed(model: nn.Module, names: Iterable[str], seen: Callable[[str, Any, A
         yield
 
 
-@dataclass(frozen=True)
-class Clock:
-    """Marks in the work of a device, and the seconds from one to another."""
-
-    mark: Callable[[], Any]
-    seconds: Callable[[Any, Any], float]
-
-
-def clock_of(tensors: Iterable[Tensor]) -> Clock:
-    """A clock of work on these tensors: CUDA events where one of them is on a GPU, else :func:`working_seconds`."""
-    device = next((tensor.device for tensor in tensors if tensor.is_cuda), None)
-    if device is not None:
-        stream: Any = torch.cuda.current_stream(device)
-        event: Any = torch.cuda.Event
-        return event_clock(lambda: stream.record_event(event(enable_timing=True)))
-    return Clock(working_seconds(), lambda before, after: after - before)
-
-
-def event_clock(mark: Callable[[], Any]) -> Clock:
-    """A clock of events that the device passes while the host goes on; asking for seconds waits for the later one."""
-
-    def seconds(before: Any, after: Any) -> float:
-        after.synchronize()
-        return 1e-3 * float(before.elapsed_time(after))
-
-    return Clock(mark, seconds)
-
-
-def working_seconds() -> Callable[[], float]:
-    """The clock for times of a model: of this thread's work if torch has one thread, else of the wall.
-
-    Other processes slow the wall's clock down, and long calls more than short ones: they would make the slower of two
-    models look slower still.
-    """
-    return time.thread_time if torch.get_num_threads() == 1 else time.perf_counter
+def observe(
+    model: nn.Module,
+    names: Iterable[str],
+    shown: Iterable[Batch],
+    seen: Callable[[str, Any, Any], object],
+) -> Any:
+    """Run the model on batches in evaluation mode, and return the last output; ``seen`` as for :func:`observed`."""
+    output = None
+    with observed(model, names, seen), evaluating(model):
+        for batch in shown:
+            output = call(model, batch)
+    return output

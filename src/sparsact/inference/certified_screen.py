@@ -58,7 +58,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from sparsact.inference.int8_weights import Int8Copy, int8_copy, scales_and_directions
+from sparsact.inference.int8_copy import Int8Copy, int8_copy, scales_and_directions
 from sparsact.kernels.screen import MAX_INPUTS, screen
 
 NARROW: Final = (torch.float32, torch.bfloat16, torch.float16)
@@ -149,15 +149,6 @@ class Screen(Int8Copy):
         bounds = torch.empty(len(x), len(self.a), dtype=torch.float64)
         self.kernel.bounds(x.data_ptr(), NARROW.index(x.dtype), len(x), bounds.data_ptr(), torch.get_num_threads())
         return bounds
-
-    def estimates(self, x: Tensor) -> Tensor:
-        """Pre-activations minus thresholds from the copy alone, (m, s), float32: an estimate without guarantee."""
-        x = self._checked(x)
-        estimates = torch.empty(len(x), len(self.a), dtype=torch.float32)
-        self.kernel.estimates(
-            x.data_ptr(), NARROW.index(x.dtype), len(x), estimates.data_ptr(), torch.get_num_threads()
-        )
-        return estimates
 
     @property
     def nbytes(self) -> int:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from functools import partial
 from math import exp, inf, isfinite
 from statistics import fmean, median
 from typing import Any, Final
@@ -15,10 +14,11 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from sparsact.inference.batches import Batch, Inputs, batches, call, clock_of, evaluating
-from sparsact.inference.fast_paths import bar_fast_paths, free_fast_paths
-from sparsact.inference.quality import QualityEstimate
+from sparsact.inference.apply import bar_fast_paths, free_fast_paths, relative_difference
+from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
+from sparsact.inference.output_error import QualityEstimate
 from sparsact.inference.sparse_linear import SparseLinear
+from sparsact.inference.timing import Side, clock_of, timed_rounds
 
 Loss = Callable[[Any, Batch], Tensor]
 
@@ -249,50 +249,21 @@ def speed(model: nn.Module, shown: Sequence[Batch], rounds: int = ROUNDS) -> Spe
 
 def paired_seconds(
     model: nn.Module, shown: Sequence[Batch], rounds: int, time_limit: float = inf
-) -> list[tuple[list[float], list[float]]]:
-    """Seconds of every batch in each round, of the dense and of the sparse model, which take turns in going first.
+) -> list[list[list[float]]]:
+    """Seconds of every batch in each round, of the dense model and of the sparse one.
 
-    A first round is not counted. After ``time_limit`` seconds no further round starts, once there are three.
+    See :func:`~sparsact.inference.timing.timed_rounds`.
     """
-
-    def seconds() -> list[float]:
-        marks = [clock.mark()]
-        for batch in shown:
-            call(model, batch)
-            marks.append(clock.mark())
-        return [clock.seconds(before, after) for before, after in pairwise(marks)]
-
-    def dense_seconds() -> list[float]:
-        with dense(model):
-            return seconds()
-
-    found: list[tuple[list[float], list[float]]] = []
-    begin, clock = time.perf_counter(), clock_of(model.parameters())
+    calls = [partial(call, model, batch) for batch in shown]
+    sides = [Side(within, lambda turn: calls) for within in (partial(dense, model), nullcontext)]
     with evaluating(model):
-        for turn in range(rounds + 1):
-            if turn > 3 and time.perf_counter() - begin > time_limit:
-                break
-            if turn % 2:
-                sparse = seconds()
-                found.append((dense_seconds(), sparse))
-            else:
-                found.append((dense_seconds(), seconds()))
-    return found[1:]
+        return timed_rounds(sides, clock_of(model.parameters()), rounds, time_limit)
 
 
 def _output_difference(model: nn.Module, batch: Batch) -> float:
     sparse = tree_leaves(call(model, batch))
     with dense(model):
         wanted = tree_leaves(call(model, batch))
-    return max((_relative_difference(one, other) for one, other in zip(sparse, wanted, strict=True)), default=0.0)
-
-
-def _relative_difference(found: Any, wanted: Any) -> float:
-    if not getattr(wanted, "is_floating_point", bool)():
-        return 0.0
-    finite = wanted.isfinite()
-    if not torch.equal(finite, found.isfinite()):
-        return inf
-    found, wanted = found[finite].double(), wanted[finite].double()
-    size = float(wanted.norm())
-    return float((found - wanted).norm()) / size if size else 0.0
+    pairs = zip(sparse, wanted, strict=True)
+    floats = [pair for pair in pairs if isinstance(pair[1], Tensor) and pair[1].is_floating_point()]
+    return max((relative_difference(*pair) for pair in floats), default=0.0)

@@ -19,8 +19,10 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils._device import DeviceContext
 
-from sparsact.inference.products import DTYPES
+from sparsact.inference.layer_facts import DTYPES
 
 _LAYERS: Final[WeakValueDictionary[int, nn.Linear]] = WeakValueDictionary()
 _NUMBERS: Final = count()
@@ -135,3 +137,21 @@ def compiled_forward(layer: Any, x: Tensor, weight: Tensor | None) -> Tensor:
         return layer.dense(x)  # type: ignore[no-any-return] # a sparse layer of any kind
     out: Tensor = _OPERATOR(x, weight, bias, layer._sparse.handle, layer.out_features)
     return out
+
+
+def is_being_traced() -> bool:
+    """Whether torch records, transforms or casts operations, so that a kernel of ours would be left out of it."""
+    return bool(
+        torch._C._get_tracing_state()  # torch.jit.trace
+        or torch._C._len_torch_dispatch_stack()  # make_fx, fake tensors, counters
+        or (torch._C._len_torch_function_stack() and _is_function_mode_active())
+        or torch._C._are_functorch_transforms_active()
+        or forward_ad._current_level >= 0
+        or torch._C._is_any_autocast_enabled()
+    )
+
+
+def _is_function_mode_active() -> bool:
+    """Whether Python code sees torch's operations; a default device does not count."""
+    modes = _get_current_function_mode_stack()  # type: ignore[no-untyped-call]
+    return any(not isinstance(mode, DeviceContext) for mode in modes)

@@ -11,12 +11,10 @@ from typing import Any, ClassVar, Final
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
-from sparsact.inference.fused_linear import FusedGateUp
-from sparsact.inference.quantized import QuantizedGate, QuantizedGatedUp, QuantizedLinear
-from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
+from sparsact.inference.sparse_linear import IntegerLayer, SparseLinear
 
 
-class SparseConv1D(SparseLinear):
+class SparseConv1D(SparseLinear, Conv1D):  # type: ignore[misc] # weights of two types
     """A ``Conv1D`` that is computed sparsely where that is possible and worthwhile."""
 
     transposed = True
@@ -25,12 +23,12 @@ class SparseConv1D(SparseLinear):
     @property
     def in_features(self) -> int:  # type: ignore[override] # an attribute of nn.Linear
         """Number of inputs."""
-        return self.nx  # type: ignore[return-value] # a module's attributes have no types
+        return self.nx  # type: ignore[no-any-return] # Conv1D has no types
 
     @property
     def out_features(self) -> int:  # type: ignore[override]
         """Number of outputs."""
-        return self.nf  # type: ignore[return-value]
+        return self.nf  # type: ignore[no-any-return]
 
     def compiled_forward(self, x: Tensor) -> Tensor:
         """The dense product."""
@@ -48,44 +46,8 @@ class SparseConv1D(SparseLinear):
         return plain
 
 
-class Conv1DDown(SparseConv1D, SparseDown, Conv1D):  # type: ignore[misc] # weights of two types
-    """The second layer of a block."""
+class IntegerConv1D(IntegerLayer, SparseConv1D):  # type: ignore[misc]
+    """A ``Conv1D`` that has dropped its float weight."""
 
 
-class Conv1DUp(SparseConv1D, SparseUp, Conv1D):  # type: ignore[misc]
-    """The layer that switches units on."""
-
-
-class Conv1DGatedUp(SparseConv1D, GatedUp, Conv1D):  # type: ignore[misc]
-    """The up-projection of a gated block."""
-
-
-class Conv1DFused(SparseConv1D, FusedGateUp, Conv1D):  # type: ignore[misc]
-    """Gate and up-projection in one layer."""
-
-
-class Conv1DQuantized(SparseConv1D, QuantizedLinear, Conv1D):  # type: ignore[misc]
-    """A layer with integer weights."""
-
-    def compiled_forward(self, x: Tensor) -> Tensor:
-        """What the integers give if they are all that is left."""
-        return self.dense(x) if self._sparse.dropped is None else QuantizedLinear.compiled_forward(self, x)
-
-
-class Conv1DQuantizedGate(Conv1DQuantized, QuantizedGate):  # type: ignore[misc]
-    """The gate of a gated block with integer weights."""
-
-
-class Conv1DQuantizedGatedUp(Conv1DQuantized, QuantizedGatedUp):  # type: ignore[misc]
-    """The up-projection of a gated block with integer weights."""
-
-
-CLASSES: Final[dict[type[SparseLinear], type[SparseLinear]]] = {
-    SparseDown: Conv1DDown,
-    SparseUp: Conv1DUp,
-    GatedUp: Conv1DGatedUp,
-    FusedGateUp: Conv1DFused,
-    QuantizedLinear: Conv1DQuantized,
-    QuantizedGate: Conv1DQuantizedGate,
-    QuantizedGatedUp: Conv1DQuantizedGatedUp,
-}
+CLASSES: Final[dict[type[SparseLinear], type[SparseLinear]]] = {SparseLinear: SparseConv1D, IntegerLayer: IntegerConv1D}

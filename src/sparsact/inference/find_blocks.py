@@ -12,12 +12,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from sparsact.inference.activation_expression import Expression, Leaf, evaluate, leaves
 from sparsact.inference.activation_function import NotAnActivation, activation
 from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
 from sparsact.inference.block import Activation, Block
 from sparsact.inference.dataflow import DataflowTracer, TracedInput
-from sparsact.inference.expression import Expression, Leaf, evaluate, leaves
-from sparsact.inference.linear_layers import WeightRows, is_plain, other_forms
+from sparsact.inference.layer_facts import LayerFacts, WeightRows, other_forms
 from sparsact.inference.split_experts import showing_all_experts, split_experts
 
 
@@ -69,7 +69,7 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
         )
     batch = next(batches(inputs))
     with split_experts(model), evaluating(model), showing_all_experts(model):
-        layers = {name: module for name, module in model.named_modules() if is_plain(module)}
+        layers = {name: module for name, module in model.named_modules() if LayerFacts.of(module).is_plain}
         tracer, calls, n_run = _trace(model, layers, batch)
         blocks, reasons = _blocks(calls, tracer)
         if not blocks:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.inference.plan import finite
 from sparsact.inference.roofline import METHODS, Roofline, amdahl, roofline
 from sparsact.notebook import html_table
 
@@ -175,11 +176,6 @@ def _bytes_and_speedups(found: Roofline | None) -> dict[str, Any] | None:
         return None
     read = {"dense": found.dense} | {method: getattr(found, method) for method in METHODS}
     return {"bytes": read, "speedup": {method: finite(found.speedup(method)) for method in METHODS}}
-
-
-def finite(value: float | None) -> float | None:
-    """A bound as JSON holds it: None where it is infinite."""
-    return None if value is None or math.isinf(value) else value
 
 
 HEADINGS: Final = ("block", "units", "density", "5-95 %", "dead", "union of 16", "|h| <= 1 %", *METHODS)

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from sparsact.inference.apply import Applicability
 from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
 from sparsact.inference.block import Block
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.measurement import LEVELS, WINDOWS, BlockMeasurement, Measurement
 from sparsact.inference.roofline import bytes_read
+from sparsact.inference.sparse_linear import MAX_ROWS, MAX_SHARE
 from sparsact.inference.split_experts import showing_all_experts, split_experts
 
 CHUNK: Final = 1 << 22  # activations whose magnitudes are counted in one step
@@ -182,11 +182,11 @@ class ActivationCounter:
 
     def _count_call(self, active: Tensor) -> None:
         """Count booleans of shape (rows, n_units) as one call; few if exact methods apply by default."""
-        rows, limits = len(active), Applicability()
+        rows = len(active)
         self.min_rows = min(self.min_rows or rows, rows)
         self.max_rows = max(self.max_rows, rows)
         self.calls += 1
-        self.few += rows <= limits.max_rows and int(active.sum()) <= limits.max_share * active.numel()
+        self.few += rows <= MAX_ROWS and int(active.sum()) <= MAX_SHARE * active.numel()
 
     def _count_magnitudes(self, rows: Tensor) -> None:
         """Count activations of shape (rows, n_units) by multiple of their row's root mean square."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import median, quantiles
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 
 from sparsact.inference.apply import Replacement, applied
-from sparsact.inference.batches import clock_of, evaluating
+from sparsact.inference.batches import evaluating
 from sparsact.inference.block import Block
+from sparsact.inference.timing import Side, clock_of, timed_rounds
 
-MIN_ROUNDS, MAX_ROUNDS = 3, 40
+MAX_ROUNDS: Final = 40
 
 
 class Times:
@@ -75,23 +76,21 @@ def time_methods(
     """
     methods = ["dense", *dict.fromkeys(name for one in replacements for name in one)]
     times = Times(methods, rows, range(len(runs)) if kinds is None else kinds)
-    start, clock = time.perf_counter(), clock_of(samples)
+
+    def calls(turn: int) -> list[Callable[[], object]]:
+        found: list[Callable[[], object]] = []
+        for run, sample, m in zip(runs, samples, rows, strict=True):
+            first = turn * m % max(1, len(sample) - m + 1)
+            found.append(partial(run, sample[first : first + m]))
+        return found
+
+    by_method = {name: [one[name] for one in replacements if name in one] for name in methods}
+    sides = [Side(partial(applied, model, found), calls) for found in by_method.values()]
     with evaluating(model), torch.inference_mode():
-        for turn in range(MAX_ROUNDS + 1):
-            marks = []
-            for method in methods:
-                with applied(model, [one[method] for one in replacements if method in one]):
-                    for timed in (False, turn > 0):  # the first run brings its weights to the cache
-                        for i, (run, sample, m) in enumerate(zip(runs, samples, rows, strict=True)):
-                            first = turn * m % max(1, len(sample) - m + 1)
-                            begin = clock.mark()
-                            run(sample[first : first + m])
-                            if timed:
-                                marks.append((times.seconds[method][i], begin, clock.mark()))
-            for found, begin, end in marks:  # a GPU is still at work
-                found.append(clock.seconds(begin, end))
-            if turn >= MIN_ROUNDS and time.perf_counter() - start > time_limit:
-                break
+        for found in timed_rounds(sides, clock_of(samples), MAX_ROUNDS, time_limit, in_cache=True):
+            for name, seconds in zip(methods, found, strict=True):
+                for block, one in zip(times.seconds[name], seconds, strict=True):
+                    block.append(one)
     return times
 
 

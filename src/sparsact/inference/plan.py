@@ -1,17 +1,13 @@
-"""The method of each block of a model, and its gain."""
+"""The method of each block of a model, its gain, and the errors of quantisation."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, replace
 from math import isfinite, nan
-from typing import Any, Final
+from typing import Any
 
-from sparsact.inference.quality import OutputQuality
-
-METHODS: Final = ("dense", "exact", "certified", "threshold", "top_k")
-EXACT: Final = ("auto", "exact", "certified")
-REMOVED: Final = ("predictor", "inputs")  # of earlier versions
+from sparsact.inference.output_error import OutputQuality
 
 
 @dataclass(frozen=True)
@@ -107,21 +103,76 @@ class WholeModel:
 
 
 @dataclass(frozen=True)
+class LayerQuantization:
+    r"""What quantisation does to one linear layer.
+
+    Attributes
+    ----------
+    layer : str
+        Its name.
+    error : float
+        :math:`\|y - y'\| / \|y\|` of its outputs over the inputs shown, y' quantised; NaN if it was not.
+    reason : str
+        Why it keeps its float weights; empty if it was quantised.
+    smoothed : bool
+        Whether its inputs are scaled by powers of two before they are quantised, and its weights by their inverses,
+        because a few inputs are much larger than the rest.
+
+    Examples
+    --------
+    >>> import sparsact as sa
+    >>> import torch
+    >>> from torch import nn
+    >>> model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 2))
+    >>> plan = sa.plan_of(sa.sparsify(model, "exact", torch.randn(20, 8), weights="int8"))
+    >>> [(one.layer, 0 < one.error < 0.1) for one in plan.layers]
+    [('0', True), ('2', True)]
+    """
+
+    layer: str
+    error: float = nan
+    reason: str = ""
+    smoothed: bool = False
+
+
+@dataclass(frozen=True)
 class Plan:
-    """The plans of all blocks of a model, in its order, and what ``"auto"`` measured with all of them.
+    """The plans of all blocks of a model, its times, and of a quantised model the errors on the inputs shown.
+
+    Of a quantised model ``"dense"`` in the plan of a block reads all integers, ``"exact"`` those of units whose code is
+    not that of 0, with the same output but for the groups of int4 weights, which then hold outputs of a unit in the
+    second layer. ``density`` is the share of such units, and ``seconds["float"]`` the time before quantisation.
 
     Attributes
     ----------
     choices : tuple of BlockPlan
+        In the order of the model.
     whole : WholeModel or None
         None if ``"auto"`` left all blocks dense, and under other methods.
     left_dense : tuple of str
         Modules that form no block though they hold matrices of weights, with the reason: experts, quantised layers.
+    weights : {"keep", "int8", "int4"}
+        The kind of integers that stand for the weights, or that these are kept.
+    layers : tuple of LayerQuantization
+        Every linear layer of a quantised model.
+    block_errors : tuple of float
+        Relative error of each quantised block's output for up to 32 single inputs.
+    output_error : float
+        Relative error, by quantisation, of all that the model returns for the batches shown.
     """
 
     choices: tuple[BlockPlan, ...]
     whole: WholeModel | None = None
     left_dense: tuple[str, ...] = ()
+    weights: str = "keep"
+    layers: tuple[LayerQuantization, ...] = ()
+    block_errors: tuple[float, ...] = ()
+    output_error: float = nan
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether integers stand for the weights."""
+        return self.weights != "keep"
 
     @property
     def forecast(self) -> float:
@@ -138,7 +189,13 @@ class Plan:
         rows = [asdict(one) | {"speed_up": one.speed_up, "share_of_bound": one.share_of_bound} for one in self.choices]
         whole = None if self.whole is None else finite(asdict(self.whole) | {"speed_up": self.whole.speed_up})
         blocks, forecast = [finite(row) for row in rows], finite(self.forecast)
-        return {"blocks": blocks, "left_dense": list(self.left_dense), "whole": whole, "forecast": forecast}
+        found = {"blocks": blocks, "left_dense": list(self.left_dense), "whole": whole, "forecast": forecast}
+        if not self.is_quantized:
+            return found
+        for block, error in zip(blocks, self.block_errors, strict=True):
+            block["error"] = finite(error)
+        layers = [finite(asdict(one)) for one in self.layers]
+        return found | {"weights": self.weights, "layers": layers, "output_error": finite(self.output_error)}
 
     def to_json(self) -> str:
         """:meth:`to_dict` as JSON."""
@@ -166,7 +223,30 @@ class Plan:
             if one.quality is not None
         ]
         lines += [f"left as it is: {one}" for one in self.left_dense]
-        return "\n".join(lines if self.whole is None else [*lines, str(self.whole)])
+        lines += [] if self.whole is None else [str(self.whole)]
+        return "\n".join([*lines, *self._quantization()])
+
+    def _quantization(self) -> list[str]:
+        """Lines about the integers: errors, layers that keep floats, layers whose inputs are scaled."""
+        if not self.is_quantized:
+            return []
+        errors = [one.error for one in self.layers if not one.reason]
+        kept: dict[str, list[str]] = {}
+        for one in self.layers:
+            kept.setdefault(one.reason, []).append(one.layer)
+        kept.pop("", None)
+        summary = f"{self.weights} weights in {len(errors)} of {len(self.layers)} linear layers"
+        if errors:
+            summary += (
+                f"; relative error of outputs: a layer's at most {max(errors):.2%}, "
+                f"a block's at most {max(self.block_errors, default=nan):.2%}, the model's {self.output_error:.2%}"
+            )
+        scaled = [one.layer for one in self.layers if one.smoothed]
+        return [
+            summary,
+            *(f"float weights in {', '.join(names)}: {reason}" for reason, names in kept.items()),
+            *([f"inputs scaled before they are quantised in {', '.join(scaled)}"] if scaled else []),
+        ]
 
 
 def refused(plan: BlockPlan, reason: str) -> BlockPlan:
@@ -178,6 +258,8 @@ def finite(value: Any) -> Any:
     """The value as JSON holds it: None in place of NaN and infinity."""
     if isinstance(value, dict):
         return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, tuple):
+        return tuple(map(finite, value))
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
@@ -193,12 +275,3 @@ def _range(rows: tuple[int, int, int] | None) -> str:
 
 def _formatted(value: float, form: str) -> str:
     return "" if value != value else format(value, form)
-
-
-def check_not_removed(method: str, what: str, remedy: str) -> None:
-    """Raise ValueError if the method was removed; the message begins with ``what`` was to be computed."""
-    if method in REMOVED:
-        raise ValueError(
-            f'{what} by method="{method}", which was removed because others are faster: {remedy} method="exact" or '
-            '"certified", which return what the model returns, or weights="int8".'
-        )

@@ -2,49 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
+from math import inf, nan
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
-from sparsact.inference.apply import (
-    Applicability,
-    PlannedBlock,
-    Replacement,
-    apply,
-    certified_replacement,
-    exact_replacement,
-    verified,
-)
+from sparsact.inference.apply import Replacement, apply, verified
 from sparsact.inference.batches import Batch, Inputs, batches
 from sparsact.inference.block import Block
 from sparsact.inference.certified_screen import Screen
-from sparsact.inference.layer_state import UpState
-from sparsact.inference.linear_layers import is_linear, weight_and_bias
-from sparsact.inference.plan import BlockPlan, Plan, WholeModel, finite
-from sparsact.inference.quantized_plan_file import (
-    QUANTIZED,
-    SAVED,
-    block_plan,
-    digest_of,
-    load_quantized,
-    planned_blocks,
-    quantized_state,
-)
-from sparsact.inference.quantizing import QuantizedPlan
-from sparsact.inference.sparse_linear import SparseLinear, count_writes
+from sparsact.inference.find_blocks import find_blocks
+from sparsact.inference.layer_facts import is_linear
+from sparsact.inference.methods import certified_replacement, exact_replacement
+from sparsact.inference.options import check_not_removed
+from sparsact.inference.plan import BlockPlan, LayerQuantization, Plan, WholeModel, finite
+from sparsact.inference.quantizing import alone_on, candidates, drop_weights, integer_state
+from sparsact.inference.selectors import BlockUnits, Everything, SwitchedOn
+from sparsact.inference.sparse_linear import SparseLinear
 from sparsact.inference.sparsifying import PLAN, being_sparsified, densify, plan_of
-from sparsact.inference.weight_cache import WeightVersion
+from sparsact.inference.weight_cache import count_writes
 from sparsact.saving import ModelFileError, modelfile
 
 Model = TypeVar("Model", bound=nn.Module)
 Arrays = dict[str, NDArray[Any]]
 KIND: Final = "plan"
+QUANTIZED: Final = "quantized plan"  # the kind of files of quantised models, once
+SAVED: Final = ("dense", "exact", "certified")  # methods of plans in files: the others are calibrated for inputs
+SCREEN_PARTS: Final = [field.name for field in fields(Screen) if field.name != "leak"]
 
 
 def save_plan(model: nn.Module, path: str | Path) -> None:
@@ -81,27 +72,29 @@ def save_plan(model: nn.Module, path: str | Path) -> None:
             f"a plan that is saved must be exact; this one has blocks by {', '.join(wrong)}, calibrated for inputs: "
             "call sparsact.sparsify again where the model is loaded."
         )
-    if isinstance(plan, QuantizedPlan):
-        modelfile.write(path, QUANTIZED, *quantized_state(model, plan))
-        return
-    arrays: Arrays = {}
-    limits: dict[str, dict[str, float]] = {}
-    for name, layer in sparse_layers(model):
-        state = layer._sparse
-        limits[name] = state.limits
-        screens = state.screens if isinstance(state, UpState) else None
-        screen = None if screens is None else screens.get(state.weight_version(layer))
-        if screen is not None:
-            arrays |= {f"{name}/{part}": value.numpy() for part, value in _tensors(screen).items()}
-            arrays[f"{name}/leak"] = np.array([screen.leak])
-    state = {
-        "weights": digest_of(model, list(limits)),
-        "limits": limits,
-        "choices": [finite(asdict(one)) for one in plan.choices],
-        "whole": None if plan.whole is None else finite(asdict(plan.whole)),
-        "left_dense": list(plan.left_dense),
+    layers = sparse_layers(model)
+    dropped = any(layer._sparse.alone is not None for layer in layers.values())
+    state = finite(asdict(plan)) | {
+        "digest": digest_of(model, layers, without_weights=dropped),
+        "dropped": dropped,
+        "limits": {name: layer._sparse.limits for name, layer in layers.items()},
+        "by_units": [name for name, layer in layers.items() if isinstance(layer._sparse.selector, BlockUnits)],
     }
+    arrays = {f"{name}/{part}": a for name, layer in layers.items() for part, a in _arrays(layer).items()}
     modelfile.write(path, KIND, state, arrays)
+
+
+def _arrays(layer: SparseLinear) -> Arrays:
+    """What was computed from the weights of a layer and is not computed again: integers, or a screen."""
+    state = layer._sparse
+    if state.form.rounded:
+        integers: Any = layer.weights
+        return dict(integers.arrays)
+    screens = state.selector.screens if isinstance(state.selector, SwitchedOn) else None
+    screen = None if screens is None else screens.get(state.weight_version(layer))
+    if screen is None:
+        return {}
+    return {part: getattr(screen, part).numpy() for part in SCREEN_PARTS} | {"leak": np.array([screen.leak])}
 
 
 def load_plan(model: Model, path: str | Path, inputs: Inputs) -> Model:
@@ -153,53 +146,134 @@ def load_plan(model: Model, path: str | Path, inputs: Inputs) -> Model:
     for layer in filter(is_linear, model.modules()):
         count_writes(layer)
     with being_sparsified(model):
-        plan = (load_quantized if kind == QUANTIZED else _load)(model, state, arrays, batch)
+        plan = _load(model, _as_written_now(state), arrays, batch)
     object.__setattr__(model, PLAN, plan)
     return model
 
 
+def _as_written_now(state: dict[str, Any]) -> dict[str, Any]:
+    """The state of a file, also of one of version 0.1, in which quantised models and others had a form each."""
+    if "by_units" in state:
+        return state
+    if "classes" in state:
+        gated = ("QuantizedGate", "QuantizedGatedUp")
+        by_units = [name for name, kind in state["classes"].items() if kind in gated]
+        return state | {"limits": {name: {} for name in state["classes"]}, "by_units": by_units, "left_dense": []}
+    nothing: dict[str, Any] = {"layers": [], "block_errors": [], "output_error": None}
+    form = {"weights": "keep", "digest": state["weights"], "dropped": False, "by_units": list(state["limits"])}
+    return state | form | nothing
+
+
 def _load(model: nn.Module, state: dict[str, Any], arrays: Arrays, batch: Batch) -> Plan:
     """Make a model sparse by the state and the arrays of a file, and return its plan."""
-    limits, choices = state["limits"], [block_plan(one) for one in state["choices"]]
+    weights, limits, choices = state["weights"], state["limits"], [block_plan(one) for one in state["choices"]]
     missing = set(limits) - {name for name, module in model.named_modules() if is_linear(module)}
-    same = not missing and digest_of(model, list(limits)) == state["weights"]
+    same = not missing and digest_of(model, limits, without_weights=state["dropped"]) == state["digest"]
     blocks = planned_blocks(model, choices, batch, same_weights=same)
     found = [blocks[one.block] for one in choices]
-    planned = [(_replacement(model, block, one), one) for block, one in zip(found, choices, strict=True)]
-    _fill(model, planned, limits, arrays)
-    whole = None if state["whole"] is None else WholeModel(**state["whole"])
-    planned = verified(model, found, apply(model, planned), batch)
-    return Plan(tuple(plan for _, plan in planned), whole, tuple(state["left_dense"]))
+    planned = [(_replacement(model, block, one, state), one) for block, one in zip(found, choices, strict=True)]
+    planned = apply(model, planned)
+    in_blocks = {name for replacement, _ in planned if replacement is not None for name in replacement.layers}
+    if weights != "keep":
+        alone_on(model, [name for name in limits if name not in in_blocks], weights).apply(model)
+    for name, layer in sparse_layers(model).items():
+        parts = {key.rpartition("/")[2]: array for key, array in arrays.items() if key.rpartition("/")[0] == name}
+        _fill(layer, limits[name], parts)
+    if weights == "keep":
+        planned = verified(model, found, planned, batch)
+    if state["dropped"]:
+        drop_weights(model, limits)
+    return Plan(
+        tuple(plan for _, plan in planned),
+        None if state["whole"] is None else WholeModel(**state["whole"]),
+        tuple(state["left_dense"]),
+        weights,
+        tuple(LayerQuantization(**one | {"error": _number(one["error"])}) for one in state["layers"]),
+        tuple(map(_number, state["block_errors"])),
+        _number(state["output_error"]),
+    )
 
 
-def _replacement(model: nn.Module, block: Block, plan: BlockPlan) -> Replacement | None:
+def _replacement(model: nn.Module, block: Block, plan: BlockPlan, state: dict[str, Any]) -> Replacement | None:
+    """The states of the layers of a block, not yet filled; None if they are to compute as before."""
+    if state["weights"] != "keep":
+        if not set(block.names) <= set(state["limits"]):
+            return None
+        found = candidates(model, block, state["weights"])["exact" if plan.method == "exact" else "whole"]
+        for name, one in found.layers.items():
+            if isinstance(one.selector, BlockUnits) and name not in state["by_units"]:
+                found.layers[name] = integer_state(state["weights"], Everything(), one.device)
+        return found
     if plan.method == "dense":
         return None
     if plan.method == "certified":  # a sample of no rows: it is of use only if the weights change
-        return certified_replacement(model, block, Applicability(), torch.empty(0, block.sizes(model)[0]))
-    return exact_replacement(model, block, Applicability())
+        return certified_replacement(model, block, torch.empty(0, block.sizes(model)[0]))
+    return exact_replacement(model, block)
 
 
-def _fill(model: nn.Module, planned: Sequence[PlannedBlock], limits: dict[str, Any], arrays: Arrays) -> None:
-    """Give the replacements the limits and the screens of the file."""
-    for replacement, _ in planned:
-        for name, (_, state) in replacement.layers.items() if replacement is not None else ():
-            state.limits = limits[name]
-            if f"{name}/leak" in arrays:
-                parts = {part: torch.from_numpy(arrays[f"{name}/{part}"].copy()) for part in SCREEN_PARTS}
-                layer: Any = model.get_submodule(name)
-                screen = Screen(**parts, leak=float(arrays[f"{name}/leak"][0]))
-                state.version = WeightVersion(weight_and_bias(layer))
-                state.screens.set(screen, state.version)
+def _fill(layer: SparseLinear, limits: dict[str, float], parts: Arrays) -> None:
+    """Give a layer the limits of the file, and its integers or its screen."""
+    state: Any = layer._sparse
+    state.limits = limits
+    if "smoothing" in parts:
+        state.smooth(torch.tensor(parts["smoothing"]))
+    if "leak" in parts:
+        tensors = {part: torch.from_numpy(parts[part].copy()) for part in SCREEN_PARTS}
+        screen = Screen(**tensors, leak=float(parts["leak"][0]))
+        state.selector.screens.set(screen, state.weight_version(layer))
+    elif parts:
+        integers = state.form(parts, state.selector.by_input, state.device)
+        state.weights.set(integers, state.weight_version(layer))
 
 
-def sparse_layers(model: nn.Module) -> list[tuple[str, SparseLinear]]:
-    """The sparse layers of a model, with their names."""
-    return [(name, layer) for name, layer in model.named_modules() if isinstance(layer, SparseLinear)]
+def sparse_layers(model: nn.Module) -> dict[str, SparseLinear]:
+    """The sparse layers of a model, by name."""
+    return {name: layer for name, layer in model.named_modules() if isinstance(layer, SparseLinear)}
 
 
-SCREEN_PARTS: Final = [field.name for field in fields(Screen) if field.name != "leak"]
+def planned_blocks(
+    model: nn.Module, choices: Sequence[BlockPlan], batch: Batch, *, same_weights: bool
+) -> dict[str, Block]:
+    """The model's blocks by name; a ValueError if the plan was made for other weights or for blocks that it lacks."""
+    if not same_weights:
+        raise ValueError(
+            "a plan belongs to the weights that it was made for, and this model has others: load those weights first, "
+            "or call sparsact.sparsify."
+        )
+    blocks = {block.name: block for block in find_blocks(model, batch)}
+    if not {one.block for one in choices} <= set(blocks):
+        raise ValueError(
+            "a plan belongs to the blocks that it was made for, and this model has others on these inputs: pass inputs "
+            "as at that time, or call sparsact.sparsify."
+        )
+    return blocks
 
 
-def _tensors(screen: Screen) -> dict[str, Tensor]:
-    return {part: getattr(screen, part) for part in SCREEN_PARTS}
+def digest_of(model: nn.Module, names: Iterable[str], *, without_weights: bool = False) -> str:
+    """SHA-256 of dtypes, shapes and numbers of the layers of these names."""
+    hashed = hashlib.sha256()
+    for name in sorted(names):
+        for part, tensor in model.get_submodule(name).named_parameters(recurse=False):
+            if not (without_weights and part == "weight"):
+                hashed.update(f"{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
+                hashed.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+    return hashed.hexdigest()
+
+
+def block_plan(state: dict[str, Any]) -> BlockPlan:
+    """The plan of a block, of a method that is still there; JSON holds no NaN and no infinity."""
+    name, method = state["block"], state["method"]
+    check_not_removed(method, f"the plan computes block {name!r}", "call sparsact.sparsify again with")
+    if method not in SAVED:
+        raise ModelFileError(f"the plan of block {name!r} must be one of {', '.join(SAVED)}; got {method!r}.")
+    rows, bound, seconds = state["rows"], state["bound"], state["seconds"]
+    replaced = {
+        "rows": None if rows is None else tuple(rows),
+        "bound": inf if bound is None else bound,
+        "seconds": None if seconds is None else {method: _number(value) for method, value in seconds.items()},
+    } | {name: _number(state[name]) for name in ("density", "pays_below")}
+    return BlockPlan(**state | replaced)
+
+
+def _number(value: float | None) -> float:
+    return nan if value is None else value

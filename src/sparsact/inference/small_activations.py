@@ -6,29 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
-from typing import Final, Literal, TypeVar
+from typing import Final, TypeVar
 
 import torch
 from torch import Tensor
 
-from sparsact.inference.block_weights import BlockWeights, plain
-from sparsact.inference.quality import OutputQuality
+from sparsact.inference.block import BlockWeights, plain
+from sparsact.inference.options import ApproximationTarget
+from sparsact.inference.output_error import OutputQuality
 from sparsact.routing import TopK
 from sparsact.validation.arrays import check_finite_tensor
-from sparsact.validation.parameters import checked_share
 
 MIN_ROWS: Final = 40  # a quarter of them, 10, measures the error
 QUANTILES: Final = 1 << 16  # of the activations, among which a threshold is chosen
 
 Rule = TypeVar("Rule", bound=Callable[[Tensor], Tensor])
-
-
-@dataclass(frozen=True)
-class ApproximationTarget:
-    """The density or the error, in (0, 1], that a rule is calibrated for."""
-
-    kind: Literal["density", "error"]
-    value: float
 
 
 @dataclass(frozen=True)
@@ -143,27 +135,6 @@ def within_error(rule: Callable[[int], Rule], last: int, weights: BlockWeights, 
         middle = (inside + outside) // 2
         inside, outside = (middle, outside) if is_within(middle) else (inside, middle)
     return rule(inside)
-
-
-def checked_target(method: str, density: float | None, error: float | None) -> ApproximationTarget | None:
-    """The one target of an approximate method, checked; None for an exact method, which takes none."""
-    given: list[ApproximationTarget] = []
-    if density is not None:
-        given.append(ApproximationTarget("density", density))
-    if error is not None:
-        given.append(ApproximationTarget("error", error))
-    if method not in RULES:
-        if given:
-            raise ValueError(
-                f'method="{method}" takes no {" and no ".join(one.kind for one in given)}: it computes what the model '
-                'computes; to approximate, pass method="threshold" or "top_k".'
-            )
-        return None
-    if len(given) != 1:
-        got = ", ".join(f"{one.kind}={one.value:g}" for one in given) or "none"
-        raise ValueError(f'method="{method}" takes one target, density or error; got {got}: pass error=0.05.')
-    checked_share(given[0].value, f"`{given[0].kind}`")
-    return given[0]
 
 
 def calibrated(

@@ -9,8 +9,8 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from sparsact.inference.batches import Batch, call, evaluating, observed
-from sparsact.inference.linear_layers import weight_and_bias
+from sparsact.inference.batches import Batch, observe
+from sparsact.inference.layer_facts import weight_and_bias
 
 # Of outputs, relative: several times the error that rounding makes with normal weights and inputs.
 LARGEST_ERROR: Final = {"int8": 0.05, "int4": 0.25}
@@ -29,9 +29,7 @@ def layer_errors(model: nn.Module, names: Sequence[str], shown: Sequence[Batch])
         both = [part[expected.isfinite()].square().sum() for part in (rest, expected)]
         squares[name] += torch.stack(both).cpu()
 
-    with observed(model, names, add), evaluating(model):
-        for batch in shown:
-            call(model, batch)
+    observe(model, names, shown, add)
     return {name: float((error / size).sqrt()) if size else 0.0 for name, (error, size) in squares.items()}
 
 
@@ -41,13 +39,13 @@ def smooth(model: nn.Module, errors: dict[str, float], weights: str, shown: Sequ
     if not large:
         return set()
     layers: dict[str, Any] = {name: model.get_submodule(name) for name in large}
-    before = {name: layer._sparse.integers for name, layer in layers.items()}
+    before = {name: layer._sparse.weights for name, layer in layers.items()}
     for name, sizes in _largest_inputs(model, layers, shown).items():
         layers[name]._sparse.smooth(column_scales(weight_and_bias(layers[name])[0], sizes))
     after = layer_errors(model, large, shown)
     gained = {name for name in large if after[name] < errors[name]}
     for name in layers.keys() - gained:
-        layers[name]._sparse.integers = before[name]
+        layers[name]._sparse.weights = before[name]
     errors |= {name: after[name] for name in gained}
     return gained
 
@@ -111,7 +109,5 @@ def _largest_inputs(model: nn.Module, names: Iterable[str], shown: Sequence[Batc
             sizes = args[0].detach().abs().reshape(-1, args[0].shape[-1]).amax(0).double().cpu()
             found[name] = sizes.maximum(found.get(name, sizes))
 
-    with observed(model, names, add), evaluating(model):
-        for batch in shown:
-            call(model, batch)
+    observe(model, names, shown, add)
     return found

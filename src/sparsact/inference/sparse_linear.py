@@ -1,46 +1,192 @@
 """Linear layers that read only the weights of active units, in the place of those of a model.
 
-Each takes over a layer by its class alone, as torch's own parametrizations do: parameters, hooks, ties and names stay.
-Where the sparse path does not apply (gradients, training, another device or dtype, too many rows or active units) the
-layer computes what ``nn.Linear`` computes.
+Weights have a form (:mod:`sparsact.inference.weights`), and a selector says which of them a call reads. A layer is
+taken over by its class alone, as torch's own parametrizations do: parameters, hooks, ties and names stay. Where the
+sparse path does not apply (gradients, training, another device or dtype, too many rows or active units) it computes
+what it computed before.
 """
 
 from __future__ import annotations
 
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, ClassVar
+from threading import Lock
+from typing import Any, ClassVar, Final
 
 import torch
 from torch import Tensor, nn
-from torch.autograd import forward_ad
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
-from torch.overrides import _get_current_function_mode_stack
-from torch.utils import swap_tensors
-from torch.utils._device import DeviceContext
 
-from sparsact.inference.compiled import compiled_forward, handle_of
-from sparsact.inference.gate_memo import GateActivations
-from sparsact.inference.layer_state import (
-    DownState,
-    GatedUpState,
-    LinearState,
-    UpState,
-    has_global_hooks,
-    has_hooks,
-)
-from sparsact.inference.products import DEVICES, contiguous
+from sparsact.inference.compiled import compiled_forward, handle_of, is_being_traced
+from sparsact.inference.layer_facts import DEVICES, ROUNDED, WeightRows
+from sparsact.inference.weight_cache import CountedVersion, WeightCache, WeightVersion, count_writes
+from sparsact.inference.weights import IntegerWeights, WeightForm
+from sparsact.kernels import dispatch
+
+MAX_ROWS: Final = 16  # of a call: more rows together need most of the units
+MAX_SHARE: Final = 0.4  # of the units: more are read faster in the order of memory
+_LOCK: Final = Lock()
+LayerCall: Any = getattr(dispatch.native, "LayerCall", None) if hasattr(Tensor, "__dlpack_c_exchange_api__") else None
+
+
+class Selector(ABC):
+    """Which weights of a layer a call reads.
+
+    Attributes
+    ----------
+    by_input : bool
+        Whether it reads those of active inputs, rather than those of outputs.
+    watched : list of (parent, name, module), or None
+        Modules whose hooks would see what the layer leaves out.
+    """
+
+    by_input: ClassVar[bool] = False
+    watched: Any = None
+
+    @abstractmethod
+    def outputs(self, layer: SparseLinear, x: Tensor, rows: int) -> Tensor:
+        """The layer's outputs; ``rows`` is the number of rows of the input if the sparse path applies, else 0."""
+
+
+class LayerState:
+    """What a sparse layer needs besides its parameters.
+
+    Attributes
+    ----------
+    weights : WeightCache of WeightForm
+        The form that its weight takes.
+    selector : Selector
+    max_rows : int
+        Most rows of an input for which the layer is computed sparsely.
+    max_share : float
+        Largest mean share of active units, over the rows, for which the layer is computed sparsely.
+    max_selected : int
+        Most rows of an input that are screened before pre-activations are computed.
+    device : str
+        The type of device whose products it was given: elsewhere it is computed densely.
+    version : WeightVersion or None
+        The weights that copies were made from.
+    alone : IntegerWeights or None
+        The integers, if they are all that is left of the weight.
+    place : torch.device
+        Where a dropped weight was.
+    handle : Tensor or None
+        Of the layer, for compiled graphs.
+    suspected_writes : int
+        How many events were seen after which the weights may have changed without torch counting it.
+    calls, sparse_calls : int
+        Calls of the layer, and those of them that were not computed densely.
+    direct : LayerCall or None
+        Calls the kernel at once, where nothing has changed since the last call.
+    """
+
+    LIMITS: ClassVar[tuple[str, ...]] = ("max_rows", "max_share", "max_selected")
+
+    def __init__(
+        self,
+        form: type[WeightForm],
+        selector: Selector,
+        max_rows: int = MAX_ROWS,
+        max_share: float = MAX_SHARE,
+        *,
+        device: str = "cpu",
+        rows: WeightRows = WeightRows(),  # noqa: B008 # frozen
+    ) -> None:
+        self.form, self.selector, self.device = form, selector, device
+        self.max_rows, self.max_share, self.max_selected = max_rows, max_share, sys.maxsize
+        make = partial(form.of, by_input=selector.by_input, device=device)
+        self.weights: WeightCache[WeightForm] = WeightCache(rows.make(make))
+        self.version: WeightVersion | None = None
+        self.alone: IntegerWeights | None = None
+        self.place = torch.device("cpu")
+        self.handle: Tensor | None = None
+        self.suspected_writes = self.calls = self.sparse_calls = 0
+        self.direct: Any = None
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The attributes that say for which inputs the layer is computed sparsely."""
+        return {name: getattr(self, name) for name in self.LIMITS}
+
+    @limits.setter
+    def limits(self, limits: Mapping[str, float]) -> None:
+        self.direct = None
+        for name, limit in limits.items():
+            setattr(self, name, limit)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the handle and the direct call, which are another layer's in a copy."""
+        return self.__dict__ | {"handle": None, "direct": None}
+
+    def suspect_write(self) -> None:
+        """Have the weights compared in full before they are used again."""
+        self.suspected_writes += 1
+        self.direct = None
+
+    def smooth(self, scales: Tensor) -> None:
+        """Multiply inputs by these scales (inputs,), and divide weights by them, before they are quantised."""
+        form: Any = self.form
+        make = partial(form.smoothed, scales=scales, by_input=self.selector.by_input, device=self.device)
+        self.weights, self.direct = WeightCache(make), None
+
+    def call_directly(self, layer: SparseLinear, kernel: Callable[..., Any] | None, most: float, max_rows: int) -> None:
+        """Call ``kernel`` at once from now on, as long as the weights are those of this call and inputs are plain.
+
+        ``most`` is the most units of a row that may be on, which a kernel takes that returns their number for all
+        rows; -1 for others.
+        """
+        known = self.direct is not None and self.direct.holds(layer)
+        native = LayerCall is not None and dispatch.chosen is dispatch.native and self.device == "cpu"
+        if known or kernel is None or not native:
+            return
+        if any(held is not None and held.is_inference() for held in layer._parameters.values()):
+            return  # writes to it are not counted
+        version, sizes = self.version, (layer.in_features, layer.out_features)
+        stripe = None if version is None else version.stripe
+        self.direct = LayerCall(kernel, layer, version, stripe, *sizes, max_rows, most)
+
+    def weight_version(self, layer: SparseLinear) -> WeightVersion:
+        """The layer's weight and bias as they are now: the same object as long as they do not change."""
+        parameters: Any = layer._parameters  # much quicker than the attributes
+        weight = parameters["weight"]
+        tensors = weight.t() if layer.transposed else weight, parameters["bias"]
+        version = self.version
+        if version is None or not version.is_current(tensors, self.suspected_writes):
+            with _LOCK:  # simultaneous threads receive the same version
+                if self.version is version:
+                    # Of rounded weights a look at the float ones would cost more than the product.
+                    kind = CountedVersion if self.form.rounded else WeightVersion
+                    self.version, self.direct = kind(tensors, self.suspected_writes), None
+                version = self.version
+        return version  # type: ignore[return-value] # it is never set to None again
 
 
 class SparseLinear(nn.Linear):
     """A linear layer that is computed sparsely where that is possible and worthwhile."""
 
-    _sparse: Any
+    _sparse: LayerState
     transposed: ClassVar[bool] = False  # whether the weight is (inputs, outputs)
     dense_class: ClassVar[type[nn.Module]] = nn.Linear
 
     def dense(self, x: Tensor) -> Tensor:
         """What the layer computes in a dense model."""
         return F.linear(x, self.weight, self.bias)
+
+    def whole(self, x: Tensor, rows: int) -> Tensor:
+        """All outputs: from the form of weights where that is rounded and the sparse path applies, else densely."""
+        sparse = self._sparse
+        if not rows or not sparse.form.rounded:
+            return self.dense(x)
+        sparse.sparse_calls += 1
+        return self.shaped_like(x, self.weights.all(contiguous(x), rows))
+
+    @property
+    def weights(self) -> WeightForm:
+        """The weight as kernels read it."""
+        sparse = self._sparse
+        return sparse.alone or sparse.weights.get(sparse.weight_version(self))
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as in nn.Linear
         """``input @ weight.T + bias``."""
@@ -51,7 +197,7 @@ class SparseLinear(nn.Linear):
     def outputs_of(self, x: Tensor) -> Tensor:
         """The output: directly from the kernel where nothing has changed since the last call."""
         sparse = self._sparse
-        out: Tensor | None = None if sparse.direct is None else sparse.direct(self, x, sparse.watched)
+        out: Tensor | None = None if sparse.direct is None else sparse.direct(self, x, sparse.selector.watched)
         if out is None:
             return self.sparse_forward(x, self.eligible_rows(x))
         sparse.calls += 1
@@ -63,13 +209,12 @@ class SparseLinear(nn.Linear):
         return compiled_forward(self, x, self.weight)
 
     def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
-        """The output, from the rows or columns of active units where that is worthwhile.
+        """The output, from the weights that the selector chooses; ``rows`` as in :meth:`Selector.outputs`."""
+        sparse = self._sparse
+        sparse.calls += 1
+        return sparse.selector.outputs(self, x, rows)
 
-        ``rows`` is the number of input rows if the sparse path applies, else 0.
-        """
-        raise NotImplementedError
-
-    def set_sparse(self, state: LinearState) -> None:
+    def set_sparse(self, state: LayerState) -> None:
         """Compute with this state from now on."""
         self._sparse = state
         state.handle = handle_of(self)
@@ -116,12 +261,6 @@ class SparseLinear(nn.Linear):
         """The output rows in the shape of the input."""
         return out if x.ndim == 2 else out.view(*x.shape[:-1], -1)
 
-    @property
-    def needs_all_units(self) -> bool:
-        """Whether all units must be computed: hooks see, or change, pre-activations, or the activation has changed."""
-        sparse = self._sparse
-        return has_hooks(self) or has_global_hooks() or sparse.readers.hooked or not sparse.constants.is_current()
-
     def train(self, mode: bool = True) -> SparseLinear:
         """As in ``nn.Module``; weights are compared in full before they are used again."""
         self._sparse.suspect_write()
@@ -137,134 +276,44 @@ class SparseLinear(nn.Linear):
         return plain
 
 
-class SparseDown(SparseLinear):
-    """The second layer of a block: reads the columns of its weight at which the input is not zero."""
+class IntegerLayer(SparseLinear):
+    """A layer that has dropped its float weight: the integers are all that is left."""
 
-    _sparse: DownState
+    @property
+    def weight(self) -> Tensor:  # type: ignore[override] # torch registers it as a parameter
+        """The numbers that the integers stand for."""
+        weight = self._integers.dequantized().to(self._sparse.place)
+        return weight.t() if self.transposed else weight
 
-    def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
-        """``x @ weight.T + bias``."""
-        sparse = self._sparse
-        sparse.calls += 1
-        if rows and sparse.mask_small is not None:
-            x = sparse.mask_small(x)
-        if 0 < rows <= sparse.max_rows:
-            product = sparse.product.get(sparse.weight_version(self))
-            out = product(contiguous(x), rows, sparse.max_share) if product.finite else None
-            if out is not None:
-                sparse.sparse_calls += 1
-                if sparse.mask_small is None:
-                    sparse.call_directly(product.kernel, self, sparse.max_rows, sparse.max_share * x.shape[-1])
-                return self.shaped_like(x, out)
-        return self.dense(x)
+    @property
+    def _integers(self) -> IntegerWeights:
+        return self._sparse.alone  # type: ignore[return-value] # every layer of this class has them
 
+    def compiled_forward(self, x: Tensor) -> Tensor:
+        """What the compiler records for a call, of the integers alone."""
+        return compiled_forward(self, x, None)
 
-class SparseUp(SparseLinear):
-    """The layer that switches units on: exact where they may be on; 0, where the activation is 0 too, where not."""
+    def eligible_rows(self, x: Tensor) -> int:
+        """Number of input rows if the integers apply, else 0."""
+        applies = (
+            type(x) is Tensor
+            and not (torch.is_grad_enabled() and x.requires_grad)
+            and not x.is_nested
+            and DEVICES[self._sparse.device].holds(x)
+            and x.dtype in ROUNDED
+            and not is_being_traced()
+            and x.shape[-1] == self.in_features
+        )
+        return x.numel() // self.in_features if applies else 0
 
-    _sparse: UpState
-
-    def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
-        """``x @ weight.T + bias`` at the units that are not proved off, and 0 at the others."""
-        sparse = self._sparse
-        if not 0 < rows <= sparse.max_rows or self.needs_all_units:
-            return self.dense(x)
-        memo = sparse.memo
-        if memo is None:
-            out = self.pre_activations(x, rows)
-            self._call_directly()
-            return out
-        known = memo.pop(x, by_gate=True)
-        if known is None:
-            known = memo.activations(self.pre_activations(x, rows))
-            if not memo.up_first:  # the up-projection is still to come
-                memo.store(x, known, by_gate=True)
-        return known.values
-
-    def _call_directly(self) -> None:
-        """Call the kernel at once from now on, if there is a screen, whatever the model holds."""
-        sparse = self._sparse
-        if sparse.screens is None or sparse.calls_to_skip or not sparse.constants.none:
-            return
-        version = sparse.weight_version(self)
-        screen, product = sparse.screens.get(version), sparse.product.get(version)
-        if screen is not None:
-            kernel = partial(product.at_screen, screen.kernel)
-            most = sparse.max_share * self.out_features
-            sparse.call_directly(kernel, self, min(sparse.max_rows, sparse.max_selected), most)
-
-    def pre_activations(self, x: Tensor, rows: int) -> Tensor:
-        """The layer's output for an input to which the sparse path applies."""
-        sparse = self._sparse
-        sparse.calls += 1
-        if sparse.calls_to_skip:
-            sparse.calls_to_skip -= 1
-        elif sparse.screens is not None and rows <= sparse.max_selected:
-            version = sparse.weight_version(self)
-            screen = sparse.screens.get(version)
-            if screen is not None:
-                out = sparse.product.get(version).screened(contiguous(x), screen, rows, sparse.max_share)
-                if out is not None:
-                    sparse.backoff = 1
-                    sparse.sparse_calls += 1
-                    return self.shaped_like(x, out)
-                sparse.back_off()
-        return self.all_pre_activations(x)
-
-    def all_pre_activations(self, x: Tensor) -> Tensor:
-        """Pre-activations of all units."""
-        return self.dense(x)
+    def restore_parameters(self) -> None:
+        """Register the numbers that the integers stand for as the weight."""
+        bias = self._parameters.pop("bias")
+        with torch.inference_mode(False):  # parameters made within it count no writes
+            self._parameters["weight"] = nn.Parameter(self.weight.contiguous(), requires_grad=False)
+        self._parameters["bias"] = bias
 
 
-class GatedUp(SparseLinear):
-    """The up-projection of a gated block: computed where the gate is on, 0 elsewhere."""
-
-    _sparse: GatedUpState
-
-    def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
-        """``x @ weight.T + bias`` where the gate is on."""
-        sparse = self._sparse
-        if 0 < rows <= sparse.max_rows and not self.needs_all_units:
-            gate = self._gate_activations(x)
-            product = sparse.product.get(sparse.weight_version(self))
-            out = None if gate is None else product.gated(x, gate.mask, rows, sparse.max_share)
-            if out is not None:
-                return self.shaped_like(x, out)
-        return self.dense(x)
-
-    def _gate_activations(self, x: Tensor) -> GateActivations | None:
-        """Gate activations of the input, if the gate was called already or is known to be called next."""
-        gate, memo = self._sparse.gate, self._sparse.memo
-        known = memo.pop(x, by_gate=False)
-        if known is None:
-            rows = gate.eligible_rows(x)
-            if memo.up_first and 0 < rows <= gate._sparse.max_rows and not gate.needs_all_units:
-                known = memo.activations(gate.pre_activations(x, rows))
-            memo.store(x, known, by_gate=False)
-        return known
-
-
-def count_writes(layer: nn.Module) -> None:
-    """Have torch count writes to the parameters of a layer, which it does not if they were made in inference mode."""
-    with torch.inference_mode(False):
-        for held in layer._parameters.values():
-            if held is not None and held.is_inference():  # swapped, so that it stays tied to other modules
-                swap_tensors(held, nn.Parameter(held.clone(), held.requires_grad))  # type: ignore[no-untyped-call]
-
-
-def is_being_traced() -> bool:
-    """Whether torch records, transforms or casts operations, so that a kernel of ours would be left out of it."""
-    return bool(
-        torch._C._get_tracing_state()  # torch.jit.trace
-        or torch._C._len_torch_dispatch_stack()  # make_fx, fake tensors, counters
-        or (torch._C._len_torch_function_stack() and _is_function_mode_active())
-        or torch._C._are_functorch_transforms_active()
-        or forward_ad._current_level >= 0
-        or torch._C._is_any_autocast_enabled()
-    )
-
-
-def _is_function_mode_active() -> bool:
-    """Whether Python code sees torch's operations; a default device does not count."""
-    modes = _get_current_function_mode_stack()  # type: ignore[no-untyped-call]
-    return any(not isinstance(mode, DeviceContext) for mode in modes)
+def contiguous(x: Tensor) -> Tensor:
+    """The tensor with its rows one after another; quicker than torch where they are."""
+    return x if x.is_contiguous() else x.contiguous()

@@ -12,21 +12,28 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from sparsact.inference.apply import apply, restore, verified, with_sparse_shares
-from sparsact.inference.autotune import BlockProfile, fastest, requested_replacement
+from sparsact.inference.apply import (
+    PlannedBlock,
+    apply,
+    free_fast_paths,
+    restore,
+    verified,
+    with_sparse_shares,
+)
+from sparsact.inference.autotune import fastest
 from sparsact.inference.batches import Batch, Inputs, batches
-from sparsact.inference.block import Block, checked_blocks
-from sparsact.inference.collect import sample_inputs
-from sparsact.inference.fast_paths import free_fast_paths
+from sparsact.inference.block import Block, BlockWeights, checked_blocks, plain
 from sparsact.inference.find_blocks import find_blocks
-from sparsact.inference.linear_layers import other_forms
-from sparsact.inference.plan import EXACT, METHODS, Plan, check_not_removed
-from sparsact.inference.quantized import check_weights
+from sparsact.inference.layer_facts import check_not_quantized, other_forms
+from sparsact.inference.methods import certified_replacement, exact_replacement, masked_replacement
+from sparsact.inference.options import EXACT, ApproximationTarget, SparsifyOptions
+from sparsact.inference.plan import Plan
+from sparsact.inference.profile import BlockProfile, sample_inputs
 from sparsact.inference.quantizing import quantize
-from sparsact.inference.small_activations import ApproximationTarget, checked_target
+from sparsact.inference.small_activations import calibrated
+from sparsact.inference.sparse_linear import MAX_ROWS
 from sparsact.inference.split_experts import join_experts, split_experts
 from sparsact.inference.whole_model import checked
-from sparsact.validation.parameters import checked_option
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -124,10 +131,9 @@ def sparsify(
     ...     print(torch.allclose(model(x[:1]), before, atol=1e-6), plan_of(model).choices[0].method)
     True exact
     """
-    check_not_removed(method, "sparsify cannot compute blocks", "pass")
-    checked_option(method, "`method`", ("auto", *METHODS[1:]))
-    target = checked_target(method, density, error)
-    check_weights(model, weights, keep_weights, method)
+    options = SparsifyOptions.checked(method, weights, keep_weights, time_limit, density, error)
+    if weights != "keep":
+        check_not_quantized(model, weights)
     if inputs is None:
         raise ValueError(
             "`inputs` are needed: the model is run on them once to find its blocks and to measure them; "
@@ -139,7 +145,7 @@ def sparsify(
     densify(model)
     shown = list(islice(batches(inputs), BATCHES))
     with being_sparsified(model):
-        plan = _sparsified(model, method, shown, weights, keep_weights, blocks, time_limit, target)
+        plan = _sparsified(model, options, shown, blocks)
     object.__setattr__(model, PLAN, plan)
     return model
 
@@ -156,14 +162,7 @@ def being_sparsified(model: nn.Module) -> Iterator[None]:
 
 
 def _sparsified(
-    model: nn.Module,
-    method: str,
-    shown: Sequence[Batch],
-    weights: str,
-    keep_weights: bool,
-    blocks: Sequence[Block] | None,
-    time_limit: float,
-    target: ApproximationTarget | None,
+    model: nn.Module, options: SparsifyOptions, shown: Sequence[Batch], blocks: Sequence[Block] | None
 ) -> Plan:
     """Replace the layers of the model, and return its plan."""
     found = checked_blocks(model, blocks) if blocks is not None else find_blocks(model, shown[0])
@@ -174,12 +173,13 @@ def _sparsified(
             f"`inputs` must hold inputs of every block; {', '.join(silent)} got none: pass batches with rows."
         )
     profiles = [BlockProfile.of(model, block, samples[block]) for block in found]
-    if weights != "keep":
-        return quantize(model, weights, method, profiles, shown, keep_weights=keep_weights, time_limit=time_limit)
+    method, time_limit = options.method, options.time_limit
+    if options.weights != "keep":
+        return quantize(model, profiles, shown, options)
     if method == "auto":
         planned = fastest(profiles, time_limit)
     else:
-        planned = [requested_replacement(profile, method, target) for profile in profiles]
+        planned = [requested_replacement(profile, method, options.target) for profile in profiles]
         if all(replacement is None for replacement, _ in planned):
             reasons = "; ".join(sorted({plan.reason for _, plan in planned}))
             raise ValueError(
@@ -195,6 +195,22 @@ def _sparsified(
         planned, whole = checked(model, planned, shown, time_limit / 8)
     plans = with_sparse_shares(model, [block.down for block in found], planned, shown)
     return Plan(plans, whole, left_dense)
+
+
+def requested_replacement(
+    profile: BlockProfile, method: str, target: ApproximationTarget | None = None
+) -> PlannedBlock:
+    """The block under the method that was asked for, with the target of an approximation; or dense with the reason."""
+    model, block = profile.model, profile.block
+    if obstacle := profile.obstacle(method):
+        return profile.dense(obstacle)
+    if target is not None:
+        rule, quality = calibrated(method, BlockWeights.of(model, block), plain(profile.sample), target)
+        masked = masked_replacement(block, rule, method)
+        return profile.planned(masked, f"asked for: keeps {rule}", quality, max_rows=MAX_ROWS)
+    if method == "exact":
+        return profile.planned(exact_replacement(model, block, device=profile.device), max_rows=MAX_ROWS)
+    return profile.planned(certified_replacement(model, block, profile.sample.float()), max_rows=MAX_ROWS)
 
 
 def _n_numbers(batch: Batch) -> int:
@@ -226,7 +242,7 @@ def densify(model: Model) -> Model:
     >>> model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 2))
     >>> _ = sparsify(model, "exact", torch.randn(20, 8))
     >>> type(model[2]).__name__, type(densify(model)[2]).__name__
-    ('SparseDown', 'Linear')
+    ('SparseLinear', 'Linear')
     """
     for module in model.modules():
         restore(module)

@@ -17,7 +17,7 @@ from sparsact.inference.sparse_linear import SparseLinear
 from sparsact.layers.common import Activation, activation_of
 from sparsact.layers.experts import GATED
 from sparsact.layers.mixture import MixtureOfExperts
-from sparsact.layers.replace import is_stacked, restore_forward, take_forward
+from sparsact.layers.replace import TAKEN, is_stacked, restore_forward, take_forward
 from sparsact.routing.selection import Selection
 from sparsact.validation.arrays import checked_layer_inputs
 
@@ -291,7 +291,8 @@ def join_experts(model: nn.Module) -> None:
     for module in list(model.modules()):
         if isinstance(module, SplitExperts):
             module.join()
-        restore_forward(module)
+        if TAKEN in vars(module):
+            restore_forward(module)
 
 
 @contextmanager

@@ -7,8 +7,9 @@ from functools import cache
 from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.utils import swap_tensors
 
 from sparsact.kernels.fingerprint import fingerprint
 
@@ -80,7 +81,7 @@ class WeightCache(Generic[T]):
     """
 
     def __init__(self, make: Callable[[Tensor, Tensor | None], T]) -> None:
-        self._make = make
+        self.make = make
         self._made: tuple[T, WeightVersion] | None = None
 
     def get(self, version: WeightVersion) -> T:
@@ -88,7 +89,7 @@ class WeightCache(Generic[T]):
         made = self._made
         if made is None or made[1] is not version:
             weight, bias = version.tensors
-            self._made = made = self._make(weight, bias), version  # type: ignore[arg-type] # a layer has a weight
+            self._made = made = self.make(weight, bias), version  # type: ignore[arg-type] # a layer has a weight
         return made[0]
 
     def set(self, value: T, version: WeightVersion) -> None:
@@ -96,7 +97,7 @@ class WeightCache(Generic[T]):
         self._made = value, version
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return WeightCache, (self._make,)
+        return WeightCache, (self.make,)
 
 
 def _write_counts(tensors: Sequence[Tensor | None], suspected_writes: int) -> list[Any]:
@@ -138,3 +139,11 @@ def _count_optimizer_steps() -> None:
         WeightVersion.optimizer_steps += 1
 
     register_optimizer_step_post_hook(count)
+
+
+def count_writes(layer: nn.Module) -> None:
+    """Have torch count writes to the parameters of a layer, which it does not if they were made in inference mode."""
+    with torch.inference_mode(False):
+        for held in layer._parameters.values():
+            if held is not None and held.is_inference():  # swapped, so that it stays tied to other modules
+                swap_tensors(held, nn.Parameter(held.clone(), held.requires_grad))  # type: ignore[no-untyped-call]

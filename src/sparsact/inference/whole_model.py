@@ -8,11 +8,11 @@ from typing import Final
 
 from torch import nn
 
-from sparsact.inference.apply import PlannedBlock, Replacement
-from sparsact.inference.batches import Batch, call, clock_of, evaluating
+from sparsact.inference.apply import PlannedBlock, Replacement, free_fast_paths
+from sparsact.inference.batches import Batch, call, evaluating
 from sparsact.inference.comparison import paired_seconds
-from sparsact.inference.fast_paths import free_fast_paths
 from sparsact.inference.plan import WholeModel, refused
+from sparsact.inference.timing import clock_of
 
 MIN_SPEED_UP: Final = 1.02  # of the whole model: less is not worth the copies of weights, and may be noise
 MAX_SLOWDOWN: Final = 0.99  # where no call shown is computed sparsely, so that nothing can be gained on them
@@ -58,7 +58,7 @@ def measured(
     model: nn.Module, replacements: Sequence[Replacement], shown: Sequence[Batch], limit: float
 ) -> tuple[WholeModel, bool]:
     """Times of the whole model on as many batches as ``limit`` allows, and whether any call was computed sparsely."""
-    states = [state for one in replacements for _, state in one.layers.values() if hasattr(state, "sparse_calls")]
+    states = [state for one in replacements for state in one.layers.values()]
     with evaluating(model):
         call(model, shown[0])
         clock = clock_of(model.parameters())

@@ -15,6 +15,7 @@ from sparsact.layers.segments import Groups
 from sparsact.routing.selection import EMPTY, Selection
 
 # What a class of experts says of itself, where its function is `down(act(gate) * up)` over stacked weights.
+TAKEN: Final = "_replaced_forward"  # the attribute that holds a forward that was taken
 PLAIN: Final = {
     "has_bias": False,
     "is_transposed": False,
@@ -81,13 +82,13 @@ def take_forward(module: nn.Module) -> None:
     """Let experts that were replaced run as they are written, until :func:`restore_forward`."""
     forward = vars(module).get("forward")
     if isinstance(forward, partial) and forward.func in (_stacked, _separate):
-        vars(module)["_replaced_forward"] = vars(module).pop("forward")
+        vars(module)[TAKEN] = vars(module).pop("forward")
 
 
 def restore_forward(module: nn.Module) -> None:
     """Compute experts by grouped products again, where :func:`take_forward` ended it."""
-    if "_replaced_forward" in vars(module):
-        vars(module)["forward"] = vars(module).pop("_replaced_forward")
+    if TAKEN in vars(module):
+        vars(module)["forward"] = vars(module).pop(TAKEN)
 
 
 def is_stacked(module: Any, *, has_gate: bool = True) -> bool:

@@ -20,7 +20,7 @@ from sparsact import files, registry
 from sparsact._version import __version__
 
 SCHEMA: Final = 1
-MAPPED: Final = ("CompactPredictor", "quantized plan")  # kinds whose arrays are never written to
+MAPPED: Final = ("CompactPredictor", "plan", "quantized plan")  # kinds whose arrays are never written to
 _DTYPES: Final = {
     name: f"{'|' if name.endswith('8') else '<'}{name[0].lower()}{int(name[1:]) // 8}"
     for name in ("F64", "F32", "U64", "U32", "U16", "U8", "I64", "I32", "I8")

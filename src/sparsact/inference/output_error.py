@@ -9,7 +9,7 @@ from math import nan, sqrt
 import torch
 from torch import Tensor
 
-from sparsact.inference.block_weights import BlockWeights
+from sparsact.inference.block import BlockWeights
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,235 @@
+"""Facts of a model's modules that decide which of them become sparse, and what kernels read on a device.
+
+A module is classified once, by its class and its parameters; planning reads the facts and no module.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from operator import attrgetter
+from typing import Any, Final, Literal
+
+import torch
+from torch import Tensor, nn
+
+from sparsact.extras import install
+from sparsact.kernels.int8_linear import MAX_ADDED
+
+Make = Callable[[Tensor, Tensor | None], Any]
+Role = Literal["linear", "similar", "routed", "experts", "other"]
+ROUNDED: Final = (torch.float32, torch.bfloat16, torch.float16)  # dtypes of weights and inputs that are quantised
+DTYPES: Final = (*ROUNDED, torch.float64)
+
+
+@dataclass(frozen=True)
+class Device:
+    """What runs on one type of device: dtypes that kernels take, methods of ``sparsify``, kinds of integer weights.
+
+    ``holds`` says whether a tensor lies there.
+    """
+
+    holds: Callable[[Tensor], bool]
+    dtypes: tuple[torch.dtype, ...]
+    methods: tuple[str, ...]
+    integers: tuple[str, ...]
+
+
+_CUDA: Final = "is_cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "is_cuda"  # where Triton's kernels run
+DEVICES: Final = {
+    "cpu": Device(attrgetter("is_cpu"), DTYPES, ("exact", "certified", "threshold", "top_k"), ("int8", "int4")),
+    "cuda": Device(attrgetter(_CUDA), ROUNDED, ("exact",), ("int8",)),
+}
+
+
+def conv1d() -> type[nn.Module] | None:
+    """``transformers.pytorch_utils.Conv1D``, the linear layer of GPT-2; None while no model has loaded transformers."""
+    return getattr(sys.modules.get("transformers.pytorch_utils"), "Conv1D", None)
+
+
+def is_linear(module: object) -> bool:
+    """Whether a module is an ``nn.Linear`` or ``Conv1D``."""
+    other = conv1d()
+    return isinstance(module, nn.Linear) or (other is not None and isinstance(module, other))
+
+
+def weight_and_bias(layer: nn.Module) -> tuple[Tensor, Tensor | None]:
+    """Weight (outputs, inputs) and bias of a linear layer; that of ``Conv1D`` is a transposed view."""
+    weight: Any = layer.weight
+    bias: Any = layer.bias
+    other = conv1d()
+    return (weight.t() if other is not None and isinstance(layer, other) else weight), bias
+
+
+@dataclass(frozen=True)
+class LayerFacts:
+    """What planning reads of a module.
+
+    Attributes
+    ----------
+    kind : str
+        Its class, with the module that defines it.
+    role : str
+        ``"linear"``: an ``nn.Linear`` or ``Conv1D``; ``"similar"``: it looks like one and is of another class;
+        ``"routed"``: a layer of this library that computes chosen units alone; ``"experts"``: it stacks experts in
+        one parameter a projection; ``"other"``.
+    forward : bool
+        Whether a linear layer computes by the forward of its class.
+    unchanged : bool
+        Whether it is of ``nn.Linear`` or ``Conv1D`` itself, and of no subclass, with that forward.
+    transposed : bool
+        Whether its weight is (inputs, outputs), as that of ``Conv1D``.
+    weight : Tensor or None
+        The parameter that it holds itself; None if it is computed, as of a layer that is pruned or parametrized.
+    """
+
+    kind: str
+    role: Role
+    forward: bool
+    unchanged: bool
+    transposed: bool
+    weight: Tensor | None
+
+    @classmethod
+    def of(cls, module: nn.Module) -> LayerFacts:
+        """The facts of a module."""
+        other = conv1d()
+        kinds: list[type[nn.Module]] = [nn.Linear] if other is None else [nn.Linear, other]
+        held = module._parameters.get("weight")
+        return cls(
+            kind=f"{type(module).__module__}.{type(module).__qualname__}",
+            role=_role(module),
+            forward=type(module).forward in [kind.forward for kind in kinds] and "forward" not in vars(module),
+            unchanged=type(module) in kinds and "forward" not in vars(module),
+            transposed=type(module) in kinds[1:],
+            weight=held if type(held) is nn.Parameter else None,
+        )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the module computes what ``nn.Linear`` does, with the weight that it holds."""
+        dense = self.weight is not None and self.weight.is_floating_point() and self.weight.layout == torch.strided
+        return self.role == "linear" and self.forward and dense
+
+    @property
+    def left_as_it_is(self) -> str:
+        """Why the weights that the module holds itself form no block; empty if they may, or are none."""
+        if self.role == "routed":
+            return f"{self.kind} has a router and computes only the units that it chooses already"
+        if self.role == "experts":
+            return f"{self.kind} keeps all experts in one parameter per projection; sparsify splits what it knows"
+        other = self.role == "similar" or (self.role == "linear" and not self.is_plain)
+        return f"{self.kind} has another weight or forward than nn.Linear" if other else ""
+
+    def quantizing_obstacle(self, weights: str, device: str | None = None) -> str:
+        """Why a linear layer keeps its float weights; empty if it can take integers, by default where it is."""
+        weight = self.weight
+        if not self.unchanged or weight is None:
+            return "it is no plain nn.Linear"
+        place = device or device_type(weight)
+        inputs = weight.shape[0 if self.transposed else -1]
+        found = first_reason(
+            (not weight.numel(), "it has no weights"),
+            (
+                weight.is_inference(),
+                "its weights were made in inference mode, which counts no writes to them: copy the model outside of it",
+            ),
+            (bool(away := device_obstacle([weight], place)), away),
+            (
+                weights not in DEVICES[place].integers,
+                f'its weights are on {weight.device}, where integers are int8: pass weights="int8", or move the model',
+            ),
+            (
+                weight.dtype not in ROUNDED,
+                f"its weights are {weight.dtype} on {weight.device}; quantisation takes float32, bfloat16 and float16",
+            ),
+            (inputs > MAX_ADDED, f"it has {inputs:,} inputs; quantisation takes at most {MAX_ADDED:,}"),
+        )
+        finite = bool(found) or all(bool(end.isfinite()) for end in weight.aminmax())
+        return found if finite else "its weights are not all finite"
+
+
+def first_reason(*reasons: tuple[object, str]) -> str:
+    """The first reason that holds, of pairs of whether it does and the reason; empty if none does."""
+    return next((reason for holds, reason in reasons if holds), "")
+
+
+def _role(module: nn.Module) -> Role:
+    if type(module).__module__.startswith("sparsact.layers."):
+        return "routed"
+    stacks = [one for one in module._parameters.values() if one is not None and one.ndim == 3]
+    if len(stacks) > 1 and len({len(one) for one in stacks}) == 1:
+        return "experts"
+    if is_linear(module):
+        return "linear"
+    named = any("Linear" in base.__name__ for base in type(module).__mro__)
+    weight = getattr(module, "weight", None)
+    matrix = isinstance(weight, Tensor) and weight.ndim == 2 and not isinstance(module, nn.Embedding)
+    return "similar" if (named or matrix) and not isinstance(module, nn.Bilinear) else "other"
+
+
+def other_forms(model: nn.Module) -> list[str]:
+    """Modules of a model whose weights no block can be made of, with the reason of each kind."""
+    reasons: dict[str, list[str]] = {}
+    seen: tuple[str, ...] = ()
+    for name, module in model.named_modules():
+        reason = "" if name.startswith(seen) else LayerFacts.of(module).left_as_it_is
+        if reason:
+            seen += (f"{name}.",) if name else ()
+            reasons.setdefault(reason, []).append(name)
+    more = {reason: f" and {len(names) - 1} more" if len(names) > 1 else "" for reason, names in reasons.items()}
+    return [f"{names[0] or 'the model'}{more[reason]}: {reason}" for reason, names in reasons.items()]
+
+
+def check_not_quantized(model: nn.Module, weights: str) -> None:
+    """Raise ValueError if a layer of the model, which is to take ``weights``, holds integers already."""
+    for name, module in model.named_modules():
+        kind, weight = type(module), getattr(module, "weight", None)
+        by_torch = kind.__module__.startswith(("torch.ao.nn.quantized", "torch.nn.quantized"))
+        subclass = isinstance(weight, Tensor) and type(weight).__module__.startswith("torchao")
+        if by_torch or subclass or (isinstance(weight, Tensor) and weight.dtype == torch.int8):
+            raise ValueError(
+                f'weights="{weights}" quantises float layers, and {name or "the model"} is quantised already '
+                f"({kind.__module__}.{kind.__qualname__}): pass the model as it was before."
+            )
+
+
+def device_type(weight: Tensor) -> str:
+    """The key of ``DEVICES`` for a layer with this weight: ``"cpu"`` for devices without kernels."""
+    return weight.device.type if weight.device.type in DEVICES else "cpu"
+
+
+def device_obstacle(weights: Sequence[Tensor], device: str) -> str:
+    """Why kernels cannot read weights that should be on this type of device; empty if they can."""
+    places = ", ".join(sorted({str(weight.device) for weight in weights}))
+    if not all(map(DEVICES[device].holds, weights)):
+        return f"its weights are on {places}, kernels run on the CPU or on CUDA: move the model"
+    if device == "cuda" and find_spec("triton") is None:
+        return f"its weights are on {places}, where kernels need Triton: {install('gpu')}"
+    return ""
+
+
+@dataclass(frozen=True)
+class WeightRows:
+    """Rows of the weight of a linear layer: all, or those of one part of a layer that computes two."""
+
+    start: int = 0
+    stop: int | None = None
+
+    def of(self, layer: nn.Module) -> tuple[Tensor, Tensor | None]:
+        """Their weight (outputs, inputs) and bias."""
+        weight, bias = weight_and_bias(layer)
+        rows = slice(self.start, self.stop)
+        return weight[rows], None if bias is None else bias[rows]
+
+    def make(self, function: Make) -> Make:
+        """A function of the weight and the bias of the rows, as one of those of the layer."""
+        return function if self == WeightRows() else partial(_of_rows, function, self.start, self.stop)
+
+
+def _of_rows(function: Make, start: int, stop: int | None, weight: Tensor, bias: Tensor | None) -> Any:
+    return function(weight[start:stop], None if bias is None else bias[start:stop])

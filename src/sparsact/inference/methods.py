@@ -1,0 +1,119 @@
+"""The methods by which a block can be computed, as states of its layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from torch import Tensor, nn
+
+from sparsact.inference.activation_function import ActivationConstants, activation_constants
+from sparsact.inference.apply import Replacement
+from sparsact.inference.block import Block
+from sparsact.inference.certified_screen import NARROW, Screen
+from sparsact.inference.layer_facts import WeightRows, device_type
+from sparsact.inference.selectors import (
+    ActiveInputs,
+    GateMemo,
+    GateThenUp,
+    Readers,
+    Screens,
+    SwitchedOn,
+    WhereGateIsOn,
+    has_global_hooks,
+    has_hooks,
+)
+from sparsact.inference.sparse_linear import MAX_ROWS, LayerState, Selector
+from sparsact.inference.weight_cache import WeightCache
+from sparsact.inference.weights import FloatWeights
+from sparsact.kernels.screen import MAX_INPUTS
+
+SAMPLE: Final = 256  # inputs that a screen is fitted to
+
+
+def hides_pre_activations(model: nn.Module, block: Block) -> bool:
+    """Whether nothing reads pre-activations of the block's units that are off: no other operation, and no hook."""
+    before = [layer for role, layer in block.linears(model).items() if role != "down"]
+    seen = has_global_hooks() or Readers(model, block.readers).hooked or any(map(has_hooks, before))
+    return block.private and not seen
+
+
+def exact_replacement(
+    model: nn.Module,
+    block: Block,
+    screens: Screens | None = None,
+    device: str | None = None,
+    max_rows: int = MAX_ROWS,
+) -> Replacement:
+    """The block computed exactly at the units that are on; pre-activations only where ``screens`` do not prove it off.
+
+    With the products of that type of device: by default the one on which the weights are or, with screens, the CPU.
+    """
+    on = device or ("cpu" if screens is not None else device_type(block.linears(model)["down"].weight))
+    state = partial(LayerState, FloatWeights, max_rows=max_rows, device=on)
+    replacement = Replacement("exact" if screens is None else "certified", {block.down: state(ActiveInputs())})
+    units = block_units(model, block)
+    if units is None:  # all pre-activations are computed
+        return replacement
+    layers = replacement.layers
+    thresholds = block.activation.zero_below
+    if block.up_rows is not None and block.gate_rows is not None and thresholds is not None:
+        make = block.up_rows.make(partial(FloatWeights.of, device=on))
+        selector = GateThenUp(
+            *units,
+            screens,
+            gate_rows=block.gate_rows,
+            up_rows=block.up_rows,
+            thresholds=thresholds,
+            up_weights=WeightCache(make),
+        )
+        layers[block.up] = state(selector, rows=block.gate_rows)
+    elif block.gate is not None and thresholds is not None:
+        layers |= gated_layers(model, block, units, state, screens)
+    elif screens is not None:
+        layers[block.up] = state(SwitchedOn(*units, screens))
+    return replacement
+
+
+def block_units(model: nn.Module, block: Block) -> tuple[ActivationConstants, Readers] | None:
+    """What tells a layer of a block whether it may leave out units that are off; None if it may not."""
+    constants = activation_constants(model, block.activation)
+    if constants is None or not hides_pre_activations(model, block):
+        return None
+    switching = filter(None, (block.up, block.gate))  # another module in their place, such as LoRA's, may add to them
+    return constants, Readers(model, (*block.readers, *switching))
+
+
+def gated_layers(
+    model: nn.Module,
+    block: Block,
+    units: tuple[ActivationConstants, Readers],
+    state: Callable[[Selector], LayerState],
+    screens: Screens | None = None,
+) -> dict[str, LayerState]:
+    """States of gate and up-projection of a block whose units that are off are exactly 0: the gate tells which."""
+    gate: Any = block.linears(model)["gate"]
+    thresholds: Any = block.activation.zero_below
+    memo = GateMemo(thresholds.to(gate.weight.dtype))
+    selectors = {block.gate: SwitchedOn(*units, screens, memo), block.up: WhereGateIsOn(*units, gate, memo)}
+    return {name: state(selector) for name, selector in selectors.items() if name}
+
+
+def certified_replacement(model: nn.Module, block: Block, sample: Tensor, max_rows: int = MAX_ROWS) -> Replacement:
+    """The block computed exactly at the units that a screen cannot prove to be off."""
+    make = partial(_screen, threshold=block.activation.zero_below, sample=sample[:SAMPLE].clone())
+    screens: Screens = WeightCache((block.gate_rows or WeightRows()).make(make))
+    return exact_replacement(model, block, screens, max_rows=max_rows)
+
+
+def masked_replacement(block: Block, mask_small: Callable[[Tensor], Tensor], method: str) -> Replacement:
+    """The block with small activations set to zero before its second layer."""
+    return Replacement(method, {block.down: LayerState(FloatWeights, ActiveInputs(mask_small))})
+
+
+def _screen(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sample: Tensor | None) -> Screen | None:
+    """A screen, if its proof covers the dtype and the width of the weights."""
+    covered = weight.dtype in NARROW and weight.shape[1] <= MAX_INPUTS
+    seen = None if sample is None or not len(sample) else sample  # none after a plan was read from a file
+    return Screen.of(weight, bias, threshold, seen) if covered else None

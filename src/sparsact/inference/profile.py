@@ -1,0 +1,214 @@
+"""Profiles of blocks: sample inputs, gathered while a model runs, and which methods apply, by facts of the layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import median_low
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+from sparsact.inference.apply import PlannedBlock, Replacement
+from sparsact.inference.batches import Inputs, batches, call, evaluating
+from sparsact.inference.block import Block, BlockWeights, plain
+from sparsact.inference.certified_screen import NARROW
+from sparsact.inference.layer_facts import DEVICES, device_obstacle, device_type, first_reason
+from sparsact.inference.methods import block_units
+from sparsact.inference.options import EXACT
+from sparsact.inference.output_error import OutputQuality
+from sparsact.inference.plan import BlockPlan
+from sparsact.inference.roofline import ratio, roofline
+from sparsact.inference.sparse_linear import MAX_SHARE
+from sparsact.inference.split_experts import showing_all_experts
+from sparsact.validation.parameters import checked_size
+
+SCATTERED: Final = 1.5  # seconds for a byte of scattered rows, to those for one of a matrix read in order
+SCATTERED_BATCH: Final = 3.0  # the same for several rows, which a dense product computes together
+UNCERTIFIABLE: Final = (
+    "its pre-activations are read elsewhere, 0 does not switch its units off, or its thresholds are computed as the "
+    "model runs"
+)
+
+
+@dataclass
+class Reservoir:
+    """A uniform sample without replacement of at most ``limit`` of a block's input rows.
+
+    Each row draws a random number when it comes; the rows with the smallest are kept, in the order that they came.
+    """
+
+    name: str
+    limit: int
+    generator: torch.Generator
+    rows: Tensor | None = None
+    keys: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.float64))
+    rows_per_call: list[int] = field(default_factory=list)
+
+    def add(self, layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A hook that samples the input of one call of a linear layer."""
+        x: Tensor = args[0] if args else kwargs["input"]
+        rows = plain(x).reshape(-1, x.shape[-1])
+        self.rows_per_call.append(len(rows))
+        keys = torch.cat([self.keys, torch.rand(len(rows), generator=self.generator, dtype=torch.float64)])
+        if self.rows is not None:
+            rows = torch.cat([self.rows, rows])
+        kept = keys.argsort()[: self.limit].sort().values
+        self.rows, self.keys = rows[kept], keys[kept]
+
+    @property
+    def sample(self) -> Tensor:
+        """The sampled rows (m, d)."""
+        if self.rows is None:
+            raise ValueError(
+                f"block {self.name!r} was never run by these inputs; pass inputs that reach it, or leave it out."
+            )
+        return self.rows
+
+
+def sample_inputs(
+    model: nn.Module, blocks: Iterable[Block], inputs: Inputs, limit: int = 4096, *, random_state: int = 0
+) -> dict[Block, Reservoir]:
+    """Inputs of each block while the model runs over ``inputs``: a uniform sample of ``limit`` rows of all that it saw.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Run in evaluation mode, without gradients; left as it was.
+    blocks : iterable of Block
+        Blocks of the model.
+    inputs : tensor, mapping, tuple, or iterable of these
+        Batches for the model.
+    limit : int, default=4096
+        Rows per block; these, and one batch, are in memory at a time.
+    random_state : int, default=0
+        Seed of the sample. Blocks that see the same number of rows keep the same ones.
+
+    Returns
+    -------
+    found : dict of Block to Reservoir
+        ``sample`` (m, d) with m at most ``limit``, float32 or float64, on the CPU, which raises ValueError if the block
+        was never run; and ``rows_per_call``.
+    """
+    checked_size(limit, "`limit`")
+    found = {block: Reservoir(block.name, limit, torch.Generator().manual_seed(random_state)) for block in blocks}
+    with evaluating(model), showing_all_experts(model), ExitStack() as hooks:
+        for block, reservoir in found.items():
+            layer = model.get_submodule(block.switch)
+            hooks.callback(layer.register_forward_pre_hook(reservoir.add, with_kwargs=True).remove)
+        for batch in batches(inputs):
+            call(model, batch)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class BlockProfile:
+    """A block of a model with sample inputs (m, d), their mean share of active units, and the rows of each call.
+
+    ``device`` is the type of the device whose products are to compute it.
+    """
+
+    model: nn.Module
+    block: Block
+    sample: Tensor
+    density: float
+    rows_per_call: tuple[int, ...]
+    device: str = "cpu"
+
+    @classmethod
+    def of(cls, model: nn.Module, block: Block, shown: Reservoir, device: str | None = None) -> BlockProfile:
+        """The profile of a block whose calls were sampled."""
+        rows = shown.sample
+        density = float((BlockWeights.of(model, block).hidden(rows) != 0).float().mean())
+        rows_per_call = tuple(count for count in shown.rows_per_call if count)
+        weight = block.linears(model)["up"].weight
+        return cls(model, block, rows.to(weight), density, rows_per_call, device or device_type(weight))
+
+    @property
+    def rows(self) -> int:
+        """Median number of rows of a call, at most those of the sample."""
+        return min(median_low(self.rows_per_call), len(self.sample))
+
+    @cached_property
+    def sizes(self) -> tuple[int, int, int]:
+        """Inputs, units and outputs of the block."""
+        return self.block.sizes(self.model)
+
+    def obstacle(self, method: str) -> str:
+        """Why the method does not apply to the block; empty if it does."""
+        dtype, activation = self.sample.dtype, self.block.activation
+        certified = method == "certified"
+        return first_reason(
+            (
+                method in EXACT and not self.block.exact,
+                f"its activation ({activation.name}) is never exactly zero",
+            ),
+            *self._of_device(method),
+            (
+                method == "threshold" and activation.scaled,
+                "its activations are normalised row by row, so one threshold does not fit all rows",
+            ),
+            (certified and not self.is_certifiable, UNCERTIFIABLE),
+            (certified and dtype not in NARROW, f"its weights are {dtype}, proofs cover float32 and narrower"),
+        )
+
+    def _of_device(self, method: str) -> Iterator[tuple[object, str]]:
+        """Reasons why no kernels compute it on its device, each with whether it holds."""
+        device, dtype = DEVICES[self.device], self.sample.dtype
+        weights = [layer.weight for layer in self.block.linears(self.model).values()]
+        *some, last = (str(one).removeprefix("torch.") for one in device.dtypes)
+        taken = f"kernels take {', '.join(some)} and {last}"
+        yield dtype not in device.dtypes, f"its weights are {dtype}, {taken}: convert the model"
+        away = device_obstacle(weights, self.device)
+        yield away, away
+        only = f'its weights are on {weights[0].device}, where only "exact" runs: move the model to the CPU'
+        yield method not in device.methods, only
+        yield (
+            any(weight.is_inference() for weight in weights),
+            "its weights were made in inference mode, which counts no writes to them: load them outside of it",
+        )
+
+    @cached_property
+    def is_certifiable(self) -> bool:
+        """Whether pre-activations of units that are off may be replaced by 0 without being computed."""
+        thresholds = self.block.activation.zero_below
+        positive = thresholds is not None and bool((thresholds >= 0).all())
+        return positive and block_units(self.model, self.block) is not None
+
+    def bound(self, method: str, quality: OutputQuality | None = None) -> float:
+        """Bytes of the dense block over those that an exact method, or one of some quality, reads at best."""
+        inputs, units, outputs = self.sizes
+        item, density = self.sample.itemsize, self.density if quality is None else quality.density.value
+        read = roofline(inputs, units, outputs, gated=self.block.gate is not None, itemsize=item, density=density)
+        if quality is None:
+            return read.speedup(method) or 1.0
+        return ratio(read.dense, read.dense - (1 - density) * item * units * outputs)  # of ``down`` alone
+
+    def pays_below(self, method: str, rows: int, seconds: dict[str, float]) -> float:
+        """Density up to which a method would be faster than dense, estimated from its times for so many rows."""
+        sizes, gated = self.sizes, self.block.gate is not None
+        floors = [roofline(*sizes, gated=gated, itemsize=self.sample.itemsize, density=share) for share in (0.0, 1.0)]
+        less, more = (getattr(floor, method) for floor in floors)
+        scattered = SCATTERED if rows == 1 else SCATTERED_BATCH
+        per_share = seconds["dense"] * scattered * (more - less) / floors[1].dense
+        estimate = self.density + (seconds["dense"] - seconds[method]) / per_share
+        return float(min(MAX_SHARE, max(0.0, estimate)))
+
+    def dense(self, reason: str, seconds: dict[str, float] | None = None, **figures: Any) -> PlannedBlock:
+        """The block left dense for a reason."""
+        return None, self._plan("dense", reason, seconds=seconds, **figures)
+
+    def planned(
+        self, replacement: Replacement, reason: str = "asked for", quality: OutputQuality | None = None, **figures: Any
+    ) -> PlannedBlock:
+        """The replacement with its plan: bound, rows, and the quality of an approximation."""
+        method = replacement.method
+        return replacement, self._plan(method, reason, bound=self.bound(method, quality), quality=quality, **figures)
+
+    def _plan(self, method: str, reason: str, **figures: Any) -> BlockPlan:
+        counts = self.rows_per_call
+        rows = min(counts), median_low(counts), max(counts)
+        return BlockPlan(self.block.name, method, reason, self.density, rows=rows, **figures)
