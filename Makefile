@@ -4,11 +4,12 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 SOURCES := pyproject.toml papers/pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/*)
 
-.PHONY: help demo test test-papers test-slow digests coverage test-cpus sanitize fuzz lint format audit lock bench reproduce docs docs-check dist clean
+.PHONY: help demo test test-tables test-torch test-theory test-papers test-slow digests coverage test-cpus sanitize fuzz lint format audit lock bench reproduce docs docs-check dist clean
 
 help:
 	@echo "make demo       install, learn real data, write reports into demo/"
 	@echo "make test       the tests of sparsact, in minutes; test-papers those of its experiments; test-slow the rest"
+	@echo "make test-tables, test-torch, test-theory   one of the three areas that make test consists of"
 	@echo "make digests    what every learner computes, compared with what is kept; finds changes that tests do not see"
 	@echo "make coverage   the suite again, with the share of branches it runs"
 	@echo "make test-cpus  the numerical tests as other processors run them: BLAS core types, instruction sets"
@@ -46,6 +47,10 @@ PYTEST := $(ONE_THREAD) $(RUN_TESTS)
 
 test: .venv/dev
 	$(PYTEST)
+
+# The areas of tests/areas.py, each alone.
+test-tables test-torch test-theory: test-%: .venv/dev
+	$(PYTEST) --area $*
 
 test-papers: .venv/dev
 	$(PYTEST) papers/src papers/tests

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.doctest import DoctestModule
+from areas import AREAS, areas_of
 from hypothesis import settings
 
 # Processes of Dask are forks of one that has made the imports; Dask reads this when it is imported.
@@ -16,6 +17,18 @@ if sys.platform != "win32":
 settings.register_profile("sparsact", deadline=None, max_examples=40)
 settings.register_profile("thorough", deadline=None, max_examples=400)  # of `make test-slow`
 settings.load_profile("sparsact")
+
+
+def pytest_addoption(parser):
+    """Add the option that takes one area of the suite."""
+    parser.addoption("--area", choices=AREAS, help="collect this area of the suite only; tests/areas.py lists them")
+
+
+def pytest_ignore_collect(collection_path: Path, config):
+    """Ignore files of other areas; one that belongs to none is collected always."""
+    area = config.getoption("--area")
+    found = areas_of(collection_path) if area and collection_path.is_file() else []
+    return True if found and area not in found else None
 
 
 @pytest.hookimpl(wrapper=True)

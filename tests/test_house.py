@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from areas import AREAS, areas_of
 from journeys import of_sources, parsed
 
 ROOT = Path(__file__).parents[1]
@@ -66,3 +67,11 @@ def test_the_house_stays_small():
         assert sum(lengths) <= most_lines, folder
         assert max(lengths) <= 350, folder
     assert of_sources(SOURCE)["share of imports in code"] <= IMPORTS
+
+
+def test_every_test_belongs_to_one_area():
+    """`make test-tables`, `test-torch` and `test-theory` together run what `make test` runs."""
+    files = [path for folder in (SOURCE, ROOT / "benchmarks") for path in folder.rglob("*.py")]
+    files += (ROOT / "tests").rglob("test_*.py")
+    assert [(path.relative_to(ROOT), areas_of(path)) for path in files if len(areas_of(path)) != 1] == []
+    assert [place for places in AREAS.values() for place in places if not place.exists()] == []

@@ -43,6 +43,7 @@ GROUND = {
     "statistics",
     "_version",
 }
+TORCH = {"kernels", "routing", "statistics", "validation", "notebook", "extras"}  # an area apart: tests/areas.py
 NETWORKS = GROUND | {"exact_sign", "network", "stack", "fourier"}
 MAY_IMPORT = {
     "_version": set(),
@@ -70,8 +71,8 @@ MAY_IMPORT = {
     "routing": GROUND,
     "learners": NETWORKS | {"transaction", "certificate", "bounds", "routing", "registry"},
     "hardness": GROUND | {"network", "fourier", "constructions", "learners"},
-    "layers": GROUND | {"routing"},
-    "inference": GROUND | {"routing", "layers"},
+    "layers": TORCH,
+    "inference": TORCH | {"layers", "saving"},
     "datasets": GROUND | {"fourier"},
     "distributed": GROUND | {"learners", "datasets"},
     "reports": {"files", "network"},  # of results of fits and measurements they read attributes
@@ -198,6 +199,12 @@ def test_the_house_is_as_it_is_drawn():
     assert set(order) == set(MAY_IMPORT) - undrawn
     for place, part in enumerate(order):
         assert MAY_IMPORT[part] <= {"_version", "registry", *order[:place]}, part
+
+
+def test_only_the_command_imports_layers_and_inference():
+    """The library of tables and theory does without them, so that each area is tested alone."""
+    assert [part for part, allowed in MAY_IMPORT.items() if "inference" in allowed] == ["cli"]
+    assert [part for part, allowed in MAY_IMPORT.items() if "layers" in allowed] == ["inference"]
 
 
 def test_no_modules_stand_in_a_circle():
