@@ -4,12 +4,12 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 SOURCES := pyproject.toml papers/pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/*)
 
-.PHONY: help demo test test-tables test-torch test-theory test-papers test-slow digests coverage test-cpus sanitize fuzz lint format audit lock bench reproduce docs docs-check dist clean
+.PHONY: help demo test test-tables test-torch test-theory test-grids test-papers test-slow digests coverage test-cpus sanitize fuzz lint format audit lock bench reproduce docs docs-check dist clean
 
 help:
 	@echo "make demo       install, learn real data, write reports into demo/"
-	@echo "make test       the tests of sparsact, in minutes; test-papers those of its experiments; test-slow the rest"
-	@echo "make test-tables, test-torch, test-theory   one of the three areas that make test consists of"
+	@echo "make test       the tests of sparsact, in minutes: test-tables, test-torch and test-theory are its three areas"
+	@echo "make test-grids  what make test says of one value, of the others; test-papers: experiments; test-slow the rest"
 	@echo "make digests    what every learner computes, compared with what is kept; finds changes that tests do not see"
 	@echo "make coverage   the suite again, with the share of branches it runs"
 	@echo "make test-cpus  the numerical tests as other processors run them: BLAS core types, instruction sets"
@@ -52,6 +52,10 @@ test: .venv/dev
 test-tables test-torch test-theory: test-%: .venv/dev
 	$(PYTEST) --area $*
 
+# The marks say what `make test` leaves out: `grid`, which .ci/run tests, and `slow`, for a release.
+test-grids: .venv/dev
+	$(PYTEST) -m "grid or hypothesis" --hypothesis-profile main
+
 test-papers: .venv/dev
 	$(PYTEST) papers/src papers/tests
 
@@ -61,7 +65,7 @@ coverage: .venv/dev
 	$(BIN)/coverage report --format total
 
 test-slow: .venv/dev .venv/docs
-	$(BIN)/python -m pytest --quiet -m "slow or hypothesis" --hypothesis-profile thorough src benchmarks tests papers
+	$(BIN)/python -m pytest --quiet -m "slow or grid or hypothesis" --hypothesis-profile thorough src benchmarks tests papers
 
 # What every learner, candidate and layer computes, beside what is kept: `tests/digests/digests.py renew` keeps it anew.
 digests: .venv/dev
@@ -102,7 +106,7 @@ sanitize: .venv/dev
 	export LD_PRELOAD="$(SANITIZER)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	    UBSAN_OPTIONS=print_stacktrace=1 SPARSACT_KERNELS=native OMP_NUM_THREADS=1; \
 	build/sanitize/env/bin/python tests/sanitized.py canary $(SANITIZED) && \
-	build/sanitize/env/bin/python -m pytest --quiet -p no:cacheprovider --capture=sys $(SANITIZE_TESTS)
+	build/sanitize/env/bin/python -m pytest --quiet -p no:cacheprovider --capture=sys -m "not slow" $(SANITIZE_TESTS)
 
 # Coverage-guided search for files that do harm; what it finds is kept in build/fuzz-crash-*.
 FUZZ_SECONDS ?= 60

@@ -8,6 +8,7 @@ import io
 import pytest
 import torch
 from expert_layers import ACTIVATIONS, NAMES, experts, hidden, inputs, layer, n, o, seeded
+from grids import grid
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
@@ -33,8 +34,7 @@ def gradients(value, moe, x):
     return torch.autograd.grad((value * weights).sum(), [x, *moe.parameters()], materialize_grads=True)
 
 
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("name", list(NAMES))
+@grid(name=list(NAMES), bias=[True, False])
 def test_values_and_gradients_are_those_of_a_loop(name, bias):
     moe, x = layer(name, bias=bias, d_out=o), inputs(13).requires_grad_()
     y, expected = moe(x), by_loop(moe, x, moe.route(x))
@@ -82,8 +82,7 @@ def test_shared_experts_see_every_token():
     assert moe.flops(3).active == 3 * (3 + 2) * 2 * (2 * n * hidden + hidden * n)
 
 
-@pytest.mark.parametrize("lead", [(), (1,), (0,), (2, 3), (2, 0)])
-@pytest.mark.parametrize("name", list(NAMES))
+@grid(name=list(NAMES), lead=[(), (1,), (0,), (2, 3), (2, 0)])
 def test_leading_dimensions(name, lead):
     moe, x = layer(name, capacity_factor=None) if name in ("top_k", "switch") else layer(name), inputs(*lead)
     y, selection = moe.forward_with_selection(x)
@@ -117,7 +116,7 @@ def test_weights_of_both_normalisations_have_one_softmax():
 # ---- masks, capacity, other inputs of the router ----
 
 
-@pytest.mark.parametrize("name", list(NAMES))
+@grid(name=list(NAMES))
 def test_padding_changes_nothing_for_the_others(name):
     moe, x = layer(name), inputs(3, 5)
     mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1], [1, 0, 0, 0, 0]], dtype=torch.bool)
@@ -317,7 +316,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("message", list(REFUSED))
+@grid(message=list(REFUSED))
 def test_what_is_refused(message):
     with pytest.raises(ValueError, match=message):
         REFUSED[message]()
