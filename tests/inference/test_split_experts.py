@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch.fx.experimental.proxy_tensor
 import torch.nn.utils.prune
+from grids import few_of
 from torch import nn
 
 import sparsact as sa
@@ -85,10 +86,7 @@ MODELS = {
 N_BLOCKS = {"mixtral": 10, "qwen3": 8, "olmoe": 8, "nemotron_h": 5}
 
 
-SLOW = ("qwen3", "olmoe")  # stacked as Mixtral's are
-
-
-@pytest.fixture(params=[pytest.param(each, marks=pytest.mark.slow) if each in SLOW else each for each in MODELS])
+@pytest.fixture(params=few_of(MODELS, [name for name in MODELS if name not in ("qwen3", "olmoe", "nemotron_h")]))
 def model(request):
     torch.manual_seed(3)
     made = MODELS[request.param]().eval()
@@ -155,7 +153,7 @@ def test_int8_is_what_torch_computes_for_each_expert(model, keep_weights):
     assert torch.allclose(outputs(model, IDS[:1, :1]), expected, atol=0.05)
 
 
-@pytest.mark.parametrize("weights", ["keep", "int8", "int4"])
+@pytest.mark.parametrize("weights", few_of(["keep", "int8", "int4"], ["keep", "int8"]))
 def test_a_plan_is_saved_and_loaded(model, weights, tmp_path):
     twin = copy.deepcopy(model)
     dropped = {} if weights == "keep" else {"weights": weights, "keep_weights": False}
