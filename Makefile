@@ -40,9 +40,10 @@ demo: .venv/sparsact
 	$(BIN)/python examples/demo.py
 
 # On processes of one thread each, a file of tests at a time; tests of threads ask for theirs. Bytecode is
-# kept, for hundreds of tests start Python. Three processes on two cores: a quarter of the time is spent waiting.
+# kept, for tests start Python. Three processes on two cores: a quarter of the time is spent waiting. Files come as they
+# are collected, for the number of their tests says nothing of their seconds.
 ONE_THREAD := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1
-RUN_TESTS := $(BIN)/python -m pytest --quiet --numprocesses 3 --dist loadfile
+RUN_TESTS := $(BIN)/python -m pytest --quiet --numprocesses 3 --dist loadfile --no-loadscope-reorder
 PYTEST := $(ONE_THREAD) $(RUN_TESTS)
 
 test: .venv/dev
@@ -61,7 +62,7 @@ test-papers: .venv/dev
 
 coverage: .venv/dev
 	$(PIP) pytest-cov
-	$(PYTEST) src benchmarks tests papers --cov sparsact --cov sparsact_papers --cov-branch --cov-report html:build/coverage
+	$(PYTEST) -m "not slow" src benchmarks tests papers --cov sparsact --cov sparsact_papers --cov-branch --cov-report html:build/coverage
 	$(BIN)/coverage report --format total
 
 test-slow: .venv/dev .venv/docs

@@ -37,7 +37,7 @@ LEARNERS = {
     "hash tables": ("numbers", sa.LSHRegressor(3, **TABLES)),
     "hyperplanes": ("numbers", sa.LSHRegressor(3, family="hyperplane", **TABLES)),
     "euclidean": ("numbers", sa.LSHRegressor(3, family="euclidean", **TABLES)),
-    "trees": ("numbers", sa.LSHRegressor(3, base="trees", bucket_width=1.0, alpha=0.1, **TABLES)),
+    "trees": ("numbers", sa.LSHRegressor(1, base="trees", bucket_width=1.0, alpha=0.1, **TABLES)),
     **{
         router: ("numbers", sa.DSMRegressor(16, 4, router, **SEED))
         for router in ("top_k", "nearest", "block_top1", "hyperplane_lsh")
