@@ -55,7 +55,7 @@ test-tables test-torch test-theory: test-%: .venv/dev
 
 # The marks say what `make test` leaves out: `grid`, which .ci/run tests, and `slow`, for a release.
 test-grids: .venv/dev
-	$(PYTEST) -m "grid or hypothesis" --hypothesis-profile main
+	$(PYTEST) -m "(grid or hypothesis) and not slow" --hypothesis-profile main
 
 test-papers: .venv/dev
 	$(PYTEST) papers/src papers/tests
