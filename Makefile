@@ -4,11 +4,12 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 SOURCES := pyproject.toml papers/pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/*)
 
-.PHONY: help demo test test-papers test-slow digests coverage test-cpus sanitize fuzz lint format audit lock bench reproduce docs docs-check dist clean
+.PHONY: help demo test test-tables test-torch test-theory test-grids test-papers test-slow digests coverage test-cpus sanitize fuzz lint format audit lock bench reproduce docs docs-check dist clean
 
 help:
 	@echo "make demo       install, learn real data, write reports into demo/"
-	@echo "make test       the tests of sparsact, in minutes; test-papers those of its experiments; test-slow the rest"
+	@echo "make test       the tests of sparsact, in minutes: test-tables, test-torch and test-theory are its three areas"
+	@echo "make test-grids  what make test says of one value, of the others; test-papers: experiments; test-slow the rest"
 	@echo "make digests    what every learner computes, compared with what is kept; finds changes that tests do not see"
 	@echo "make coverage   the suite again, with the share of branches it runs"
 	@echo "make test-cpus  the numerical tests as other processors run them: BLAS core types, instruction sets"
@@ -39,24 +40,33 @@ demo: .venv/sparsact
 	$(BIN)/python examples/demo.py
 
 # On processes of one thread each, a file of tests at a time; tests of threads ask for theirs. Bytecode is
-# kept, for hundreds of tests start Python. Three processes on two cores: a quarter of the time is spent waiting.
+# kept, for tests start Python. Three processes on two cores: a quarter of the time is spent waiting. Files come as they
+# are collected, for the number of their tests says nothing of their seconds.
 ONE_THREAD := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1
-RUN_TESTS := $(BIN)/python -m pytest --quiet --numprocesses 3 --dist loadfile
+RUN_TESTS := $(BIN)/python -m pytest --quiet --numprocesses 3 --dist loadfile --no-loadscope-reorder
 PYTEST := $(ONE_THREAD) $(RUN_TESTS)
 
 test: .venv/dev
 	$(PYTEST)
+
+# The areas of tests/areas.py, each alone.
+test-tables test-torch test-theory: test-%: .venv/dev
+	$(PYTEST) --area $*
+
+# The marks say what `make test` leaves out: `grid`, which .ci/run tests, and `slow`, for a release.
+test-grids: .venv/dev
+	$(PYTEST) -m "(grid or hypothesis) and not slow" --hypothesis-profile main
 
 test-papers: .venv/dev
 	$(PYTEST) papers/src papers/tests
 
 coverage: .venv/dev
 	$(PIP) pytest-cov
-	$(PYTEST) src benchmarks tests papers --cov sparsact --cov sparsact_papers --cov-branch --cov-report html:build/coverage
+	$(PYTEST) -m "not slow" src benchmarks tests papers --cov sparsact --cov sparsact_papers --cov-branch --cov-report html:build/coverage
 	$(BIN)/coverage report --format total
 
 test-slow: .venv/dev .venv/docs
-	$(BIN)/python -m pytest --quiet -m "slow or hypothesis" --hypothesis-profile thorough src benchmarks tests papers
+	$(BIN)/python -m pytest --quiet -m "slow or grid or hypothesis" --hypothesis-profile thorough src benchmarks tests papers
 
 # What every learner, candidate and layer computes, beside what is kept: `tests/digests/digests.py renew` keeps it anew.
 digests: .venv/dev
@@ -97,7 +107,7 @@ sanitize: .venv/dev
 	export LD_PRELOAD="$(SANITIZER)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	    UBSAN_OPTIONS=print_stacktrace=1 SPARSACT_KERNELS=native OMP_NUM_THREADS=1; \
 	build/sanitize/env/bin/python tests/sanitized.py canary $(SANITIZED) && \
-	build/sanitize/env/bin/python -m pytest --quiet -p no:cacheprovider --capture=sys $(SANITIZE_TESTS)
+	build/sanitize/env/bin/python -m pytest --quiet -p no:cacheprovider --capture=sys -m "not slow" $(SANITIZE_TESTS)
 
 # Coverage-guided search for files that do harm; what it finds is kept in build/fuzz-crash-*.
 FUZZ_SECONDS ?= 60

@@ -1,11 +1,14 @@
 """Settings of the whole test suite."""
 
+import gc
 import os
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from _pytest.doctest import DoctestModule
+from areas import AREAS, areas_of
 from hypothesis import settings
 
 # Processes of Dask are forks of one that has made the imports; Dask reads this when it is imported.
@@ -13,9 +16,33 @@ if sys.platform != "win32":
     os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "forkserver")
 
 # A busy machine is no failure: time is limited per test by pytest-timeout instead.
-settings.register_profile("sparsact", deadline=None, max_examples=40)
+settings.register_profile("quick", deadline=None, max_examples=15)
+settings.register_profile("main", deadline=None, max_examples=40)  # of `make test-grids`, so of `.ci/run`
 settings.register_profile("thorough", deadline=None, max_examples=400)  # of `make test-slow`
-settings.load_profile("sparsact")
+settings.load_profile("quick")
+
+
+def pytest_addoption(parser):
+    """Add the option that takes one area of the suite."""
+    parser.addoption("--area", choices=AREAS, help="collect this area of the suite only; tests/areas.py lists them")
+
+
+def pytest_ignore_collect(collection_path: Path, config):
+    """Ignore files of other areas; one that belongs to none is collected always."""
+    area = config.getoption("--area")
+    found = areas_of(collection_path) if area and collection_path.is_file() else []
+    return True if found and area not in found else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Collect without looking for garbage, and never again look for it among the modules and items, which stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -37,13 +64,27 @@ def unrendered(monkeypatch):
     monkeypatch.setattr("sparsact.reports.figure.to_svg", lambda figure: '<svg viewBox="0 0 1 1"></svg>')
 
 
-@pytest.fixture(scope="module")
-def few_rivals():
-    """Default fits compare one Gaussian process, plain and warped, and ten trees: for tests of all else about a fit."""
+@contextmanager
+def one_process():
+    """Default fits compare one Gaussian process, plain and warped, and ten trees."""
     from sparsact.fit.candidates.gp import normal_scores
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sparsact.fit.candidates.gp.KERNELS", ("product",))
         patch.setattr("sparsact.fit.candidates.gp.WARPS", {"normal scores": normal_scores})
         patch.setattr("sparsact.fit.candidates.trees.SIZES", {0: {8: 10}})
+        yield
+
+
+@pytest.fixture(scope="module")
+def few_rivals():
+    """Fits of the module compare few models: for tests of all else about a fit."""
+    with one_process():
+        yield
+
+
+@pytest.fixture
+def one_rival():
+    """As ``few_rivals``, for one test."""
+    with one_process():
         yield

@@ -8,7 +8,7 @@ from inspect import getdoc, isclass, isfunction, signature
 from pathlib import Path
 from types import ModuleType
 
-import pytest
+from grids import grid
 
 import sparsact
 
@@ -29,12 +29,8 @@ ELSEWHERE = {  # public to the package alone: tables that its own code reads, an
         *("top_k", "top_k_dot", "top_k_masked"),
     },
 }
-FUNCTIONS = [
-    (module, name)
-    for module, names in LISTED.items()
-    for name in names
-    if isfunction(getattr(import_module(module), name))
-]
+EVERYTHING = [getattr(import_module(module), name) for module, names in LISTED.items() for name in names]
+FUNCTIONS = [thing for thing in EVERYTHING if isfunction(thing)]
 
 
 def test_every_public_package_has_a_section():
@@ -42,7 +38,7 @@ def test_every_public_package_has_a_section():
     assert {f"sparsact.{name}" for name in packages} - {"sparsact.certificate"} <= set(LISTED)
 
 
-@pytest.mark.parametrize("module", LISTED)
+@grid(module=LISTED)
 def test_every_public_name_is_listed(module):
     """Where a package re-exports a name of another one, one page is enough."""
     anywhere = {name for names in LISTED.values() for name in names}
@@ -55,15 +51,14 @@ def test_every_public_name_is_listed(module):
     assert missing - {"__version__"} == ELSEWHERE.get(module, set()) - anywhere
 
 
-@pytest.mark.parametrize("module", LISTED)
+@grid(module=LISTED)
 def test_every_listed_name_exists(module):
     assert [name for name in LISTED[module] if not hasattr(import_module(module), name)] == []
     assert len(set(LISTED[module])) == len(LISTED[module])
 
 
-@pytest.mark.parametrize(("module", "name"), FUNCTIONS, ids=lambda part: part.removeprefix("sparsact."))
-def test_a_function_says_what_goes_in_and_what_comes_out(module, name):
-    function = getattr(import_module(module), name)
+@grid(function=FUNCTIONS)
+def test_a_function_says_what_goes_in_and_what_comes_out(function):
     text, given = getdoc(function), signature(function)
     if given.parameters:
         assert "Parameters\n----------\n" in text
@@ -78,7 +73,7 @@ def test_a_function_says_what_goes_in_and_what_comes_out(module, name):
         assert "Returns\n-------\n" in text or "Yields\n------\n" in text
 
 
-@pytest.mark.parametrize("module", LISTED)
+@grid(module=LISTED)
 def test_a_class_and_its_methods_say_what_they_are(module):
     for name in LISTED[module]:
         thing = getattr(import_module(module), name)

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import run
+from journeys import parsed
 
 import sparsact
 from sparsact.constructions import parity
@@ -59,7 +60,7 @@ def test_every_import_is_of_a_declared_package():
         BROUGHT_ALONG, sys.stdlib_module_names, {"sparsact", "sparsact_papers", "benchmarks"}, *extras.values()
     )
     for path in (path for folder in ("src", "papers/src", "benchmarks") for path in (ROOT / folder).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ImportFrom):
                 names = [node.module or ""]
             elif isinstance(node, ast.Import):
@@ -206,7 +207,9 @@ def test_one_module_says_what_to_install():
     extras = {extra: named(lines) for extra, lines in PROJECT["optional-dependencies"].items()}
     assert all(package in extras[extra] for package, extra in EXTRA_OF.items())
     for path in (path for folder in ("src", "papers/src") for path in (ROOT / folder).rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if "sparsact[" not in path.read_text(encoding="utf-8"):
+            continue
+        tree = parsed(path)
         texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
         constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in texts)
         advice = [node.lineno for node in constants if isinstance(node.value, str) and "sparsact[" in node.value]

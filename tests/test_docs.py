@@ -15,6 +15,7 @@ from textwrap import dedent
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from grids import few_of, grid
 from page_blocks import not_run, not_run_in_markdown, sessions
 from prose import measured_in
 from source_figures import Paragraph, paragraphs
@@ -40,6 +41,16 @@ SOURCES = [
     *(path for name in ("src", "papers/src", "benchmarks") for path in (ROOT / name).rglob("*") if path.is_dir()),
 ]
 
+DEAR = {
+    "for_fast_regression.rst",
+    "for_scientists.rst",
+    "inference.rst",
+    "lsh.rst",
+    "quickstart.rst",
+    "recipes.rst",
+}  # 6 to 10 s each
+QUICK = [page for page in PAGES if page.name not in DEAR]
+
 WITH_EXAMPLES = "constructions certificate fourier inference layers learners routing"
 RECORDS = {  # made by functions and classes whose examples show them
     "Activation",
@@ -60,7 +71,7 @@ RECORDS = {  # made by functions and classes whose examples show them
 
 
 @pytest.mark.usefixtures("unrendered")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", few_of(PAGES, QUICK), ids=lambda page: page.name)
 def test_examples_of_a_page(page, tmp_path, monkeypatch, capsys):
     """A listing with a caption is a file that the examples find; sessions at the console come last, on files left."""
     monkeypatch.chdir(tmp_path)
@@ -82,7 +93,7 @@ def test_examples_of_a_page(page, tmp_path, monkeypatch, capsys):
         assert doctest.OutputChecker().check_output(output, printed, LENIENT), f"{command}\n{printed}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@grid(page=PAGES)
 def test_every_block_of_output_is_run(page):
     """Output stands behind ``>>>`` or in a session ``$ sparsact ...``; other blocks are commands or code."""
     assert list(not_run(page.read_text(encoding="utf-8"))) == []
@@ -117,13 +128,13 @@ def test_output_that_something_runs_is_left_alone():
     assert len(list(not_run_in_markdown("```text\n1\n```\n\n```\n1\n```\n\n```sh\nmake demo\nR² 0.9\n```\n"))) == 3
 
 
-@pytest.mark.parametrize("path", PROSE, ids=lambda path: path.name)
+@grid(path=PROSE)
 def test_links_lead_somewhere(path):
     targets = LINK.findall(path.read_text(encoding="utf-8"))
     assert [target for target in targets if not (path.parent / target).exists()] == []
 
 
-@pytest.mark.parametrize("path", [*PROSE, *PAGES], ids=lambda path: path.name)
+@grid(path=[*PROSE, *PAGES])
 def test_paths_named_in_prose_exist(path):
     """Paths from the root, from the package, or (a bare file name) from anywhere below src."""
     page = path.read_text(encoding="utf-8")
@@ -181,7 +192,7 @@ def test_every_figure_stands_on_a_page(kept_figures):
     assert {name for name in texts.keys() - named if texts[name] not in readme} == set()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@grid(page=PAGES)
 def test_no_measured_number_is_written_by_hand(page):
     """A page takes what was measured from the rows, by a name between bars; ``:given:`` marks what nobody measured."""
     assert list(measured_in(page.read_text(encoding="utf-8"))) == []

@@ -6,12 +6,12 @@ import ast
 from importlib import import_module
 from pathlib import Path
 
-import pytest
+from grids import grid
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@grid(path=EXAMPLES)
 def test_names_that_are_imported_exist(path):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "sparsact":

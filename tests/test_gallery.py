@@ -13,7 +13,6 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples" / "gallery").glob("plot_*.py"))
-QUICK = {"plot_landscape"}
 SHOW = "ignore:FigureCanvasAgg is non-interactive"  # plt.show() where there is no window
 links = runpy.run_path(str(ROOT / "docs" / "check_links.py"))
 
@@ -26,10 +25,8 @@ def run(arguments, **environment):
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    "example",
-    [pytest.param(path, id=path.stem, marks=() if path.stem in QUICK else pytest.mark.slow) for path in EXAMPLES],
-)
+@pytest.mark.slow  # `make docs`, so `.ci/run`, runs them too
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_example_runs_without_data(example, tmp_path):
     """In another process, without a warning and without any file of data."""
     printed = run(["-W", "error", "-W", SHOW, example], SPARSACT_DATA=str(tmp_path), MPLCONFIGDIR=str(tmp_path))

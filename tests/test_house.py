@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from areas import AREAS, areas_of
 from journeys import JOURNEYS, counted, of_sources, parsed
 
 ROOT = Path(__file__).parents[1]
@@ -81,3 +82,11 @@ FILES = {  # that a journey runs through at most
 def test_a_journey_stays_short(journey):
     """A reader who follows it opens no more files than today; who takes one out lowers the number."""
     assert counted(JOURNEYS[journey])["files"] <= FILES[journey]
+
+
+def test_every_test_belongs_to_one_area():
+    """`make test-tables`, `test-torch` and `test-theory` together run what `make test` runs."""
+    files = [path for folder in (SOURCE, ROOT / "benchmarks") for path in folder.rglob("*.py")]
+    files += (ROOT / "tests").rglob("test_*.py")
+    assert [(path.relative_to(ROOT), areas_of(path)) for path in files if len(areas_of(path)) != 1] == []
+    assert [place for places in AREAS.values() for place in places if not place.exists()] == []

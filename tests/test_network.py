@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from grids import grid
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -287,8 +288,7 @@ def test_sums_that_overflow_on_the_cube_are_refused():
     assert not is_exact(np.full((1, 4), 1e308), np.zeros(1)).any()
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("one", [1e-300, 1e-200, 1.0, 1e200, 1e307])
+@grid(form=[np.asarray, sp.csr_array], one=[1e-300, 1e-200, 1.0, 1e200, 1e307])
 def test_the_scale_of_very_small_and_very_large_weights(form, one):
     net = SparselyActivatedNetwork([1.0], form(one * np.array([[3.0, 4.0]])), [one])
     assert net.scale() == pytest.approx((5 * one, one), rel=1e-14)

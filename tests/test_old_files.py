@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 from commands import run
+from grids import grid
 from safetensors import safe_open
 from sklearn.base import clone
 
@@ -67,14 +68,14 @@ def test_every_class_of_model_has_a_file():
     }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@grid(name=MODELS)
 def test_predictions(name):
     model, kept = opened(name)
     tolerance = ITERATIVE.get(name, 1e-12)
     check(predict(model, kept["asked"]), kept["predictions"], exact=kept["exact"], tolerance=tolerance)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@grid(name=MODELS)
 def test_parameters_of_the_file_are_those_of_the_model(name):
     with safe_open(FILES / f"{name}.sparsact", framework="numpy") as file:
         state = json.loads(file.metadata()["sparsact"])["state"]
@@ -128,7 +129,7 @@ def test_more_rows(name, tmp_path):
     check(predict(sa.load(tmp_path / "again"), kept["asked"]), kept["predictions_after"], tolerance=tolerance)
 
 
-@pytest.mark.parametrize("name", MERGE)
+@grid(name=MERGE)
 def test_merging(name):
     model, kept = opened(name)
     if name == "lsh-forgets-rows":

@@ -56,6 +56,7 @@ def run_python(adapted):
         yield adapted(code) != code, printed.getvalue(), output or ""
 
 
+@pytest.mark.grid
 @pytest.mark.usefixtures("unrendered", "few_rivals")
 def test_the_examples_run(protein, monkeypatch, capsys):
     """A tenth of the rows, few rivals: what depends on neither is printed as it stands, of the rest as many lines."""

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from grids import grid
 from stacks import KINDS, by_definition, gated_stack, random_stack
 
 import sparsact as sa
@@ -15,8 +16,7 @@ from sparsact.saving import modelfile
 SIZES, N = (4, 3, 5), 6
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("reads_inputs", [True, False])
+@grid(kind=KINDS, reads_inputs=[True, False])
 def test_values_and_active_units_are_those_of_the_definition(kind, reads_inputs):
     rng = np.random.default_rng(KINDS.index(kind))
     n_ties = 0
@@ -142,8 +142,7 @@ def most_by_definition(stack):
     return tuple(counts.max(axis=0).tolist()), int(counts.sum(axis=1).max())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(3))
+@grid(kind=KINDS, seed=range(3))
 def test_certificates_hold(kind, seed):
     """Counted everywhere, by fractions; what is proved without is no less, and exact if it says so."""
     stack = random_stack(kind, (4, 5, 3), 5, np.random.default_rng(seed))

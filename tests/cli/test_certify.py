@@ -2,12 +2,11 @@
 
 import ctypes
 import json
-import subprocess
 import sys
 
 import numpy as np
 import pytest
-from commands import run
+from commands import process, run
 from random_networks import random_network
 
 import sparsact
@@ -127,9 +126,6 @@ def test_what_a_solver_prints_is_kept_off_stdout(capfd, folder, monkeypatch):
     assert "a remark of the solver" in err
 
 
-def test_the_installed_command_and_its_help(folder):
-    command = [sys.executable, "-m", "sparsact", "certify"]
-    done = subprocess.run([*command, folder / "index.sparsact"], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("At most 1 of 8 units")
-    told = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True).stdout
-    assert "--quadratic-lift" in told
+def test_the_installed_command_and_its_help(capsys, folder):
+    assert process("certify", folder / "index.sparsact").stdout.startswith("At most 1 of 8 units")
+    assert "--quadratic-lift" in run(capsys, "certify", "--help")[1]

@@ -1,8 +1,6 @@
 import io
 import json
-import os
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -12,7 +10,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from commands import fit_json, run
+from commands import fit_json, process, run
 
 import sparsact
 from sparsact.cli import main
@@ -244,26 +242,15 @@ def test_progress_is_shown_on_stderr_when_asked(capsys, folder):
     assert "choosing" in err
 
 
-def sparsact_process(*words, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "sparsact", *map(str, words)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=os.environ | environment,
-        check=False,
-    )
-
-
 def test_the_installed_program_runs(folder, tmp_path):
     model = tmp_path / "m.sparsact"
-    done = sparsact_process("fit", folder / "t.csv", "--target", "y", "--model", "low-degree", "--out", model, "--json")
+    done = process("fit", folder / "t.csv", "--target", "y", "--model", "low-degree", "--out", model, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["degree"] == 2
 
 
 def test_the_version_names_the_kernels_in_use():
-    done = sparsact_process("--version", SPARSACT_KERNELS="reference")
+    done = process("--version", SPARSACT_KERNELS="reference")
     assert re.fullmatch(r"sparsact \S+, kernels: reference \(NumPy\)\n", done.stdout)
 
 

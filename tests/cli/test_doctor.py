@@ -3,8 +3,6 @@
 import importlib.metadata
 import json
 import os
-import subprocess
-import sys
 
 import commands
 import numpy as np
@@ -41,9 +39,7 @@ def test_what_is_missing_comes_with_the_remedy(capsys, monkeypatch):
 
 @pytest.mark.parametrize("kernels", ["reference", ""])
 def test_slow_kernels_are_named(kernels):
-    command = [sys.executable, "-m", "sparsact", "doctor", "--json"]
-    environment = os.environ | {"SPARSACT_KERNELS": kernels}
-    found = json.loads(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    found = json.loads(commands.process("doctor", "--json", SPARSACT_KERNELS=kernels).stdout)
     slow = found["versions"]["kernels"] == "reference (NumPy)"
     assert slow or kernels == ""
     assert any("C++ compiler" in advice for advice in found["advice"]) == slow

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sparsact.datasets.readers as sources
@@ -85,7 +85,6 @@ def read(path, batch_rows):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz"])
-@settings(max_examples=25, deadline=None)
 @given(made=tables())
 def test_cuts_change_nothing(suffix, made):
     columns, bounds, batch_rows = made
@@ -122,7 +121,6 @@ def test_the_model_is_the_same_where_the_first_file_holds_bit_strings_by_chance(
     np.testing.assert_allclose(models[0][1:], models[1][1:], rtol=1e-13)  # sums of products of numbers are rounded
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.one_of(st.floats(-1e300, 1e300), st.integers(-(2**63), 2**63 - 1)), min_size=3, max_size=70))
 def test_mean_and_deviation_are_those_of_exact_arithmetic(numbers):
     """In float64, of the numbers as the file has them: integers whole, the rest as float64."""

@@ -12,7 +12,7 @@ import sparsact.datasets
 from sparsact.datasets import config_performance, iwls2020, load_poelwijk, moulana_s309, phillips_cr6261
 
 needs_data = pytest.mark.skipif(
-    "SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name a folder with the real data"
+    not os.environ.get("SPARSACT_DATA"), reason="SPARSACT_DATA does not name a folder with the real data"
 )
 
 

@@ -26,7 +26,7 @@ def written(path, sizes, first=0):
     return open_source(path)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sizes=st.lists(st.integers(0, 9), max_size=12), least=st.integers(1, 25))
 def test_every_row_once_and_in_order(sizes, least, tmp_path):
     source = written(tmp_path / "one.parquet", sizes)

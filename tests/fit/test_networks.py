@@ -2,6 +2,7 @@
 
 import json
 import math
+from io import StringIO
 
 import numpy as np
 import pandas as pd
@@ -110,16 +111,18 @@ def test_networks_of_numbers_and_of_classes(tmp_path, capsys, monkeypatch):
     rng = np.random.default_rng(8)
     x = rng.normal(size=(200, 2))
     side = np.where(x[:, 0] + x[:, 1] > 0.6, "high", np.where(x[:, 0] + x[:, 1] < -0.6, "low", "middle"))
-    table = pd.DataFrame(x, columns=list("uv")).assign(side=side)
-    table.to_csv(tmp_path / "sides.csv", index=False)
-    found = fit_json(capsys, tmp_path / "sides.csv", "--target", "side", "--model", "network", "--folds", 2)
+    train, test = train_test_split(pd.DataFrame(x, columns=list("uv")).assign(side=side), random_state=0)
+    train.to_csv(tmp_path / "train.csv", index=False)
+    test.to_csv(tmp_path / "test.csv", index=False)
+    words = ("--target", "side", "--model", "network", "--folds", 2, "--out", tmp_path / "model")
+    found = fit_json(capsys, tmp_path / "train.csv", *words)
     assert found["kind"] == "network"
     assert found["accuracy"] > 0.8 > 0.5 > found["majority"]
     assert found["why"] == "model network was asked for"
-    train, test = train_test_split(table, random_state=0)
-    result = sa.fit_table(train, "side", model="network", folds=2, explain=False)
-    assert (result.predict(test) == test["side"]).mean() > 0.8
+    result = sa.fit_table(gated(60, 2, 5), "y", model="network", folds=2, explain=False)
     assert result.details.to_dict() == {}
+    predicted = pd.read_csv(StringIO(run(capsys, "predict", tmp_path / "model", tmp_path / "test.csv")[1]))
+    assert (predicted["side"].to_numpy() == test["side"]).mean() > 0.8
 
 
 def test_what_networks_refuse():
@@ -139,6 +142,7 @@ def test_an_automatic_choice_leaves_networks_out_where_a_class_is_too_rare():
     assert "class 'rare' is in one fold only" in result.choices.reason
 
 
+@pytest.mark.grid
 def test_a_quick_look_sees_every_class(monkeypatch):
     monkeypatch.setattr(network, "ROWS_OF_LOOK", 50)
     kind = np.where(np.arange(1000) < 990, "often", "rare")

@@ -7,21 +7,19 @@ from functools import cache
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from grids import grid
+from instruction_sets import BACKENDS, name_of
 
 import sparsact as sa
 from sparsact import kernels
 from sparsact.fourier import Spectrum
-from sparsact.kernels import dispatch
 
-ISAS = ("portable", "avx2", "avx512")
-HERE = () if dispatch.native is None else ISAS[: ISAS.index(dispatch.native.widest_isa()) + 1]
-BACKENDS = [("reference", None), *(("native", isa) for isa in HERE)]
 rng = np.random.default_rng(0)
 BITS, Y = rng.integers(0, 2, (67, 5)), rng.normal(size=(67, 2))
 W = np.where(rng.random((9, 5)) < 0.6, rng.integers(-3, 4, (9, 5)), 0).astype(float)
 
 
-@pytest.fixture(params=BACKENDS, ids=lambda backend: backend[1] or backend[0])
+@pytest.fixture(params=BACKENDS, ids=name_of)
 def backend(request):
     with kernels.using(*request.param):
         yield
@@ -65,8 +63,7 @@ def learned():
     return model.coefficients_, model.predict(BITS)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("layout", LAYOUTS)
+@grid(layout=LAYOUTS, dtype=DTYPES)
 def test_any_layout_is_learned_and_predicted_alike(backend, layout, dtype):
     X = LAYOUTS[layout](BITS.astype(dtype))
     model = sa.LowDegreeRegressor(2).fit(X, Y)
@@ -77,7 +74,7 @@ def test_any_layout_is_learned_and_predicted_alike(backend, layout, dtype):
     np.testing.assert_array_equal(net.n_active(signs), (signs.astype(float) @ W.T > 0).sum(axis=1))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@grid(layout=LAYOUTS)
 def test_any_layout_of_numbers_is_hashed_and_transformed_alike(backend, layout):
     reals = rng.normal(size=(67, 5))
     X, weights = LAYOUTS[layout](reals), LAYOUTS[layout](rng.random((67, 5)))[:, 0]
@@ -92,7 +89,7 @@ def test_any_layout_of_numbers_is_hashed_and_transformed_alike(backend, layout):
     np.testing.assert_array_equal(spectrum(field(signs)), spectrum(signs))
 
 
-@pytest.mark.parametrize("m", [0, 1, 63, 64, 65])
+@grid(m=[0, 1, 63, 64, 65])
 def test_a_stride_of_zero_and_few_rows(backend, m):
     net = sa.SparselyActivatedNetwork(np.ones(9), sp.csr_array(W), np.zeros(9))
     X = np.broadcast_to(np.array([1.0, -1.0, 1.0, 1.0, -1.0]), (m, 5))
@@ -100,8 +97,7 @@ def test_a_stride_of_zero_and_few_rows(backend, m):
     assert len(set(net(X).tolist())) == min(m, 1)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("s", [0, 1])
+@grid(form=[np.asarray, sp.csr_array], s=[0, 1])
 def test_networks_of_no_unit_one_unit_and_no_weight(backend, form, s):
     for n in (1, 2, 12):
         net = sa.SparselyActivatedNetwork(np.ones(s), form(np.zeros((s, n))), -np.ones(s))

@@ -7,6 +7,7 @@ import pickle
 
 import pytest
 import torch
+from grids import few_of
 from sparse_models import assert_same, both, gated, gated_up_first, plain, reads, rows, squared
 from torch.nn.utils.parametrizations import weight_norm
 
@@ -191,7 +192,7 @@ def test_inductor_calls_the_layer_directly_where_its_code_is_known(mode, known, 
 @backends
 @pytest.mark.parametrize("keep_weights", [True, False])
 @pytest.mark.parametrize("weights", ["int8", "int4"])
-@pytest.mark.parametrize("make", [*MAKES, squared])
+@pytest.mark.parametrize("make", few_of([*MAKES, squared], [gated, squared]))
 @torch.no_grad()
 def test_quantised_layers_compute_with_integers(make, weights, keep_weights, backend):
     model = make()

@@ -6,6 +6,7 @@ import gpu_products
 import numpy as np
 import pytest
 import torch
+from grids import few_of
 from sparse_models import conv1d, gate_up, gated, gated_up_first, jump, plain, rows, squared
 from torch import nn
 
@@ -39,7 +40,11 @@ def run():
 
 
 @pytest.mark.parametrize(
-    ("name", "dtype"), [*((name, "float32") for name in MODELS), ("plain", "bfloat16"), ("gated", "float16")]
+    ("name", "dtype"),
+    few_of(
+        [*((name, "float32") for name in MODELS), ("plain", "bfloat16"), ("gated", "float16")],
+        [("plain", "float32"), ("gate and up in one", "float32"), ("gated", "float16")],
+    ),
 )
 def test_a_sparse_model_returns_what_the_dense_one_does(run, name, dtype):
     """For 1 to 16 rows by Triton's products, for more densely; the host never waits for a number of the device."""
@@ -62,7 +67,10 @@ def test_auto_leaves_what_is_slower_dense(run):
         assert "certified" not in seconds
 
 
-@pytest.mark.parametrize(("dtype", "keep_weights"), [("float32", True), ("float32", False), ("bfloat16", True)])
+@pytest.mark.parametrize(
+    ("dtype", "keep_weights"),
+    few_of([("float32", True), ("float32", False), ("bfloat16", True)], [("float32", False)]),
+)
 def test_int8_models_return_what_they_return_on_the_cpu(run, dtype, keep_weights):
     counts = (*COUNTS, 19)
     make = plain if dtype == "float32" else squared

@@ -14,7 +14,7 @@ from sparsact import kernels  # noqa: E402
 from sparsact.inference.certified_screen import Screen  # noqa: E402
 from sparsact.inference.weights import FloatWeights  # noqa: E402
 
-properties = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+properties = settings(suppress_health_check=[HealthCheck.too_slow])
 LARGEST, TINY = 3.4e38, 1.4e-45
 
 

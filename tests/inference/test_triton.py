@@ -10,6 +10,7 @@ import gpu_products
 import numpy as np
 import pytest
 import torch
+from grids import few_of
 
 from sparsact.inference.weights.int8 import quantized_weight
 from sparsact.kernels.int8_linear import Int8Linear
@@ -25,6 +26,7 @@ BLOCKS = [
     (1, 4200, 5, 0.03),
     (1, 19, 1030, 0.5),
 ]
+INT8_BLOCKS = (BLOCKS[0], BLOCKS[1], BLOCKS[5], (17, 301, 45, 0.3))  # seconds each in the interpreter
 EMPTY = [(0, 5, 6), (3, 0, 6), (3, 5, 0)]
 
 
@@ -54,7 +56,12 @@ def assert_close(found, inputs, weights, bias, dtype):
 
 
 @pytest.mark.parametrize(
-    ("sizes", "dtype"), [*((sizes, "float32") for sizes in BLOCKS), (BLOCKS[1], "bfloat16")], ids=str
+    ("sizes", "dtype"),
+    few_of(
+        [*((sizes, "float32") for sizes in BLOCKS), (BLOCKS[1], "bfloat16")],
+        [(BLOCKS[i], "float32") for i in (0, 2, 3)],
+    ),
+    ids=str,
 )
 def test_sparse_product_is_the_dense_one(product, sizes, dtype):
     h, values, bias, *_ = block(*sizes, dtype)
@@ -63,7 +70,7 @@ def test_sparse_product_is_the_dense_one(product, sizes, dtype):
         assert_close(found, h, values, bias, dtype)
 
 
-@pytest.mark.parametrize("m", range(1, 18))
+@pytest.mark.parametrize("m", few_of(range(1, 18), (1, 3, 16, 17)))
 def test_a_union_of_any_number_of_inputs(product, m):
     """Some inputs have no unit active, some all."""
     h, values, bias, *_ = block(m, 290, 131, 0.02)
@@ -150,7 +157,9 @@ def quantized(m, s, n, density, size=1.0):
     return np.float32(size) * h, integers.T.contiguous().numpy(), scale.numpy(), bias
 
 
-@pytest.mark.parametrize("sizes", [*BLOCKS[:4], BLOCKS[5], (17, 301, 45, 0.3)], ids=str)
+@pytest.mark.parametrize(
+    "sizes", [BLOCKS[2], BLOCKS[3], *(pytest.param(sizes, marks=pytest.mark.grid) for sizes in INT8_BLOCKS)], ids=str
+)
 def test_int8_outputs_are_those_of_the_cpu_to_the_bit(product, sizes):
     for size, dtype in ((1, "float32"), (1, "bfloat16"), (1e-7, "float32"), (3e37, "float32")):
         h, weights, scale, bias = quantized(*sizes, size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from grids import grid
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from sparsact.kernels import dispatch
 from sparsact.kernels.bucket_index import BucketIndex
 
 pytestmark = pytest.mark.usefixtures("backend")
-properties = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 words = st.one_of(st.integers(0, 40), st.sampled_from([2**64 - 1, 2**63, 2**64 - 2]), st.integers(0, 2**64 - 1))
 
 
@@ -42,7 +43,7 @@ def test_the_index_grows_and_keeps_the_shape_of_what_is_asked():
     assert 2 * len(index) <= len(index.slots)
 
 
-@pytest.mark.parametrize("n_slots", [1, 2, 16])
+@grid(n_slots=[1, 2, 16])
 def test_slots_from_a_bad_file_end_every_search(n_slots):
     rng = np.random.default_rng(n_slots)
     slots = rng.integers(0, 2**64, (n_slots, 2), dtype=np.uint64)

@@ -8,6 +8,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 from bucket_tables import FAMILIES, assert_same_bits, monomials, random_table, tables
+from grids import grid
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
@@ -17,7 +18,7 @@ from sparsact.kernels import bucket_statistics, bucket_values, hashing
 from sparsact.kernels.hashing import BucketPlaces
 
 pytestmark = pytest.mark.usefixtures("backend")
-properties = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 alphas = st.sampled_from([0.0, 1e-9, 0.01, 3.0])
 
 
@@ -50,8 +51,7 @@ def test_sums_have_the_bits_of_the_reference(table, unknown):
         assert_same_bits(array, before)
 
 
-@pytest.mark.parametrize("degree", [0, 1, 2])
-@pytest.mark.parametrize("family", FAMILIES)
+@grid(family=FAMILIES, degree=[0, 1, 2])
 def test_sums_are_those_of_each_buckets_rows(family, degree):
     t = random_table(3, m=61, family=family, degree=degree)
     counts, sums = np.zeros_like(t.counts), np.zeros_like(t.sums)
@@ -128,8 +128,7 @@ def test_polynomials_have_the_bits_of_the_reference(table, alpha, n_threads):
     assert_same_bits(sums, before)
 
 
-@pytest.mark.parametrize("alpha", [0.03, 2.0])
-@pytest.mark.parametrize("degree", [0, 1, 2])
+@grid(degree=[0, 1, 2], alpha=[0.03, 2.0])
 def test_polynomials_are_those_of_ridge_regression(degree, alpha):
     t = random_table(7, m=83, p=2, n_tables=3, degree=degree)
     coefficients, residual = bucket_statistics.solve(t.sums, t.p, degree, 2, alpha)
@@ -175,9 +174,7 @@ def test_values_without_a_row_have_the_bits_of_the_reference(table, alpha, least
     assert_same_bits(t.sums, before)
 
 
-@pytest.mark.parametrize("least", [1, 4])
-@pytest.mark.parametrize("degree", [0, 1, 2])
-@pytest.mark.parametrize("family", FAMILIES)
+@grid(family=FAMILIES, degree=[0, 1, 2], least=[1, 4])
 def test_values_without_a_row_are_those_of_a_table_that_never_saw_it(family, degree, least):
     t = random_table(11, m=47, p=2, family=family, degree=degree)
     values, total = bucket_statistics.leave_one_out(

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from bucket_tables import FAMILIES, Table, assert_same_bits, monomials, random_table, tables
+from grids import grid
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,7 @@ from sparsact.kernels import bucket_statistics, bucket_values, hashing
 
 pytestmark = pytest.mark.usefixtures("backend")
 COMBINATIONS = ("average", "first")
-properties = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def predictor_parts(t: Table, least: int = 2) -> tuple:
@@ -53,9 +54,7 @@ def test_values_have_the_bits_of_the_reference(table, combine, n_threads):
         assert_same_bits(array, copy)
 
 
-@pytest.mark.parametrize("combine", COMBINATIONS)
-@pytest.mark.parametrize("degree", [0, 1, 2])
-@pytest.mark.parametrize("family", FAMILIES)
+@grid(family=FAMILIES, degree=[0, 1, 2], combine=COMBINATIONS)
 def test_values_are_those_of_a_loop_over_rows_and_tables(family, degree, combine):
     t = random_table(13, m=67, p=2, family=family, degree=degree)
     hashes, slots, _, coefficients, weights, trend = predictor_parts(t)
@@ -75,7 +74,7 @@ def test_values_are_those_of_a_loop_over_rows_and_tables(family, degree, combine
     assert family != "grid" or (total == 0).any()
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@grid(family=FAMILIES)
 def test_a_single_query_is_its_row_in_a_batch_and_a_predictor_agrees(family):
     t = random_table(17, m=45, d=11, q=70, family=family)
     X, parts = queries(t), predictor_parts(t, least=1)
@@ -221,7 +220,7 @@ def test_a_bucket_whose_solver_never_ends_is_solved_by_others(backend):
     assert not given.stale.any()
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@grid(family=FAMILIES)
 def test_a_row_predictor_has_the_bits_of_its_parts(family):
     """Two tables and a level, a backup where the second misses, limits; None for what is no row."""
     t = random_table(37, m=60, d=6, n_targets=1, family=family)

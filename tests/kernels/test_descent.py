@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from grids import grid
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from instruction_sets import HERE
 
 from sparsact import kernels
 from sparsact.kernels.dispatch import reference
 
-from .conftest import HERE
-
-properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 OPTIMISER = {"learning_rate": 1e-2, "rho": 0.9, "epsilon": 1e-7}
 
 
@@ -76,8 +76,7 @@ def test_instruction_sets_give_the_same_bits(layout):
 
 
 @pytest.mark.usefixtures("backend")
-@pytest.mark.parametrize("layout", ["dense", "uint16"])
-@pytest.mark.parametrize("fit_intercept", [True, False])
+@grid(layout=["dense", "uint16"], fit_intercept=[True, False])
 def test_an_epoch_is_that_of_plain_torch(layout, fit_intercept):
     rng = np.random.default_rng(7)
     m, t = 333, 41

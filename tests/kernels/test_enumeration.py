@@ -11,7 +11,7 @@ from sparsact.kernels import dispatch, enumeration
 from sparsact.kernels.dispatch import reference
 
 pytestmark = pytest.mark.usefixtures("backend")
-properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def check(W: np.ndarray, b: np.ndarray, tolerance: np.ndarray, n_threads: int) -> kernels.ActiveCounts:

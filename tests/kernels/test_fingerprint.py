@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from grids import grid
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sparsact.kernels.fingerprint import fingerprint
 
 pytestmark = pytest.mark.usefixtures("backend")
-properties = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def places(*arrays):
@@ -38,9 +39,9 @@ def test_a_single_bit_is_found_by_all_and_within_a_round(sizes, place, bit, seed
     assert found.all()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(
-    "change", [np.negative, lambda a: 0 * a, lambda a: a[::-1].copy(), lambda a: a[:, ::-1].copy()]
+@grid(
+    change=[np.negative, lambda a: 0 * a, lambda a: a[::-1].copy(), lambda a: a[:, ::-1].copy()],
+    dtype=[np.float32, np.float64],
 )
 def test_changes_of_every_number_do_not_cancel(change, dtype):
     """Negation turns one bit in each number: sums of products with odd numbers would not see it."""

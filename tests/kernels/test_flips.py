@@ -13,7 +13,7 @@ from sparsact.fourier import sensitivity
 from sparsact.hypercube import points
 
 pytestmark = pytest.mark.usefixtures("backend")
-properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def network(rng: np.random.Generator, s: int, n: int, density: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from grids import grid
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -10,7 +11,7 @@ from sparsact.kernels.dispatch import reference
 from sparsact.kernels.gather import narrowed, widened
 
 pytestmark = pytest.mark.usefixtures("backend")
-properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 DTYPES = {"float64": np.float64, "float32": np.float32, "bfloat16": np.uint16}
 sizes = {
     "m": st.integers(0, 7),
@@ -61,7 +62,7 @@ def test_every_kernel_has_the_bits_of_the_reference(m, n, t, k, dtype, n_threads
         np.testing.assert_array_equal(array, copy)
 
 
-@pytest.mark.parametrize("dtype", list(DTYPES))
+@grid(dtype=list(DTYPES))
 def test_the_formulas(dtype):
     """Against whole matrices: exact for small integers, which every dtype holds."""
     rng = np.random.default_rng(5)
@@ -92,8 +93,7 @@ def test_more_places_than_rows_and_fewer():
     np.testing.assert_array_equal(bits(by_place), bits(by_row))
 
 
-@pytest.mark.parametrize("strange", [np.inf, -np.inf, np.nan])
-@pytest.mark.parametrize("dtype", list(DTYPES))
+@grid(dtype=list(DTYPES), strange=[np.inf, -np.inf, np.nan])
 def test_what_is_not_finite_reaches_only_those_that_select_it(dtype, strange):
     rng = np.random.default_rng(11)
     X, W, A = (np.abs(rng.normal(size=shape)).astype(np.float32) for shape in ((3, 37), (5, 37), (3, 2)))

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from bucket_tables import FAMILIES, assert_same_bits, random_hashes, random_table, tables
+from grids import grid
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,7 @@ from sparsact.kernels import hashing
 from sparsact.kernels.hashing import Hashes
 
 pytestmark = pytest.mark.usefixtures("backend")
-properties = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 WORD = 2**64
 
 
@@ -45,7 +46,7 @@ def test_places_have_the_bits_of_the_reference(table, n_threads):
     assert_same_bits(X, expected.X)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@grid(family=FAMILIES)
 def test_places_are_those_of_a_loop_in_python(family):
     rng = np.random.default_rng(3)
     p, n_tables = 3, 4
@@ -70,7 +71,7 @@ def test_places_are_those_of_a_loop_in_python(family):
                 np.testing.assert_array_equal(v[0], z)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@grid(family=FAMILIES)
 def test_a_row_falls_where_it_falls_whatever_stands_beside_it(family):
     table = random_table(5, m=83, d=7, q=40, family=family)
     for rows in (slice(0, 1), slice(50, 51), slice(13, 46), np.random.default_rng(0).permutation(83)):
@@ -82,8 +83,7 @@ FAR = [2.0**51, 2.0**51 + 1, 2.0**52, 2.0**53 + 2, 2.0**62, 2.0**63, 1e300, np.i
 NEAR = [0.0, -0.0, 0.5, 1.5, 2.5, 1.0, 5e-324, np.nextafter(1.0, 0.0), 2.0**51 - 0.5, 2.0**51 - 1]
 
 
-@pytest.mark.parametrize("signs", [False, True])
-@pytest.mark.parametrize("grid", [False, True])
+@grid(grid=[False, True], signs=[False, True])
 def test_integers_and_what_is_far_or_not_a_number(grid, signs):
     numbers = np.array([sign * u for u in (*NEAR, *FAR) for sign in (1, -1)] + [np.nan])
     one, seeds = np.ones((1, 1)), np.array([7, 2**64 - 1], dtype=np.uint64)

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from grids import grid
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +13,7 @@ from sparsact.kernels.dispatch import reference
 from sparsact.kernels.int4_linear import INT4_GROUP, Int4Linear, pack_int4, quantize_rows, unpack_int4
 
 pytestmark = pytest.mark.usefixtures("backend")
-properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def inputs(rng: np.random.Generator, m: int, n: int, zeros: float = 0.3) -> np.ndarray:
@@ -118,8 +119,7 @@ def test_the_largest_sums_do_not_overflow(m):
     np.testing.assert_array_equal(columns(across, X)[0], np.full((m, 3), -exact))
 
 
-@pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("place", [0, 37, 70])
+@grid(strange=[np.nan, np.inf, -np.inf], place=[0, 37, 70])
 def test_what_is_not_finite_shows_in_its_own_row(strange, place):
     rng = np.random.default_rng(5)
     X = inputs(rng, 3, 71)
@@ -132,7 +132,7 @@ def test_what_is_not_finite_shows_in_its_own_row(strange, place):
     assert np.isnan(rows_at(layer, X, 0 * mask)[1]).all()
 
 
-@pytest.mark.parametrize("size", [0.0, 1e-42, 3.7e-37, 3.8e-37, 1e-31, 3e38])
+@grid(size=[0.0, 1e-42, 3.7e-37, 3.8e-37, 1e-31, 3e38])
 def test_the_smallest_and_largest_inputs(size):
     X = np.array([[size, -size, 0.0]], dtype=np.float32)
     codes, scales = quantize_rows(X)

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from grids import grid
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from sparsact.kernels.int8_linear import INT8_BLOCK, MAX_ADDED, Int8Linear, fuse
 
 pytestmark = pytest.mark.usefixtures("backend")
 KINDS = ("both", "positive", "negative", "shifted", "sparse")
-properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def inputs(rng: np.random.Generator, m: int, n: int, kind: str) -> np.ndarray:
@@ -139,9 +140,7 @@ def test_neighbouring_products_do_not_saturate():
     np.testing.assert_array_equal(rows(Int8Linear(W, np.ones(1, dtype=np.float32)), X, 1), [[exact]])
 
 
-@pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("place", [0, 37, 70])
-@pytest.mark.parametrize("m", [3, 40])
+@grid(strange=[np.nan, np.inf, -np.inf], place=[0, 37, 70], m=[3, 40])
 def test_what_is_not_finite_shows_in_every_output_of_its_row(strange, place, m):
     rng = np.random.default_rng(5)
     X, W = inputs(rng, m, 71, "both"), weights(rng, 5, 71)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from grids import grid
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -10,7 +11,7 @@ from sparsact import kernels
 from sparsact.kernels.dispatch import reference
 
 pytestmark = pytest.mark.usefixtures("backend")
-properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 sizes = {
     "m": st.one_of(st.integers(0, 20), st.integers(60, 200)),
     "n": st.integers(1, 90),
@@ -61,8 +62,7 @@ def test_active_units_are_those_of_the_reference(m, n, s, density, dtype, n_thre
     np.testing.assert_array_equal(kernels.active_units(X, W, b, tolerance, n_threads=n_threads), expected)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8])
+@grid(sparse=[False, True], dtype=[np.float64, np.float32, np.int8])
 def test_values_are_those_of_the_formula(sparse, dtype):
     rng = np.random.default_rng(29)
     (W, u, b), X = network(rng, 37, 21, 0.3), rows(rng, 143, 21, dtype)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from grids import grid
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from sparsact import kernels
 from sparsact.kernels.gather import narrowed, widened
 
 pytestmark = pytest.mark.usefixtures("backend")
-properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 KINDS = ("float64", "float32", "float16", "bfloat16", "bfloat16, float32 numbers")
 EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-8}
 EPS["bfloat16, float32 numbers"] = EPS["float32"]
@@ -115,8 +116,7 @@ def test_the_formulas_in_float64(**shape):
     assert (np.abs(widened(dots) - np.where(H != 0, X @ W.T + b, 0)) <= bound).all()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("density", [0.03, 0.5])
+@grid(kind=KINDS, density=[0.03, 0.5])
 def test_an_input_has_the_same_bits_alone_and_in_a_batch(kind, density):
     """Also where a tile of sums does not hold all columns, and where the batch is computed in parts."""
     block = random_block(kind, 70, 41, 333, density, True, 3)
@@ -128,9 +128,7 @@ def test_an_input_has_the_same_bits_alone_and_in_a_batch(kind, density):
         assert_same_bits(alone.active_dot(n_threads=2)[0], dots[i : i + 1])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("m", [1, 3])
-@pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
+@grid(kind=KINDS, m=[1, 3], strange=[np.nan, np.inf, -np.inf])
 def test_what_is_not_finite_is_active_and_shows(kind, m, strange):
     block = random_block(kind, m, 37, 21, 0.2, True, 5)
     bits = narrowed(np.full(1, strange, dtype=np.float32), np.uint16)[0]
@@ -148,8 +146,7 @@ def test_what_is_not_finite_is_active_and_shows(kind, m, strange):
         assert_same_bits(out, block.sparse_product()[0])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("m", [1, 5])
+@grid(kind=KINDS, m=[1, 5])
 def test_weights_of_units_that_no_input_has_are_not_read(kind, m):
     """They are no numbers, and nothing of them shows."""
     block = random_block(kind, m, 53, 19, 0.1, True, 7)
@@ -161,7 +158,7 @@ def test_weights_of_units_that_no_input_has_are_not_read(kind, m):
     assert np.isfinite(widened(block.active_dot()[0])).all()
 
 
-@pytest.mark.parametrize("m", [1, 4, 67])
+@grid(m=[1, 4, 67])
 def test_more_numbers_than_the_most_are_counted_and_nothing_is_written(m):
     block = random_block("float32", m, 50, 23, 0.4, False, 11)
     entries = int(on(block.H).sum())

@@ -9,7 +9,7 @@ from sparsact import kernels
 
 pytestmark = pytest.mark.usefixtures("backend")
 # The backend is chosen once a test, not once an example: that is what is meant.
-properties = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 DTYPES = ["bool", "int8", "uint8", "int32", "int64", "float32", "float64"]
 LAYOUTS = {

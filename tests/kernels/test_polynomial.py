@@ -10,7 +10,7 @@ from sparsact.hypercube import bits_to_signs, n_words, subset_masks, subsets_of
 from sparsact.kernels.dispatch import reference
 
 pytestmark = pytest.mark.usefixtures("backend")
-properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 seeds = st.integers(0, 2**32 - 1)
 sizes = {
     "m": st.one_of(st.integers(0, 20), st.integers(60, 200)),

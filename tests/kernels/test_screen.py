@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from grids import grid
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +13,7 @@ from sparsact.kernels.neurons import INPUTS
 from sparsact.kernels.screen import MAX_INPUTS, SCREEN_BLOCK, screen
 
 pytestmark = pytest.mark.usefixtures("backend")
-properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def arrays(rng: np.random.Generator, s: int, d: int, k: int) -> list[np.ndarray]:
@@ -64,8 +65,7 @@ def test_every_kernel_has_the_bits_of_the_reference(m, s, d, k, kind, n_threads,
         np.testing.assert_array_equal(array, copy)
 
 
-@pytest.mark.parametrize("d", [131, 4099, MAX_INPUTS])
-@pytest.mark.parametrize("value", [32639, -32639, 32513, -32640 + 256])
+@grid(d=[131, 4099, MAX_INPUTS], value=[32639, -32639, 32513, -32640 + 256])
 def test_the_largest_integers_do_not_overflow(d, value):
     """All weights at an end of their range, all inputs at one: the product is exact."""
     q = np.array([127, -127, 0])
@@ -81,8 +81,7 @@ def test_the_largest_integers_do_not_overflow(d, value):
     np.testing.assert_allclose(bounds[0], exact, rtol=2.0**-44, atol=0)
 
 
-@pytest.mark.parametrize("kind", range(3))
-@pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
+@grid(strange=[np.nan, np.inf, -np.inf], kind=range(3))
 def test_an_input_that_is_not_finite_proves_nothing_and_disturbs_no_other(strange, kind):
     rng = np.random.default_rng(5)
     held, X = arrays(rng, 37, 70, 2), inputs(rng, 6, 70, kind)
@@ -96,7 +95,7 @@ def test_an_input_that_is_not_finite_proves_nothing_and_disturbs_no_other(strang
     assert np.isfinite(np.delete(bounds, 2, axis=0)).all()
 
 
-@pytest.mark.parametrize("place", ["a", "Q", "R", "offset", "along"])
+@grid(place=["a", "Q", "R", "offset", "along"])
 def test_a_row_that_is_not_finite_is_never_proved_off(place):
     rng = np.random.default_rng(6)
     held, X = arrays(rng, 41, 33, 2), inputs(rng, 3, 33, 0)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sparsact import kernels
 
 pytestmark = pytest.mark.usefixtures("backend")
-properties = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 sizes = {
     "m": st.integers(0, 5),
     "t": st.one_of(st.integers(1, 200), st.sampled_from([1023, 1024, 1087, 4096])),

@@ -12,7 +12,7 @@ from sparsact.hypercube import n_subsets, n_words, subset_masks
 from sparsact.kernels.dispatch import reference
 
 pytestmark = pytest.mark.usefixtures("backend")
-properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 # (n, size): none and one member, more members than coordinates, one to three words.
 SHAPES = [(0, 0), (0, 2), (1, 1), (7, 0), (7, 1), (6, 3), (5, 5), (3, 8), (64, 2), (65, 2), (70, 3), (131, 2), (300, 1)]

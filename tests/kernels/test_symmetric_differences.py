@@ -10,7 +10,7 @@ from sparsact.hypercube import n_subsets, subset_masks
 from sparsact.kernels.dispatch import reference
 
 pytestmark = pytest.mark.usefixtures("backend")
-properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def increase(masks: np.ndarray) -> bool:

@@ -3,27 +3,13 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from grids import grid
 from threadpoolctl import threadpool_limits
 
 from sparsact import kernels
-from sparsact.kernels import dispatch
 from sparsact.kernels.dispatch import reference, threads
 
-ISAS = ("portable", "avx2", "avx512")
 DTYPES = (np.float32, np.float64, np.int32, np.int64)
-
-
-def backends() -> list[tuple[str, str | None]]:
-    if dispatch.native is None:
-        return [("reference", None)]
-    widest = ISAS.index(dispatch.native.widest_isa())
-    return [("reference", None), *(("native", isa) for isa in ISAS[: widest + 1])]
-
-
-@pytest.fixture(params=backends(), ids=str)
-def backend(request) -> Iterator[None]:
-    with kernels.using(*request.param):
-        yield
 
 
 def table_of(rows: int, n: int, dtype: type, offset: int = 0) -> np.ndarray:
@@ -54,15 +40,13 @@ def agree(rows: int, n: int, dtype: type, n_threads: int, offset: int = 0) -> No
     assert actual.tobytes() == expected(rows, n, dtype).tobytes()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", range(14))
+@grid(dtype=DTYPES, n=range(14))
 def test_equals_reference_to_the_bit(backend, dtype, n):
     for rows in (1, 3, 37):
         agree(rows, n, dtype, n_threads=1)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", [16, 17, 18, 20])
+@grid(dtype=DTYPES, n=[16, 17, 18, 20])
 def test_equals_reference_beyond_each_cache(backend, dtype, n):
     agree(1, n, dtype, n_threads=1)
 
@@ -72,8 +56,7 @@ def test_equals_reference_where_memory_is_the_limit(backend, n, dtype):
     agree(1, n, dtype, n_threads=1, offset=1)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("offset", [1, 2, 3, 4, 7])
+@grid(dtype=DTYPES, offset=[1, 2, 3, 4, 7])
 def test_any_alignment(backend, dtype, offset):
     for n in (3, 9, 12, 16):
         agree(3, n, dtype, n_threads=1, offset=offset)

@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 import torch
+from grids import grid
 
 from sparsact.layers import LSHLayer
 from sparsact.routing import EuclideanLSH, HyperplaneLSH, TopK
@@ -47,9 +48,7 @@ def by_buckets(table, x):
     return torch.stack(rows)
 
 
-@pytest.mark.parametrize("degree", [0, 1])
-@pytest.mark.parametrize("router", list(ROUTERS))
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+@grid(router=list(ROUTERS), degree=[0, 1], dtype=[torch.float64, torch.float32, torch.bfloat16, torch.float16])
 def test_values_and_gradients(router, degree, dtype):
     table, x = layer(router, degree, dtype=torch.float64).to(dtype), inputs(9, dtype=dtype).requires_grad_()
     found, expected = table(x), by_buckets(table, x)

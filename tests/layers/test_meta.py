@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from grids import grid
 
 from sparsact.layers import BlockSparseFeedForward, LSHLayer, MixtureOfExperts, SparselyActivatedLayer, SwitchLayer
 from sparsact.routing import HyperplaneLSH, RandomHash, Switch, TopK, Tree
@@ -39,8 +40,7 @@ def by_accelerate(make):
         return make()
 
 
-@pytest.mark.parametrize("build", [by_argument, by_context, by_accelerate])
-@pytest.mark.parametrize("name", list(LAYERS))
+@grid(name=list(LAYERS), build=[by_argument, by_context, by_accelerate])
 def test_a_layer_without_numbers_is_filled_or_loaded(name, build):
     make = LAYERS[name]
     x = torch.randn(11, n, generator=torch.Generator().manual_seed(1))

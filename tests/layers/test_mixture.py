@@ -8,10 +8,10 @@ import io
 import pytest
 import torch
 from expert_layers import ACTIVATIONS, NAMES, experts, hidden, inputs, layer, n, o, seeded
-from torch import nn
+from grids import grid
 from torch.nn import functional as F  # noqa: N812
 
-from sparsact import layers, routing
+from sparsact import routing
 from sparsact.layers import MixtureOfExperts, routing_losses, update_biases
 
 
@@ -33,8 +33,7 @@ def gradients(value, moe, x):
     return torch.autograd.grad((value * weights).sum(), [x, *moe.parameters()], materialize_grads=True)
 
 
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("name", list(NAMES))
+@grid(name=list(NAMES), bias=[True, False])
 def test_values_and_gradients_are_those_of_a_loop(name, bias):
     moe, x = layer(name, bias=bias, d_out=o), inputs(13).requires_grad_()
     y, expected = moe(x), by_loop(moe, x, moe.route(x))
@@ -82,8 +81,7 @@ def test_shared_experts_see_every_token():
     assert moe.flops(3).active == 3 * (3 + 2) * 2 * (2 * n * hidden + hidden * n)
 
 
-@pytest.mark.parametrize("lead", [(), (1,), (0,), (2, 3), (2, 0)])
-@pytest.mark.parametrize("name", list(NAMES))
+@grid(name=list(NAMES), lead=[(), (1,), (0,), (2, 3), (2, 0)])
 def test_leading_dimensions(name, lead):
     moe, x = layer(name, capacity_factor=None) if name in ("top_k", "switch") else layer(name), inputs(*lead)
     y, selection = moe.forward_with_selection(x)
@@ -117,7 +115,7 @@ def test_weights_of_both_normalisations_have_one_softmax():
 # ---- masks, capacity, other inputs of the router ----
 
 
-@pytest.mark.parametrize("name", list(NAMES))
+@grid(name=list(NAMES))
 def test_padding_changes_nothing_for_the_others(name):
     moe, x = layer(name), inputs(3, 5)
     mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1], [1, 0, 0, 0, 0]], dtype=torch.bool)
@@ -272,63 +270,6 @@ def test_training_that_resumes_from_a_file_goes_on_as_if_it_had_not_stopped():
 
 
 # ---- errors ----
-
-
-def by_ids():
-    return MixtureOfExperts(n, hidden, n_experts=3, router="hash_table", n_tokens=5, dtype=torch.float64)
-
-
-REFUSED = {
-    "a token cannot have 5 of 4 experts": lambda: layer(n_active=5),
-    "`capacity_factor` of SoftmaxTopK must be": lambda: layer(capacity_factor=0),
-    "`n_experts` must be given": lambda: MixtureOfExperts(n, hidden),
-    "`router` must be a Router or one of": lambda: layer(router="topk"),
-    "`activation` must be one of geglu, gelu": lambda: layer(activation="swish"),
-    "cannot be made from": lambda: layer(capacity=2),
-    "`group_size` of SoftmaxTopK must be": lambda: layer(group_size=0),
-    "cannot be made from {}": lambda: MixtureOfExperts(n, hidden, n_experts=3, router="hash_table"),
-    "a power of two of experts": lambda: layer("tree", n_experts=6),
-    "pass n_active=1": lambda: layer("tree", n_active=2),
-    "looks at pre-activations": lambda: MixtureOfExperts(n, hidden, router=routing.TopK(2)),
-    "`n_experts` = 3, but": lambda: MixtureOfExperts(n, hidden, n_experts=3, router=routing.Switch(4)),
-    r"`jitter` must be a number in \[0, 1\)": lambda: layer(jitter=1.5),
-    "`z_loss` belongs to the router": lambda: MixtureOfExperts(n, hidden, router=routing.Switch(4), z_loss=1),
-    r"`mask` must be a bool tensor of shape \(3,\)": lambda: layer()(
-        inputs(3), mask=torch.ones(3, 1, dtype=torch.bool)
-    ),
-    r"`mask` must be a bool tensor .* got torch.int64": lambda: layer()(
-        inputs(3), mask=torch.ones(3, dtype=torch.int64)
-    ),
-    "`mask` must be a bool tensor .* got list": lambda: layer()(inputs(3), mask=[True]),
-    r"`route_by` must be a tensor of shape \(3, 7\), .* got \(4, 7\)": lambda: layer()(inputs(3), route_by=inputs(4)),
-    r"`route_by` must be a tensor of shape \(3, 1\) or \(3,\), .* got list": lambda: by_ids()(
-        inputs(3), route_by=[1] * 3
-    ),
-    "the router sees token ids; pass them": lambda: by_ids()(inputs(3)),
-    "`jitter` is for learned gates": lambda: layer("hash_table", jitter=0.1),
-    "`n_experts` = 7, but": lambda: MixtureOfExperts(n, hidden, n_experts=7, router=routing.ExpertChoice(4)),
-    "`activation` must be one of .* None": lambda: layer(activation=None),
-    r"`activation` must be one of .* \['relu'\]": lambda: layer(activation=["relu"]),
-    r"must be a number; got '1'\.$": lambda: layer(capacity_factor="1"),
-    "pass them as `route_by`": lambda: layer(route_features=2)(inputs(3)),
-    "Linear has no routed layer": lambda: routing_losses(nn.Linear(2, 3)).__enter__(),
-    "Linear has no router with biases": lambda: update_biases(nn.Linear(2, 3)),
-    r"`weight` must be a number in \[0, inf\)": lambda: routing_losses(layer(), weight=-1).__enter__(),
-}
-
-
-@pytest.mark.parametrize("message", list(REFUSED))
-def test_what_is_refused(message):
-    with pytest.raises(ValueError, match=message):
-        REFUSED[message]()
-
-
-@pytest.mark.parametrize("call", [lambda: routing_losses(3).__enter__(), lambda: layers.replace_experts(None)])
-def test_what_is_no_module_is_refused(call):
-    with pytest.raises(TypeError, match=r"`model` must be a torch.nn.Module"):
-        call()
-    with pytest.raises(TypeError, match="`dtype` must be one of real numbers"):
-        layer(dtype=torch.complex64)
 
 
 @pytest.mark.parametrize(

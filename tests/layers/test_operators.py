@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 import torch
+from grids import grid
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact import kernels
@@ -69,8 +70,7 @@ def exact(name, operands):
 OPERATORS = list(calls())
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", OPERATORS)
+@grid(name=OPERATORS, dtype=DTYPES)
 def test_values(name, dtype):
     operator, operands = calls(dtype)[name]
     found = operator(*operands)

@@ -6,6 +6,7 @@ import io
 import pytest
 import torch
 from gates import DroppingGate
+from grids import grid
 from torch.utils.flop_counter import FlopCounterMode
 
 from sparsact.layers import Flops, SparselyActivatedLayer
@@ -66,9 +67,7 @@ def gradients(value, units, x):
     return torch.autograd.grad((value * weights).sum(), [x, *units.parameters()], materialize_grads=True)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("method", ["sparse", "dense", "auto"])
-@pytest.mark.parametrize("router", list(ROUTERS))
+@grid(router=list(ROUTERS), method=["sparse", "dense", "auto"], dtype=DTYPES)
 def test_values_and_gradients_are_those_of_the_masked_dense_computation(router, method, dtype):
     units = layer(router, method=method, activation="tanh", dtype=torch.float64).to(dtype)
     x = inputs(9, dtype=dtype).requires_grad_()
@@ -87,7 +86,7 @@ def close(found, expected, dtype):
     torch.testing.assert_close(found, expected, rtol=0, atol=TOLERANCE[dtype] * scale)
 
 
-@pytest.mark.parametrize("router", list(ROUTERS))
+@grid(router=list(ROUTERS))
 def test_derivatives(router):
     # In training, blocks have the derivative of a softmax in place of their own.
     units = layer(router, method="sparse", activation="tanh", dtype=torch.float64).eval()
@@ -130,9 +129,7 @@ def test_top_k_reads_the_outputs_of_chosen_units_only():
     assert torch.equal(units(x), expected)
 
 
-@pytest.mark.parametrize("method", ["sparse", "dense"])
-@pytest.mark.parametrize("lead", [(), (1,), (0,), (2, 3), (2, 0, 3)])
-@pytest.mark.parametrize("router", list(ROUTERS))
+@grid(router=list(ROUTERS), lead=[(), (1,), (0,), (2, 3), (2, 0, 3)], method=["sparse", "dense"])
 def test_leading_dimensions(router, lead, method):
     units, x = layer(router, method=method), inputs(*lead)
     y, selection = units.forward_with_selection(x)
@@ -160,7 +157,7 @@ def test_a_gate_learns_through_its_weights():
     assert units.routing.gate.grad.abs().sum() > 0
 
 
-@pytest.mark.parametrize("router", list(ROUTERS))
+@grid(router=list(ROUTERS))
 def test_state_is_saved_and_copied(router):
     units, x = layer(router), inputs(9)
     file = io.BytesIO()
@@ -205,8 +202,7 @@ def test_made_on_meta_and_filled_later():
     assert torch.equal(units(inputs(4)), layer("gate")(inputs(4)))
 
 
-@pytest.mark.parametrize("method", ["sparse", "dense"])
-@pytest.mark.parametrize("router", list(ROUTERS))
+@grid(router=list(ROUTERS), method=["sparse", "dense"])
 def test_autocast_computes_in_its_dtype_and_routes_in_the_own(router, method):
     units, x = layer(router, method=method), inputs(9)
     with torch.autocast("cpu", dtype=torch.bfloat16):

@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 from gates import DroppingGate
+from grids import grid
 from torch.nn import functional as F  # noqa: N812
 
 from sparsact.layers import SparselyActivatedLayer, SwitchLayer
@@ -48,9 +49,7 @@ def gradients(value, moe, x):
     return torch.autograd.grad((value * weights).sum(), [x, *moe.parameters()], materialize_grads=True)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("router", list(ROUTERS))
+@grid(router=list(ROUTERS), bias=[True, False], dtype=DTYPES)
 def test_values_and_gradients_are_those_of_all_experts_and_a_mask(router, bias, dtype):
     moe, x = layer(router, bias=bias, dtype=torch.float64).to(dtype), inputs(13, dtype=dtype).requires_grad_()
     found, expected = moe(x), all_experts(moe, x)
@@ -101,8 +100,7 @@ def test_it_is_a_sparsely_activated_layer_of_blocks():
     torch.testing.assert_close(units(inputs(9)), moe(inputs(9)))
 
 
-@pytest.mark.parametrize("lead", [(), (1,), (0,), (2, 3), (2, 0)])
-@pytest.mark.parametrize("router", list(ROUTERS))
+@grid(router=list(ROUTERS), lead=[(), (1,), (0,), (2, 3), (2, 0)])
 def test_leading_dimensions(router, lead):
     moe, x = layer(router), inputs(*lead)
     y, selection = moe.forward_with_selection(x)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from expert_layers import NAMES, hidden, inputs, layer, n
+from grids import few_of, grid
 from torch.autograd import forward_ad
 from torch.func import functional_call, grad, jacfwd, jacrev, jvp, vmap
 
@@ -35,7 +36,7 @@ LAYERS = {
 }
 
 
-@pytest.mark.parametrize("name", list(LAYERS))
+@grid(name=list(LAYERS))
 def test_transforms_of_torch_func_are_derivatives(name):
     """Forward and reverse mode, by inputs and by parameters, are what the backward pass computes."""
     moe, x, direction = LAYERS[name]().eval(), inputs(5), inputs(5, seed=7)
@@ -60,7 +61,7 @@ def test_transforms_of_torch_func_are_derivatives(name):
         torch.testing.assert_close(found[key], backward)
 
 
-@pytest.mark.parametrize("name", list(LAYERS))
+@grid(name=list(LAYERS))
 def test_many_gradients_at_once(name):
     """By torch.autograd's batches, by torch.func and one after the other."""
     moe, x = LAYERS[name]().train(), inputs(5).requires_grad_()
@@ -96,7 +97,7 @@ def test_models_side_by_side(name):
     torch.testing.assert_close(found, torch.stack([moe(x) for moe in moes]))
 
 
-@pytest.mark.parametrize("name", ["top_k", "switch", "sigmoid", "block_top1"])
+@pytest.mark.parametrize("name", few_of(["top_k", "switch", "sigmoid", "block_top1"], ["top_k", "sigmoid"]))
 def test_one_graph_serves_batches_of_any_size(name):
     torch._dynamo.reset()
     plain = {"load_balance": 0, "z_loss": 0} if name == "top_k" else {"load_balance": 0} if name == "switch" else {}
@@ -136,7 +137,11 @@ class RoutedByItself(torch.nn.Module):
         return self.moe(x, route_by=x)
 
 
-@pytest.mark.parametrize("name", [*NAMES, *GROUPS, "buckets", "units of hashes", *BLOCKS])
+EXPORTED = [*NAMES, *GROUPS, "buckets", "units of hashes", *BLOCKS]
+QUICK = {"top_k", "hash_table", "buckets", "blocks"}  # each takes a second
+
+
+@pytest.mark.parametrize("name", few_of(EXPORTED, QUICK))
 def test_exported_programs_take_batches_of_any_size(name, monkeypatch):
     """Whether the example has few tokens, one group of them, or many, where oneDNN would be taken for many too."""
     monkeypatch.setattr(segments, "ONEDNN", True)
@@ -149,9 +154,7 @@ def test_exported_programs_take_batches_of_any_size(name, monkeypatch):
             torch.testing.assert_close(exported(inputs(m)), moe(inputs(m)))
 
 
-@pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("name", ["top_k", "switch", "sigmoid"])
-@pytest.mark.parametrize("group_size", [None, 5])
+@grid(name=["top_k", "switch", "sigmoid"], training=[True, False], group_size=[None, 5])
 def test_rooms_hold_what_experts_take(name, training, group_size):
     """The bound of a layer's memory is one on what a batch takes, in groups that are not full too."""
     router = layer(
@@ -181,9 +184,7 @@ PADDED = {"shared": {"n_shared": 2}, "biases": {"bias": True}, "gelu": {"activat
 PADDED |= {"never 0": {"activation": lambda z: torch.cos(z), "n_shared": 1}, "jitter": {}}
 
 
-@pytest.mark.parametrize("padding", [torch.nan, -torch.inf, 1e300])
-@pytest.mark.parametrize("kind", list(PADDED))
-@pytest.mark.parametrize("name", [*NAMES, "one", "one in groups"])
+@grid(name=[*NAMES, "one", "one in groups"], kind=list(PADDED), padding=[torch.nan, -torch.inf, 1e300])
 def test_padding_may_hold_anything(name, kind, padding):
     """Outputs and gradients equal those in a batch of the tokens alone, without padding."""
     options = dict(PADDED[kind])

@@ -8,6 +8,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 from explicit import KINDS, tables
+from grids import grid
 from sklearn.base import clone
 
 from sparsact import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV, SparseFourierRegressor, load
@@ -60,9 +61,7 @@ def of_model(model, n):
     return np.array([found.get((i,), 0.0) for i in range(n)])
 
 
-@pytest.mark.parametrize("added", ADDED)
-@pytest.mark.parametrize("place", [0, 3])
-@pytest.mark.parametrize("kind", MODELS)
+@grid(kind=MODELS, place=[0, 3], added=ADDED)
 def test_effects_beside_a_column_that_says_nothing_new(kind, place, added):
     """Sparse Fourier names the first of equal columns, here by any place; low degree says which columns share."""
     X = np.insert(BITS, place, ADDED[added], axis=1)

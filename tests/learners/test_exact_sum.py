@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from grids import grid
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -13,7 +14,7 @@ from sparsact import kernels
 from sparsact.statistics.exact_sum import ExactSum
 
 pytestmark = pytest.mark.usefixtures("kernels_in_use")
-properties = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 EDGES = [0.0, 1.0, 2.0**32, 2.0**-32, 5e-324, 2.2e-308, 1e300, 1e-300, 2.0**53 - 1]
 EDGES += [-edge for edge in EDGES]
@@ -195,8 +196,7 @@ def test_many_more_rows_than_a_limb_can_count():
     assert sums.to_fractions() == [Fraction(value) * 2**160 for value in values.tolist()]
 
 
-@pytest.mark.parametrize("spare", [0, 1, 2**33, 2**34 - 1, 2**34])
-@pytest.mark.parametrize("large", [1e30, 1e-30, -1e300, 5e-324])
+@grid(spare=[0, 1, 2**33, 2**34 - 1, 2**34], large=[1e30, 1e-30, -1e300, 5e-324])
 def test_room_is_made_before_limbs(spare, large):
     """As after 2**29 rows: the bound is nearly used up when a batch of another magnitude arrives."""
     values = np.array([1.5, -(2.0**31)])
@@ -311,7 +311,6 @@ def test_a_copy_is_independent(values):
 
 
 @given(pairs, st.lists(st.integers(0, 3), min_size=23, max_size=23))
-@settings(max_examples=60)
 def test_native_sums_are_the_reference_sums(both, places):
     if kernels.dispatch.native is None:
         pytest.skip("the native kernels are not built here")

@@ -12,6 +12,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from grids import few_of, grid
 from sklearn.base import clone
 
 import sparsact as sa
@@ -60,7 +61,8 @@ LEARNERS = {
     "letters": ("letters", sa.LettersRegressor(**SEED)),
 }
 OF_NUMBERS = [name for name, (kind, _) in LEARNERS.items() if kind == "numbers"]
-every = pytest.mark.parametrize("name", LEARNERS)
+QUICK_ONES = [name for name in LEARNERS if name != "trees"]  # which take a second a fit
+every = pytest.mark.parametrize("name", few_of(LEARNERS, QUICK_ONES))
 
 
 def predictions(name, X, y, asked=None, **options):
@@ -73,7 +75,10 @@ def plain(name):
     return predictions(name, ROWS[kind], TARGETS[kind])
 
 
-@pytest.mark.parametrize(("name", "unit"), [*product(LEARNERS, (1e-163, 1e155)), ("letters", 1e-30), ("letters", 3e30)])
+UNITS = [*product(LEARNERS, (1e-163, 1e155)), ("letters", 1e-30), ("letters", 3e30)]
+
+
+@pytest.mark.parametrize(("name", "unit"), few_of(UNITS, [(name, 1e-163) for name in QUICK_ONES]))
 def test_targets_in_another_unit(name, unit):
     kind, _ = LEARNERS[name]
     found = predictions(name, ROWS[kind], unit * TARGETS[kind])
@@ -90,15 +95,13 @@ def test_targets_far_from_zero(name):
     np.testing.assert_allclose(found - 1e9, expected, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("offset", [1e4, 1e9])
-@pytest.mark.parametrize("name", OF_NUMBERS)
+@grid(name=OF_NUMBERS, offset=[1e4, 1e9])
 def test_columns_far_from_zero(name, offset):
     found = predictions(name, GRID + offset, TARGETS["numbers"])
     np.testing.assert_allclose(found, plain(name), rtol=0, atol=1e-13 * offset)
 
 
-@pytest.mark.parametrize("columns", ["constant", "copy", "ones"])
-@pytest.mark.parametrize("name", [name for name in LEARNERS if name != "trained"])  # in three epochs
+@grid(name=[name for name in LEARNERS if name != "trained"], columns=["constant", "copy", "ones"])
 def test_columns_that_say_nothing(name, columns):
     """They leave a model no worse than the mean of the targets."""
     kind, _ = LEARNERS[name]
@@ -126,7 +129,7 @@ def test_a_few_rows_have_a_model_or_a_reason(name, n_rows):
     assert (np.abs(found - y.mean()) <= 2 * np.ptp(y) + 1e-9).all()
 
 
-@pytest.mark.parametrize("name", [name for name in LEARNERS if name != "sparse"])  # which takes no weights
+@grid(name=[name for name in LEARNERS if name != "sparse"])
 def test_a_row_of_weight_zero_may_hold_any_number(name):
     kind, _ = LEARNERS[name]
     X, y, weights = ROWS[kind].copy(), TARGETS[kind].copy(), 1.0 - (np.arange(M) == 7)

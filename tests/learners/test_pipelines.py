@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import sklearn
+from grids import grid
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone, is_classifier
 from sklearn.linear_model import Ridge
@@ -91,8 +92,10 @@ def test_the_default_one_hot_encoder_feeds_the_learners():
 # ---- monomials ----
 
 
-@pytest.mark.parametrize("options", [{"degree": 3}, {"degree": 3, "min_degree": 2}, {"subsets": [(0, 2), (5,)]}])
-@pytest.mark.parametrize("X", [BITS, REAL, 1 - 2 * BITS, sp.csr_array(BITS), sp.csc_array(REAL)])
+@grid(
+    X=[BITS, REAL, 1 - 2 * BITS, sp.csr_array(BITS), sp.csc_array(REAL)],
+    options=[{"degree": 3}, {"degree": 3, "min_degree": 2}, {"subsets": [(0, 2), (5,)]}],
+)
 def test_ridge_of_monomials_is_the_low_degree_regressor(X, options):
     ours = LowDegreeRegressor(alpha=0.7, **options).fit(X, Y, WEIGHTS)
     theirs = make_pipeline(Monomials(**options), Ridge(0.7)).fit(X, Y, ridge__sample_weight=WEIGHTS)

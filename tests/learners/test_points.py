@@ -9,7 +9,7 @@ from sparsact.learners.points import Points, detect_encoding, median_cuts, pack,
 
 pytestmark = pytest.mark.usefixtures("kernels_in_use")
 shapes = {"m": st.integers(0, 70), "n": st.integers(1, 67), "seed": st.integers(0, 99)}
-properties = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @properties

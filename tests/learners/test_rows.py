@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from grids import grid
 
 from sparsact import (
     DSMRegressor,
@@ -92,8 +93,9 @@ def test_the_size_of_a_row_of_weight_zero_does_not_matter(learner):
 NULLABLE = pd.DataFrame(SIGNS < 0, columns=["a", "b", "c"])
 
 
-@pytest.mark.parametrize("learner", [one for one in LEARNERS if one not in (LSHRegressor, LSHClassifier)])
-@pytest.mark.parametrize("dtype", ["Int64", "boolean", "Float64"])
+@grid(
+    learner=[one for one in LEARNERS if one not in (LSHRegressor, LSHClassifier)], dtype=["Int64", "boolean", "Float64"]
+)
 def test_nullable_columns_are_read_and_a_missing_entry_is_named(learner, dtype):
     options = {} if learner in (LowDegreeRegressor, LowDegreeRegressorCV, LowDegreeClassifier) else {"random_state": 0}
     X = NULLABLE.astype(dtype)

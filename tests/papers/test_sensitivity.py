@@ -7,7 +7,7 @@ from math import comb, log, pi, sqrt
 import networks
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sparsact import SparselyActivatedNetwork
@@ -143,7 +143,6 @@ def test_no_adversary_passes_the_bound():
     assert max(found) > 0.9
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 2**32 - 1))
 def test_small_whole_weights_do_not_pass_it_either(n, s, seed):
     """Ties at 0 and equal units abound here; sparsity follows the strict inequality of Definition 1."""

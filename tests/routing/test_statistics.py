@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from grids import grid
 from routed import ROUTERS, M, inputs, state_of
 
 from sparsact import routing
@@ -81,8 +82,7 @@ def test_most_units_dead_is_a_collapse():
         warn_of_collapse(sent_to(list(range(7)) * 40, 16))
 
 
-@pytest.mark.parametrize("width", [1, 8, 256, 4096])
-@pytest.mark.parametrize("m", [0, 1, 29, 200, 5000])
+@grid(width=[1, 8, 256, 4096], m=[0, 1, 29, 200, 5000])
 def test_fair_chance_is_no_collapse(width, m):
     """Units drawn at random, a quarter of the index that chance gives is 30 deviations away and more."""
     statistics = sent_to(np.random.default_rng(m).integers(0, width, size=m), width)

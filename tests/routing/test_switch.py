@@ -7,7 +7,7 @@ from math import ceil
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from routed import M, inputs, state_of
 from scipy.special import logsumexp, softmax
@@ -16,7 +16,6 @@ from sparsact import routing
 from sparsact.routing import EMPTY
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     m=st.integers(0, 40),
     factor=st.sampled_from([0.1, 0.5, 1.0, 1.25, 3.0, None]),

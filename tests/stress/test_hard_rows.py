@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from grids import grid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -90,8 +91,7 @@ def test_outliers_among_the_columns_are_refused_or_borne():
         LowDegreeRegressor(2).fit(product, Y)
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1, -1e200, 1e-300, 2.0**-1060])
-@pytest.mark.parametrize("solver", [*EXACT, "real"])
+@grid(value=[0.0, 0.1, -1e200, 1e-300, 2.0**-1060], solver=[*EXACT, "real"])
 def test_a_constant_target(value, solver):
     X = COLUMNS if solver == "real" else SIGNS
     model = LowDegreeRegressor(2, solver="auto" if solver == "real" else solver).fit(X, np.full(m, value))
@@ -149,8 +149,7 @@ WEIGHTED = {
 }
 
 
-@pytest.mark.parametrize("name", WEIGHTED)
-@pytest.mark.parametrize("power", [-330, -33, 33, 330])
+@grid(name=WEIGHTED, power=[-330, -33, 33, 330])
 def test_the_unit_of_weights_does_not_matter(name, power):
     weights = 1.0 + rng.integers(0, 3, m)
     one = WEIGHTED[name]().fit(SIGNS, Y, weights)

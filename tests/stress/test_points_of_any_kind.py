@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from grids import grid
 
 from sparsact import (
     DSMRegressor,
@@ -103,7 +104,7 @@ def test_frames(name):
         model.predict(frame[list("bacde")])
 
 
-@pytest.mark.parametrize("name", EVERY)
+@grid(name=EVERY)
 def test_what_is_refused(name):
     y = Y if name in REGRESSORS else (Y > 0).astype(int)
     make, fitted = EVERY[name], EVERY[name]().fit(SIGNS, y)
@@ -124,8 +125,7 @@ def test_what_is_refused(name):
         make().fit(SIGNS[0], y[:1])
 
 
-@pytest.mark.parametrize("name", EVERY)
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@grid(name=EVERY, bad=[np.nan, np.inf, -np.inf])
 def test_what_is_not_finite_is_named(name, bad):
     y = Y if name in REGRESSORS else (Y > 0).astype(int)
     X, weights = SIGNS.astype(float), np.ones(m)

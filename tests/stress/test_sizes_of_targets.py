@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from commands import run
+from grids import grid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,8 +49,7 @@ def same_but_for_scale(one, other, scale, rtol):
     np.testing.assert_allclose(other.confidence_intervals() / scale, one.confidence_intervals(), rtol=1e3 * rtol)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("power", POWERS)
+@grid(solver=SOLVERS, power=POWERS)
 def test_low_degree_fits_scale_with_the_targets(solver, power):
     one, other = fitted(solver, Y), fitted(solver, np.ldexp(Y, power), 2.0**power)
     same_but_for_scale(one, other, 2.0**power, 1e-9 if solver == "lasso" else 1e-12)
@@ -66,8 +66,7 @@ def test_any_scale(power, solver):
     same_but_for_scale(fitted(solver, Y), fitted(solver, Y * scale), scale, 1e-9)
 
 
-@pytest.mark.parametrize("power", [-320, 320])  # a multiple of the grid: other places, the same digits
-@pytest.mark.parametrize("solver", ["cells", "moments", "kernel", "correlation", "real"])
+@grid(solver=["cells", "moments", "kernel", "correlation", "real"], power=[-320, 320])
 def test_whole_places_of_the_grid_leave_every_bit(solver, power):
     one, other = fitted(solver, Y), fitted(solver, np.ldexp(Y, power))
     np.testing.assert_array_equal(other.coefficients_, np.ldexp(one.coefficients_, power))

@@ -7,7 +7,7 @@ from sparsact_papers.data import load_cifar10
 from sparsact_papers.data.files import TEST, TRAIN, cifar10_missing, decoded
 
 needs_data = pytest.mark.skipif(
-    "SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name a folder with the real data"
+    not os.environ.get("SPARSACT_DATA"), reason="SPARSACT_DATA does not name a folder with the real data"
 )
 NAMES = (*TRAIN, TEST)
 PER_BATCH = 3

@@ -7,7 +7,7 @@ import pytest
 from sparsact_papers.data import load_tabular
 
 needs_data = pytest.mark.skipif(
-    "SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name a folder with the real data"
+    not os.environ.get("SPARSACT_DATA"), reason="SPARSACT_DATA does not name a folder with the real data"
 )
 
 

@@ -5,7 +5,9 @@ import pytest
 from sparsact_papers.data import load_tinyshakespeare
 
 
-@pytest.mark.skipif("SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name a folder with the real data")
+@pytest.mark.skipif(
+    not os.environ.get("SPARSACT_DATA"), reason="SPARSACT_DATA does not name a folder with the real data"
+)
 def test_the_real_text_has_the_known_length_and_characters():
     """As A. Karpathy's nanoGPT states them in data/shakespeare_char/prepare.py."""
     found = load_tinyshakespeare()

@@ -13,7 +13,7 @@ from sparsact_papers.paper_a import circuits
 from sparsact_papers.paper_a.circuits import EXPERIMENT
 
 needs_data = pytest.mark.skipif(
-    "SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name a folder with the real data"
+    not os.environ.get("SPARSACT_DATA"), reason="SPARSACT_DATA does not name a folder with the real data"
 )
 
 

@@ -10,7 +10,7 @@ from sparsact_papers.paper_a import real_tables
 from sparsact_papers.paper_a.real_tables import DENSE, EXPERIMENT, LOW_DEGREE, MODELS, SPARSE
 
 needs_data = pytest.mark.skipif(
-    "SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name a folder with the real data"
+    not os.environ.get("SPARSACT_DATA"), reason="SPARSACT_DATA does not name a folder with the real data"
 )
 FIRING = {
     f"{name}_{where}": value

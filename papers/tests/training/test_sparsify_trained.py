@@ -19,7 +19,9 @@ from sparsact_papers.training import ActivationPenalty, CharacterText, Recipe, e
 transformers = pytest.importorskip("transformers")
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif("SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name the folder of the text"),
+    pytest.mark.skipif(
+        not os.environ.get("SPARSACT_DATA"), reason="SPARSACT_DATA does not name the folder of the text"
+    ),
 ]
 
 RECIPE = Recipe(steps=500, batch=16, context=48, learning_rate=3e-3, warmup=30, evaluate_every=500, windows=24)

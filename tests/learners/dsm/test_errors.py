@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from grids import grid
 from sklearn.exceptions import NotFittedError
 
 from sparsact import DSMRegressor
@@ -118,12 +119,10 @@ def test_a_merge_names_what_differs():
     np.testing.assert_array_equal(found.predict(X), model().fit(X, y).predict(X))
 
 
-@pytest.mark.parametrize("bottom", ["random", "pca"])
-@pytest.mark.parametrize("solver", ["ridge", "rmsprop"])
-@pytest.mark.parametrize(
-    "rows",
-    [X[:1], X[:2, :1], np.ones((7, 3)), np.zeros((5, 2)), np.c_[X, np.full(40, 1e6)], 1e-120 * X],
-    ids=["one row", "one column", "constant", "zero", "constant column", "tiny"],
+@grid(
+    rows=[X[:1], X[:2, :1], np.ones((7, 3)), np.zeros((5, 2)), np.c_[X, np.full(40, 1e6)], 1e-120 * X],
+    solver=["ridge", "rmsprop"],
+    bottom=["random", "pca"],
 )
 def test_tiny_tables_have_a_model(rows, solver, bottom):
     targets = y[: len(rows)]
@@ -136,9 +135,8 @@ def test_tiny_tables_have_a_model(rows, solver, bottom):
         np.testing.assert_allclose(values, targets.mean(), rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "convert",
-    [
+@grid(
+    convert=[
         lambda a: a.astype(np.float16),
         lambda a: a.astype(np.float32),
         lambda a: np.round(4 * a).astype(int),
@@ -148,8 +146,8 @@ def test_tiny_tables_have_a_model(rows, solver, bottom):
         lambda a: np.repeat(a, 2, axis=0)[::2],
         lambda a: a.astype(object),
     ],
+    solver=["ridge", "rmsprop"],
 )
-@pytest.mark.parametrize("solver", ["ridge", "rmsprop"])
 def test_any_kind_of_numbers_is_read_as_float64_and_left_alone(convert, solver):
     rows = convert(X.copy())
     before = np.array(rows, dtype=object)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from grids import grid
 
 from sparsact import DSMRegressor, kernels
 from sparsact.learners.dsm.features import Bottom, entropy, stream
@@ -12,10 +13,7 @@ rng = np.random.default_rng(11)
 X, y = rng.normal(size=(53, 5)), rng.normal(size=53)
 
 
-@pytest.mark.parametrize("absolute", [False, True])
-@pytest.mark.parametrize("activation", ["identity", "relu"])
-@pytest.mark.parametrize("bottom", ["random", "pca"])
-@pytest.mark.parametrize("targets", [1, 3])
+@grid(absolute=[False, True], activation=["identity", "relu"], bottom=["random", "pca"], targets=[1, 3])
 def test_the_model_is_that_of_section_2_1(absolute, activation, bottom, targets):
     Y = rng.normal(size=(53, targets))
     model = DSMRegressor(

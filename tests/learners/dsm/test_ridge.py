@@ -6,7 +6,7 @@ import copy
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression, Ridge
 
@@ -42,7 +42,6 @@ def test_it_is_the_ridge_of_the_masked_features(fit_intercept, alpha):
     np.testing.assert_allclose(fitted.intercept_, peer.intercept_, rtol=1e-6, atol=1e-9)
 
 
-@settings(max_examples=25)
 @given(cuts=st.lists(st.integers(1, 210), max_size=4), merged=st.booleans())
 def test_rows_may_come_in_any_pieces(cuts, merged):
     whole = model().fit(X, Y, WEIGHTS)

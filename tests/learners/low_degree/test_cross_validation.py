@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from explicit import centred, least_norm, monomials, subsets_of_size
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import Lasso, LinearRegression, Ridge
@@ -136,7 +136,6 @@ def test_no_penalty():
     st.sampled_from(["bits", "signs", "real"]),
 )
 @example([1, 2], 2, 0, "real")  # one training row: its Gram matrix is rounding alone
-@settings(max_examples=25)
 def test_a_stream_is_validated_as_it_comes(lengths, cv, seed, written):
     random = np.random.default_rng(seed)
     m = sum(lengths) + cv

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from explicit import KINDS, least_norm, monomials, subsets_of_size, tables
+from grids import grid
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import Lasso, LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
@@ -62,9 +63,7 @@ def test_least_norm_of_any_table(solver, kind, m, n, degree, min_degree):
             assert_is(model, X, y, *least_norm(features, y, sample_weight, fit_intercept=fit_intercept))
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("alpha", [1e-3, 0.7, 300.0])
+@grid(solver=SOLVERS, kind=KINDS, alpha=[1e-3, 0.7, 300.0])
 def test_ridge_of_any_table(solver, kind, alpha):
     rng = np.random.default_rng([7, len(kind)])
     X, y, weights = 1 - 2 * tables(rng, kind, 61, 6), rng.normal(size=61), rng.random(61) + 0.1
@@ -127,8 +126,7 @@ def test_no_monomials_at_all(solver, parameters):
     assert model.r2_ == 0.0
 
 
-@pytest.mark.parametrize("solver", ["auto", *SOLVERS, "correlation", "lasso"])
-@pytest.mark.parametrize("constant", [0.0, 3.0, -1e200])
+@grid(solver=["auto", *SOLVERS, "correlation", "lasso"], constant=[0.0, 3.0, -1e200])
 def test_a_constant_target(solver, constant):
     X = tables(np.random.default_rng(7), "uniform", 19, 4)
     model = LowDegreeRegressor(1, solver=solver, alpha=0.1).fit(X, np.full(19, constant))
@@ -211,8 +209,7 @@ def test_the_average():
     assert_allclose(shrunk.coefficients_, (weights * y) @ features / (weights.sum() + 3), rtol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["uniform", "one-hot", "few points", "skewed"])
-@pytest.mark.parametrize("alpha", [0.003, 0.05, 5.0])
+@grid(kind=["uniform", "one-hot", "few points", "skewed"], alpha=[0.003, 0.05, 5.0])
 def test_lasso_of_scikit_learn(kind, alpha):
     rng = np.random.default_rng([12, len(kind)])
     X, y, weights = 1 - 2 * tables(rng, kind, 143, 5), rng.normal(size=143), rng.integers(1, 4, 143)
@@ -306,8 +303,7 @@ def test_more_coordinates_than_a_float_has_exponents():
     assert model.solver_ == "kernel"
 
 
-@pytest.mark.parametrize("form", ["rows", "cells", "moments", "real"])
-@pytest.mark.parametrize("name", sorted(solvers()))
+@grid(name=sorted(solvers()), form=["rows", "cells", "moments", "real"])
 def test_every_solver_states_what_it_needs_or_why_it_cannot_serve(name, form):
     """Each module of the folder declares at least one, and a named one is refused by the reason that it states."""
     assert f'"{name}"' in (LowDegreeRegressor.__doc__ or "") or not solvers()[name].by_name

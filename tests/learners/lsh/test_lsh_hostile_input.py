@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from grids import few_of
 from hashed_rows import FAMILIES, model, rows, same, state
 
 from sparsact import LSHClassifier, LSHRegressor
@@ -117,7 +118,7 @@ def test_an_outlier_does_not_blind_the_model(outlier):
 
 
 @families
-@pytest.mark.parametrize("outlier", [1e6, 1e12, 1e200, 1e304])
+@pytest.mark.parametrize("outlier", few_of([1e6, 1e12, 1e200, 1e304], [1e12, 1e304]))
 def test_an_outlier_among_the_rows(options, outlier):
     """Whatever its size, nothing overflows, or it is refused as too far from the others."""
     spoiled, target = X.copy(), Y.copy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sparsact import SparselyActivatedRegressor, load
@@ -48,7 +48,6 @@ def seen(model, X):
     return 1 - 2 * X if model.encoding_ == "bits" else X
 
 
-@settings(max_examples=25)
 @given(
     kind=st.sampled_from(KINDS),
     target=st.sampled_from(["noise", "constant", "linear", "bent", "huge"]),
