@@ -78,7 +78,7 @@ def test_a_polynomial_is_taken_where_it_does_as_well():
 
 def test_positive_targets_have_a_process_of_their_logarithms(monkeypatch):
     """Effects that multiply are learned from 50 of 1,024 rows; an offset or a sign leaves no logarithms to learn."""
-    monkeypatch.setattr("sparsact.fit.gp_candidate.KERNELS", ("product",))
+    monkeypatch.setattr("sparsact.fit.candidates.gp.KERNELS", ("product",))
     rng = np.random.default_rng(5)
     bits = signs_to_bits(points(10))
     y = np.exp(bits @ rng.normal(size=10) + 0.02 * rng.normal(size=len(bits)))
