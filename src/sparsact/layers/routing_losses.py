@@ -11,7 +11,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from sparsact.routing.gate import GatedRouter
+from sparsact.routing.expert_gates import InputChoice
 from sparsact.routing.selection import Selection
 from sparsact.routing.statistics import RoutingStatistics
 from sparsact.validation.parameters import checked_number
@@ -80,7 +80,7 @@ class RoutingLosses:
                 "a reentrant checkpoint; pass use_reentrant=False to torch.utils.checkpoint."
             )
         loss: Tensor = selection.auxiliary_loss
-        if counts is not None and isinstance(layer.routing.router, GatedRouter):
+        if counts is not None and isinstance(layer.routing.router, InputChoice):
             n_processes = torch.distributed.get_world_size(self.group)
             loss = layer.routing.router.pooled_loss(selection, counts.to(loss.device), n_processes)
         return loss
