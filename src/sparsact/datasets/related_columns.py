@@ -155,7 +155,7 @@ class FirstRows:
 
 
 def suspicions(encoding: Encoding, rows: FirstRows) -> list[str]:
-    """Warnings for people, of which a fit takes no further notice."""
+    """Warnings; they do not affect the fit."""
     names = close_columns(encoding, rows)
     notes = []
     if names:
@@ -191,7 +191,7 @@ def ranks(X: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def correlations(X: NDArray[np.float64], Y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Pearson's coefficients of columns of X with those of Y; 0 where one is constant."""
+    """Pearson's coefficients of columns of X with columns of Y; 0 where one is constant."""
     return np.asarray(_standard(X).T @ _standard(Y) / len(X))
 
 

@@ -78,7 +78,7 @@ def summed(statistic: DivisibleStatistic, task: PassTask, *pieces: Any) -> tuple
 
 
 def joined(statistic: DivisibleStatistic, parts: Sequence[PartialSum]) -> PartialSum:
-    """The parts merged in their order; they stay as they are, because a lost result may ask for them again."""
+    """Merge the parts in their order, unchanged, because a lost result may need them again; return the sum."""
     n_rows, some = sum(part.n_rows for part in parts), [part for part in parts if part.n_rows]
     if len(some) < 2:
         return PartialSum(parts[0].first, parts[-1].last, n_rows, (some or parts)[0].sums)
@@ -134,7 +134,7 @@ class Engine:
         self.client = _client(client)
 
     def start(self, root: Any) -> Running:
-        """Begin to compute; without a client, when the result is asked for."""
+        """Begin to compute; without a client, when the result is read."""
         if self.client is None:
             return _Local(root)
         # Batches that exist once only travel inside the graph, so that a lost worker's part can be done again.
@@ -150,7 +150,7 @@ class _Local:
         return self._root.compute(scheduler="threads")
 
     def cancel(self) -> None:
-        """Nothing runs before the result is asked for."""
+        """Do nothing: tasks run when the result is read."""
 
 
 class _Remote:

@@ -19,7 +19,7 @@ class Progress:
     stage : {"counting", "classes", "sampling", "learning"}
         Which pass over the data this is.
     partitions, n_partitions : int
-        Partitions that are done, and all of them (of an iterable: those that came so far).
+        Partitions that are done, and all of them (for an iterable: all that came so far).
     n_rows : int
         Rows in the partitions that are done.
     """

@@ -184,7 +184,7 @@ def _models(result: FitResult, target: TargetResult) -> dict[str, FoldScores]:
 
 
 def _of_processes(result: FitResult) -> bool:
-    """Whether intervals are those of a posterior."""
+    """Whether intervals come from a posterior."""
     return result.choices.kind in ("gp", "ensemble") or (result.latent is not None and result.latent.kind == "gp")
 
 
