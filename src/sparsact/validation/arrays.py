@@ -27,7 +27,7 @@ def checked_table(values: ArrayLike, what: str = "values") -> NDArray[np.float64
         )
     table = checked_reals(values, what)
     if table.ndim != 1 or not table.size or table.size & (table.size - 1):
-        raise ValueError(f"a table of {what} must have one axis, of length 2**n; got shape {table.shape}.")
+        raise ValueError(f"a table of {what} must have one axis of length 2**n; got shape {table.shape}.")
     return table
 
 
