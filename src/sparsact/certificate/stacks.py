@@ -133,7 +133,7 @@ def certify_stack(
     start = time.perf_counter()
     checked_option(method, "`method`", METHODS_OF_STACKS)
     if not isinstance(stack, Stack):
-        raise TypeError(f"certify takes a Stack for several layers; got {type(stack).__name__}.")
+        raise TypeError(f"certify_stack takes a Stack; got {type(stack).__name__}.")
     rng = np.random.default_rng(0) if rng is None else checked_generator(rng)
     work = 2**stack.n * sum(s * (stack.n + r) for s, r in zip(stack.n_units, (0, *stack.n_units), strict=False))
     if method == "auto":
