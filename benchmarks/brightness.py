@@ -7,6 +7,7 @@ Goal: a model that names effects predicts as well as tuned boosted trees. ``--pi
 
 from __future__ import annotations
 
+from argparse import Namespace
 from typing import Any, Final
 
 import matplotlib.pyplot as plt
@@ -17,7 +18,8 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 import sparsact as sa
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
+from benchmarks.program import option, program
 from sparsact.fit.term import Term
 
 BLUE, GREY, VERMILION = "#0072b2", "#6b7680", "#d55e00"
@@ -69,11 +71,9 @@ def draw(found: dict[str, np.ndarray], terms: tuple[Term, ...]) -> PltFigure:
     return figure
 
 
-def main() -> int:
-    """Measure, print the table, draw."""
-    parser = options(__doc__, repeats=1)
-    parser.add_argument("--picture", help="file of the picture to draw")
-    arguments = parser.parse_args()
+@program(option("--picture", help="file of the picture to draw"), repeats=1, one_thread=False)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     landscape = sa.datasets.load_poelwijk()
     some = slice(None, None, 20 if arguments.quick else 1)
     found = {
@@ -85,8 +85,4 @@ def main() -> int:
     if arguments.picture:
         result = sa.fit_table(landscape, "brightness", model="low-degree")
         draw(found, result.targets[0].terms[:SHOWN]).savefig(arguments.picture, dpi=150)
-    return report("brightness", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return figures

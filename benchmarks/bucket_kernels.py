@@ -14,6 +14,7 @@ cache comes faster: the sums and slots of a table here are a few megabytes.
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable
 from statistics import median
 from typing import Any, NamedTuple
@@ -21,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import KNeighborsRegressor
-from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
 from benchmarks.harness import interleaved
+from benchmarks.program import program
 from sparsact.kernels import bucket_statistics, bucket_values, hashing
 from sparsact.kernels.bucket_index import BucketIndex
 from sparsact.kernels.hashing import Hashes
@@ -156,13 +157,7 @@ def single_queries(queries: Array, parts: tuple[Any, ...], touched: float) -> di
     }
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    arguments = options(__doc__, repeats=5).parse_args()
-    with threadpool_limits(1):
-        figures = measure(*(QUICK if arguments.quick else SIZE), arguments.repeats, arguments.quick)
-    return report("bucket_kernels", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+@program(repeats=5)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
+    return measure(*(QUICK if arguments.quick else SIZE), arguments.repeats, arguments.quick)

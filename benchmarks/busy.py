@@ -12,11 +12,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
+from benchmarks.program import program
 
 ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 ROWS: Final = """
@@ -79,11 +81,7 @@ def measure(arguments: Any) -> list[Figure]:
     return figures
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    arguments = options(__doc__, repeats=5).parse_args()
-    return report("busy", measure(arguments), arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+@program(repeats=5, one_thread=False)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
+    return measure(arguments)

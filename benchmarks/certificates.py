@@ -10,12 +10,12 @@ Enumeration has a benchmark of its own (``enumeration.py``).
 
 from __future__ import annotations
 
+from argparse import Namespace
 from dataclasses import dataclass
 from typing import Final
 
-from threadpoolctl import threadpool_limits
-
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
+from benchmarks.program import program
 from sparsact import SparselyActivatedNetwork
 from sparsact.constructions import indexing, parity
 from sparsact.lift import Lift
@@ -60,15 +60,7 @@ def measure(work: CertificateWork, repeats: int, quick: bool) -> list[Figure]:
     ]
 
 
-def main() -> int:
-    """Measure each, print the table, keep the rows."""
-    arguments = options(__doc__, repeats=3).parse_args()
-    with threadpool_limits(1):
-        figures = [
-            figure for work in works(arguments.quick) for figure in measure(work, arguments.repeats, arguments.quick)
-        ]
-    return report("certificates", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+@program(repeats=3)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
+    return [figure for work in works(arguments.quick) for figure in measure(work, arguments.repeats, arguments.quick)]

@@ -15,16 +15,17 @@ Scores and choice are then compared over that part, which holds our choice.
 from __future__ import annotations
 
 import time
+from argparse import Namespace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GridSearchCV, KFold
-from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
 from benchmarks.harness import interleaved
 from benchmarks.opponents import Rows, pipeline, task
+from benchmarks.program import option, program
 from sparsact import LowDegreeRegressorCV
 
 SIZE, QUICK = (20, 3, 100_000), (10, 3, 3_000)
@@ -93,15 +94,11 @@ def measure(arguments: Any) -> list[Figure]:
     ]
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    parser = options(__doc__, repeats=3)
-    parser.add_argument("--full", action="store_true", help="run all of GridSearchCV: half an hour")
-    parser.add_argument("--folds", type=int, default=1, help="folds of the part that is run (default 1)")
-    arguments = parser.parse_args()
-    with threadpool_limits(1):
-        return report("cross_validation", measure(arguments), arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+@program(
+    option("--full", action="store_true", help="run all of GridSearchCV: half an hour"),
+    option("--folds", type=int, default=1, help="folds of the part that is run (default 1)"),
+    repeats=3,
+)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
+    return measure(arguments)

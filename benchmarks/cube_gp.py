@@ -18,6 +18,7 @@ are of new rows without noise, intervals of new rows with and without it.
 
 from __future__ import annotations
 
+from argparse import Namespace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
@@ -26,10 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
-from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
 from benchmarks.harness import alone
+from benchmarks.program import option, program
 from benchmarks.sparse_fourier import seconds
 from sparsact import CubeGPRegressor, CubeKernel, LowDegreeRegressor
 from sparsact.fourier import walsh_hadamard
@@ -202,27 +203,22 @@ def fit_peak(n: int) -> float:
     return peak_memory() / 1e6
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    parser = options(__doc__, repeats=3)
-    parts = ("peers", "cubes", "wide")
-    parser.add_argument("--only", nargs="+", choices=parts, default=parts, help="parts to measure")
-    arguments = parser.parse_args()
+PARTS: Final = ("peers", "cubes", "wide")
+
+
+@program(option("--only", nargs="+", choices=PARTS, default=PARTS, help="parts to measure"), repeats=3)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     figures: list[Figure] = []
-    with threadpool_limits(1):
-        if "peers" in arguments.only:
-            figures += peers(arguments)
-        for n in ((9,) if arguments.quick else SECONDS) if "cubes" in arguments.only else ():
-            for kernel in KERNELS:
-                figures += cube(n, kernel, arguments)
-            most = judged(1_000, arguments.quick)
-            figures.append(Figure(f"cube: n={n}", "peak memory", alone(fit_peak, n), "MB", most=most))
-        for kind in ("tables", "sines", "monomials") if "wide" in arguments.only else ():
-            figures += wide(kind, arguments)
-        if "wide" in arguments.only and not arguments.quick:
-            figures.append(Figure("wide: n=30, m=20,000", "peak memory", alone(wide_peak, 20_000), "MB"))
-    return report("cube_gp", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    if "peers" in arguments.only:
+        figures += peers(arguments)
+    for n in ((9,) if arguments.quick else SECONDS) if "cubes" in arguments.only else ():
+        for kernel in KERNELS:
+            figures += cube(n, kernel, arguments)
+        most = judged(1_000, arguments.quick)
+        figures.append(Figure(f"cube: n={n}", "peak memory", alone(fit_peak, n), "MB", most=most))
+    for kind in ("tables", "sines", "monomials") if "wide" in arguments.only else ():
+        figures += wide(kind, arguments)
+    if "wide" in arguments.only and not arguments.quick:
+        figures.append(Figure("wide: n=30, m=20,000", "peak memory", alone(wide_peak, 20_000), "MB"))
+    return figures

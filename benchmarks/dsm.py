@@ -9,16 +9,17 @@ of the closed form, which is the optimum of that training, on the paper's 65,536
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import Figure, options, report
+from benchmarks.figures import Figure
 from benchmarks.harness import interleaved
+from benchmarks.program import program
 from sparsact import DSMRegressor
 from sparsact.learners.dsm.training import RMSProp, TopLayer
 
@@ -95,14 +96,7 @@ def measure(m: int, m_ridge: int, repeats: int) -> list[Figure]:
     return figures
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    arguments = options(__doc__, repeats=5).parse_args()
-    torch.set_num_threads(1)
-    with threadpool_limits(1):
-        figures = measure(*((640, 2_000) if arguments.quick else (16_384, 65_536)), arguments.repeats)
-    return report("dsm", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+@program(repeats=5)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
+    return measure(*((640, 2_000) if arguments.quick else (16_384, 65_536)), arguments.repeats)

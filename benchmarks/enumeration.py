@@ -12,6 +12,7 @@ AVX2, 8 without. A step of a Gray code adds and compares doubles, four times as 
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable
 from statistics import median
 from typing import Final
@@ -19,8 +20,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
 from benchmarks.harness import interleaved
+from benchmarks.program import option, program
 from sparsact import kernels
 from sparsact.kernels import dispatch
 from sparsact.kernels.enumeration import ROUNDING_STEPS
@@ -74,19 +76,12 @@ def measure(work: str, units: Units, repeats: int, ghz: float, quick: bool) -> l
     ]
 
 
-def main() -> int:
-    """Measure both networks, print the table, keep the rows."""
-    parser = options(__doc__, repeats=5)
-    parser.add_argument("--ghz", type=float, default=2.6, help="clock of the roofline")
-    arguments = parser.parse_args()
+@program(option("--ghz", type=float, default=2.6, help="clock of the roofline"), repeats=5)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     n, s = (13, 37) if arguments.quick else (24, 64)
-    figures = [
+    return [
         figure
         for name, units in networks(n, s).items()
         for figure in measure(f"n={n} s={s} {name}", units, arguments.repeats, arguments.ghz, arguments.quick)
     ]
-    return report("enumeration", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

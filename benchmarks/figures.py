@@ -1,17 +1,11 @@
-"""A measured figure beside its bar: one table for people, one row of JSON each for machines."""
+"""A measured figure beside its bar."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import median
 from typing import Final
-
-from rich.console import Console
-from rich.table import Table
-
-from benchmarks.harness import append_row, machine
 
 TIMES: Final = "x"  # the unit of a ratio
 
@@ -71,29 +65,6 @@ class Figure:
         return f"{value} [{min(self.samples):.3g} ... {max(self.samples):.3g}; {len(self.samples)}]"
 
 
-def options(description: str | None, *, repeats: int) -> argparse.ArgumentParser:
-    """What every benchmark may be told."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small sizes, in seconds; speed and memory are not judged")
-    parser.add_argument("--repeats", type=int, default=repeats, help=f"measurements of each figure (default {repeats})")
-    parser.add_argument("--out", help="file of JSON rows to append to")
-    return parser
-
-
 def judged(limit: float, quick: bool) -> float | None:
-    """The bar of a speed or of a memory: at the sizes of the quick run it means nothing."""
+    """The bar of a speed or of a memory; None in the quick run, whose sizes are too small to judge."""
     return None if quick else limit
-
-
-def report(benchmark: str, figures: Sequence[Figure], out: str | None) -> int:
-    """Print the table, append the rows; the exit status: 1 when a bar is missed."""
-    described = machine()
-    title = f"{benchmark}: " + ", ".join(described[key] for key in ("processor", "kernels", "commit") if described[key])
-    table = Table("work", "figure", "measured [least ... most; repeats]", "bar", "", title=title)
-    for figure in figures:
-        verdict = {True: "met", False: "MISSED", None: ""}[figure.met]
-        table.add_row(figure.work, figure.quantity, figure.measured.replace("[", r"\["), figure.bar, verdict)
-        if out:
-            append_row(out, {"benchmark": benchmark, **asdict(figure), "met": figure.met, **described})
-    Console(width=140).print(table)
-    return int(any(figure.met is False for figure in figures))

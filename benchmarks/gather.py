@@ -16,18 +16,19 @@ vector of float32, which is one pass over its bytes).
 
 from __future__ import annotations
 
+from argparse import Namespace
 from itertools import cycle
 from statistics import median
 from typing import Any, Final
 
 import numpy as np
 import torch
-from threadpoolctl import threadpool_limits
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
 from benchmarks.harness import interleaved
+from benchmarks.program import program
 from sparsact import kernels
 from sparsact.layers import SparselyActivatedLayer
 from sparsact.routing import HyperplaneLSH, RandomHash, TopK
@@ -98,21 +99,15 @@ def layers(n: int, t: int, m: int, share: float, repeats: int) -> list[Figure]:
     return figures
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    arguments = options(__doc__, repeats=15).parse_args()
+@program(repeats=15)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     n, t = (64, 256) if arguments.quick else (1024, 4096)
-    torch.set_num_threads(1)
     torch.manual_seed(2024)
     figures = []
-    with threadpool_limits(1):
-        for m in (1, 32):
-            for share in (0.03, 0.25):
-                for dtype in (torch.float32, torch.bfloat16):
-                    figures += products(n, t, m, share, dtype, arguments.repeats, arguments.quick)
-                figures += layers(n, t, m, share, arguments.repeats)
-    return report("gather", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    for m in (1, 32):
+        for share in (0.03, 0.25):
+            for dtype in (torch.float32, torch.bfloat16):
+                figures += products(n, t, m, share, dtype, arguments.repeats, arguments.quick)
+            figures += layers(n, t, m, share, arguments.repeats)
+    return figures

@@ -13,8 +13,8 @@ Units: microseconds a call, times as fast as dense, and GB/s of the weights that
 
 from __future__ import annotations
 
-import argparse
 import os
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise, product
@@ -25,7 +25,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from benchmarks.figures import Figure, options, report
+from benchmarks.figures import Figure
+from benchmarks.program import option, program
 from sparsact.inference.weights.int8 import quantized_weight
 
 QUICK, SIZES = (2048, 8192), (4096, 16384)
@@ -165,7 +166,7 @@ def microseconds(call: Callable[[Call], Tensor], round_: list[Call], repeats: in
     return [1e3 * a.elapsed_time(b) / len(round_) for a, b in pairwise(events)]
 
 
-def measured(arguments: argparse.Namespace) -> Iterator[Figure]:
+def measured(arguments: Namespace) -> Iterator[Figure]:
     """The table."""
     device = torch.cuda.get_device_properties(0)
     (d, s), dtype = QUICK if arguments.quick else SIZES, getattr(torch, arguments.dtype)
@@ -183,27 +184,25 @@ def measured(arguments: argparse.Namespace) -> Iterator[Figure]:
             yield Figure(work, f"{name}, GB/s", matrices * matrix / median(times) / 1e3, "GB/s")
 
 
-def main() -> int:
-    """Measure where there is a GPU; say so where there is none."""
-    parser = options(__doc__, repeats=20)
-    parser.add_argument("--batch", type=int, nargs="+", default=BATCHES, help="inputs of a call")
-    parser.add_argument("--dtype", choices=("bfloat16", "float16", "float32"), default="bfloat16")
-    parser.add_argument("--eager", action="store_true", help="as written, the time to launch included")
-    parser.add_argument("--interpret", action="store_true", help="tiny sizes in Triton's interpreter, without times")
-    arguments = parser.parse_args()
+@program(
+    option("--batch", type=int, nargs="+", default=BATCHES, help="inputs of a call"),
+    option("--dtype", choices=("bfloat16", "float16", "float32"), default="bfloat16"),
+    option("--eager", action="store_true", help="as written, the time to launch included"),
+    option("--interpret", action="store_true", help="tiny sizes in Triton's interpreter, without times"),
+    repeats=20,
+    one_thread=False,
+)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     if arguments.interpret:
         os.environ["TRITON_INTERPRET"] = "1"  # before anything imports triton
         for dtype, density in product(LIMITS, DENSITIES):
             for name, (call, reference, _) in sides(density, 3, dtype.itemsize).items():
                 check(name, call, reference, calls(24, 56, density, dtype, 3, 1, "cpu")[0])
         print("gpu: in Triton's interpreter every product and block agrees with dense torch")
-        return 0
+        return []
     if not torch.cuda.is_available():
         print("gpu: no CUDA device here, nothing measured (--interpret checks the results without one)")
-        return 0
+        return []
     with torch.inference_mode():
-        return report("gpu", list(measured(arguments)), arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+        return list(measured(arguments))

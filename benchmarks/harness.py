@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from multiprocessing import get_context
@@ -18,6 +18,7 @@ from sparsact_papers import provenance
 from sparsact_papers.lines import append_line
 
 Result = TypeVar("Result")
+Row = dict[str, Any]
 
 
 def interleaved(
@@ -70,6 +71,25 @@ def memory_above(call: Callable[[], Result]) -> tuple[Result, int]:
 def machine() -> dict[str, Any]:
     """Processor, cores, memory, kernels in use, commit, and versions of what is measured."""
     return {**provenance.machine(), "commit": provenance.commit(), **provenance.versions()}
+
+
+def kept_rows(
+    path: Path | None, cells: Iterable[tuple[Row, Callable[[], Row]]], shown: Callable[[Row], str]
+) -> Iterator[Row]:
+    """Row of each cell, a name with a call that measures: from the file where it has one, else measured and appended.
+
+    So a run that was stopped goes on from its file. New rows are printed as ``shown`` says, with machine and commit
+    in the file; without a path nothing is kept.
+    """
+    known = list(map(json.loads, path.read_text(encoding="utf-8").splitlines())) if path and path.exists() else []
+    for name, measured in cells:
+        row = next((row for row in reversed(known) if row | name == row), None)
+        if row is None:
+            row = {**name, **measured()}
+            print(shown(row), flush=True)
+            if path:
+                append_row(path, {**row, **machine()})
+        yield row
 
 
 def append_row(path: str | Path, row: dict[str, Any]) -> None:

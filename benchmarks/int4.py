@@ -14,24 +14,17 @@ Goal: faster than ONNX Runtime. Roofline: the bytes that are read, at the speed 
 
 from __future__ import annotations
 
+from argparse import Namespace
+
 import torch
-from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import options, report
+from benchmarks.figures import Figure
 from benchmarks.int8 import decoding
+from benchmarks.program import option, program
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    parser = options(__doc__, repeats=15)
-    parser.add_argument("--threads", type=int, default=1)
-    arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
+@program(option("--threads", type=int, default=1), repeats=15)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     torch.manual_seed(2028)
-    with threadpool_limits(arguments.threads):
-        figures = decoding(4, arguments.repeats, arguments.quick)
-    return report("int4", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return decoding(4, arguments.repeats, arguments.quick)

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from argparse import Namespace
 from collections.abc import Callable
 from copy import deepcopy
 from importlib.util import find_spec
@@ -35,12 +36,12 @@ from typing import Any, Final
 import numpy as np
 import torch
 from scipy.stats import norm
-from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
 from benchmarks.harness import interleaved
+from benchmarks.program import option, program
 from benchmarks.runtimes import in_others
 from benchmarks.sparsify import TimedModel, sharing
 from sparsact import kernels
@@ -242,22 +243,14 @@ def experts(repeats: int, quick: bool) -> list[Figure]:
     ]
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    parser = options(__doc__, repeats=15)
-    parser.add_argument("--threads", type=int, default=1)
-    arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
+@program(option("--threads", type=int, default=1), repeats=15)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     torch.manual_seed(2027)
     figures = []
-    with threadpool_limits(arguments.threads):
-        for density in DENSE_GOALS:
-            sizes = (64, 256, 2) if arguments.quick else (1024, 4096, 10)
-            figures += blocks(density, sizes, arguments.repeats, arguments.quick)
-        figures += decoding(8, arguments.repeats, arguments.quick)
-        figures += experts(arguments.repeats, arguments.quick)
-    return report("int8", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    for density in DENSE_GOALS:
+        sizes = (64, 256, 2) if arguments.quick else (1024, 4096, 10)
+        figures += blocks(density, sizes, arguments.repeats, arguments.quick)
+    figures += decoding(8, arguments.repeats, arguments.quick)
+    figures += experts(arguments.repeats, arguments.quick)
+    return figures

@@ -14,12 +14,13 @@ correlation for each column (ARD over Hamming distance), learned by likelihood, 
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,10 +34,10 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
-from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import TIMES, Figure, options, report
-from benchmarks.harness import append_row, machine
+from benchmarks.figures import TIMES, Figure
+from benchmarks.harness import Row, kept_rows
+from benchmarks.program import option, program
 from sparsact import CubeGPRegressor, fit_table
 from sparsact.datasets import landscapes
 
@@ -232,29 +233,20 @@ def tasks(quick: bool, repeats: int) -> list[LandscapeTask]:
     ] + shares
 
 
-def measured(task: LandscapeTask, side: str) -> dict[str, Any]:
+def measured(task: LandscapeTask, side: str) -> Row:
     """Error and seconds of the processor of one side."""
     X, y, new, actual = task.split()
     start = time.process_time()
     predicted = SIDES[side](X, np.log(y) if task.is_relative else y)(new)
     took = time.process_time() - start
     error = task.error(np.exp(predicted) if task.is_relative else predicted, actual)
-    return {**asdict(task), "side": side, "error": error, "seconds": took}
+    return {"error": error, "seconds": took}
 
 
-def measure(tasks: Sequence[LandscapeTask], sides: Sequence[str], kept: Path | None) -> Iterator[dict[str, Any]]:
-    """A row for each task and side; those that the file has are read from it."""
-    known = list(map(json.loads, kept.read_text().splitlines())) if kept and kept.exists() else []
-    for task in tasks:
-        for side in sides:
-            name = {**asdict(task), "side": side}
-            row = next((row for row in known if row | name == row), None)
-            if row is None:
-                row = measured(task, side)
-                print(f"{task.work}, seed {task.seed}, {side}: {row['error']:.4g}, {row['seconds']:.1f} s", flush=True)
-                if kept:
-                    append_row(kept, {**row, **machine()})
-            yield row
+def measure(tasks: Sequence[LandscapeTask], sides: Sequence[str], path: Path | None) -> Iterator[Row]:
+    """A row for each task and side."""
+    cells = (({**asdict(task), "side": side}, partial(measured, task, side)) for task, side in product(tasks, sides))
+    return kept_rows(path, cells, lambda row: f"{row['table']}, {row['rows']}, {row['side']}: {row['error']:.4g}")
 
 
 def figures(rows: Sequence[dict[str, Any]]) -> Iterator[Figure]:
@@ -288,24 +280,21 @@ def figures(rows: Sequence[dict[str, Any]]) -> Iterator[Figure]:
         yield Figure(work, "ours over the best peer, geometric mean", mean, TIMES, most=bar)
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    parser = options(__doc__, repeats=2)
-    parser.add_argument("--only", nargs="+", help="tables to measure")
-    parser.add_argument("--sizes", nargs="+", type=float, help="shares, or numbers, of rows")
-    parser.add_argument("--sides", nargs="+", choices=SIDES, help="sides to measure, by default all")
-    parser.add_argument("--rows", type=Path, help="file that keeps each error")
-    arguments = parser.parse_args()
+@program(
+    option("--only", nargs="+", help="tables to measure"),
+    option("--sizes", nargs="+", type=float, help="shares, or numbers, of rows"),
+    option("--sides", nargs="+", choices=SIDES, help="sides to measure, by default all"),
+    option("--rows", type=Path, help="file that keeps each error"),
+    repeats=2,
+)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     wanted = [
         task
         for task in tasks(arguments.quick, arguments.repeats)
         if task.table in (arguments.only or [task.table]) and task.rows in (arguments.sizes or [task.rows])
     ]
-    with threadpool_limits(1), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         rows = list(measure(wanted, arguments.sides or list(SIDES), arguments.rows))
-    return report("landscapes", list(figures(rows)), arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return list(figures(rows))

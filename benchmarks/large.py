@@ -15,6 +15,7 @@ each. The figure is the largest cosine between the residuals and one of them.
 from __future__ import annotations
 
 import time
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,9 +26,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
 from benchmarks.harness import alone
 from benchmarks.opponents import noisy_polynomial, random_signs, read, write
+from benchmarks.program import option, program
 from sparsact import LowDegreeRegressor
 from sparsact.memory import peak_memory
 
@@ -123,11 +125,9 @@ def measure(
     ]
 
 
-def main() -> int:
-    """Measure both, print the table, keep the rows."""
-    parser = options(__doc__, repeats=3)
-    parser.add_argument("--only", choices=["in-memory", "streamed"], help="one of the two")
-    arguments = parser.parse_args()
+@program(option("--only", choices=["in-memory", "streamed"], help="one of the two"), repeats=3, one_thread=False)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     quick, figures = arguments.quick, []
     if arguments.only != "streamed":
         n, degree, m = QUICK_IN_MEMORY if quick else IN_MEMORY
@@ -145,8 +145,4 @@ def main() -> int:
             bars = (judged(120, quick), judged(2, quick))
             work = f"n={n} d={degree} m={m:,} Parquet"
             figures += measure(work, fit_streamed, degree, folder, arguments.repeats, bars)
-    return report("large", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return figures

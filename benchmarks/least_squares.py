@@ -11,6 +11,7 @@ the rows in memory. Difference of predictions: the largest, by the root mean squ
 
 from __future__ import annotations
 
+from argparse import Namespace
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
@@ -18,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
 from benchmarks.harness import alone, interleaved, memory_above
 from benchmarks.opponents import pipeline, read, task, write
+from benchmarks.program import program
 from sparsact import LowDegreeRegressor
 
 SIZES: Final = ((20, 3, 100_000), (50, 2, 100_000))
@@ -91,13 +93,8 @@ def measure(n: int, degree: int, m: int, repeats: int, quick: bool) -> list[Figu
     ]
 
 
-def main() -> int:
-    """Measure every size, print the table, keep the rows."""
-    arguments = options(__doc__, repeats=3).parse_args()
+@program(repeats=3, one_thread=False)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     sizes = QUICK if arguments.quick else SIZES
-    figures = [figure for size in sizes for figure in measure(*size, arguments.repeats, arguments.quick)]
-    return report("least_squares", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return [figure for size in sizes for figure in measure(*size, arguments.repeats, arguments.quick)]

@@ -18,11 +18,11 @@ one thread. What --rows holds is not measured again.
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
@@ -35,10 +35,10 @@ from numpy.typing import NDArray
 from pyarrow import csv
 from scipy.special import expit
 from sklearn.neural_network import MLPRegressor
-from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import TIMES, Figure, judged, options, report
-from benchmarks.harness import append_row, machine
+from benchmarks.figures import TIMES, Figure, judged
+from benchmarks.harness import Row, kept_rows
+from benchmarks.program import option, program
 from sparsact import LettersRegressor
 from sparsact.datasets.landscapes import data_file
 from sparsact.learners.letters.alphabet import features_of
@@ -199,9 +199,6 @@ PEERS: Final[dict[str, Side]] = {
 }
 
 
-Row = dict[str, Any]
-
-
 def measured(name: str, share: float, draw: int, side: str, fitted: Side) -> Row:
     """What one side leaves of the variance of the rows left out, its seconds, and its intervals' coverage."""
     X, y = table(name, draw if name in PLANTED else 0)
@@ -217,20 +214,17 @@ def measured(name: str, share: float, draw: int, side: str, fitted: Side) -> Row
 
 
 def measure(
-    tasks: Sequence[tuple[str, float]], repeats: int, sides: dict[str, Side], kept: Path | None
+    tasks: Sequence[tuple[str, float]], repeats: int, sides: dict[str, Side], path: Path | None
 ) -> Iterator[Row]:
-    """A row for each task, share, draw and side; those that the file has are read from it."""
-    known = list(map(json.loads, kept.read_text(encoding="utf-8").splitlines())) if kept and kept.exists() else []
-    for draw in range(repeats):  # all tasks once, before any twice
-        for (name, share), (side, fitted) in product(tasks, sides.items()):
-            cell = {"table": name, "rows": share, "seed": draw, "side": side}
-            row = next((row for row in reversed(known) if row | cell == row), None)
-            if row is None:
-                row = {**cell, **measured(name, share, draw, side, fitted)}
-                print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
-                if kept:
-                    append_row(kept, {**row, **machine()})
-            yield row
+    """A row for each task, share, draw and side."""
+    cells = (
+        (
+            {"table": name, "rows": share, "seed": draw, "side": side},
+            partial(measured, name, share, draw, side, fitted),
+        )
+        for draw, (name, share), (side, fitted) in product(range(repeats), tasks, sides.items())  # all tasks once first
+    )
+    return kept_rows(path, cells, lambda row: ", ".join(f"{key} {value}" for key, value in row.items()))
 
 
 def figures(rows: Sequence[Row], quick: bool = False) -> Iterator[Figure]:
@@ -254,25 +248,24 @@ def figures(rows: Sequence[Row], quick: bool = False) -> Iterator[Figure]:
         yield Figure(work, "seconds, most", most, "s", most=judged(SECONDS, quick))
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    parser = options(__doc__, repeats=3)
-    every = (*MEASURED, *PLANTED)
-    parser.add_argument("--only", nargs="+", choices=every, default=every, help="tasks to measure")
-    parser.add_argument("--sides", nargs="+", choices=[OURS, *PEERS], help="sides to measure, by default all")
-    parser.add_argument("--rows", type=Path, help="file that keeps each measurement")
-    arguments = parser.parse_args()
+TABLES: Final = (*MEASURED, *PLANTED)
+
+
+@program(
+    option("--only", nargs="+", choices=TABLES, default=TABLES, help="tasks to measure"),
+    option("--sides", nargs="+", choices=[OURS, *PEERS], help="sides to measure, by default all"),
+    option("--rows", type=Path, help="file that keeps each measurement"),
+    repeats=3,
+)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     every_side = {OURS: ours, **PEERS}
     sides = {side: every_side[side] for side in arguments.sides or every_side}
     if "LightGBM" in sides and find_spec("lightgbm") is None:
         del sides["LightGBM"]
         print("LightGBM is left out: pip install lightgbm")
     tasks = list(product(("nucleotides",), SHARES[1:2]) if arguments.quick else product(arguments.only, SHARES))
-    with threadpool_limits(1), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of peers: convergence, deprecation
         rows = list(measure(tasks, arguments.repeats, sides, arguments.rows))
-    return report("letters", list(figures(rows, arguments.quick)), arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return list(figures(rows, arguments.quick))

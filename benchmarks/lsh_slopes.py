@@ -13,13 +13,14 @@ can afford. Beside it the share of misses at the finest width. Unit: none, a slo
 
 from __future__ import annotations
 
+from argparse import Namespace
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import Figure, options, report
+from benchmarks.figures import Figure
+from benchmarks.program import program
 from sparsact import LSHRegressor
 from sparsact_papers.data import LowerEnvelope, random_subspace
 
@@ -78,14 +79,8 @@ def figures_of(setting: Setting, n_seeds: int, quick: bool) -> list[Figure]:
     ]
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    arguments = options(__doc__, repeats=5).parse_args()
-    with threadpool_limits(1):
-        n_seeds = 2 if arguments.quick else arguments.repeats
-        figures = [figure for setting in SETTINGS for figure in figures_of(setting, n_seeds, arguments.quick)]
-    return report("lsh_slopes", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+@program(repeats=5)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
+    n_seeds = 2 if arguments.quick else arguments.repeats
+    return [figure for setting in SETTINGS for figure in figures_of(setting, n_seeds, arguments.quick)]

@@ -15,6 +15,7 @@ Measured: the antibody CR6261's affinities to h1 and h9, of which 17 % and 20 % 
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections import defaultdict
 from itertools import product
 from typing import Any, Final
@@ -24,9 +25,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingRegressor
-from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
+from benchmarks.program import program
 from sparsact import CubeGPRegressor, LatentRegressor, LowDegreeRegressor
 from sparsact.datasets import phillips_cr6261
 from sparsact.hypercube import Subset, characters
@@ -144,24 +145,19 @@ def figures_of(work: str, draws: list[dict[str, float]], quick: bool) -> list[Fi
     return found
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    arguments = options(__doc__, repeats=5).parse_args()
+@program(repeats=5)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     quick = arguments.quick
     columns, shares = ((8,), (0.2,)) if quick else (COLUMNS, SHARES)
     figures: list[Figure] = []
-    with threadpool_limits(1):
-        for floor, family in product(FLOORS, FAMILIES):
-            draws = [
-                synthetic(family, n, floor, noise, seed, rivals=seed == 0)
-                for n, noise, seed in product(columns, NOISES, range(arguments.repeats))
-            ]
-            figures += figures_of(f"{family}, floor at {floor:.0%}", draws, quick)
-        for target, share in product((0, 1), shares):
-            draws = [measured(target, share, seed) for seed in range(1 if quick else 2)]
-            figures += figures_of(f"CR6261 {('h1', 'h9')[target]}, {share:.0%} of the rows", draws, quick)
-    return report("measurement_models", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    for floor, family in product(FLOORS, FAMILIES):
+        draws = [
+            synthetic(family, n, floor, noise, seed, rivals=seed == 0)
+            for n, noise, seed in product(columns, NOISES, range(arguments.repeats))
+        ]
+        figures += figures_of(f"{family}, floor at {floor:.0%}", draws, quick)
+    for target, share in product((0, 1), shares):
+        draws = [measured(target, share, seed) for seed in range(1 if quick else 2)]
+        figures += figures_of(f"CR6261 {('h1', 'h9')[target]}, {share:.0%} of the rows", draws, quick)
+    return figures

@@ -15,8 +15,8 @@ Goal of the relufied model: cosine at least 0.98, and at least 1.3 times as fast
 
 from __future__ import annotations
 
-import argparse
 import os
+from argparse import Namespace
 from copy import deepcopy
 from functools import partial
 from importlib.util import find_spec
@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
-from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
 from benchmarks.harness import interleaved
 from benchmarks.int8 import quantized_by_torch
+from benchmarks.program import checkpoints, option, program
 from sparsact.inference import find_blocks, measure, plan_of, sparsify
 from sparsact.inference.timing import working_seconds
 from sparsact_papers.data import load_tinyshakespeare
@@ -74,7 +74,7 @@ def sentences(tokenizer: Any, text: str, length: int) -> Tensor:
     return torch.cat([first, rows, last], dim=1)
 
 
-def relufied(model: Embedder, training: dict[int, Tensor], told: argparse.Namespace) -> Embedder:
+def relufied(model: Embedder, training: dict[int, Tensor], told: Namespace) -> Embedder:
     """The model with sparse activations, from the cache or trained here."""
     path = told.checkpoints / f"minilm-{told.steps}-{told.density:g}-{told.rate:g}.pt"
     if path.exists():
@@ -95,7 +95,7 @@ def relufied(model: Embedder, training: dict[int, Tensor], told: argparse.Namesp
     return found.model  # type: ignore[return-value] # a copy of the model
 
 
-def figures_of(told: argparse.Namespace) -> list[Figure]:
+def figures_of(told: Namespace) -> list[Figure]:
     """Relufy MiniLM, compare embeddings of unseen text, and time sentences of each length."""
     model, tokenizer = minilm()
     text = load_tinyshakespeare().text
@@ -108,9 +108,7 @@ def figures_of(told: argparse.Namespace) -> list[Figure]:
     return figures
 
 
-def compared(
-    work: str, model: Embedder, changed: Embedder, unseen: list[Tensor], told: argparse.Namespace
-) -> list[Figure]:
+def compared(work: str, model: Embedder, changed: Embedder, unseen: list[Tensor], told: Namespace) -> list[Figure]:
     """All sides on sentences of one length: times in turns, and cosines with the original."""
     shown, made = unseen[:64], {"time_limit": told.time_limit, "copy": True}
     sides: dict[str, nn.Module] = {
@@ -147,31 +145,19 @@ def run(model: nn.Module, batches: list[Tensor]) -> None:
         model(one)
 
 
-def arguments() -> argparse.Namespace:
-    """What the command line says."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    parser = options(__doc__, repeats=9)
-    parser.add_argument("--steps", type=int)
-    parser.add_argument("--density", type=float, default=0.25)
-    parser.add_argument("--rate", type=float, default=3e-4)
-    parser.add_argument("--checkpoints", type=Path, default=cache / "sparsact" / "benchmarks")
-    told = parser.parse_args()
-    told.steps = told.steps or (4 if told.quick else 1500)
-    told.time_limit, told.unseen = (0.5, 48) if told.quick else (10.0, 400)
-    return told
-
-
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    told = arguments()
+@program(
+    option("--steps", type=int, help="of training; default 1500, with --quick 4"),
+    option("--density", type=float, default=0.25),
+    option("--rate", type=float, default=3e-4),
+    option("--checkpoints", type=Path, default=checkpoints("benchmarks")),
+    repeats=9,
+)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     if find_spec(PACKAGE) is None or not os.environ.get("SPARSACT_DATA"):
         print(f"nothing is measured: it needs the package {PACKAGE.replace('_', '-')}, and SPARSACT_DATA")
-        return 0
+        return []
     os.environ["HF_HUB_OFFLINE"] = "1"
-    torch.set_num_threads(1)
-    with threadpool_limits(1):
-        return report("minilm", figures_of(told), told.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    arguments.steps = arguments.steps or (4 if arguments.quick else 1500)
+    arguments.time_limit, arguments.unseen = (0.5, 48) if arguments.quick else (10.0, 400)
+    return figures_of(arguments)

@@ -17,18 +17,19 @@ CIFAR-10 and the text are there, a training step of each model of the experiment
 from __future__ import annotations
 
 import time
+from argparse import Namespace
 from collections.abc import Callable
 from functools import partial
 from statistics import mean, stdev
 from typing import Any, Final
 
 import torch
-from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
 from benchmarks.harness import interleaved
+from benchmarks.program import option, program
 from sparsact.layers import MixtureOfExperts, SparselyActivatedLayer, routing_losses, update_biases
 from sparsact.routing import RoutingStatistics, SoftmaxTopK, TopK
 from sparsact_papers.experiment import Scale
@@ -255,27 +256,23 @@ def training_steps(repeats: int, quick: bool) -> list[Figure]:
     return figures
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    parser = options(__doc__, repeats=11)
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="on a GPU")
-    arguments = parser.parse_args()
+@program(
+    option("--device", choices=("cpu", "cuda"), default="cpu"),
+    option("--dtype", choices=("float32", "bfloat16"), default="float32", help="on a GPU"),
+    repeats=11,
+)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     quick, on_gpu = arguments.quick, arguments.device == "cuda"
     m, d, h, t = (64, 32, 48, 96) if quick else (16_384, 1024, 2048, 8192) if on_gpu else (4096, 256, 512, 2048)
-    torch.set_num_threads(1)
     torch.manual_seed(2022)
     if on_gpu:
         torch.set_default_dtype(getattr(torch, arguments.dtype))
-    with threadpool_limits(1), torch.device(arguments.device):
+    with torch.device(arguments.device):
         figures = experts(m, d, h, arguments.repeats, quick or on_gpu)
         for width in (d, 2 * d):
             figures += top_k(m // 4, width, t, 32, arguments.repeats, quick or on_gpu)
         if not on_gpu:
             figures += balance(*((10, 2) if quick else (300, 10)), quick)
             figures += training_steps(arguments.repeats, quick)
-    return report("mixture", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return figures

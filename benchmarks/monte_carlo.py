@@ -17,15 +17,16 @@ the figure is its distance from the truth in standard errors, and is above 6 onc
 from __future__ import annotations
 
 import time
+from argparse import Namespace
 from collections.abc import Callable
 from statistics import median
 from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
-from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
+from benchmarks.program import program
 from sparsact import SparselyActivatedNetwork
 from sparsact.fourier import (
     Estimate,
@@ -110,18 +111,12 @@ def measure(name: str, net: SparselyActivatedNetwork, exact: float | None, argum
     return figures
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    arguments = options(__doc__, repeats=3).parse_args()
+@program(repeats=3)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     n, s = QUICK if arguments.quick else SIZE
     networks: dict[str, tuple[SparselyActivatedNetwork, float | None]] = {
         f"dense, b = {b}": (gaussian(n, s, float(b)), None) for b in (1, 2, 3)
     }
     networks[f"sparse, {READS} inputs a unit"] = disjoint(n, s)
-    with threadpool_limits(1):
-        figures = [figure for name, given in networks.items() for figure in measure(name, *given, arguments)]
-        return report("monte_carlo", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return [figure for name, given in networks.items() for figure in measure(name, *given, arguments)]

@@ -13,6 +13,7 @@ each weight and row, two vectors a cycle at the clock of ``--ghz``.
 
 from __future__ import annotations
 
+from argparse import Namespace
 from statistics import median
 from typing import Any, Final
 
@@ -21,8 +22,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
 from benchmarks.harness import interleaved
+from benchmarks.program import option, program
 from sparsact import SparselyActivatedNetwork
 from sparsact.hypercube import bits_to_signs
 from sparsact.kernels import dispatch
@@ -74,15 +76,8 @@ def measure(address: int, m: int, repeats: int, ghz: float, quick: bool) -> list
     ]
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    parser = options(__doc__, repeats=5)
-    parser.add_argument("--ghz", type=float, default=2.6, help="clock of the roofline")
-    arguments = parser.parse_args()
+@program(option("--ghz", type=float, default=2.6, help="clock of the roofline"), repeats=5)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     size = (5, 2_000) if arguments.quick else (10, 100_000)
-    figures = measure(*size, arguments.repeats, arguments.ghz, arguments.quick)
-    return report("network_values", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return measure(*size, arguments.repeats, arguments.ghz, arguments.quick)

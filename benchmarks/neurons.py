@@ -20,6 +20,7 @@ the dense side: 1 / density, 2 / (1 + density) and 3 / (1 + 2 density).
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable
 from math import ceil
 from statistics import median
@@ -27,13 +28,13 @@ from typing import Final
 
 import numpy as np
 import torch
-from threadpoolctl import threadpool_limits
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
 from benchmarks.gather import array
 from benchmarks.harness import interleaved
+from benchmarks.program import option, program
 from sparsact import kernels
 
 SIZES, QUICK = ((2048, 8192), (4096, 16384)), ((64, 256),)
@@ -142,23 +143,16 @@ def blocks(d: int, s: int, density: float, dtype: torch.dtype, repeats: int, qui
     return figures
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    parser = options(__doc__, repeats=15)
-    parser.add_argument("--inputs", type=int, nargs="+", help="d of the sizes to run (default: all)")
-    arguments = parser.parse_args()
-    torch.set_num_threads(1)
+@program(option("--inputs", type=int, nargs="+", help="d of the sizes to run (default: all)"), repeats=15)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     torch.manual_seed(2026)
     figures = []
-    with threadpool_limits(1), torch.inference_mode():
+    with torch.inference_mode():
         for d, s in QUICK if arguments.quick else SIZES:
             if arguments.inputs and d not in arguments.inputs:
                 continue
             for dtype in (torch.float32, torch.bfloat16):
                 for density in DENSITIES:
                     figures += blocks(d, s, density, dtype, arguments.repeats, arguments.quick)
-    return report("neurons", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return figures

@@ -11,6 +11,7 @@ network and a majority; uniform and biased inputs; and the gated network learned
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable
 from statistics import median
 from typing import Any, Final
@@ -18,9 +19,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
-from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import TIMES, Figure, judged, options, report
+from benchmarks.figures import TIMES, Figure, judged
+from benchmarks.program import program
 from sparsact import constructions, pac_learn
 from sparsact.hypercube import points
 
@@ -79,26 +80,21 @@ def draws(
     return found
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    arguments = options(__doc__, repeats=200).parse_args()
+@program(repeats=200)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     figures = []
-    with threadpool_limits(1):
-        for name, target, bias, m, given in TASKS[:2] if arguments.quick else TASKS:
-            repeats = 10 if arguments.quick else arguments.repeats // (20 if "inputs" in given else 1)
-            found = draws(target, bias, m, given, repeats)
-            work, held = f"{name}: n={N}, m={m:,}", sum(bound >= error for bound, error in found)
-            figures.append(Figure(work, "refused", 1 - len(found) / repeats, ""))
-            if found:
-                upper = binomtest(held, len(found)).proportion_ci(0.95).high
-                ratio = [bound / error for bound, error in found]
-                figures += [
-                    Figure(work, "the bound holds", held / len(found), ""),
-                    Figure(work, "the same, upper 95 % limit", upper, "", least=0.95),
-                    Figure(work, "bound over error", median(ratio), TIMES, most=judged(10, arguments.quick)),
-                ]
-    return report("pac", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    for name, target, bias, m, given in TASKS[:2] if arguments.quick else TASKS:
+        repeats = 10 if arguments.quick else arguments.repeats // (20 if "inputs" in given else 1)
+        found = draws(target, bias, m, given, repeats)
+        work, held = f"{name}: n={N}, m={m:,}", sum(bound >= error for bound, error in found)
+        figures.append(Figure(work, "refused", 1 - len(found) / repeats, ""))
+        if found:
+            upper = binomtest(held, len(found)).proportion_ci(0.95).high
+            ratio = [bound / error for bound, error in found]
+            figures += [
+                Figure(work, "the bound holds", held / len(found), ""),
+                Figure(work, "the same, upper 95 % limit", upper, "", least=0.95),
+                Figure(work, "bound over error", median(ratio), TIMES, most=judged(10, arguments.quick)),
+            ]
+    return figures

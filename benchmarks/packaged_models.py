@@ -20,6 +20,7 @@ annalog 1.3 times as fast as float32; the speed-up that the plan forecasts withi
 from __future__ import annotations
 
 import csv
+from argparse import Namespace
 from copy import deepcopy
 from functools import partial
 from importlib.resources import files
@@ -32,9 +33,10 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
 from benchmarks.harness import interleaved
 from benchmarks.int8 import quantized_by_torch
+from benchmarks.program import option, program
 from sparsact.inference import plan_of, sparsify
 from sparsact.inference.timing import working_seconds
 
@@ -166,12 +168,14 @@ def run(model: nn.Module, batches: Batches) -> None:
 MODELS: Final = {"criscross": criscross, "annalog": annalog}
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    parser = options(__doc__, repeats=7)
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
-    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    arguments = parser.parse_args()
+@program(
+    option("--models", nargs="+", choices=MODELS, default=list(MODELS)),
+    option("--threads", nargs="+", type=int, default=[1, 2]),
+    repeats=7,
+    one_thread=False,
+)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     arguments.time_limit, arguments.repeats = (0.2, 1) if arguments.quick else (20.0, arguments.repeats)
     figures = []
     for name in arguments.models:
@@ -183,8 +187,4 @@ def main() -> int:
             with threadpool_limits(threads):
                 model, batches = MODELS[name]()
                 figures += figures_of(name, model, batches[: 1 if arguments.quick else None], threads, arguments)
-    return report("packaged_models", figures, arguments.out) if figures else 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return figures

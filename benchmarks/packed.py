@@ -20,14 +20,16 @@ per piece of work on the widest set.
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
 from benchmarks.harness import interleaved
+from benchmarks.program import option, program
 from sparsact import kernels
 from sparsact.hypercube import subset_masks
 from sparsact.kernels import dispatch
@@ -218,21 +220,18 @@ def measure(work: PackedWork, isas: list[str], ghz: float, quick: bool) -> list[
     ]
 
 
-def main() -> int:
-    """Measure every kernel, print the table, keep the rows."""
-    parser = options(__doc__, repeats=7)
-    parser.add_argument("--ghz", type=float, default=2.6, help="clock of the rooflines")
-    parser.add_argument("--only", default="", help="measure the kernels whose title holds this text")
-    told = parser.parse_args()
+@program(
+    option("--ghz", type=float, default=2.6, help="clock of the rooflines"),
+    option("--only", default="", help="measure the kernels whose title holds this text"),
+    repeats=7,
+)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     isas = list(ISAS[: ISAS.index(dispatch.native.widest_isa()) + 1])
     rng = np.random.default_rng(2024)
     works = [*packing(rng), *parities(rng), *polynomials(rng), *differences(), *ranked(rng)]
     figures = []
-    for work in works[:: 5 if told.quick else 1]:
-        if told.only in work.name:
-            figures += measure(work, isas, told.ghz, told.quick)
-    return report("packed", figures, told.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    for work in works[:: 5 if arguments.quick else 1]:
+        if arguments.only in work.name:
+            figures += measure(work, isas, arguments.ghz, arguments.quick)
+    return figures

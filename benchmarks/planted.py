@@ -13,11 +13,13 @@ polynomials; at most 60 s on one thread. ``given`` is the number of units allowe
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
+from functools import partial
+from itertools import product
 from operator import attrgetter
 from pathlib import Path
 from statistics import median
@@ -29,17 +31,16 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.neural_network import MLPRegressor
-from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import Figure, options, report
-from benchmarks.harness import append_row, machine
+from benchmarks.figures import Figure
+from benchmarks.harness import Row, kept_rows
+from benchmarks.program import option, program
 from sparsact import LowDegreeRegressorCV, SparselyActivatedRegressor, constructions
 from sparsact.network import SparselyActivatedNetwork
 from sparsact_papers.common.planted import halfspaces, on_sphere, sum_of_gated
 
 Generator = np.random.Generator
 Array = NDArray[np.float64]
-Row = dict[str, Any]
 N_TEST, N_STARTS = 5000, 10
 MOST_CROWDED: Final = 3  # times k: units that a row switches on in the mean, before rows are chosen
 OURS, STARTS, TRUE = "ours", "ten starts of L-BFGS", "true active sets"
@@ -213,19 +214,15 @@ TASKS: Final = {
 }
 
 
-def measure(names: list[str], n_seeds: int, kept: Path | None) -> Iterator[Row]:
-    """A row for each task and seed; those that the file has are read from it."""
-    known = list(map(json.loads, kept.read_text().splitlines())) if kept and kept.exists() else []
-    for task in (TASKS[name] for name in names):
-        for seed in range(n_seeds):
-            name = {**asdict(task), "seed": seed}
-            row = next((row for row in known if row | name == row), None)
-            if row is None:
-                row = {**name, "errors": {side: (error, took) for side, error, took in predictors(task, seed)}}
-                print(task.work, *(f"{side} {error:.2g}" for side, (error, _) in row["errors"].items()), sep="; ")
-                if kept:
-                    append_row(kept, {**row, **machine()})
-            yield row
+def measure(names: list[str], n_seeds: int, path: Path | None) -> Iterator[Row]:
+    """A row for each task and seed."""
+
+    def errors(task: PlantedTask, seed: int) -> Row:
+        return {"errors": {side: (error, took) for side, error, took in predictors(task, seed)}}
+
+    tasks = product(map(TASKS.__getitem__, names), range(n_seeds))
+    cells = (({**asdict(task), "seed": seed}, partial(errors, task, seed)) for task, seed in tasks)
+    return kept_rows(path, cells, lambda row: f"{row['family']} n={row['n']} s={row['s']}: {row['errors']}")
 
 
 def figures(rows: Iterable[Row]) -> Iterator[Figure]:
@@ -239,19 +236,16 @@ def figures(rows: Iterable[Row]) -> Iterator[Figure]:
         yield from figures_of(task, of_side, [one[OURS][1] for one in errors])
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    parser = options(__doc__, repeats=10)
-    parser.add_argument("--only", nargs="+", help="tasks whose names begin with any of these")
-    parser.add_argument("--rows", type=Path, help="file that keeps each seed's errors")
-    arguments = parser.parse_args()
+@program(
+    option("--only", nargs="+", help="tasks whose names begin with any of these"),
+    option("--rows", type=Path, help="file that keeps each seed's errors"),
+    repeats=10,
+)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     quick = ("Index_2", "pairs, n = 12, s = 4, k = 1, given 1 s") if arguments.quick else ("",)
     names = [name for name in TASKS if name.startswith(tuple(arguments.only or quick))]
-    with threadpool_limits(1), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         rows = list(measure(names, 2 if arguments.quick else arguments.repeats, arguments.rows))
-    return report("planted", list(figures(rows)), arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return list(figures(rows))

@@ -17,24 +17,25 @@ folder that ``SPARSACT_DATA`` names.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 import warnings
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import TIMES, Figure, judged, options, report
-from benchmarks.harness import append_row, machine
+from benchmarks.figures import TIMES, Figure, judged
+from benchmarks.harness import Row, kept_rows
+from benchmarks.program import option, program
 from benchmarks.regression_tasks import TABLES, RegressionTask
 from benchmarks.regressors import BOOSTING, OURS, OURS_TREES, RADIAL, SIDES, Array, FittedRegressor
 
-Row = dict[str, Any]
 ERROR, SPEED = "error", "speed"
 BATCH, N_BATCHES, N_QUERIES = 1_000, 200, 2_000
 QUICK_SIDES: Final = (OURS, "k-NN", RADIAL)
@@ -101,27 +102,31 @@ def microseconds(call: Any, arguments: Sequence[Array], most: float = 20.0) -> A
     return np.array(took)
 
 
-def measure(tasks: Sequence[RegressionTask], sides: Sequence[str], speed: bool, kept: Path | None) -> Iterator[Row]:
-    """A row for each task and side, errors before speeds; those that the file has are read from it."""
-    known = list(map(json.loads, kept.read_text().splitlines())) if kept and kept.exists() else []
-    settings: dict[tuple[RegressionTask, str], dict[str, Any]] = {}
-    for kind in (ERROR, SPEED)[: 1 + speed]:
-        for task in tasks:
-            for side in sides:
-                name = {"measure": kind, **asdict(task), "side": side}
-                row = next((row for row in reversed(known) if row | name == row), None)
-                if row is None:
-                    try:
-                        found = error_row(task, side) if kind == ERROR else speed_row(task, side, settings[task, side])
-                    except FileNotFoundError as missing:
-                        print(f"{task.table}: left out, for {missing}")
-                        break
-                    row = {**name, **found}
-                    print(", ".join(f"{key} {_short(value)}" for key, value in row.items()), flush=True)
-                    if kept:
-                        append_row(kept, {**row, **machine()})
-                settings[task, side] = row.get("settings") or settings.get((task, side), {})
-                yield row
+def measure(tasks: Sequence[RegressionTask], sides: Sequence[str], speed: bool, path: Path | None) -> Iterator[Row]:
+    """A row for each task and side, errors before speeds; tasks without their data are left out."""
+    settings: dict[tuple[str, int, str], dict[str, Any]] = {}
+
+    def speeds(task: RegressionTask, side: str) -> Row:
+        return speed_row(task, side, settings[task.table, task.fold, side])
+
+    kinds = {ERROR: error_row, SPEED: speeds} if speed else {ERROR: error_row}
+    cells = (
+        ({"measure": kind, **asdict(task), "side": side}, partial(row_of, task, side))
+        for (kind, row_of), task, side in product(kinds.items(), list(filter(_has_data, tasks)), sides)
+    )
+    for row in kept_rows(path, cells, lambda row: ", ".join(f"{key} {_short(value)}" for key, value in row.items())):
+        if row["measure"] == ERROR:
+            settings[row["table"], row["fold"], row["side"]] = row["settings"]
+        yield row
+
+
+def _has_data(task: RegressionTask) -> bool:
+    try:
+        task.split(reduced=False)
+    except FileNotFoundError as missing:
+        print(f"{task.table}: left out, for {missing}")
+        return False
+    return True
 
 
 def _short(value: Any) -> str:
@@ -175,24 +180,21 @@ def _speeds(table: str, rows: Sequence[Row], quick: bool) -> Iterator[Figure]:
         yield Figure(table, f"rows a second over {RADIAL}'s", times[RADIAL] / times[OURS], TIMES, least=bar)
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    parser = options(__doc__, repeats=1)
-    parser.add_argument("--only", nargs="+", choices=TABLES, help="tables to measure, by default all")
-    parser.add_argument("--sides", nargs="+", choices=SIDES, help="sides to measure, by default all")
-    parser.add_argument("--folds", type=int, choices=range(1, 11), default=1, help="folds of each table (default 1)")
-    parser.add_argument("--speed", action="store_true", help="time the chosen models too")
-    parser.add_argument("--rows", type=Path, help="file that keeps each measurement")
-    arguments = parser.parse_args()
+@program(
+    option("--only", nargs="+", choices=TABLES, help="tables to measure, by default all"),
+    option("--sides", nargs="+", choices=SIDES, help="sides to measure, by default all"),
+    option("--folds", type=int, choices=range(1, 11), default=1, help="folds of each table (default 1)"),
+    option("--speed", action="store_true", help="time the chosen models too"),
+    option("--rows", type=Path, help="file that keeps each measurement"),
+    repeats=1,
+)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     quick = arguments.quick
     tables = arguments.only or (["terrain, 2-d"] if quick else list(TABLES))
     sides = arguments.sides or (QUICK_SIDES if quick else list(SIDES))
     tasks = [RegressionTask(name, fold, 1_000 if quick else None) for fold in range(arguments.folds) for name in tables]
-    with threadpool_limits(1), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         rows = list(measure(tasks, sides, arguments.speed or quick, arguments.rows))
-    return report("regression", list(figures(rows, quick)), arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return list(figures(rows, quick))

@@ -9,6 +9,7 @@ The same rows are worked on by one worker process and by two, in turns.
 from __future__ import annotations
 
 import time
+from argparse import Namespace
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
@@ -19,8 +20,9 @@ from distributed import Client, LocalCluster
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from benchmarks.figures import Figure, options, report
+from benchmarks.figures import Figure
 from benchmarks.harness import interleaved
+from benchmarks.program import option, program
 from sparsact import DSMRegressor, LowDegreeRegressor, LSHRegressor, distributed
 from sparsact.distributed.additive import LearnerSum
 from sparsact.distributed.partitions import ArrayReader
@@ -106,15 +108,12 @@ def _draw(rows: int, block: NDArray[Any]) -> NDArray[np.int8]:
     return np.random.default_rng(int(block[0, 0])).integers(0, 2, (rows, WORKERS_N), dtype=np.int8)
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    parser = options(__doc__, repeats=3)
-    parser.add_argument("--rows", type=int, help="of the larger partition; default 200,000, with --quick 8,000")
-    told = parser.parse_args()
-    m = told.rows or (8_000 if told.quick else 200_000)
-    figures = [*partitions(m, told.repeats), *workers(m, told.repeats)]
-    return report("scaling", figures, told.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+@program(
+    option("--rows", type=int, help="of the larger partition; default 200,000, with --quick 8,000"),
+    repeats=3,
+    one_thread=False,
+)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
+    m = arguments.rows or (8_000 if arguments.quick else 200_000)
+    return [*partitions(m, arguments.repeats), *workers(m, arguments.repeats)]

@@ -22,6 +22,7 @@ Roofline: the bytes of the copy at the speed of reading a matrix (``numpy.dot`` 
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable
 from itertools import cycle
 from math import ceil
@@ -30,13 +31,13 @@ from typing import Final
 
 import numpy as np
 import torch
-from threadpoolctl import threadpool_limits
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
 from benchmarks.gather import array
 from benchmarks.harness import interleaved
+from benchmarks.program import program
 from sparsact import kernels
 from sparsact.inference.certified_screen import Screen
 
@@ -141,19 +142,14 @@ def faults(
     return max(differences), alike / len(inputs)
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    arguments = options(__doc__, repeats=25).parse_args()
+@program(repeats=25)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     shapes = ((128, 512),) if arguments.quick else ((2048, 8192), (4096, 16384))
-    torch.set_num_threads(1)
     figures = []
-    with threadpool_limits(1), torch.no_grad():
+    with torch.no_grad():
         for d, s in shapes:
             for dtype in (torch.bfloat16, torch.float32):
                 for spread in (False, True):
                     figures += block(d, s, dtype, spread, arguments.repeats, arguments.quick)
-    return report("screen", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return figures

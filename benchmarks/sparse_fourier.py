@@ -18,6 +18,7 @@ variance of the target without noise.
 from __future__ import annotations
 
 import time
+from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
@@ -30,11 +31,11 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LassoCV, LinearRegression, OrthogonalMatchingPursuit
-from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
 from benchmarks.harness import alone
 from benchmarks.opponents import random_signs
+from benchmarks.program import option, program
 from sparsact import SparseFourierRegressor
 from sparsact.hypercube import Subset, characters, n_subsets, subset_masks, subsets_of
 from sparsact.kernels.monomial_scan import MonomialTable, quantised, strongest_monomials
@@ -281,34 +282,29 @@ def compared(kind: str, arguments: Any) -> list[Figure]:
     ]
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    parser = options(__doc__, repeats=100)
-    parts = ("kernel", "planted", "junta", "compared", "large")
-    parser.add_argument("--only", nargs="+", choices=parts, default=parts, help="parts to measure")
-    arguments = parser.parse_args()
+PARTS: Final = ("kernel", "planted", "junta", "compared", "large")
+
+
+@program(option("--only", nargs="+", choices=PARTS, default=PARTS, help="parts to measure"), repeats=100)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     arguments.repeats = 2 if arguments.quick else arguments.repeats
     figures: list[Figure] = []
-    with threadpool_limits(1):
-        if "kernel" in arguments.only:
-            figures += [kernel(degree, m, arguments) for degree, m in product((2, 3), (10_000, 20_000))]
-        if "planted" in arguments.only:
-            for each in FAMILIES[:1] + FAMILIES[3:9] if arguments.quick else FAMILIES:
-                figures += family(*each, arguments=arguments)
-                if each[0] == "uniform":
-                    work = f"uniform: n={each[1]} degree {each[2]} m={each[3]:,} s={each[4]}"
-                    figures.append(Figure(work, "peak memory", alone(fit_peak, *each), "MB", most=500))
-        if "junta" in arguments.only:
-            for kind in JUNTAS:
-                figures += junta(kind, arguments)
-        if "compared" in arguments.only:
-            for kind in COMPARED:
-                figures += compared(kind, arguments)
-        if "large" in arguments.only and not arguments.quick:
-            arguments.repeats = min(arguments.repeats, 3)
-            figures += family(*LARGE, arguments=arguments)
-    return report("sparse_fourier", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    if "kernel" in arguments.only:
+        figures += [kernel(degree, m, arguments) for degree, m in product((2, 3), (10_000, 20_000))]
+    if "planted" in arguments.only:
+        for each in FAMILIES[:1] + FAMILIES[3:9] if arguments.quick else FAMILIES:
+            figures += family(*each, arguments=arguments)
+            if each[0] == "uniform":
+                work = f"uniform: n={each[1]} degree {each[2]} m={each[3]:,} s={each[4]}"
+                figures.append(Figure(work, "peak memory", alone(fit_peak, *each), "MB", most=500))
+    if "junta" in arguments.only:
+        for kind in JUNTAS:
+            figures += junta(kind, arguments)
+    if "compared" in arguments.only:
+        for kind in COMPARED:
+            figures += compared(kind, arguments)
+    if "large" in arguments.only and not arguments.quick:
+        arguments.repeats = min(arguments.repeats, 3)
+        figures += family(*LARGE, arguments=arguments)
+    return figures

@@ -24,6 +24,7 @@ thread's own work.
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
 from copy import deepcopy
@@ -34,11 +35,11 @@ from typing import Any, Final
 
 import torch
 from scipy.stats import norm
-from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
 from benchmarks.harness import interleaved
+from benchmarks.program import option, program
 from sparsact.inference import plan_of, sparsify
 from sparsact.inference.timing import working_seconds
 
@@ -218,18 +219,10 @@ def figures_of(part: str, repeats: int, quick: bool) -> list[Figure]:
 PARTS: Final = ("overhead", "compiled", "rows", "density", "encoder")
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    parser = options(__doc__, repeats=9)
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--threads", type=int, default=1)
-    arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
+@program(
+    option("--parts", nargs="+", choices=PARTS, default=PARTS), option("--threads", type=int, default=1), repeats=9
+)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     torch.manual_seed(2026)
-    with threadpool_limits(arguments.threads):
-        figures = [one for part in arguments.parts for one in figures_of(part, arguments.repeats, arguments.quick)]
-    return report("sparsify", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return [one for part in arguments.parts for one in figures_of(part, arguments.repeats, arguments.quick)]

@@ -12,16 +12,17 @@ Roofline: the values read once, at the speed of ``z.sum()``.
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
 from benchmarks.harness import interleaved
+from benchmarks.program import program
 from sparsact import kernels
 
 D = 8
@@ -75,15 +76,8 @@ def measure(m: int, t: int, k: int, repeats: int, quick: bool) -> list[Figure]:
     ]
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    arguments = options(__doc__, repeats=9).parse_args()
+@program(repeats=9)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     size = (64, 1024, 256) if arguments.quick else (1024, 4096, 1024)
-    torch.set_num_threads(1)
-    with threadpool_limits(1):
-        figures = measure(*size, arguments.repeats, arguments.quick)
-    return report("top_k", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return measure(*size, arguments.repeats, arguments.quick)

@@ -18,8 +18,7 @@ Goal: ``auto`` gains at least 0.7 of that bound, and returns what the dense mode
 
 from __future__ import annotations
 
-import argparse
-import os
+from argparse import Namespace
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +27,8 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
+from benchmarks.program import checkpoints, option, program
 from sparsact.inference import Measurement, Plan, measure, plan_of, sparsify
 from sparsact.inference.comparison import speed
 from sparsact.inference.roofline import METHODS, amdahl
@@ -81,7 +81,7 @@ def _attended(attention: Any, x: Tensor, cache: Tensor, place: int) -> Tensor:
     return attention.out(found.transpose(1, 2).reshape(x.shape))
 
 
-def trained(text: CharacterText, told: argparse.Namespace) -> tuple[Transformer, float]:
+def trained(text: CharacterText, told: Namespace) -> tuple[Transformer, float]:
     """The model, and its validation loss."""
     recipe = Recipe(told.steps, batch=8, context=told.context, warmup=told.steps // 5, evaluate_every=25, windows=16)
     with torch.random.fork_rng():
@@ -105,7 +105,7 @@ def bound(found: Measurement, plan: Plan) -> float:
     return amdahl(found.model_bytes, sum(saved))
 
 
-def figures_of(model: Transformer, text: CharacterText, told: argparse.Namespace) -> list[Figure]:
+def figures_of(model: Transformer, text: CharacterText, told: Namespace) -> list[Figure]:
     """Measure a trained model, sparsify it, and decode with it and without."""
     passages = list(text.windows(PASSAGES, told.context)[0].split(1))
     found = measure(model, text.windows(16, told.context)[0])
@@ -138,44 +138,39 @@ def figures_of(model: Transformer, text: CharacterText, told: argparse.Namespace
     ]
 
 
-def arguments() -> argparse.Namespace:
-    """What the command line says."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    parser = options(__doc__, repeats=9)
-    sizes: dict[str, tuple[float, float]] = {
-        "width": (512, 64),
-        "layers": (4, 2),
-        "hidden": (4096, 256),
-        "context": (64, 32),
-        "steps": (150, 20),
-    }
-    for name, (default, quick) in sizes.items():
-        parser.add_argument(f"--{name}", type=int, help=f"default {default:g}; {quick:g} with --quick")
-    parser.add_argument("--l1", type=float, default=0.2, help="strength of the penalty on activations")
-    parser.add_argument("--time-limit", type=float, help="seconds for the timing of auto; default 30")
-    parser.add_argument("--checkpoints", type=Path, default=cache / "sparsact/trained", help="folder of trained models")
-    told = parser.parse_args()
-    for name, (default, quick) in (sizes | {"time_limit": (30.0, 0.5)}).items():
-        if getattr(told, name) is None:
-            setattr(told, name, quick if told.quick else default)
-    return told
+SIZES: Final[dict[str, tuple[float, float]]] = {  # by default, and with --quick
+    "width": (512, 64),
+    "layers": (4, 2),
+    "hidden": (4096, 256),
+    "context": (64, 32),
+    "steps": (150, 20),
+    "time_limit": (30.0, 0.5),
+}
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    told = arguments()
+@program(
+    *(
+        option(f"--{name}", type=int, help=f"default {SIZES[name][0]}; {SIZES[name][1]} with --quick")
+        for name in tuple(SIZES)[:5]
+    ),
+    option("--l1", type=float, default=0.2, help="strength of the penalty on activations"),
+    option("--time-limit", type=float, help="seconds for the timing of auto; default 30"),
+    option("--checkpoints", type=Path, default=checkpoints("trained"), help="folder of trained models"),
+    repeats=9,
+    one_thread=False,  # training takes all
+)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
+    for name, (default, quick) in SIZES.items():
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, quick if arguments.quick else default)
     try:
         text = CharacterText.of(load_tinyshakespeare().text)
     except FileNotFoundError as missing:
         print(f"trained: left out, for {missing}")
-        return 0
-    model, loss = trained(text, told)
+        return []
+    model, loss = trained(text, arguments)
     torch.set_num_threads(1)
     with threadpool_limits(1):
-        figures = figures_of(model, text, told)
-    loss_figure = Figure(f"{told.steps} steps, L1 {told.l1:g}", "validation loss", loss, "nats")
-    return report("trained", [loss_figure, *figures], told.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+        figures = figures_of(model, text, arguments)
+    return [Figure(f"{arguments.steps} steps, L1 {arguments.l1:g}", "validation loss", loss, "nats"), *figures]

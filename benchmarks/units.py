@@ -16,15 +16,16 @@ of 2**-53, beside the bound n + 50.
 from __future__ import annotations
 
 import time
+from argparse import Namespace
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
-from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
 from benchmarks.harness import interleaved
+from benchmarks.program import program
 from sparsact import SparselyActivatedNetwork
 from sparsact.fourier import Halfspace, Neuron, Spectrum
 from sparsact.fourier.halfspaces import Unit
@@ -69,14 +70,9 @@ def index_network(b: int) -> Figure:
     return Figure(work, "spectrum", seconds, "s", most=30.0)
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    arguments = options(__doc__, repeats=3).parse_args()
+@program(repeats=3)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     n, b = QUICK if arguments.quick else SIZE
-    with threadpool_limits(1):
-        figures = [figure for kind in (Halfspace, Neuron) for figure in figures_of(kind, n, arguments)]
-        return report("units", [*figures, index_network(b)], arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    figures = [figure for kind in (Halfspace, Neuron) for figure in figures_of(kind, n, arguments)]
+    return [*figures, index_network(b)]

@@ -16,14 +16,15 @@ directions; a bucket that changed is solved when a row next meets it.
 from __future__ import annotations
 
 import time
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import TIMES, Figure, judged, options, report
+from benchmarks.figures import TIMES, Figure, judged
 from benchmarks.harness import alone, memory_above
+from benchmarks.program import program
 from benchmarks.regression_tasks import Array, photovoltaics, robot_arm
 from benchmarks.regressors import SIDES
 from sparsact import LSHRegressor
@@ -141,18 +142,12 @@ def large_figures(quick: bool) -> Iterator[Figure]:
     yield Figure(work, "RMSE, deviations", error, "")
 
 
-def main() -> int:
-    """Measure, print the table, keep the rows."""
-    arguments = options(__doc__, repeats=10).parse_args()
+@program(repeats=10)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     repeats = 2 if arguments.quick else arguments.repeats
-    with threadpool_limits(1):
-        figures = [
-            *stream_figures(arguments.quick, repeats),
-            *update_figures(arguments.quick, repeats),
-            *large_figures(arguments.quick),
-        ]
-    return report("updates", figures, arguments.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return [
+        *stream_figures(arguments.quick, repeats),
+        *update_figures(arguments.quick, repeats),
+        *large_figures(arguments.quick),
+    ]

@@ -18,14 +18,16 @@ so arithmetic bounds the ratio in the caches there.
 from __future__ import annotations
 
 import os
+from argparse import Namespace
 from statistics import median
 from typing import Any, Final
 
 import fht_cpu
 import numpy as np
 
-from benchmarks.figures import Figure, judged, options, report
+from benchmarks.figures import Figure, judged
 from benchmarks.harness import interleaved
+from benchmarks.program import option, program
 from sparsact import kernels
 
 SIZE_NAME: Final = "SC_LEVEL2_CACHE_SIZE"
@@ -59,17 +61,11 @@ def measure(n: int, dtype: type[Any], repeats: int, quick: bool) -> list[Figure]
     ]
 
 
-def main() -> int:
-    """Measure every size, print the table, keep the rows; 1 when a size misses the goal."""
-    parser = options(__doc__, repeats=15)
-    parser.add_argument("--sizes", type=int, nargs="+", default=list(range(14, 25)), metavar="N")
-    told = parser.parse_args()
+@program(option("--sizes", type=int, nargs="+", default=list(range(14, 25)), metavar="N"), repeats=15)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     figures = []
     for dtype in (np.float32, np.float64):
-        for n in [10, 12] if told.quick else told.sizes:
-            figures += measure(n, dtype, min(301, max(told.repeats, 2**25 >> n)), told.quick)
-    return report("walsh_hadamard", figures, told.out)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+        for n in [10, 12] if arguments.quick else arguments.sizes:
+            figures += measure(n, dtype, min(301, max(arguments.repeats, 2**25 >> n)), arguments.quick)
+    return figures

@@ -216,7 +216,7 @@ def test_what_cannot_be_certified():
         stack.certify("orbits")
     with pytest.raises(ValueError, match="number of seconds"):
         stack.certify("milp", time_limit=-1)
-    with pytest.raises(TypeError, match="of a Stack; got SparselyActivatedNetwork"):
+    with pytest.raises(TypeError, match="certify_stack takes a Stack; got SparselyActivatedNetwork"):
         certify_stack(stack.first)
     with pytest.raises(TypeError, match="certify_stack for a Stack"):
         sa.certify(stack)

@@ -44,7 +44,7 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     Parameters
     ----------
     path : path-like
-        A link is followed, and stays a link. An existing file hands on its permissions; a new one gets those of the
+        A link is followed, and stays a link. An existing file hands on its permissions; a new one gets them from the
         process's umask. A device, a pipe and what stdout or stderr lead to are written to as they are: there is
         nothing to replace.
 
@@ -115,7 +115,7 @@ def _beside(path: Path, known: os.stat_result | None) -> Iterator[BinaryIO]:
     _sweep(path)
     unfinished = path.with_name(_start(path) + secrets.token_hex(4) + SUFFIX)
     try:
-        with unfinished.open("xb") as file:  # the permissions of the umask, which a threaded program cannot ask for
+        with unfinished.open("xb") as file:  # the permissions of the umask, which a threaded program cannot read safely
             yield file
             file.flush()
             os.fsync(file.fileno())

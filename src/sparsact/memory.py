@@ -21,7 +21,7 @@ SHARE: Final = 0.8  # of the free memory
 
 
 def has_room(nbytes: float, limit: float | None = None) -> bool:
-    """Whether so many bytes may be taken: of a limit or, by default, of 80 % of what is free."""
+    """Whether a number of bytes may be taken: of a limit or, by default, of 80 % of what is free."""
     return nbytes <= SMALL or nbytes <= available_memory() if limit is None else nbytes <= limit
 
 

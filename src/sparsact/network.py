@@ -1,4 +1,4 @@
-r"""Sparsely activated networks: one hidden layer of ReLU units, of which each input switches on only a few.
+r"""Sparsely activated networks: one hidden layer of ReLU units, in which each input switches on only a few.
 
 .. math:: h(x) = \sum_{j=1}^{s} u_j\, \sigma(\langle w_j, x \rangle - b_j), \qquad \sigma(z) = \max(z, 0).
 

@@ -1,7 +1,7 @@
 """The one door upward: where a lower part finds, by name, what stands above it.
 
-Modules import only what stands below them. How a network is certified and what a file can hold stand above;
-they are looked up here, when a caller needs them.
+Modules import only what stands below them. How a network is certified and what a file can hold stand above; they are
+looked up here at first use.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ class Stack:
         return values
 
     def preactivations(self, X: ArrayLike) -> tuple[Array, ...]:
-        """Those of each layer at every row and unit, shapes (m, s_l), as floating point gives them."""
+        """Pre-activations of each layer at every row and unit, shapes (m, s_l), as floating point gives them."""
         return tuple(self._preactivations(checked_columns(X, self.n)))
 
     def active(self, X: ArrayLike) -> tuple[NDArray[np.bool_], ...]:
@@ -332,7 +332,7 @@ def most_outputs(stack: Stack, active: Sequence[int]) -> list[Array]:
 
 
 def reach_from_below(W: Array, most: Array, active: int) -> Array:
-    """Largest W a (s,) for outputs a between 0 and ``most`` (r,) of which at most ``active`` are not zero."""
+    """Largest W a (s,) for outputs a between 0 and ``most`` (r,), at most ``active`` of them not zero."""
     return np.asarray(largest(np.maximum(W * most, 0), active).sum(axis=1))
 
 

@@ -41,7 +41,7 @@ def locked(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P]
 def transaction(method: Callable[Concatenate[S, P], Any]) -> Callable[Concatenate[S, P], S]:
     """Make a method of an estimator all or nothing; it returns the estimator.
 
-    The method runs on a twin, whose attributes replace those of the estimator by one assignment when it returns. After
+    The method runs on a twin, whose attributes replace the estimator's own by one assignment when it returns. After
     an error or an interrupt they are as they were. The locks of the estimator, and of one that is merged into it, are
     held throughout.
 

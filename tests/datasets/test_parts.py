@@ -98,7 +98,7 @@ def test_kinds_of_values_and_of_files_must_agree(tmp_path):
     (tmp_path / "3.csv").write_text("a,y\n01,1\n10,2\n")
     with pytest.raises(ValueError, match=r"column 'a' of 2\.parquet holds numbers, but in 1\.parquet texts"):
         open_table(str(tmp_path / "*.parquet"), "y")
-    with pytest.raises(ValueError, match=r"1\.parquet and 3\.csv are of different formats"):
+    with pytest.raises(ValueError, match=r"1\.parquet and 3\.csv have different formats"):
         open_table([tmp_path / "1.parquet", tmp_path / "3.csv"], "y")
 
 

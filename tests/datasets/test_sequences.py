@@ -125,7 +125,7 @@ def test_spellings_of_one_letter_are_one_site_in_the_fit_and_later(tmp_path, oth
 def test_u_is_no_t_among_amino_acids(tmp_path):
     texts = ["".join(one) for one in product("KTLV", repeat=3)] * 2
     encoding = open_table(write(tmp_path / "t.csv", g=texts, y=range(128)), "y").encoding
-    with pytest.raises(ValueError, match="row 1: letter 'U' of 'KUL' at place 1 is not among those"):
+    with pytest.raises(ValueError, match="row 1: letter 'U' of 'KUL' at place 1 is not among the letters"):
         list(encoded_table(write(tmp_path / "n.csv", g=["KUL"]), encoding).points())
 
 
@@ -218,7 +218,7 @@ def test_places_of_strings_that_are_the_same_in_every_row_are_left_out():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("MXTAY", r"row 2: letter 'X' of 'MXTAY' at place 1 is not among those .* \(DKW\)"),
+        ("MXTAY", r"row 2: letter 'X' of 'MXTAY' at place 1 is not among the letters .* \(DKW\)"),
         ("MDTAYY", "row 2: 'MDTAYY' has 6 letters, and the table that was learned from has 5"),
     ],
 )
@@ -232,9 +232,9 @@ def test_other_strings_are_refused(tmp_path, text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("K2F", "row 2: 'K2F' has a mutation that is not among those"),
-        ("D2W", "row 2: 'D2W' has a mutation that is not among those"),
-        ("K3D", "row 2: 'K3D' has a mutation that is not among those"),
+        ("K2F", "row 2: 'K2F' has a mutation that is not among the mutations"),
+        ("D2W", "row 2: 'D2W' has a mutation that is not among the mutations"),
+        ("K3D", "row 2: 'K3D' has a mutation that is not among the mutations"),
         ("twelve", "row 2: 'twelve' is no list of mutations such as A12V:G45D"),
     ],
 )

@@ -298,7 +298,7 @@ def test_what_is_no_table(data):
 def test_an_encoding_that_does_not_fit(folder):
     encoding = sa.fit_table(folder / "t.csv", "y", columns=NUMBERS, degree=1, alpha=1).encoding
     for target, options, message in (
-        ("z", {}, "the encoding is of target y, not z"),
+        ("z", {}, "the encoding was learned for target y, not z"),
         ("y", {"ignore": ["u"]}, "the encoding decides about ignore"),
         ("y", {"domain": "cube"}, "domain 'cube' takes bits, and the encoding has columns of numbers"),
     ):

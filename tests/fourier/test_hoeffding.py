@@ -111,7 +111,7 @@ def test_effects_come_by_size_and_only_of_letters_that_occur():
     [
         (np.full((2, 2), np.nan), None, "must be finite"),
         (3.0, None, "an axis for each site"),
-        (np.ones((2, 3)), [[1, 1]], "are of 1 sites and `values` of 2"),
+        (np.ones((2, 3)), [[1, 1]], "has 1 sites and `values` 2 axes"),
         (np.ones((2, 3)), [[1, 1], [1, 1]], "frequencies of site 1 must be 3 numbers"),
         (np.ones((2, 3)), [[1, -1], [1, 1, 1]], "frequencies of site 0"),
     ],

@@ -99,7 +99,7 @@ def test_bad_searches():
     with pytest.raises(QueryBudgetError):
         heavy_coefficients(oracle, 0.5, rng=rng)
     assert oracle.ledger.n_queries == 0
-    with pytest.raises(ValueError, match=r"values in \[-1, 1\]; one is of size 3"):
+    with pytest.raises(ValueError, match=r"values in \[-1, 1\]; the largest is 3"):
         heavy_coefficients(MembershipOracle(lambda X: 3 * X[:, 0], 5), 0.9, rng=rng)
     for options, message in [
         ({"threshold": 0}, "`threshold` must lie in"),

@@ -144,5 +144,5 @@ def test_active_must_be_a_number_for_each_layer():
         stack_sensitivity(stack, [1])
     with pytest.raises(ValueError, match="must lie between 0 and 2; got 3"):
         stack_sensitivity(stack, [1, 3])
-    with pytest.raises(TypeError, match="are of a Stack; got SparselyActivatedNetwork"):
+    with pytest.raises(TypeError, match="take a Stack; got SparselyActivatedNetwork"):
         stack_sensitivity(stack.first, [1])

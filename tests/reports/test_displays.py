@@ -128,7 +128,7 @@ def test_letters_share_columns_or_stand_in_their_cells(axes):
     apart = sa.LettersDisplay.from_anova(anova(values), letters=[["red", "blue"], ["low", "high", "mid"]])
     assert apart.table()[0] == []
     assert {text.get_text() for text in apart.ax_.texts} == {"red", "blue", "low", "high", "mid"}
-    with pytest.raises(ValueError, match=r"2 sites of \[1, 3\] letters are named, where effects are of \[2, 3\]"):
+    with pytest.raises(ValueError, match=r"2 sites of \[1, 3\] letters are named, but effects have \[2, 3\]"):
         anova(values).plot(letters=["A", "ABC"])
 
 

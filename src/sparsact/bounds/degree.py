@@ -57,7 +57,7 @@ class SufficientDegree:
         Degree for every network of this sparsity and W: :math:`4 k^2 W^2 / \epsilon`, less what rounding gives. Of a
         stack: from :func:`stack_sensitivity`.
     theorem_8 : float or None
-        Degree that Theorem 8 asks for, its unspecified constant being ``c``.
+        Degree that Theorem 8 requires, with ``c`` for its unspecified constant.
     """
 
     degree: int
@@ -130,7 +130,7 @@ def degree_for(
 
     Examples
     --------
-    Majority of three bits: three quarters of its weight is of degree 1, the rest of degree 3.
+    Majority of three bits: three quarters of its weight have degree 1, the rest degree 3.
 
     >>> degree_for([1, 1, 1, -1, 1, -1, -1, -1], epsilon=0.3).degree
     1

@@ -29,7 +29,7 @@ def held_out_bound(losses: ArrayLike, largest: float, delta: float) -> float:
     Parameters
     ----------
     losses : array-like of shape (N,)
-        Independent, of one distribution, from 0 to ``largest``: those of a hypothesis on rows that had no part in it.
+        Independent, identically distributed, from 0 to ``largest``: losses of a hypothesis on rows not used to fit it.
     largest : float
         Largest possible loss, known before these rows.
     delta : float

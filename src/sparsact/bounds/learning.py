@@ -99,7 +99,7 @@ def low_degree_samples_explicit(n: int, degree: int, C: float, epsilon: float, d
               \frac{3}{\delta (1 - \theta)^2} \Big), \qquad D = \sum_{j \le d} \binom nj
 
     *Sharper, proved* (documentation, "Sharper bounds"): for independent rows of uniform signs and any targets in
-    [-C, C], also noisy ones, of which some polynomial of degree at most d is within epsilon/4 in mean square. Least
+    [-C, C], also noisy ones, such that some polynomial of degree at most d is within epsilon/4 in mean square. Least
     squares on :math:`m_1` rows, clipped to [-C, C], then has :math:`\mathbb{E}(h - y)^2 \le \epsilon/2`, and
     :func:`held_out_bound` on :math:`m_2` others is at most epsilon, both with probability 1 - delta. The dimension
     enters by D, the magnitude by :math:`m_2` (:func:`held_out_rows`) alone.

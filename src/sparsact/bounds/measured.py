@@ -61,7 +61,7 @@ def upper_confidence_bound(estimate: Estimate, spread: float, confidence: float 
     """
     check_named(confidence=confidence, spread=spread)
     if estimate.n_samples < 2:
-        raise ValueError(f"the variance of samples shows from 2 on; `estimate` is of {estimate.n_samples}.")
+        raise ValueError(f"a variance needs 2 samples or more; `estimate` has {estimate.n_samples}: draw more.")
     logarithm = log(2 / (1 - confidence))
     return float(
         estimate.value
@@ -91,7 +91,7 @@ class Measured:
 class Proved(NamedTuple):
     """What is proved of a function: bounds of its range, of its average sensitivity, and of ``responses``.
 
-    ``responses`` draws so many samples with a generator; the mean of one bounds the average sensitivity.
+    ``responses(n, rng)`` draws n samples; their expectation bounds the average sensitivity.
     """
 
     spread: float
@@ -101,7 +101,7 @@ class Proved(NamedTuple):
 
 
 def proved_of_network(network: SparselyActivatedNetwork, k: int) -> Proved:
-    """For a network of which at most k units are active."""
+    """For a network with at most k active units."""
 
     def responses(n_samples: int, rng: np.random.Generator) -> Estimate:
         signs = bits_to_signs(rng.integers(2, size=(n_samples, network.n), dtype=np.int8))
@@ -113,7 +113,7 @@ def proved_of_network(network: SparselyActivatedNetwork, k: int) -> Proved:
 
 
 def proved_of_stack(stack: Stack, active: Sequence[int] | None) -> Proved:
-    """For a stack of which at most ``active`` units of each layer are active."""
+    """For a stack with at most ``active`` active units in each layer."""
     bounds = stack_sensitivity(stack, active)
 
     def responses(n_samples: int, rng: np.random.Generator) -> Estimate:

@@ -81,7 +81,7 @@ def rademacher_sparse_free_of_dimension(s: int, k: int, W: float, B: float, R: f
               \le 1 + 18.1 \sqrt{\ln 2m}\, (1 + \tfrac12 \log_3 m)
 
     *Sharper, proved* (documentation, "Sharper bounds"), with :math:`N_0 = 1` and :math:`\ln N_t =
-    \min_\tau (8 \tau^2\, 9^t - m \ln \operatorname{erf}(\tau / \sqrt 2))`: so many functions come within
+    \min_\tau (8 \tau^2\, 9^t - m \ln \operatorname{erf}(\tau / \sqrt 2))`: this many functions come within
     :math:`3^{-t} (WR + B)` of one unit from below. Only the sum of the numbers of active units over the m points
     counts, which is at most km.
 
@@ -112,7 +112,7 @@ def general_samples_explicit(
 ) -> float:
     r"""Rows of Theorem 17 with every constant: Lemma 18 with c = 4 and complexities that are proved.
 
-    *Sharper, proved*: for any distribution on points of norm at most R, with probability 1 - delta over so many rows,
+    *Sharper, proved*: for any distribution on points of norm at most R, with probability 1 - delta over m rows,
     every network of the class that fits them exactly has the error :math:`\frac12 \mathbb{E} (\hat h - h)^2` at most
     epsilon. C is the largest magnitude in the class. The complexity is the least of
     :func:`sparse_complexity_bound_explicit`, :func:`rademacher_sparse_without_logarithm`,

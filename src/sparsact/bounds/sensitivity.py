@@ -1,6 +1,6 @@
 r"""How much a sparsely activated network can change under flips and noise: Lemmas 6, 9 and 10, and sharper bounds.
 
-Average sensitivity and noise sensitivity are those of [A]_, Section 2.1, with the factor 1/4 everywhere:
+Average sensitivity and noise sensitivity follow [A]_, Section 2.1, with the factor 1/4 everywhere:
 
 .. math:: \mathrm{AS}(h) = \mathbb{E}_x \tfrac14 \sum_i (h(x) - h(x^{\oplus i}))^2 = \sum_T |T|\, \hat h(T)^2, \qquad
           \mathrm{NS}_\rho(h) = \sum_T \tfrac12 (1 - \rho^{|T|})\, \hat h(T)^2.
@@ -147,7 +147,7 @@ def tail_bound(k: int, W: float, degree: int) -> float:
 def sufficient_degree(k: int, W: float, epsilon: float) -> int:
     r"""Degree that leaves Fourier weight at most epsilon: the least d with :math:`4 k^2 W^2/(d + 1) \le \epsilon`.
 
-    *Sharper, proved*, by :func:`tail_bound`. Theorem 8 asks for about :math:`k^8 W^4 \ln^4(ns) / \epsilon^2`.
+    *Sharper, proved*, by :func:`tail_bound`. Theorem 8 requires about :math:`k^8 W^4 \ln^4(ns) / \epsilon^2`.
 
     >>> sufficient_degree(1, 1.0, epsilon=0.1)
     39

@@ -118,7 +118,7 @@ def stack_sensitivity(stack: Stack, active: Sequence[int] | None = None) -> Stac
 
 def _checked(stack: Stack, active: Sequence[int] | None) -> list[int]:
     if not isinstance(stack, Stack):
-        raise TypeError(f"these bounds are of a Stack; got {type(stack).__name__}.")
+        raise TypeError(f"these bounds take a Stack; got {type(stack).__name__}.")
     given = stack.n_units if active is None else active
     if len(given) != stack.depth:
         raise ValueError(f"`active` needs a number for each of the {stack.depth} layers; got {len(given)}.")
@@ -131,7 +131,7 @@ def _norms(values: Array, k: int) -> NDArray[np.float64]:
 
 
 def restricted_norm(W: Array, n_rows: int, n_columns: int) -> float:
-    r"""Bound of the spectral norm of every submatrix of W with so many rows and columns.
+    r"""Bound on the spectral norm of every submatrix of W with the given numbers of rows and columns.
 
     The least of the spectral norm of W itself, of Frobenius norms of the largest entries, and of Schur's
     :math:`(\max_i \sum_j |w_{ij}| \max_j \sum_i |w_{ij}|)^{1/2}`.
@@ -161,7 +161,7 @@ def _second_moments(W: Array, b: Array, most: Array) -> Array:
 
 
 def _together(influences: Array, directs: list[Array], factors: list[float], ks: list[int], size: float) -> float:
-    """Bound of the sum of all influences: those of the largest bounds one by one, the others in one sum.
+    """Bound on the sum of all influences: the largest bounds one by one, the others in one sum.
 
     In one sum, weights on the inputs count by norms of units.
     """

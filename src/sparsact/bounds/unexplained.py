@@ -71,7 +71,7 @@ class UnexplainedVariance:
         return np.asarray(-np.diff(self.values))
 
     def predicted_errors(self, n_rows: int) -> NDArray[np.float64]:
-        """Mean squared error on new rows of least squares on so many, degree by degree; infinite from m = D + 1 on.
+        """Mean squared error on new rows of least squares on m rows, degree by degree; infinite for m <= D + 1.
 
         What is unexplained, times m / (m - D): the price of D coefficients and a mean. Weights of less than two
         standard errors count as 0, so that chance does not speak for a higher degree.

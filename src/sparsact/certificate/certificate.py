@@ -58,7 +58,7 @@ def of_interval(interval: ActivityBounds, network: SparselyActivatedNetwork, inp
 def of_sample(
     seen: Sampled, network: SparselyActivatedNetwork, inputs: Inputs, confidence: float, *, uniform: bool
 ) -> Certificate:
-    """Of a sample; what no point of the cube can pass is proved all the same, if the sample is of the cube."""
+    """Certificate from a sample; if the sample comes from the cube, bounds over all its points are proved as well."""
     where = f"a uniform {inputs.words.removeprefix('any ')}" if uniform else "an input from the distribution given"
     upper = network.s - int(network.dead_units().sum()) if uniform else network.s
     fixed: dict[str, Any] = {

@@ -1,6 +1,6 @@
 r"""Bounds on the largest number of active units by mixed-integer programming.
 
-*The program.* Variables are those of the reduction (integers t with :math:`v_f = c_f - 2 t_f`) and an indicator
+*The program.* Variables come from the reduction (integers t with :math:`v_f = c_f - 2 t_f`) and an indicator
 :math:`a_j` for each unit that some point of the cube switches on and some does not. The sum of the indicators is
 maximised subject to
 

@@ -109,7 +109,7 @@ def certify(
         - ``"sampled"``: no proof, but a bound on how often more than ``max_active`` units are active;
         - ``"auto"``: the cheaper of the first two where one is a matter of seconds, else ``"milp"``.
     inputs : None, scipy.optimize.LinearConstraint or a list of them, or Lift
-        Which inputs are allowed: every point of the cube, those that meet the constraints (decided exactly for the
+        Which inputs are allowed: every point of the cube, points that meet the constraints (decided exactly for the
         numbers stored), or the image of a lift. The networks of Section 4 of [A]_ are 1-sparse over their lifts only.
     time_limit : float
         Seconds for ``"milp"``.
@@ -156,7 +156,7 @@ def certify(
     checked_option(method, "`method`", METHODS)
     if not isinstance(network, SparselyActivatedNetwork):
         raise TypeError(
-            f"a certificate is of a SparselyActivatedNetwork; got {type(network).__name__}: of a learner pass its "
+            f"certify takes a SparselyActivatedNetwork; got {type(network).__name__}: of a learner pass its "
             "`network_`, and use sparsact.certificate.certify_stack for a Stack."
         )
     allowed = Inputs.of(inputs, network.n)

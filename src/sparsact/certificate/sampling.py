@@ -33,7 +33,7 @@ class Sampled:
 
 
 def clopper_pearson(exceeded: int, n_samples: int, confidence: float) -> float:
-    r"""Upper bound on a probability of which ``exceeded`` of ``n_samples`` independent trials were cases.
+    r"""Upper confidence bound on a probability, from ``exceeded`` successes in ``n_samples`` independent trials.
 
     .. math:: \sup \{ p : \Pr[\mathrm{Bin}(m, p) \le e] \ge 1 - \text{confidence} \}
 

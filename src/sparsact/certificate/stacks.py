@@ -4,7 +4,7 @@ The inputs of layer l are the image of the cube under the layers below. What can
 
 - Up to n = 24 every point is computed, and active units are counted exactly.
 - *From above*, for any n: a unit of layer l is on only where :math:`V_j x - b_j + \rho_j > 0`, with :math:`\rho_j` the
-  largest :math:`W_j a` for outputs a within their bounds, of which at most :math:`k_{l-1}` are not zero. So no point
+  largest :math:`W_j a` for outputs a within their bounds with at most :math:`k_{l-1}` nonzeros. So no point
   switches on more units than it does of a network with weights V and thresholds :math:`b - \rho`, which is certified as
   any other. That proves gates that close on all that can come from below.
 - If that leaves a gap, a mixed-integer program holds all layers below: x in 0 and 1, for each unit its output a and a
@@ -93,7 +93,7 @@ def certify_stack(
     start = time.perf_counter()
     checked_option(method, "`method`", METHODS_OF_STACKS)
     if not isinstance(stack, Stack):
-        raise TypeError(f"a certificate of layers is of a Stack; got {type(stack).__name__}.")
+        raise TypeError(f"certify_stack takes a Stack; got {type(stack).__name__}.")
     rng = np.random.default_rng(0) if rng is None else checked_generator(rng)
     work = 2**stack.n * sum(s * (stack.n + r) for s, r in zip(stack.n_units, (0, *stack.n_units), strict=False))
     if method == "auto":
@@ -214,7 +214,7 @@ def _by_gates(stack: Stack, layer: int, active: list[int], deadline: float) -> i
 
 
 def program_of_stack(stack: Stack, layer: int, active: list[int]) -> Program:
-    """The mixed-integer program of most active units of a layer; ``active`` bounds those of the layers below.
+    """The mixed-integer program of most active units of a layer; ``active`` bounds the layers below.
 
     Variables are t in 0 and 1 with x = 1 - 2 t, then for each layer below outputs over their scale and binaries, and
     the indicators of the layer.

@@ -18,7 +18,7 @@ from sparsact.hypercube import bits_to_signs
 from sparsact.network import SparselyActivatedNetwork
 
 NUMBERS_AT_ONCE: Final = 2**20
-SETTLED_AT_MOST: Final = 2**19  # points, and as many again of those that matter most
+SETTLED_AT_MOST: Final = 2**19  # points, and as many again that matter most
 
 
 @dataclass(eq=False)
@@ -40,7 +40,7 @@ class Signs:
     """Pre-activations at the features of a reduction whose signs are the true ones.
 
     Units that rounding could mislead are summed in two parts, each exact; ``fear`` bounds the error of those few whose
-    numbers are of too many sizes even for that, and is 0 for all others.
+    numbers differ too much in size even for that, and is 0 for all others.
     """
 
     def __init__(self, network: SparselyActivatedNetwork, reduction: Reduction) -> None:
@@ -116,7 +116,7 @@ def _settle(
     lower: NDArray[np.intp],
     upper: NDArray[np.intp],
 ) -> None:
-    """Count doubtful points one by one, in place; those that could be the most first, when they are too many."""
+    """Count doubtful points one by one, in place; candidates for the maximum first, when they are too many."""
     doubtful = np.flatnonzero(upper > lower)
     chosen = doubtful
     if tally.settled + len(doubtful) > SETTLED_AT_MOST:

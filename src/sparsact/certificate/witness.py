@@ -22,8 +22,8 @@ def searched_witness(
 ) -> tuple[int, NDArray[np.int8] | None]:
     """Units that the best input found switches on, counted exactly, and that input; (0, None) if none was allowed.
 
-    A few dozen walkers start at random inputs and at those that favour one unit most. Each step flips one coordinate
-    (of y, for a lift) of every walker, and is kept where no unit is lost.
+    A few dozen walkers start at random inputs and at the inputs that favour one unit most. Each step flips one
+    coordinate (of y, for a lift) of every walker, and is kept where no unit is lost.
     """
     walkers = _starts(network, inputs, rng)
     points = _inputs_behind(walkers, inputs)

@@ -78,7 +78,7 @@ def _open_streams() -> None:
 
 
 def _plainly(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Signs that a stream cannot encode: those of the library's own words in ASCII, others by their numbers."""
+    """Replace characters that a stream cannot encode: the library's own by ASCII, others by their numbers."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     sign = error.object[error.start]

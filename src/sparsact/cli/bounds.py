@@ -137,7 +137,7 @@ def _rows(parameters: dict[str, float]) -> tuple[list[dict[str, Any]], list[dict
 
 
 def _is_vacuous(entry: BoundInfo, found: dict[str, Any], parameters: dict[str, float]) -> bool:
-    """Whether a bound asks for all degrees, or for rows that hold every point with probability 1 - delta."""
+    """Whether a bound requires all degrees, or rows that hold every point with probability 1 - delta."""
     n = parameters.get("n")
     if n is None:
         return False
@@ -211,9 +211,7 @@ def _print(content: dict[str, Any]) -> None:
         for status, meaning in MEANING.items():
             console.print(f"{status}: {meaning}")
         if any(row["vacuous"] for row in content["bounds"]):
-            console.print(
-                "vacuous: all degrees, or so many uniform rows that they hold every input with probability 1 - delta"
-            )
+            console.print("vacuous: all degrees, or enough uniform rows to hold every input with probability 1 - delta")
     if content["wanting"]:
         wants = sorted({name for row in content["wanting"] for name in row["wants"]})
         console.print(f"{len(content['wanting'])} more bounds want --given {', '.join(wants)}; --json lists which.")

@@ -46,11 +46,11 @@ def fit(
             "'gp': a Gaussian process with interactions of all sizes; 'letters': Gaussian processes and networks on "
             "sites with letters, such as amino acids, or categories; 'latent': a measurement model, of bits behind a "
             "floor, a ceiling or a curve; 'lsh': local polynomials in the buckets of hash tables; 'network': a ReLU "
-            "network of which each row switches on few units; 'ensemble': a weighted mean of models of bits and of "
+            "network in which each row switches on few units; 'ensemble': a weighted mean of models of bits and of "
             "boosted trees; 'auto': whichever does best on held-out rows (polynomials of few terms, Gaussian "
             "processes for up to 64 bits, ensembles for up to 20, models of letters for sites of more than two, "
             "measurement models where rows are pinned at the lowest or highest target, it has a long tail, or --link "
-            "or --censor ask for one, hash tables for numbers only, networks for 1,000 to 100,000 rows, after a quick "
+            "or --censor select one, hash tables for numbers only, networks for 1,000 to 100,000 rows, after a quick "
             "look).",
         ),
     ] = ModelOption.auto,
@@ -149,7 +149,7 @@ def fit(
         typer.Option(
             metavar="local:N|tcp://HOST:PORT",
             help="Let the workers of a Dask cluster sum up the files, one each at a time: N processes started here, or "
-            "those of a scheduler that runs. The model is the same (extra `dask`).",
+            "the workers of a running scheduler. The model is the same (extra `dask`).",
         ),
     ] = None,
     as_json: AsJson = False,

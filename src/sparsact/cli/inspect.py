@@ -160,7 +160,7 @@ def terms_of(model: Any, encoding: Any, top: int) -> list[Any]:
 
 
 def _show_units(model: Any, encoding: Any, top: int, as_json: bool) -> None:
-    """The units of a network that was learned from a table; of more than two classes those of the largest network."""
+    """Units of a network that was learned from a table; of the largest network for more than two classes."""
     from sparsact.fit.candidates.network import network_info
 
     found = network_info(model, encoding.feature_names)

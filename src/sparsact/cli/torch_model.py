@@ -99,7 +99,7 @@ def _from_folder(folder: Path) -> nn.Module:
 
 @contextmanager
 def torch_threads(wanted: int | None) -> Iterator[None]:
-    """So many threads of torch, and afterwards as many as before."""
+    """Run a block on a number of torch threads, and restore the former number afterwards."""
     import torch
 
     before = torch.get_num_threads()

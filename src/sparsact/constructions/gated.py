@@ -78,7 +78,7 @@ def gate_strength(weights: ArrayLike, failure_probability: float = 0.0) -> float
     weights : array-like of shape (s, q)
         Linear functions behind the gates.
     failure_probability : float
-        0 asks for 1-sparsity on the whole cube: :math:`\Gamma_0`. A :math:`\delta` in (0, 1) asks for it with
+        0 requires 1-sparsity on the whole cube: :math:`\Gamma_0`. A :math:`\delta` in (0, 1) requires it with
         probability :math:`1 - \delta` under the uniform distribution: the smaller of the two. With delta polynomial in
         1/s that is the :math:`\Theta(\sqrt{\log s})` of [A]_, for norms of order 1.
 
@@ -142,7 +142,7 @@ def gated_failure_probability(weights: ArrayLike, n_address: int, gamma: float) 
     Parameters
     ----------
     weights : array-like of shape (2**b, q)
-        Those of each address.
+        Linear functions of each address.
     n_address : int
         b.
     gamma : float

@@ -19,7 +19,7 @@ from sparsact.validation.parameters import checked_generator, checked_size
 
 
 def random_network(n: int, n_units: int, max_active: int, *, rng: np.random.Generator) -> SparselyActivatedNetwork:
-    r"""A random network of s units on n inputs, of which k at most are active at any point of the cube, and k at some.
+    r"""Random network of s units on n inputs, with at most k active units at any point, and exactly k at some.
 
     k decision trees share the units as evenly as they can, one leaf a unit. A leaf fixes coordinates F to signs alpha;
     its unit is a random linear function of *all other* coordinates behind that gate:
@@ -72,7 +72,7 @@ def random_network(n: int, n_units: int, max_active: int, *, rng: np.random.Gene
         raise ValueError(f"`max_active` must lie between 1 and `n_units` = {s}; got {k}.")
     if n < 1 or s > k * 2 ** (n - 1):
         raise ValueError(
-            f"{s} units of which {k} are active need n_units <= max_active * 2**(n - 1); got n = {n}: raise `n` or "
+            f"{s} units with {k} active need n_units <= max_active * 2**(n - 1); got n = {n}: raise `n` or "
             "`max_active`, or lower `n_units`."
         )
     meeting = bits_to_signs(checked_generator(rng).integers(2, size=n)).astype(np.float64)

@@ -49,7 +49,7 @@ class ResidueLift:
 
     @property
     def quadratic(self) -> Lift:
-        """The lift of the signs z; its points include those of all z, also such as no residue encodes."""
+        """The lift of the signs z; its points include all z, also ones that encode no residue."""
         return Lift.quadratic(self.m * self.n_bits)
 
     @property
@@ -196,7 +196,7 @@ def rounding(w: ArrayLike, p: int, q: int, *, rule: Rule = "round") -> SparselyA
 
     Notes
     -----
-    Exactly one unit is active at every lifted point (also at those of digits that spell a number of q or more, unless
+    Exactly one unit is active at every lifted point (also where the digits spell a number of q or more, unless
     <w, y> then exceeds m (q-1)^2: there none is). Off the lift several can be.
     Memory: some :math:`8 m^3 q^2 L^2` bytes, three times that while it is made; meant for the small moduli at which
     reductions are checked.

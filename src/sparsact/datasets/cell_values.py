@@ -224,7 +224,7 @@ def has_code(array: pa.Array) -> bool:
 
 
 def texts_of(dictionary: pa.Array) -> Iterator[str]:
-    """Texts of distinct values, of which most may not be asked for."""
+    """Texts of distinct values, made only when they are read."""
     for start in range(0, len(dictionary), 128):
         yield from map(spelling, dictionary[start : start + 128].to_pylist())
 

@@ -95,7 +95,7 @@ class OneHot:
 
 @dataclass(frozen=True)
 class Real(_OneFeature):
-    """A column of numbers: a target, or a feature, of which ``centre`` is taken off before it is divided by ``scale``.
+    """A column of numbers: a target, or a feature, which is read as ``(x - centre) / scale``.
 
     Both are frozen with the encoding, so that a new table is scaled as the one that was learned from. ``fill`` stands
     for a missing value; None refuses it.
@@ -133,7 +133,7 @@ class Real(_OneFeature):
 
 @dataclass(frozen=True)
 class LogReal(Real):
-    """A target of positive numbers, of which the natural logarithm is learned."""
+    """A target of positive numbers, learned as its natural logarithm."""
 
     kind: ClassVar[str] = "log"
 
@@ -250,7 +250,7 @@ class Encoding:
 
     @property
     def sites(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Name and letters, or other values, of every site: a column, or a place of a string; without those of numbers.
+        """Name and letters, or other values, of every site: a column, or a place of a string; no numbers.
 
         Of a site X has a bit for each letter, or for each but the first where there are two, or where that is the wild
         type's.

@@ -14,7 +14,8 @@ from sparsact.datasets.table_summary import MOST_BITS, TableDesign
 
 NAMED: Final = 4  # pairs in a note
 LARGEST_CUBE: Final = 24  # columns: a table can hold most of their combinations
-FEWEST_POINTS, LEAST_COVERAGE = 30, 0.002  # of which a normal distribution holds; below it rows are but a sample
+FEWEST_POINTS: Final = 30  # for a normal approximation
+LEAST_COVERAGE: Final = 0.002  # of all points: below it rows are only a sample
 CHANCE: Final = 0.001  # of a note on a table that misses combinations at random
 
 
@@ -37,7 +38,7 @@ class DesignSums:
         self.seen[..., np.tri(n, dtype=bool)] = True  # each pair once
         start = 0
         for n_bits in encoding.bits_of_sites:
-            if n_bits > 1:  # of which one is 1 at most
+            if n_bits > 1:  # at most one of them is 1
                 self.seen[..., start : start + n_bits, start : start + n_bits] = True
             start += n_bits
         self.low, self.high = np.full(n_real, np.inf), np.full(n_real, -np.inf)
@@ -111,7 +112,7 @@ def outside(encoding: Encoding, design: TableDesign, X: Points) -> list[str]:
     counts = np.zeros(len(X), dtype=np.intp)
     if design.unseen is not None:
         B, values = bits_of(encoding, X), bit_values(encoding)
-        hits = np.zeros(B.shape)  # unseen pairs of which a bit is the second
+        hits = np.zeros(B.shape)  # unseen pairs whose second bit it is
         having = (~B, B)
         for a, b in np.ndindex(2, 2):
             hits += (having[a].astype(np.float32) @ design.unseen[a, b].astype(np.float32)) * having[b]

@@ -70,7 +70,7 @@ class Parts:
         return names[0] if len(names) == 1 else f"{names[0]} ... {names[-1]} ({len(names):,} files)"
 
     def files(self, purpose: str) -> list[Path]:
-        """Paths of the files; a ValueError for a table in memory, of which ``purpose`` is refused."""
+        """Paths of the files; a ValueError that names ``purpose`` for a table in memory."""
         if None in self.stamps:
             raise ValueError(f"{purpose} needs a table on disk, and this one is in memory; write it to Parquet first.")
         return [source.path for source in self.sources]
@@ -102,7 +102,7 @@ class Parts:
     ) -> Iterator[tuple[pa.RecordBatch, Place]]:
         """Rows of the named columns, file by file, each batch with its place.
 
-        ``first_row``, if not 0, must be where a batch began in an earlier pass. The batches are those of that pass;
+        ``first_row``, if not 0, must be where a batch began in an earlier pass. The batches are the same as then;
         earlier files are not opened, earlier rows of the same file are read and dropped.
         """
         before = 0
@@ -240,7 +240,7 @@ def _agree(first: Source, other: Source) -> None:
                 )
     elif type(first) is not type(other):
         raise ValueError(
-            f"{first.path.name} and {other.path.name} are of different formats; files of one table need the same one."
+            f"{first.path.name} and {other.path.name} have different formats; files of one table need the same one."
         )
 
 

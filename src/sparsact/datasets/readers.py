@@ -33,7 +33,7 @@ MAX_DEFLATION: Final = 1032  # a deflated file is at most this many times shorte
 
 @dataclass(frozen=True)
 class Source(ABC):
-    """A table, or consecutive row groups of a Parquet file, of which ``first_row`` is the first row.
+    """A table, or consecutive row groups of a Parquet file that begin at row ``first_row``.
 
     ``columns`` are names, each with its kind of values in a Parquet file, or its place in an NPZ archive. ``n_rows`` is
     None where the file does not state it.
@@ -155,7 +155,7 @@ class ArrowSource(Source):
     """A file in Arrow's IPC format: Feather (version 2), or the stream that Hugging Face keeps its data sets in."""
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Rows in the order of the file; batches end where those of the file end."""
+        """Iterate over rows in the order of the file; batches end where the file's own batches end."""
         with _arrow_batches(self.path, list(columns)) as (_, batches):
             for batch in batches:
                 for row in range(0, batch.num_rows, batch_rows):

@@ -163,7 +163,7 @@ def ranks(X: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def correlations(X: NDArray[np.float64], Y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Pearson's coefficients of columns of X with those of Y; 0 where one is constant."""
+    """Pearson's coefficients of columns of X with columns of Y; 0 where one is constant."""
     return np.asarray(_standard(X).T @ _standard(Y) / len(X))
 
 

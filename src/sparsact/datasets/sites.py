@@ -183,7 +183,7 @@ class LetterString:
                 row = int(np.argmax(unknown))
                 raise ValueError(
                     f"column {self.name!r}, row {first_row + row + 1}: letter {str(characters[row, i])!r} of "
-                    f"{texts[row]!r} at place {i} is not among those of the table that was learned from ({letters})."
+                    f"{texts[row]!r} at place {i} is not among the letters of the training table ({letters})."
                 )
             if len(letters) > 1:
                 pieces.append(bits_of_letters(same.argmax(axis=1), letters))
@@ -236,7 +236,7 @@ class Mutations:
             if not known or found is None:
                 row = first_row + int(np.argmax(indices == group)) + 1
                 fact = "is no list of mutations such as A12V:G45D" if found is None else "has a mutation that is not"
-                fact += "" if found is None else " among those of the table that was learned from"
+                fact += "" if found is None else " among the mutations of the training table"
                 raise ValueError(f"column {self.name!r}, row {row}: {text!r} {fact}.")
             for site, _, new in found:
                 codes[group, place[site]] = self.by_site[site].index(new)

@@ -23,8 +23,8 @@ MOST_ERRORS: Final = 400  # of a target
 class TableDesign:
     """Which values occurred together, how far numbers reached, and how far held-out rows lay from their predictions.
 
-    ``n_bits`` is the number of features that are bits. ``pairs`` is a text: a table (2, 2, n_bits, n_bits) of which
-    pairs of values never occurred together, packed; empty where all did. ``low`` and ``high`` are the ranges of the
+    ``n_bits`` is the number of features that are bits. ``pairs`` is a text, a packed table (2, 2, n_bits, n_bits) of
+    pairs of values that never occurred together; empty where all did. ``low`` and ``high`` are the ranges of the
     features that are numbers. ``errors`` are, for each target, sorted absolute errors of held-out rows, at most 400.
     """
 

@@ -29,8 +29,8 @@ MOST_VALUES: Final = 1 << 24  # of a batch: an eighth of a gigabyte as float64
 class TableSurvey:
     """Running summaries of the columns of a table, and the rows that they have seen.
 
-    ``strict`` refuses columns that would be left out; ``named`` are columns that were asked for one by one, of which
-    none is left out as an identifier; ``given`` is an encoding that stands, so that only targets are looked at.
+    ``strict`` refuses columns that would be left out; ``named`` are columns that the caller listed one by one, and that
+    are never left out as identifiers; ``given`` is an encoding that stands, so that only targets are looked at.
     """
 
     parts: Parts
@@ -69,7 +69,8 @@ class TableSurvey:
             if tuple(targets) != encoding.target_names:
                 named = ", ".join(encoding.target_names)
                 raise ValueError(
-                    f"the encoding is of target {named}, not {', '.join(targets)}; learn that, or leave it out."
+                    f"the encoding was learned for target {named}, not {', '.join(targets)}; fit that target, or "
+                    "leave out the encoding."
                 )
             features = resolve(encoding.source_columns, parts.names, "column")
             task = "regression" if isinstance(encoding.targets[0], Real) else "classification"

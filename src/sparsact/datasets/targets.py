@@ -74,7 +74,7 @@ class TargetSurvey:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Have seen what another survey of the column had seen."""
+        """Merge another survey of the same column into this one."""
         self.low, self.high = float.fromhex(state["low"]), float.fromhex(state["high"])
         self.classes, self.numeric = set(state["classes"]), state["numeric"]
         self.dtype = str(state.get("dtype", "str"))  # files of earlier versions have none
@@ -96,7 +96,7 @@ class TargetSurvey:
         return Classes(self.name, values, self.dtype, names if self.dtype == "str" and names != values else ())
 
     def _refuse_numbers(self) -> None:
-        """Raise if classes that nobody asked for are numbers, half or more of them, and what looks like slips."""
+        """Raise if inferred classes are numbers, half or more of them, and what looks like slips."""
         odd = sorted(text for text in self.classes if not is_numeric((text,)))
         slips = 2 * len(odd) <= len(self.classes) or all(map(is_written_amount, odd))
         if self.task == "auto" and odd and slips and len(self.classes) > 2:

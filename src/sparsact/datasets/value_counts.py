@@ -25,7 +25,7 @@ class NumberSums:
     squares: Fraction = Fraction(0)
 
     def update(self, values: NDArray[np.float64], rest: NDArray[np.float64] | None = None) -> None:
-        """Add numbers; those of integers beyond 2**53 are ``values + rest``."""
+        """Add numbers; integers beyond 2**53 are given as ``values + rest``."""
         if not len(values):
             return
         self.count += len(values)
@@ -102,12 +102,12 @@ class RowNumbers:
 
     @classmethod
     def of(cls, first_row: int, m: int) -> RowNumbers:
-        """Those of rows ``first_row`` to ``first_row + m - 1`` of the table."""
+        """Numbers of rows ``first_row`` to ``first_row + m - 1`` of the table."""
         numbers = mixed(np.arange(first_row, first_row + m, dtype=np.uint64))
         return cls(numbers, np.stack([numbers & _LOW, numbers >> _HALF]).astype(np.float64))
 
     def some(self, rows: NDArray[np.bool_]) -> RowNumbers:
-        """Those of some of the rows."""
+        """Numbers of the selected rows."""
         return RowNumbers(self.numbers[rows], self.halves[:, rows])
 
     def of_groups(self, group: NDArray[np.intp], n_groups: int) -> list[int]:

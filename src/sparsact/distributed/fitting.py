@@ -44,7 +44,7 @@ def fit(
         DataFrame, all of whose columns but ``target`` and ``sample_weight`` are features. Or Parquet, CSV or NPZ
         files, or a pattern such as ``"parts/*.parquet"``, which workers can read under the same names, in the order
         of :func:`sparsact.datasets.files`; a large Parquet file is cut between its row groups; numbers are used as
-        they are. Or batches ``(X, y)`` or ``(X, y, sample_weight)``, of which a bounded number is held.
+        they are. Or batches ``(X, y)`` or ``(X, y, sample_weight)``; a bounded number of them is held.
     client : dask.distributed.Client, optional
         Where to compute. None: on the current client, if there is one, else in threads of this process.
     target : str or sequence of str, optional

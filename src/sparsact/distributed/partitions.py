@@ -49,7 +49,7 @@ class ArrayReader:
 
 @dataclass(frozen=True)
 class FrameReader:
-    """A data frame of which some columns are targets and one, maybe, is the weight."""
+    """A data frame with target columns and, optionally, a weight column."""
 
     targets: tuple[str, ...]
     weight: str | None
@@ -165,7 +165,7 @@ def _of_files(paths: Sequence[str | Path], roles: Roles) -> list[Partition[Count
     _need_target(roles)
     found = files(paths)
     parquet = [path for path in found if path.suffix.lower() == ".parquet" and path.is_file()]
-    # Of very many files each is a partition; those that only workers see, or must read to count, stay whole too.
+    # If there are very many files, each is a partition; files that only workers see, or must read to count, stay whole.
     cut = [] if len(found) > MOST_PIECES else pieces([open_source(path) for path in parquet])
     by_path = {of_file[0].path: of_file for of_file in cut}
     readers = [
@@ -184,7 +184,7 @@ def _of_frame(frame: Any, roles: Roles) -> list[Partition[CountedReader]]:
         raise TypeError(f"a {type(frame).__name__} alone has no targets; pass (X, y).")
     _need_target(roles)
     if roles.encoding is not None:
-        raise ValueError("an encoding is of files; a data frame's columns are numbers already.")
+        raise ValueError("an encoding applies to files; a data frame's columns are numbers already: leave it out.")
     for name in [*roles.targets, *([] if roles.weight is None else [roles.weight])]:
         if name not in frame.columns:
             raise ValueError(f"the data frame has no column {name!r}; its columns are {list(frame.columns)[:12]}.")

@@ -1,4 +1,4 @@
-"""Fourier coefficients: a dense table of all 2**n subsets, or a list of those that are not zero; weights by degree."""
+"""Fourier coefficients: a dense table of all 2**n subsets, or a list of nonzero ones; weights by degree."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Weights:
 
     @classmethod
     def of(cls, blocks: Blocks, n: int) -> Weights:
-        """Of coefficients in blocks, which are asked for twice or three times."""
+        """Weights of coefficients in blocks; each block is read two or three times."""
         exponents = np.zeros(n + 1, dtype=np.intp)
         largest = max((float(np.abs(block).max(initial=0.0)) for _, block in blocks()), default=0.0)
         usual = not largest or 1 / LARGE <= largest <= LARGE

@@ -58,7 +58,7 @@ class Unit(ABC):
     Parameters
     ----------
     w : n rational numbers
-        Weights: integers, Fractions, or floats, each of which is a fraction with a power of two below.
+        Weights: integers, Fractions, or floats; each float is a fraction whose denominator is a power of two.
     b : rational number
         Threshold.
     numbers : float or Fraction, default=float

@@ -108,7 +108,7 @@ class Anova:
         return np.array([self.variances.take(1, axis=site).sum() for site in sites])
 
     def variance_by_pair(self) -> Array:
-        """Variances (n, n) of the components of two sites, symmetric; on the diagonal those of one site."""
+        """Variances (n, n) of the components of two sites, symmetric; of single sites on the diagonal."""
         found = np.diag([self.variance((site,)) for site in range(self.n_sites)])
         for i, j in combinations(range(self.n_sites), 2):
             found[i, j] = found[j, i] = self.variance((i, j))
@@ -117,7 +117,7 @@ class Anova:
     def top_effects(self, n_effects: int, max_degree: int = 2) -> list[tuple[Subset, tuple[int, ...], float]]:
         """The largest entries, by size, of components of up to ``max_degree`` sites: sites, letters, and effect.
 
-        Letters are places on their axes; those of probability 0 are left out.
+        Letters are places on their axes; letters of probability 0 are left out.
         """
         found: list[tuple[Subset, tuple[int, ...], float]] = []
         for degree in range(1, min(max_degree, self.n_sites) + 1):
@@ -186,7 +186,7 @@ def anova(values: ArrayLike, frequencies: Sequence[ArrayLike] | None = None) -> 
         )
     given = [np.ones(q) for q in table.shape] if frequencies is None else list(frequencies)
     if len(given) != table.ndim:
-        raise ValueError(f"`frequencies` are of {len(given)} sites and `values` of {table.ndim}; pass one for each.")
+        raise ValueError(f"`frequencies` has {len(given)} sites and `values` {table.ndim} axes; pass one for each.")
     found = []
     for site, (counts, q) in enumerate(zip(given, table.shape, strict=True)):
         weights = np.asarray(counts, dtype=np.float64)

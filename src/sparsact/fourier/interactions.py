@@ -1,6 +1,6 @@
 r"""Interactions of coordinates: what they change together, between two points or against the average of the others.
 
-Coordinates are players. Those of a set U are as at a ``point`` x, the others as at a ``reference`` r, or random:
+Coordinates are players. A set U takes its values from a ``point`` x, the others from a ``reference`` r, or at random:
 :math:`v(U) = f(x_U, r_{-U})`, or its mean over r. With the Moebius coefficients
 
 .. math:: a_T = \sum_{U \subseteq T} (-1)^{|T \setminus U|}\, v(U)
@@ -58,7 +58,7 @@ class Interactions(Shown):
     point : ndarray of shape (n,), int8
         Signs of the coordinates that are present.
     reference : ndarray of shape (n,), int8, or None
-        Signs of those that are absent; None if they are uniformly random.
+        Signs of absent coordinates; None if they are uniformly random.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def interactions(
 
     Notes
     -----
-    A table of :math:`2^n` coefficients costs one pass for each set that is asked for, and a listed set of size s all of
+    A table of :math:`2^n` coefficients costs one pass for each set requested, and a listed set of size s all of
     its subsets up to the order.
 
     Examples

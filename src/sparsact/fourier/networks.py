@@ -83,7 +83,7 @@ def spectrum_of_stack(stack: Stack) -> Spectrum:
 
 
 def units_by_inputs(rows: sp.csr_array) -> dict[tuple[int, ...], list[int]]:
-    """Units that read the same inputs (those of weight other than 0), by these inputs."""
+    """Units grouped by the inputs that they read, with weights other than 0."""
     units: dict[tuple[int, ...], list[int]] = {}
     for j in range(rows.shape[0]):
         inputs = rows.indices[rows.indptr[j] : rows.indptr[j + 1]]

@@ -2,7 +2,7 @@ r"""The Fourier spectrum of a real-valued function on the cube, and what can be 
 
 .. math:: f(x) = \sum_{S \subseteq [n]} \hat f(S)\, \chi_S(x), \qquad W_k = \sum_{|S| = k} \hat f(S)^2.
 
-The order and sign conventions are those of :mod:`sparsact.hypercube`.
+Order and signs follow :mod:`sparsact.hypercube`.
 
 References
 ----------
@@ -100,7 +100,7 @@ class Spectrum(Shown):
         Parameters
         ----------
         coefficients : array-like of shape (2**n,) or (N,)
-            All of them in table order, or those of ``subsets``.
+            All of them in table order, or the ones of ``subsets``.
         subsets : N tuples of coordinates or uint64 masks of shape (N, words), optional
             Distinct subsets; the others have coefficient zero.
         n : int, optional

@@ -111,7 +111,7 @@ class Shown:
     def plot(self, **options: Any) -> Any:
         """Draw it, on new axes or on ``ax``: a :class:`~sparsact.SpectrumDisplay` or an ``InteractionsDisplay``.
 
-        ``feature_names`` names the coordinates; other options are those of the display's ``from_spectrum`` or
+        ``feature_names`` names the coordinates; other options go to the display's ``from_spectrum`` or
         ``from_interactions``. Wants matplotlib.
         """
         return getattr(registry.find(registry.DISPLAYS[self._kind]), f"from_{self._kind}")(self, **options)

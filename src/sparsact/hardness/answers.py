@@ -97,7 +97,7 @@ class ExactAnswers(Answers):
         largest = self.distribution.largest_label
         if largest > 1 + 1e-12:
             raise ValueError(
-                f"a query must have values in [-1, 1]; a label, and so its product with a character, is of size "
+                f"a query must have values in [-1, 1]; a label, and so its product with a character, has size "
                 f"{largest}: divide the labels by it."
             )
         return self.distribution.correlations(masks)
@@ -140,7 +140,7 @@ def query_values(phi: Query, X: NDArray[Any], y: NDArray[Any]) -> NDArray[np.flo
     """Values (rows,) of a query at examples, refused unless they are legal: finite and in [-1, 1]."""
     returned = np.asarray(phi(X, y))
     if np.iscomplexobj(returned):
-        raise ValueError(f"a query must have real values in [-1, 1]; it returned {returned.dtype}: ask for each part.")
+        raise ValueError(f"a query must have real values in [-1, 1]; it returned {returned.dtype}: query each part.")
     values = returned.astype(np.float64, copy=False)
     if values.shape != (len(X),):
         raise ValueError(f"a query must return one value per example, shape ({len(X)},); it returned {values.shape}.")

@@ -146,7 +146,7 @@ class LiftedFunction(LabelledDistribution):
         if self.m > LARGEST_ENUMERATION:
             raise ValueError(
                 f"an exact expectation needs all 2**m points, for m at most {LARGEST_ENUMERATION}; here m = {self.m}: "
-                'pass f as a Spectrum and ask for characters, or take answers="sampling".'
+                'pass f as a Spectrum and query characters, or take answers="sampling".'
             )
         return self.labels(points(self.m))
 

@@ -62,7 +62,7 @@ class Ledger:
     Traceback (most recent call last):
     ...
     sparsact.hardness.queries.QueryBudgetError: 4 queries were asked for, and 3 of the budget of 5 are left: raise
-    `budget`, or ask for less (a lower degree).
+    `budget`, or request less (a lower degree).
     """
 
     budget: int | None = None
@@ -92,7 +92,7 @@ class Ledger:
         if self.left is not None and count > self.left:
             raise QueryBudgetError(
                 f"{count} queries were asked for, and {self.left} of the budget of {self.budget} are left: "
-                "raise `budget`, or ask for less (a lower degree)."
+                "raise `budget`, or request less (a lower degree)."
             )
 
     def record(

@@ -101,7 +101,7 @@ def heavy_coefficients(
     oracle, threshold : MembershipOracle, and float
         Values of f, in [-1, 1], and :math:`\theta`, from 0.001 to 1.
     rng, failure_probability : numpy.random.Generator, and float
-        Source of the points, over the choice of which alone the probability is; f is fixed.
+        Source of the points. The probability is over their choice alone; f is fixed.
     split : int
         Coordinates by which J grows at a time, from 1 to 16.
 
@@ -188,7 +188,7 @@ def _values(oracle: MembershipOracle, bits: NDArray[np.int8], description: str) 
     values = oracle(bits_to_signs(bits), description)
     largest = float(np.abs(values).max())
     if largest > 1:
-        raise ValueError(f"the function must have values in [-1, 1]; one is of size {largest}: divide it by its bound.")
+        raise ValueError(f"the function must have values in [-1, 1]; the largest is {largest}: divide it by its bound.")
     return values
 
 

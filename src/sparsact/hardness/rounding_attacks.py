@@ -119,7 +119,7 @@ def linearised_secret(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> Secret
 
 
 def carry_monomials(Y: ArrayLike, p: int) -> Integers:
-    r"""Functions of which rounded labels are a linear combination modulo p, where p is a prime and q is p^2.
+    r"""Features whose linear combination modulo p gives rounded labels, for a prime p and q = p^2.
 
     The label is the second digit of :math:`\langle w, y \rangle` in base p. With :math:`y_i = a_i + p\,b_i` it is
     linear in b and of degree p in a, as a carry is: :func:`solve_modulo` learns it from samples.
@@ -195,7 +195,7 @@ def _consistent(candidates: Iterable[Integers], Y: Integers, labels: Integers, p
 
 
 def lll(basis: ArrayLike, delta: float = DELTA) -> tuple[Integers, int]:
-    r"""A reduced basis of a lattice, after Lenstra, Lenstra and Lovasz.
+    r"""Reduced basis of a lattice, after Lenstra, Lenstra and Lovasz.
 
     Gram-Schmidt coefficients become at most 1/2 in size [LLL]_, and
     :math:`\|b_k^*\|^2 \ge (\delta - \mu_{k,k-1}^2) \|b_{k-1}^*\|^2`.

@@ -134,7 +134,7 @@ def _insert(slots: Keys, bucket_keys: Keys, n_buckets: int, keys: Keys, ids: Ids
 
 @dispatch.kernel
 def _fill(slots: Keys, bucket_keys: Keys, start: int, stop: int) -> None:
-    """Put buckets ``start`` to ``stop - 1``, none of which stands there yet, into the slots."""
+    """Put buckets ``start`` to ``stop - 1``, all of them new, into the slots."""
     pending = np.arange(start, stop)
     at = _home(bucket_keys[start:stop], len(slots))
     while len(pending):

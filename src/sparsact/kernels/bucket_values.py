@@ -20,7 +20,7 @@ Combination = Literal["average", "first"]
 class Unsolved(NamedTuple):
     """What buckets are solved from when a row first meets them; arrays of no entry where all are solved.
 
-    ``stale`` (B,) is 1 for a bucket that is to be solved and 0 from then on. Coefficients are those of ``sums``
+    ``stale`` (B,) is 1 for a bucket that is to be solved and 0 from then on. Coefficients solve ``sums``
     (B, n_sums) times ``unit`` (targets,), and the weight of a bucket is that of its rows, or 0 if ``counts`` (B,) has
     fewer than ``least``.
     """
@@ -57,7 +57,7 @@ def bucket_values(
 ) -> tuple[Array, Array]:
     """Values (m, targets) at rows: the trend (d, targets), and the tables' average by weight, or first answer.
 
-    ``weights`` (B,) are those of buckets; at 0 a bucket is empty. The second result (m,) is the weight behind each
+    ``weights`` (B,) belong to buckets; at 0 a bucket is empty. The second result (m,) is the weight behind each
     value: 0 where every table misses.
     """
     values, total = np.empty((len(X), trend.shape[1])), np.empty(len(X))
@@ -141,7 +141,7 @@ def row_predictor(
 ) -> Any:
     """Value at a single row of one target: the sum of some predictors and a level, within limits.
 
-    Predictors are those of this module or of :mod:`sparsact.kernels.compact_values`. With ``slopes`` (d,) about a
+    Predictors come from this module or from :mod:`sparsact.kernels.compact_values`. With ``slopes`` (d,) about a
     ``centre``, level and line come first. Where the last of the tables misses, the value of ``backup`` is added. It is
     called with an array (d,) or (1, d), and returns None for what is no such row of float64, has no finite value, or
     falls into empty buckets without a backup.

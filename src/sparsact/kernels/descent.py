@@ -36,7 +36,7 @@ def descend(
     Parameters
     ----------
     values : ndarray of shape (m, t) or (m, a), float32
-        Features, or those of the active units of each row. C-contiguous, as all arrays here.
+        Features, or the active units' features of each row. C-contiguous, as all arrays here.
     units : ndarray of shape (m, a), uint16 or uint32, or None
         Which units these are, each at most once in a row; None if they are all.
     y : ndarray of shape (m,), float64

@@ -57,7 +57,7 @@ def add_products(
     b : ndarray of shape (m,), float64, or None
         Second factors; None for ones.
     c : ndarray of shape (m,), float64, or None
-        Third factors, of which there are none without second ones; None for ones.
+        Third factors, only with second ones; None for ones.
     """
     dispatch.chosen.add_products(limbs, base, index, a, b, c)
 

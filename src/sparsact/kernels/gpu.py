@@ -112,7 +112,7 @@ def products(
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr, SEGMENTS: tl.constexpr, PRECISION: tl.constexpr,
     WIDEN: tl.constexpr,
 ):  # fmt: skip
-    """A tile of the products (m, o): of its rows those of each segment with that segment's matrix."""
+    """Compute a tile of the products (m, o): rows of each segment with that segment's matrix."""
     top = tl.program_id(0) * ROWS
     rows, columns = (top + tl.arange(0, ROWS)).to(tl.int64), tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     segments = tl.arange(0, SEGMENTS)
@@ -143,7 +143,7 @@ def outers(
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
     WIDEN: tl.constexpr,
 ):  # fmt: skip
-    """A tile of one segment's product (n, o): its rows of x, transposed, with those of y."""
+    """Compute a tile of one segment's product (n, o): its rows of x, transposed, with its rows of y."""
     segment = tl.program_id(0).to(tl.int64)
     rows = (tl.program_id(1) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
     columns = (tl.program_id(2) * COLUMNS + tl.arange(0, COLUMNS)).to(tl.int64)
@@ -232,7 +232,7 @@ def segment_matmul(x: Tensor, weight: Tensor, starts: Tensor) -> Tensor:
 
 
 def segment_outer(x: Tensor, y: Tensor, starts: Tensor) -> Tensor:
-    """Products (E, n, o) of the rows of x (m, n), transposed, with those of y (m, o), for each segment."""
+    """Products (E, n, o) of the rows of x (m, n), transposed, with the rows of y (m, o), for each segment."""
     n, o, n_segments = x.shape[1], y.shape[1], len(starts) - 1
     out = x.new_empty(n_segments, n, o)
     grid = n_segments, triton.cdiv(n, TILE["ROWS"]), triton.cdiv(o, TILE["COLUMNS"])

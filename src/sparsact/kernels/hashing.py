@@ -20,7 +20,7 @@ class Hashes(NamedTuple):
     """T hash functions of q codes each, and the local coordinates of the polynomials.
 
     With ``grid`` a row's codes are the cells of ``z @ directions + offsets``, z its local coordinates, q = p, and
-    features are places within a cell, -1/2 to 1/2. Else codes are those of ``(x - centre) @ directions + offsets``,
+    features are places within a cell, -1/2 to 1/2. Else codes come from ``(x - centre) @ directions + offsets``,
     and features are z. Codes are integers below, or, with ``signs``, whether the projection is positive.
     """
 

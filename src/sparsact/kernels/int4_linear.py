@@ -7,7 +7,7 @@ one scale per row, :math:`s_x = \max_k |x_k| / 127`:
 .. math:: y_j = \mathrm{fma}\Bigl(\sum_g a_{jg} \sum_{k \in g} q_k w_{jk},\; s_x s_j,\; b_j\Bigr), \qquad
           q_k = \mathrm{rint}(x_k \cdot (127 / \max |x|)).
 
-Sums are of integers, hence exact: every kernel, instruction set, number of threads and order gives the same bits, and
+Sums hold integers and are exact: every kernel, instruction set, number of threads and order gives the same bits, and
 an input whose code is 0 adds nothing. If a number of a row is not finite, all outputs of the row are NaN.
 """
 

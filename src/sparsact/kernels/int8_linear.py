@@ -2,12 +2,12 @@ r"""Kernels of linear layers with int8 weights, whose inputs are quantised as th
 
 The weights of output j are :math:`s_j w_j` for int8 numbers w. The numbers of a row share one scale and zero point,
 chosen for 7 bits as ``torch.ao.quantization.quantize_dynamic`` chooses them for a call, so that the outputs of a row
-are to the bit those that torch's engines ``fbgemm`` and ``x86`` compute for that row alone:
+equal to the bit what torch's engines ``fbgemm`` and ``x86`` compute for that row alone:
 
 .. math:: y_j = \mathrm{fma}\Bigl(\sum_k (q_k - z)\, w_{jk},\; s\, s_j,\; b_j\Bigr), \qquad
           q_k = \max\bigl(0, \mathrm{rint}(\mathrm{fma}(x_k, 1 / s, z))\bigr).
 
-Sums are of integers, hence exact: every kernel, instruction set, number of threads and order gives the same bits, and a
+Sums hold integers and are exact: every kernel, instruction set, number of threads and order gives the same bits, and a
 code equal to z adds nothing, whichever activation it comes from. If a number of a row is not finite, all its outputs
 are NaN.
 """

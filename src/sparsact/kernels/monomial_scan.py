@@ -120,7 +120,7 @@ def strongest_monomials(
     q : ndarray of shape (m,), int8
         At most 31 in size; see :func:`quantised`.
     keep : int
-        The most monomials returned; of equal scores, those of least number.
+        Largest number of monomials returned; of equal scores, the lowest numbers.
     least : int
         The least score.
     n_threads : int

@@ -129,7 +129,7 @@ def flip_differences(X: NDArray[Any], W: Any, u: Array, b: Array, *, n_threads: 
 def flip_squares(X: NDArray[Any], W: Any, u: Array, b: Array, *, n_threads: int = 1) -> Array:
     r"""Sensitivity :math:`\frac14 \sum_i (h(x) - h(x^{\oplus i}))^2` at every point, (m,).
 
-    Arguments and cost are those of :func:`flip_differences`, whose result is never held as a whole.
+    Takes the arguments, and has the cost, of :func:`flip_differences`, but never holds its result as a whole.
     """
     squares, reach = np.empty(len(X)), _reach(W)
     for block in _blocks(X):

@@ -51,7 +51,7 @@ class SparseProduct:
 
     Notes
     -----
-    Reads a row once for all inputs of 64 that have its unit active: ``entries * n`` multiplications and, for so many,
+    Reads a row once for all inputs of 64 that have its unit active: ``entries * n`` multiplications and, for 64 inputs,
     ``units * n`` weights, for the two of :func:`active_counts`.
 
     Examples
@@ -77,7 +77,7 @@ class SparseProduct:
         Raises
         ------
         ValueError
-            If an array is not C-contiguous, or not of the shape and dtype that the weights ask for.
+            If an array is not C-contiguous, or does not have the shape and dtype that the weights require.
         """
         s, n = self._shape
         _check("H", H, (len(H), s), self._numbers)
@@ -134,7 +134,7 @@ class ActiveDot:
         """Fill ``out`` (m, s) from X (m, n), and return how many products that are.
 
         ``on`` (m, s) are numbers of the dtype of X, active where they are not zero, or a mask, bool or uint8. ``most``
-        and errors are those of :class:`SparseProduct`.
+        and errors as for :class:`SparseProduct`.
         """
         s, n = self._shape
         masked = on.dtype in (np.bool_, np.uint8)

@@ -14,7 +14,7 @@ from sparsact.validation.parameters import checked_positive, checked_size
 
 
 class BlockSparseFeedForward(nn.Module):
-    r"""A feed-forward layer in blocks of units, of which a controller switches on one each.
+    r"""A feed-forward layer in blocks of units; a controller switches on one unit of each block.
 
     .. math:: g(x) = \sum_{b} \sigma(\langle w_{u_b}, x \rangle + c_{u_b})\, a_{u_b} + d, \qquad
               u_b = \arg\max_{u \in b}\ (U D x)_u.
@@ -94,7 +94,7 @@ class BlockSparseFeedForward(nn.Module):
         )
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw new parameters, those of the controller too."""
+        """Draw new parameters, the controller's included."""
         self.units.reset_parameters(generator)
 
     def route(self, x: Tensor) -> Selection:

@@ -149,7 +149,7 @@ class RoutedLayer(nn.Module):
     routing: Routing
     in_features: int
     selections: list[Selection] | None = None
-    """Where :func:`routing_losses` collects those of a forward pass; None outside of it."""
+    """List in which :func:`routing_losses` collects the selections of a forward pass; None outside of it."""
     _n_uncollected = 0
 
     def _fill(self, generator: torch.Generator | None) -> None:

@@ -45,7 +45,7 @@ def shard_experts(model: nn.Module, mesh: DeviceMesh) -> int:
 
     Notes
     -----
-    Gradients are those of the mean of all processes' losses: experts' gradients are divided by the number of processes,
+    Gradients belong to the mean of all processes' losses: experts' gradients are divided by the number of processes,
     as ``DistributedDataParallel`` does with the other parameters; it leaves the experts alone. A process's batch is a
     group of its own for capacities, as with ``group_size=``, and for balancing losses, unless :func:`routing_losses` is
     given a ``group``.
@@ -80,7 +80,7 @@ def shard_experts(model: nn.Module, mesh: DeviceMesh) -> int:
         *known,
         *ignored,
         *(each.removeprefix(".") for each in ignored),
-    ]  # of a layer itself, it asks for both
+    ]  # of a layer itself, it takes both
     model._ddp_params_and_buffers_to_ignore = names  # where DistributedDataParallel looks for them
     return len(layers)
 

@@ -26,7 +26,7 @@ FUNCTIONS: Final = {name: function for function, name in NAMES.items()}
 
 
 def gated(function: Activation, z: Tensor) -> Tensor:
-    """``f(u) * v`` (m, h) of pre-activations z (m, 2 h), those of u first."""
+    """``f(u) * v`` (m, h) of pre-activations z (m, 2 h), first u, then v."""
     if function in NAMES and (z.is_cpu or gpu_kernels(z)) and not (torch.compiler.is_compiling() or is_transformed()):
         return gated_rows(z, NAMES[function])
     u, v = z.chunk(2, -1)
@@ -121,7 +121,7 @@ def _power(n_experts: int, n_active: int) -> int:
     bits = log2(n_experts / n_active)
     if bits != int(bits):
         raise ValueError(
-            f"this router chooses among a power of two of experts; got {n_experts} experts of which {n_active} active."
+            f"this router needs a power of two of experts; got n_experts={n_experts} with n_active={n_active}."
         )
     return int(bits)
 
@@ -141,7 +141,7 @@ ROUTERS: Final[dict[str, Callable[..., Router]]] = {
 
 
 def expert_router(router: str | Router, n_experts: int | None, n_active: int | None, options: dict[str, Any]) -> Router:
-    """The router itself, or the one of that name for so many experts."""
+    """The router itself, or the one of that name for the given number of experts."""
     if isinstance(router, Router):
         if options:
             raise ValueError(f"`{next(iter(options))}` belongs to the router; pass it where {router!r} is made.")
@@ -167,7 +167,7 @@ def _default_active(router: str) -> int:
 
 
 def check_sizes(router: Router, seen: int, n_experts: int | None, n_active: int | None) -> None:
-    """Raise if the router has other numbers of experts than those that were asked for."""
+    """Raise if the router's numbers of experts differ from the layer's arguments."""
     has = router.width(seen), router.max_active(seen)
     for name, asked, number in (("n_experts", n_experts, has[0]), ("n_active", n_active, has[1])):
         by_experts = name == "n_active" and isinstance(router, routing.ExpertChoice)  # a mean: not a router's number

@@ -1,4 +1,4 @@
-"""MixtureOfExperts: feed-forward layers of which a router chooses a few for each token."""
+"""MixtureOfExperts: feed-forward layers among which a router chooses a few for each token."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sparsact.validation.parameters import checked_number, checked_size
 
 
 class MixtureOfExperts(RoutedLayer):
-    r"""Experts, each a small feed-forward layer; a token runs through those that a router chooses, and no others.
+    r"""Experts, each a small feed-forward layer; a token runs only through the experts that a router chooses.
 
     .. math:: g(x) = \sum_{e \in S(x)} p_e(x)\, \phi(x B_e)\, A_e \quad\text{with}\quad
               \phi(u, v) = \mathrm{silu}(u) \odot v \text{ for SwiGLU}.
@@ -38,7 +38,7 @@ class MixtureOfExperts(RoutedLayer):
     d_model, d_hidden : int
         Sizes of a token and of the hidden layer of one expert.
     n_experts, n_active : int
-        Number of experts, and of those that a token runs through, 2 unless given. A router object may state both.
+        Number of experts, and of experts per token, 2 unless given. A router object may state both.
     router : str or Router, default="top_k"
         ``"top_k"`` (:class:`~sparsact.routing.SoftmaxTopK`, as in Mixtral), ``"sigmoid"``
         (:class:`~sparsact.routing.SigmoidTopK`, balanced by biases as in DeepSeek-V3), ``"expert_choice"``,
@@ -65,7 +65,7 @@ class MixtureOfExperts(RoutedLayer):
     Attributes
     ----------
     up_weight, down_weight : Parameters of shapes (E, d_model, w) and (E, d_hidden, d_out)
-        B, with w = 2 d_hidden for gated activations, those of u first, else d_hidden; and A. Uniform within
+        B, with w = 2 d_hidden for gated activations, first u, then v, else d_hidden; and A. Uniform within
         ``1 / sqrt(fan_in)``, as are ``up_bias`` (E, w) and ``down_bias`` (E, d_out).
     shared_up, shared_down : Parameters of shapes (d_model, n_shared * w) and (n_shared * d_hidden, d_out), or None
         Of the shared experts.

@@ -11,7 +11,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from sparsact.routing.gate import GatedRouter
+from sparsact.routing.expert_gates import InputChoice
 from sparsact.routing.selection import Selection
 from sparsact.routing.statistics import RoutingStatistics
 from sparsact.validation.parameters import checked_number
@@ -80,7 +80,7 @@ class RoutingLosses:
                 "a reentrant checkpoint; pass use_reentrant=False to torch.utils.checkpoint."
             )
         loss: Tensor = selection.auxiliary_loss
-        if counts is not None and isinstance(layer.routing.router, GatedRouter):
+        if counts is not None and isinstance(layer.routing.router, InputChoice):
             n_processes = torch.distributed.get_world_size(self.group)
             loss = layer.routing.router.pooled_loss(selection, counts.to(loss.device), n_processes)
         return loss
@@ -134,10 +134,10 @@ def routing_losses(model: nn.Module, *, weight: float = WEIGHT, group: Any = Non
     Notes
     -----
     With gradient accumulation, add the total to the loss of each part, and divide that loss as a whole: each part
-    balances the load of its own tokens, so that the gradient is the mean over parts, and not that of the whole batch in
-    one piece. A selection that ``forward_with_selection`` returns belongs to the caller, and is not collected. With a
-    ``group``, ``total`` sums the counts of all layers at once, so all of its processes must ask for it, and run the
-    layers equally often; losses that are no learned gate's, and ``statistics``, stay those of one process.
+    balances the load of its own tokens, so that the gradient is the mean over parts, and differs from the
+    gradient of the whole batch. A selection that ``forward_with_selection`` returns belongs to the caller, and is not
+    collected. With a ``group``, ``total`` sums the counts of all layers at once, so all of its processes must read it,
+    and run the layers equally often; losses that are no learned gate's, and ``statistics``, cover one process only.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 ``starts`` (E + 1,) holds 0 and where each segment ends; rows beyond the last give 0. Only segments that hold rows are
 computed. The two operators are each other's derivatives. On a GPU torch multiplies segments of bfloat16 in one call
-and Triton those of float32 and float16, which a CUDA graph may hold; float64 and large ones wait for the sizes.
+and Triton products of float32 and float16, which a CUDA graph may hold; float64 and large ones wait for the sizes.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Groups:
 
     @classmethod
     def of(cls, indices: Tensor, n_experts: int, *, max_taken: int | None = None) -> Groups:
-        """Groups of ``indices`` (m, k), experts or -1, of which at most ``max_taken`` are experts; without a sync."""
+        """Groups of ``indices`` (m, k), experts or -1 with at most ``max_taken`` experts; without a sync."""
         n_places = indices.numel()
         taken = n_places if max_taken is None else min(n_places, max_taken)
         step = SLOTS if indices.device.type != "cpu" or _are_padded(taken, n_experts) else 1
@@ -109,7 +109,7 @@ def _segment_matmul(x: Tensor, weight: Tensor, starts: Tensor) -> Tensor:
 
 
 def segment_outer(x: Tensor, y: Tensor, starts: Tensor) -> Tensor:
-    """Products (E, n, o) of the rows of x (p, n), transposed, with those of y (p, o), for each segment."""
+    """Products (E, n, o) of the rows of x (p, n), transposed, with the rows of y (p, o), for each segment."""
     if not is_transformed():
         return _outer_operator(x, y, starts)
     rows = torch.arange(x.shape[0], device=x.device)[:, None]

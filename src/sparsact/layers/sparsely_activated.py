@@ -33,7 +33,7 @@ COPIED_READS: Final = (0.25, 0.0)
 
 
 class SparselyActivatedLayer(RoutedLayer):
-    r"""A layer of ``n_units`` units, of which each input switches on those that a router chooses.
+    r"""A layer of ``n_units`` units; each input switches on the ones that a router chooses.
 
     .. math:: g(x) = \sum_{j \in S(x)} m_j(x)\, \phi(\langle b_j, x \rangle + c_j)\, a_j + d,
 
@@ -179,7 +179,7 @@ class SparselyActivatedLayer(RoutedLayer):
     def _sparse(self, rows: Tensor, z: Tensor | None, selection: Selection) -> Tensor:
         indices = selection.indices
         if z is None or torch.is_grad_enabled():
-            # Pre-activations at hand would send a dense gradient to b: those of the chosen units are computed again.
+            # Pre-activations at hand would send a dense gradient to b: the chosen units' own are computed again.
             chosen = gather_dot(rows, self.up_weight.to(rows.dtype), indices)
             if self.up_bias is not None:
                 chosen = chosen + self.up_bias.to(rows.dtype)[indices.clamp(min=0)]

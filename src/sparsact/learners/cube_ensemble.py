@@ -112,7 +112,7 @@ class CubeEnsemble:
         return self._values[codes[:, 0].astype(np.intp)]
 
     def prediction_intervals(self, X: ArrayLike, confidence: float = 0.95) -> Array:
-        """Intervals (m, 2) around :meth:`predict` as wide as the held-out errors ask for.
+        """Intervals (m, 2) around :meth:`predict` as wide as the held-out errors require.
 
         The half width is the same for all rows: :mod:`sparsact.statistics.conformal`. Infinite where the residuals are
         too few for the confidence.

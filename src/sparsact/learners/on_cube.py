@@ -29,7 +29,7 @@ LEARNED: Final[Checks] = {
 
 
 class OnCube:
-    """Base of regressors whose ``fit`` sets ``encoding_`` and ``cuts_``, of which one is None, and ``_CONTENT``.
+    """Base of regressors whose ``fit`` sets ``encoding_`` or ``cuts_``, the other being None, and ``_CONTENT``.
 
     ``_coefficients`` has the coefficients of some subsets and their standard errors, and ``_freedom`` the degrees of
     freedom of these.
@@ -87,7 +87,7 @@ class OnCube:
 
     @classmethod
     def _read(cls, state: State, arrays: Arrays, fields: Mapping[str, ArrayField]) -> tuple[Self, Arrays]:
-        """The estimator of such a file, and those of its arrays."""
+        """Restore the estimator from such a file and its arrays."""
         learner: Self = schema.rebuild(cls, state, cls._LEARNED, optional=("table_encoding_",))
         fields = {"cuts": ArrayField("n", finite=True, optional=True), **fields}
         read = schema.read_arrays(fields, arrays, n=learner.n_features_in_)

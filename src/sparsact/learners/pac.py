@@ -155,7 +155,7 @@ def pac_learn(
     :func:`~sparsact.bounds.held_out_bound` holds for every distribution, degree and learner. A call that raises makes
     no claim, so that wrong claims have probability at most delta.
 
-    ``n_rows_needed`` for uniform inputs is :func:`~sparsact.bounds.low_degree_samples_explicit`: with so many rows a
+    ``n_rows_needed`` for uniform inputs is :func:`~sparsact.bounds.low_degree_samples_explicit`: with that many rows a
     target with weight at most epsilon/4 above the degree, noise included, is learned to epsilon with probability
     1 - delta. Every network with k active units has that at degree :math:`16 k^2 W^2 / \epsilon`. For any inputs it
     rests on :func:`~sparsact.bounds.general_samples_explicit`, for a learner that fits the rows exactly.
@@ -345,5 +345,5 @@ class _Task:
 
 
 def _with_split(fit: float, held_out: float) -> float:
-    """Rows of which so many are fitted and held out, where from a fifth to a half are held out."""
+    """Total of rows from which the given numbers are fitted and held out, where from a fifth to a half are held out."""
     return max(fit + held_out, 1.25 * fit + 2, 2 * held_out + 2) // 1

@@ -112,7 +112,7 @@ class Problem:
 def correlating_units(
     problem: Problem, s: int, k: int, *, n_rounds: int, n_starts: int, rng: np.random.Generator
 ) -> list[SearchedUnit]:
-    """The best s units found of which no point switches on more than k."""
+    """Best s units found such that no point switches on more than k."""
     # They are first placed greedily. Every round then removes some and places as many again, each at a limited number
     # of points, so that some are left for the others; then it places each once more without that limit. A round that
     # does not help is undone.

@@ -20,7 +20,7 @@ MOST_TOLD: Final = 7  # degrees whose shares are written below the axis
 
 
 class Drawn:
-    """Axes of one's own, or those of the caller; what scikit-learn calls ``ax_`` and ``figure_``."""
+    """New axes, or the caller's; what scikit-learn calls ``ax_`` and ``figure_``."""
 
     ax_: Axes
     figure_: Any

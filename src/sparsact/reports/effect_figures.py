@@ -1,4 +1,4 @@
-"""Figures of effects: the strongest with their intervals, and those of columns and pairs as a heat map."""
+"""Figures of effects: the strongest with their intervals, and columns and pairs as a heat map."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TERMS_SHOWN: Final = 20
 
 
 def interactions_frame(target: TargetResult) -> Frame:
-    """Effects, those of the largest coefficients first."""
+    """Effects, the largest coefficients first."""
     terms = sorted(target.terms, key=lambda term: -abs(term.coefficient))
     return {
         "columns": [term.label for term in terms],
@@ -38,7 +38,7 @@ def interactions_frame(target: TargetResult) -> Frame:
     "interactions",
     "Strongest effects",
     interactions_frame,
-    "Effects in units of the target, those that explain most of its variance first.",
+    "Effects in units of the target, sorted by the share of its variance that they explain.",
 )
 def interactions_chart(frame: Frame) -> Axes:
     """A dot and its interval for each; blue raises the target, vermilion lowers it, grey is not significant."""
@@ -85,7 +85,7 @@ def pairs_frame(target: TargetResult) -> Frame:
     "pairs",
     "Effects of columns and of pairs",
     pairs_frame,
-    "On the diagonal the effect of a column by itself, beside it those of pairs. Grey: not among the largest terms.",
+    "Effects of single columns on the diagonal, of pairs beside it. Grey: not among the largest terms.",
 )
 def pairs_chart(frame: Frame) -> Axes:
     """A heat map of the columns that occur."""

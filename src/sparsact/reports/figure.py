@@ -214,7 +214,7 @@ def _unwrap(element: ET.Element) -> None:
 
 
 def with_own_names(svg: str, prefix: str) -> str:
-    """An SVG whose ids cannot meet those of another on the same page."""
+    """An SVG whose ids cannot clash with another figure's on the same page."""
     return re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{prefix}-", svg)
 
 

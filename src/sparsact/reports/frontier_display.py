@@ -16,7 +16,7 @@ COSTS: Final = {"nbytes": "bytes", "microseconds": "microseconds a row"}
 
 
 class FrontierDisplay(Drawn):
-    """Error against what it costs, a mark each size; the numbers beside the marks are those of hash tables.
+    """Error against what it costs, a mark each size; the numbers beside the marks count hash tables.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ def latent_frame(scales: Mapping[str, NDArray[np.float64]]) -> Frame:
     "Latent and measured scale",
     latent_frame,
     "Rows that were fitted, by the latent of the model and the target. The line is what would be measured without "
-    "noise; hollow points are at a bound, of which it is known only that the truth is there or beyond.",
+    "noise; hollow points are at a bound: the truth is there or beyond.",
 )
 def latent_chart(frame: Frame) -> Axes:
     """A point a row, hollow where it is censored, and the curve."""

@@ -21,7 +21,7 @@ LONGEST_IN_CELL: Final = 6
 class LettersDisplay(Drawn):
     """What each letter of each site changes on average over the others: a row a site, and a column a letter.
 
-    Where sites have few letters in common, as those of categories, letters stand in their cells.
+    Where sites have few letters in common, as categories have, letters stand in their cells.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class LettersDisplay(Drawn):
         sizes, named = [len(one) for one in self.effects], [len(one) for one in self.letters]
         if named != sizes or len(self.feature_names) != len(sizes):
             raise ValueError(
-                f"{len(self.feature_names)} sites of {named} letters are named, where effects are of {sizes} letters; "
+                f"{len(self.feature_names)} sites of {named} letters are named, but effects have {sizes} letters; "
                 "pass a name for each."
             )
 

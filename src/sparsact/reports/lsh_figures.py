@@ -113,7 +113,7 @@ def layouts_frame(tables: Tables) -> Frame:
     "Error against cost",
     layouts_frame,
     "Each point is a width of the grids with its best degree and penalty; narrower cells cost more memory. Rows were "
-    "taken out one by one, and their buckets asked for them. Where the table is large, kinds of directions are first "
+    "taken out one by one, and predicted by their buckets. Where the table is large, kinds of directions are first "
     "compared on fewer rows (dashed).",
 )
 def layouts_chart(frame: Frame) -> Axes:

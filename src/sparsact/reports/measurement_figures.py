@@ -133,7 +133,7 @@ def density_over_rows_frame(measurement: Measurement) -> Frame:
 )
 def density_over_rows_chart(frame: Frame) -> Axes:
     """A step function a layer."""
-    labels = ("active units, % of all in the layer", "share of rows with at most so many")
+    labels = ("active units, % of all in the layer", "share of rows with at most this many")
     axes = _curves(frame, "density", "share of rows", labels, percent="density", drawstyle="steps-post")
     axes.set(xlim=(0, None), ylim=(0, 1.02))
     return axes

@@ -7,7 +7,7 @@ torch tensors alike. Layers (:mod:`sparsact.layers`) and learners route by the s
 from sparsact.routing.backend import hash_generator
 from sparsact.routing.block_top1 import BlockTop1
 from sparsact.routing.expert_choice import ExpertChoice
-from sparsact.routing.gate import SigmoidTopK, SoftmaxTopK
+from sparsact.routing.expert_gates import SigmoidTopK, SoftmaxTopK
 from sparsact.routing.hash_table import HashTable, balanced_table, clustered_table
 from sparsact.routing.lsh import EuclideanLSH, HyperplaneLSH, LearnedLSH
 from sparsact.routing.nearest import Interpolation, Nearest

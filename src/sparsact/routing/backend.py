@@ -103,7 +103,7 @@ def precise(x: Any, *others: Any) -> Any:
 
 
 def scores(x: Any, directions: Any) -> Any:
-    """Inner products (m, t) of the rows of ``x`` (m, d) with those of ``directions`` (t, d), autocast off."""
+    """Inner products (m, t) of the rows of ``x`` (m, d) and of ``directions`` (t, d), autocast off."""
     xp = namespace(x)
     dtype = precise(x, directions)
     x, directions = xp.astype(x, dtype, copy=False), xp.astype(directions, dtype, copy=False)

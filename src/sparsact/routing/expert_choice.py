@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from sparsact.routing.backend import ascending, constant, integers, namespace, scores
-from sparsact.routing.gate import GatedRouter, rounded_up, softmax
+from sparsact.routing.expert_gates import ExpertGate, rounded_up, softmax
 from sparsact.routing.router import State
 from sparsact.routing.selection import EMPTY, Selection
-from sparsact.validation.parameters import check_numbers, check_random_state, check_sizes
+from sparsact.validation.parameters import check_numbers
 
 
 @dataclass(frozen=True)
-class ExpertChoice(GatedRouter):
+class ExpertChoice(ExpertGate):
     r"""Each of E experts takes the inputs of its largest probabilities, the same number of a batch each.
 
     With :math:`p(x) = \mathrm{softmax}(Gx)`, expert i takes the :math:`\lceil c\, m / E \rceil` of m inputs with the
@@ -30,7 +30,7 @@ class ExpertChoice(GatedRouter):
     random_state : int, default=0
         Of the gate, where no state is given.
     group_size : int or None, default=None
-        Experts choose among so many inputs in a row, a text or an image; None for the whole batch.
+        Number of consecutive inputs (a text, an image) that experts choose among; None for the whole batch.
 
     Notes
     -----
@@ -50,16 +50,12 @@ class ExpertChoice(GatedRouter):
     """
 
     name: ClassVar[str] = "expert_choice"
-    n_experts: int
+    _: KW_ONLY
     capacity_factor: float = 2.0
-    random_state: int = 0
-    group_size: int | None = None
 
     def __post_init__(self) -> None:
-        check_sizes(self, "n_experts")
-        check_sizes(self, "group_size", optional=True)
+        super().__post_init__()
         check_numbers(self, "capacity_factor", positive=True)
-        check_random_state(self)
 
     def max_active(self, in_features: int) -> int:
         """``n_experts``: all of them may take one input."""

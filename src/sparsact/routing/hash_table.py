@@ -90,7 +90,7 @@ def balanced_table(counts: ArrayLike, n_experts: int, *, n_active: int = 1) -> N
     counts : array-like of shape (n_tokens,)
         How often each token occurs.
     n_experts, n_active : int
-        Experts, and those of a token.
+        Experts, and experts per token.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def clustered_table(
     embeddings : array-like of shape (n_tokens, d)
         Of a trained model, for instance.
     n_experts, n_active : int
-        Centres, and those that a token is given.
+        Centres, and centres per token.
     random_state : int, default=0
         Of k-means.
 

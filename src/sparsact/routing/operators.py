@@ -26,7 +26,7 @@ class Operator:
         Of the same arguments, an empty tensor of its shape.
     save, backward : callable, default=None
         ``save(ctx, inputs, output)``, and ``backward(ctx, needs, gradient)`` with a gradient for each input, where
-        ``needs`` tells which are asked for. None for a function that is not differentiated.
+        ``needs`` tells which are needed. None for a function that is not differentiated.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Operator:
             )
 
     def __call__(self, *inputs: Any) -> Tensor:
-        """The function of the inputs, the first of which is a tensor."""
+        """The function's value at the inputs; the first input is a tensor."""
         if is_watched(*inputs):
             of_operator: Tensor = self.operator(*inputs)
             return of_operator

@@ -16,7 +16,7 @@ EMPTY: Final = -1
 class Selection:
     """Units that each of m inputs switches on, at most k of ``n_units`` for each.
 
-    Every array is of the kind that the router was given: NumPy or torch, on the same device.
+    All arrays are NumPy or torch, as the router's input is, on the same device.
 
     Attributes
     ----------

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
-from sparsact.routing.gate import GatedRouter
+from sparsact.routing.expert_gates import InputChoice
 
 
 @dataclass(frozen=True)
-class Switch(GatedRouter):
+class Switch(InputChoice):
     r"""The most probable of E experts, weighted by its probability.
 
     With :math:`p(x) = \mathrm{softmax}(Gx)`, the input goes to :math:`\arg\max_i p_i(x)`. In training an expert takes
@@ -52,17 +52,10 @@ class Switch(GatedRouter):
     """
 
     name: ClassVar[str] = "switch"
-    n_experts: int
+    _: KW_ONLY
     capacity_factor: float | None = 1.25
-    eval_capacity_factor: float | None = None
-    load_balance: float = 1.0
-    z_loss: float = 0.0
-    random_state: int = 0
     priority: str = "arrival"
-    group_size: int | None = None
-
-    def __post_init__(self) -> None:
-        self._check()
+    z_loss: float = 0.0
 
     def max_active(self, in_features: int) -> int:
         """One."""

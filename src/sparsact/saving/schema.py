@@ -50,7 +50,7 @@ def present_names(written: Mapping[str, Any], known: Collection[str]) -> dict[st
 
 
 def learned_state(learner: Any, learned: Checks) -> State:
-    """Those of the declared attributes that the estimator has, and the names of its columns."""
+    """Names of the declared attributes that the estimator has, and the names of its columns."""
     state: State = {"learned": {name: to_json(getattr(learner, name)) for name in learned if hasattr(learner, name)}}
     if hasattr(learner, "feature_names_in_"):
         state["feature_names"] = [str(name) for name in learner.feature_names_in_]
@@ -115,7 +115,7 @@ class ArrayField(NamedTuple):
     Attributes
     ----------
     shape : str
-        Its axes, such as ``"m n"``: numbers, or letters, each of which is the same length wherever it stands.
+        Its axes, such as ``"m n"``: numbers, or letters; a letter is the same length wherever it stands.
     dtype : dtype
         Its type.
     finite, nonnegative : bool
@@ -132,7 +132,7 @@ class ArrayField(NamedTuple):
 
 
 def read_arrays(fields: Mapping[str, ArrayField], arrays: Arrays, prefix: str = "", **lengths: int) -> Arrays:
-    """The declared arrays of a file under their names without the prefix; ``lengths`` are those of letters known."""
+    """The declared arrays of a file under their names without the prefix; ``lengths`` maps known letters to lengths."""
     read: Arrays = {}
     for name, field in fields.items():
         if field.optional and prefix + name not in arrays:

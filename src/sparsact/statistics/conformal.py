@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def kept_errors(errors: ArrayLike, most: int) -> NDArray[np.float64]:
-    """Absolute errors in order; of more than ``most`` so many quantiles, none smaller than it should be."""
+    """Sorted absolute errors; if more than ``most``, that many quantiles instead, each rounded up to an error."""
     ranked = np.sort(np.abs(np.asarray(errors, dtype=np.float64)))
     if len(ranked) <= most:
         return ranked

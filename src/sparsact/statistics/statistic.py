@@ -51,7 +51,7 @@ class Batch:
         return Batch(np.concatenate(X), np.concatenate(y), np.concatenate(weights))
 
     def without(self, others: Batch) -> Batch:
-        """The rows minus one copy of each of the others, all of which are among them."""
+        """The rows minus one copy of each of the others, which must all be among them."""
         removed = Counter(row.tobytes() for row in others._as_numbers())
         kept = np.ones(len(self), dtype=bool)
         for i, row in enumerate(self._as_numbers()):
@@ -64,7 +64,7 @@ class Batch:
         return np.column_stack([self.X, self.y, self.row_weights()]) + 0.0  # -0.0 becomes 0.0
 
     def blocks(self, n_rows: int) -> Iterator[Batch]:
-        """The rows, at most so many at a time."""
+        """Iterate over the rows in batches of at most the given size."""
         return (self[start : start + n_rows] for start in range(0, len(self), n_rows))
 
     def positive(self) -> Batch:

@@ -27,7 +27,7 @@ def checked_table(values: ArrayLike, what: str = "values") -> NDArray[np.float64
         )
     table = checked_reals(values, what)
     if table.ndim != 1 or not table.size or table.size & (table.size - 1):
-        raise ValueError(f"a table of {what} has one axis of length 2**n; got shape {table.shape}.")
+        raise ValueError(f"a table of {what} must have one axis of length 2**n; got shape {table.shape}.")
     return table
 
 
@@ -78,7 +78,7 @@ def aligned(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_exact(values: Any, numbers: NDArray[np.float64], what: str) -> None:
-    """Refuse integers that float64 cannot hold, of which ``numbers`` are the roundings: proofs would be of others."""
+    """Raise for integers that float64 cannot hold: proofs about their roundings ``numbers`` would not hold for them."""
     array = np.asarray(values)
     if array.dtype.kind not in "iuO" or not np.abs(numbers).max(initial=0.0) >= 2.0**53:
         return
@@ -208,7 +208,7 @@ def checked_sign_examples(X: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.int8],
     if labels.dtype.kind not in "biuf":
         labels = checked_reals(labels, "`y`")
     if labels.dtype == bool or (np.abs(labels) != 1).any():
-        raise ValueError("`y` must hold labels +1 and -1, as those of a boolean function; for bits pass 1 - 2 * y.")
+        raise ValueError("`y` must hold labels +1 and -1, as a boolean function does; for bits pass 1 - 2 * y.")
     return signs.astype(np.int8), labels.astype(np.int8)
 
 

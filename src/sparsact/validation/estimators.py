@@ -24,7 +24,7 @@ def checked_rows(learner: Any, X: Any, y: Any = "no_validation", **checks: Any) 
         that float64 would round; says where the first NaN or infinity stands.
     """
     if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__array__"):
-        import pyarrow as pa  # of which scikit-learn reads the names of the columns
+        import pyarrow as pa  # scikit-learn reads column names from its tables
 
         X = pa.table(X)
     if not checks.get("reset", True):
@@ -75,7 +75,7 @@ _WORD: Final = 8  # bytes of the integers that reach beyond
 
 
 def weights_as_counts(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights as numbers of rows; those of mean below one, over the rows that have any, are scaled to mean one.
+    """Weights as numbers of rows; if their mean over rows of positive weight is below one, it is scaled to one.
 
     So that squares of sums neither overflow nor vanish, a mean is at most ``_MOST_ROWS`` and no weight less than
     ``_LEAST_SHARE`` of it: neither shows in a fit.

@@ -20,7 +20,7 @@ _COUNTS: Final = {
     "s": (1, "units"),
     "k": (1, "active units"),
     "m": (1, "rows"),
-    "n_samples": (2, "samples, of which a variance is taken"),
+    "n_samples": (2, "samples, to estimate a variance"),
     "length": (1, "bits of a parity, or entries of a secret"),
     "degree": (0, "a degree"),
     "ambient": (1, "the dimension of the space"),

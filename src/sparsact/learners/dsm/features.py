@@ -30,7 +30,7 @@ def entropy(random_state: int | np.random.RandomState | None) -> tuple[int, ...]
 
 
 def stream(seed: tuple[int, ...], name: str, place: int = 0) -> np.random.Generator:
-    """The generator of one purpose; ``place`` numbers those of the same name."""
+    """Random generator of one purpose; ``place`` numbers generators of the same name."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAMS.index(name), place)))
 
 

@@ -67,7 +67,7 @@ class FittedDSM:
         return self.layer_.active(self._rows(X))
 
     def flops(self, *, routing: bool = True) -> int:
-        """Multiplications and additions of one prediction; without routing, those of the active units alone.
+        """Multiplications and additions of one prediction; without routing, of the active units alone.
 
         The paper counts the latter (Table 1). Top-k needs all pre-activations: what it saves is in the top layer.
         """

@@ -132,7 +132,7 @@ class TopLayer:
         fit_intercept: bool,
         rng: np.random.Generator,
     ) -> None:
-        """One pass over m rows in a fresh order: ``features`` gives those of some rows, (b, t); targets (m, T)."""
+        """One pass over m rows in a fresh order: ``features`` maps rows to features (b, t); targets (m, T)."""
         order, loss = rng.permutation(len(targets)), 0.0
         for start in range(0, len(order), batch_size):
             batch = order[start : start + batch_size]

@@ -168,7 +168,7 @@ class Accumulator:
         self.statistics = [first, *(first.empty() for _ in range(self.n_folds - 1))]
 
     def _compact_form(self, spec: FitSpec, n_rows: int, *, begin: bool = False) -> Cells | Moments | None:
-        """A statistic without rows that costs less than distinct points for so many rows, if there is one."""
+        """Empty statistic that costs less than distinct points for the given number of rows, if there is one."""
         size = spec.size(self.n, n_rows, self.n_targets)
         named = spec.solver == "cells"
         affords = named or has_room(self.n_folds * cells_bytes(self.n, self.n_targets), spec.max_memory)
@@ -260,9 +260,9 @@ class Accumulator:
 
     @classmethod
     def of_state(cls, state: State, arrays: Arrays, n: int, n_targets: int) -> Accumulator:
-        """The accumulator that :meth:`state` wrote, of n columns and so many targets."""
+        """Restore the accumulator that :meth:`state` wrote, of the given numbers of columns and targets."""
         if (state["n"], state["n_targets"]) != (n, n_targets):
-            raise ValueError("the sums are of other columns or targets than the solution")
+            raise ValueError("the sums have other columns or targets than the solution")
         n_folds = schema.as_count(state["n_folds"], "n_folds", minimum=1)
         domain, states = state["domain"], state["statistics"]
         if domain not in ("cube", "real", None) or (state["encoding"] is None) == (domain == "cube"):

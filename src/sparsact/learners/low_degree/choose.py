@@ -261,7 +261,7 @@ def automatic(
 def _beyond(batch: Batch, spec: FitSpec, chosen: int, first: int, *, penalised: bool, real: bool) -> tuple[int, str]:
     """The chosen degree, or one that folds had no time for and pairs of uniform rows speak for; and what was not tried.
 
-    One fit of such a degree is affordable where those of five folds are not.
+    One fit of such a degree is affordable where five folds are not.
     """
     (m, n), count = batch.X.shape, n_subsets(batch.X.shape[1], first, max(1, spec.min_degree))
     most = "degree" if first == n else f"degrees {first} to"

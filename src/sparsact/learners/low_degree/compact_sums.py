@@ -20,7 +20,7 @@ from sparsact.statistics.exact_sum import ExactSum
 
 MAX_N: Final = 26
 _GRAM_ROWS_AT_ONCE: Final = 256
-_MIN_WAITING, _SHARE_WAITING = 1 << 16, 8  # rows that wait in a fork: so many, or cells over so many
+_MIN_WAITING, _SHARE_WAITING = 1 << 16, 8  # rows that wait in a fork: at least 65,536, or cells / 8
 _MAX_WAITING: Final = 1 << 16
 
 
@@ -203,7 +203,7 @@ class Moments(CompactSums):
     def _alike(self, other: Any) -> tuple[ExactSum, ExactSum]:
         if isinstance(other, Moments) and not np.array_equal(self.family.masks, other.family.masks):
             raise ValueError(
-                f"cannot merge moments of {len(other.family)} monomials into those of {len(self.family)}; "
+                f"cannot merge moments of {len(other.family)} monomials into moments of {len(self.family)}; "
                 "fit both with the same degree, min_degree and subsets."
             )
         return super()._alike(other)

@@ -171,8 +171,8 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
     def merge(self, other: Self) -> None:
         """Add the rows that another estimator of the same parameters has seen, each to the fold that it is in.
 
-        Rows that come later are assigned as if those of both had come before. Where both assigned theirs from row 0,
-        the folds are not those of one stream.
+        Rows that come later are assigned as if the rows of both had come before. Where both assigned theirs from row 0,
+        the folds differ from the folds of one stream.
         """
         self.rows_dealt_ = getattr(self, "rows_dealt_", 0) + getattr(other, "rows_dealt_", 0)
         super().merge(other)

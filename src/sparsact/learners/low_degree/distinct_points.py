@@ -105,7 +105,7 @@ class SymmetricDifferences:
     masks : ndarray of shape (N, words), uint64
         In the order of the numbers they spell.
     size : int
-        They are all subsets of at most so many coordinates, where ``position`` is None: members give the place of each.
+        If ``position`` is None, they are all subsets up to a size, and members give the place of each.
     position : ndarray of shape (D + 1, D + 1), int32, or None
         The place of the difference of every pair.
     """
@@ -205,7 +205,7 @@ class DistinctPoints(ExactStatistic):
             self.codes, self.weights, self.sums, self._appended = all_codes, all_weights, all_sums, []
 
     def deduplicate(self) -> None:
-        """Merge equal points, in table order, and drop those of which nothing is left: the canonical form."""
+        """Merge equal points, in table order, and drop points of weight 0: the canonical form."""
         self.flush()
         order = np.lexsort(self.codes.T)
         codes = self.codes[order]

@@ -219,7 +219,7 @@ class FittedLowDegree(ABC):
         -----
         The covariance is :math:`\sigma^2 (G + \alpha I)^{-1} G (G + \alpha I)^{-1}`, with :math:`\sigma^2` the weighted
         squared residual over the rows minus the effective parameters. Weights are taken as precisions (a row of weight
-        2 has half the variance); with ridge the errors are those of the shrunken estimate, bias not counted.
+        2 has half the variance); with ridge the errors belong to the shrunken estimate, bias not counted.
         """
         return np.asarray(self._squeezed(standard_errors(self._fitted, self._places(subsets))))
 

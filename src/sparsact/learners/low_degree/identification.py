@@ -118,7 +118,7 @@ class RowSpace:
 
     @cached_property
     def _echelons(self) -> list[tuple[NDArray[np.intp], NDArray[np.float64]]]:
-        """Pivot columns and reduced rows, modulo each prime; those of the largest rank alone."""
+        """Pivot columns and reduced rows, modulo each prime; only primes of the largest rank."""
         found = []
         columns = slice(0 if self.fit_intercept else 1, None if self.n_leading is None else 1 + self.n_leading)
         for prime in PRIMES:

@@ -195,7 +195,7 @@ class FittedPolynomial:
         return self.dual is not None and len(self.family) > _MAX_WALK
 
     def undo_scaling(self, unit: float, origin: NDArray[np.float64]) -> FittedPolynomial:
-        """The polynomial of the targets themselves, where this is of targets over a unit, minus an origin (T,)."""
+        """Polynomial of the targets themselves, if this was fitted to targets / unit - origin (T,)."""
         dual = None if self.dual is None else self.dual.scaled(unit)
         coef = self.coef * unit if "coef" in self.__dict__ else None  # of a dual they cost much: never found twice
         return FittedPolynomial(self.family, coef, (self.intercept + origin) * unit, dual)

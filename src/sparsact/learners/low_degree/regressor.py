@@ -51,7 +51,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
     alpha : float or "auto", default=0.0
         Ridge penalty on all coefficients but the intercept, on scikit-learn's ``Ridge`` scale; for ``solver="lasso"``
         the penalty on scikit-learn's ``Lasso`` scale. ``"auto"``: ``fit`` chooses it in the same way, next to the
-        degree; both are then those of :class:`LowDegreeRegressorCV` and :func:`sparsact.fit_table`.
+        degree; both then agree with :class:`LowDegreeRegressorCV` and :func:`sparsact.fit_table`.
     solver : {"auto", "cells", "moments", "kernel", "correlation", "lasso"}, default="auto"
         Cells, moments and kernel give the same least squares (ridge) solution, of least norm where rows do not
         determine it: ``"cells"`` sums the rows into 2**n cells and works by Walsh-Hadamard transforms (n <= 26);

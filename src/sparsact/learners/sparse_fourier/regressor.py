@@ -112,8 +112,8 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
     There are no weights of rows: sums of monomials are counts. There is no ``partial_fit`` or ``merge`` either: the
     search needs all rows at once, since residuals of one model say nothing of the next. Update ``polynomial_`` instead.
-    Standard errors and intervals of the model itself come from the rows that chose its monomials: those of weak
-    monomials are too narrow. Those of ``held_out_`` are not.
+    Standard errors and intervals of the model itself come from the rows that chose its monomials. For weak
+    monomials they are too narrow; the intervals of ``held_out_`` are not.
 
     References
     ----------
@@ -207,7 +207,7 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         return [tuple(kept[list(subset)].tolist()) for subset in subsets_of(found.masks)], found.critical
 
     def _refit(self, points: Points, y: Array, terms: list[Subset], critical: Array) -> LowDegreeRegressor:
-        """Least squares on the terms, from exact sums; those that are not significant there are left out."""
+        """Least squares on the terms, from exact sums; terms that are not significant there are left out."""
         while True:
             model = _least_squares(points, y, terms, self.encoding_ or "bits")
             if not terms or model._fitted.residual_degrees_of_freedom <= 0:
@@ -283,7 +283,8 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     def confidence_intervals(self, subsets: Iterable[Iterable[int]] | None = None, confidence: float = 0.95) -> Array:
         """Student-t intervals of the coefficients of ``subsets`` (default: ``subsets_``), (N, 2).
 
-        From the rows held out, if there are any; ``coefficients_`` are of all rows, and no centres of these intervals.
+        From the rows held out, if there are any; ``coefficients_`` come from all rows, and are not
+        their centres.
         """
         check_is_fitted(self)
         model = self.polynomial_ if self.held_out_ is None else self.held_out_

@@ -107,7 +107,7 @@ class TermSearch:
         return SearchResult(self.distinct(pool), self.critical(len(model)), number + 1, certified)
 
     def distinct(self, pool: TermPool) -> Masks:
-        """Terms of the model, without those that one or two other monomials might explain.
+        """Terms of the model, without terms that one or two other monomials might explain.
 
         A monomial that resembles missing ones is significant without being there; next to them it no longer is. That is
         tested at the other half of the level, divided by the number of terms.
@@ -131,7 +131,7 @@ class TermSearch:
         return strongest_monomials(self.table, q, KEPT, least, n_threads=self.sample.n_threads)[0]
 
     def screened(self, residual: Array, number: int) -> Masks:
-        """The same by few rows, others in each round, and then by all rows for those that these leave."""
+        """The same by few rows, others in each round, and then by all rows for the terms that these leave."""
         blocks = max(1, (self.m - self.screen_rows) // 128)
         start = number * self.screen_rows // 128 % blocks * 128
         rows = slice(start, start + self.screen_rows)

@@ -39,7 +39,7 @@ class Moves:
     Attributes
     ----------
     gain : ndarray of shape (K,)
-        Taken off by adding each monomial of the pool; -1 for those of the model and those banned.
+        Residual sum removed by adding each monomial of the pool; -1 for monomials in the model and for banned ones.
     loss : ndarray of shape (s,)
         Put on by dropping each monomial of the model.
     squared_error : float
@@ -72,7 +72,7 @@ class TermPool:
 
     def __init__(self, sample: IntegerSample, masks: Masks, n_chosen: int, critical: Callable[[int], Array]) -> None:
         self.sample = sample
-        self.masks = masks  # those of the model first
+        self.masks = masks  # the model's first
         self.chosen = list(range(n_chosen))
         self.critical = critical  # t of monomials by their sizes, in a model of s monomials
         self.sizes = sizes(masks)

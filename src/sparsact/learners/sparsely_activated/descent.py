@@ -36,7 +36,7 @@ MARGIN_PENALTIES: Final = (0.1, 0.01)  # one after another
 MARGIN_COST: Final = 1.003  # rise of the risk that margins may cost: what units that leak gain is a fit to noise
 MEMORY: Final = 20  # corrections of L-BFGS
 OUT_OF_STEPS: Final = 1  # status of a descent by SciPy
-WINDOW, LEAST_FALL = 10, 1e-5  # iterations, and the share by which the risk falls in so many, or the descent ends
+WINDOW, LEAST_FALL = 10, 1e-5  # iterations, and the share by which the risk must fall within them, or the descent ends
 HARMLESS, NEGLIGIBLE = 1.001, 1e-14  # rise of the risk, and share of the targets' mean square, that thresholds may cost
 
 
@@ -206,7 +206,7 @@ class PenalisedRisk:
     def _apart(self, units: GateUnits, sample: TrainingSample, max_iter: int) -> tuple[GateUnits, int]:
         """Units about as good on the rows, and lower where they are off, and the iterations.
 
-        Weights that the rows of a unit leave open, as they do those of gates, are chosen such that it is off at other
+        Weights that the rows of a unit leave open, as for gates, are chosen such that it is off at other
         rows by its mean output. So it stays off at new rows. The last penalty, on the excess alone, moves the rest.
         """
         outputs = np.maximum(self.design @ units.theta.T, 0)
@@ -221,7 +221,7 @@ class PenalisedRisk:
         return apart if good else units, iterations
 
     def without(self, units: GateUnits, n_removed: int) -> GateUnits:
-        """The units without those that count least, removed one by one; the others' outputs scaled to fit again."""
+        """Remove the units that count least, one by one, and return the others, their outputs scaled to fit again."""
         outputs = np.maximum(self.design @ units.theta.T.astype(self.design.dtype), 0)
         weighted = outputs * self.shares[:, None]
         gram = (outputs.T @ weighted).astype(np.float64)

@@ -76,7 +76,7 @@ class HeldOut(Generic[Model]):
         return good and bool(more) and self._mean((first.values - more[0].values) ** 2) <= AGREEMENT * first.error
 
     def better(self, one: Descended[Model], other: Descended[Model], deviations: float = 2.0) -> bool:
-        """Whether the errors of one are less by more than so many standard errors of the difference."""
+        """Whether the first errors are smaller by more than a number of standard errors of the difference."""
         gain = (other.values - one.values) * (other.values + one.values - 2 * self.targets)
         mean = self._mean(gain)
         return bool(mean > deviations * np.sqrt(self._mean((gain - mean) ** 2) / len(gain)))

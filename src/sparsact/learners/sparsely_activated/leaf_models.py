@@ -128,7 +128,7 @@ class Piece:
     squared_error : float
         Weighted sum of squares that it leaves.
     parameters : float
-        Those of its least squares, as :func:`effective_parameters` counts them.
+        Parameters of its least squares, as :func:`effective_parameters` counts them.
     n_units : int
         ReLU units that it takes: two for an affine function that takes both signs on the rows, none for zero.
     """
@@ -194,7 +194,7 @@ def relu_pieces(design: Array, targets: Array, weights: Array, sign: int, on: ND
 
 
 def signs_taken(values: Array) -> list[int]:
-    """Signs of the values, those of rounding errors left out: one unit is needed for each."""
+    """Signs of the values that exceed rounding errors: one unit is needed for each sign."""
     floor = max(1e-11 * np.abs(values).max(initial=0.0), NOTHING)
     return [sign for sign in (1, -1) if (sign * values > floor).any()]
 

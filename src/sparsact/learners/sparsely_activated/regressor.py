@@ -45,7 +45,7 @@ _ARRAYS: Final = {
 
 
 class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[misc] # untyped scikit-learn
-    r"""Least squares among networks of s ReLU units of which at most k are on at any training input.
+    r"""Least squares among networks of s ReLU units with at most k active at any training input.
 
     .. math:: \min_{h \in \mathcal{H}_{n,s,k}^{W,B}} \sum_i w_i \big(y_i - h(x_i)\big)^2, \qquad
               h(x) = \sum_{j=1}^{s} u_j\, \sigma(\langle w_j, x \rangle - b_j),

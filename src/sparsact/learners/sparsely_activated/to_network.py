@@ -239,7 +239,7 @@ def _within_scale(
 
 
 def excess_of(outputs: Array, max_active: int) -> Array:
-    """Outputs of the units (m, s), none negative, those of each row's ``max_active`` largest set to zero."""
+    """Outputs of the units (m, s), none negative, each row's ``max_active`` largest set to zero."""
     if outputs.shape[1] <= max_active:
         return np.zeros_like(outputs)
     excess, rows = outputs.copy(), np.arange(len(outputs))

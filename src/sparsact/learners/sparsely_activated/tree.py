@@ -8,7 +8,7 @@ Of all its pruned forms within the units allowed, the tree keeps the one of leas
 
 .. math:: \mathrm{GCV} = \frac{\text{squared error}}{(1 - p / m)^2}
 
-with p parameters, of which each split counts three in addition to those of its leaves [2]_, and m rows [1]_.
+with p parameters and m rows [1]_; each split counts three parameters in addition to its leaves' own [2]_.
 
 A coefficient stays if its square exceeds :math:`2 \ln(n + 1)` times its variance, the universal threshold of [3]_: of n
 columns that do not matter, one at most passes in the mean. The noise is what the whole tree leaves unexplained, so
@@ -56,7 +56,7 @@ ROUNDING: Final = 1e-26  # least variance of a residual of size 1, so that exact
 class Node:
     """A region: the rows in it, the literals (column, sign) that define it, and the function fitted there.
 
-    ``split`` and ``children`` (first the side of sign 1) are those of a node that is no leaf.
+    ``split`` and ``children`` (first the side of sign 1) are set for inner nodes only.
     """
 
     rows: NDArray[np.intp]
@@ -176,7 +176,7 @@ def _split(sample: TrainingSample, node: Node, column: int, *, bent: bool) -> _S
 
 
 def _ascending(values: Array) -> NDArray[np.intp]:
-    """Places by value; those that differ by rounding alone stay in order, so that it does not matter how rows lie."""
+    """Order by value; values that differ by rounding alone keep their order, whatever the order of rows."""
     return np.argsort(np.round(values / max(np.abs(values).max(), np.finfo(float).tiny), 9), kind="stable")
 
 

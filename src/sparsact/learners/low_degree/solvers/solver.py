@@ -1,4 +1,4 @@
-"""What a solver is, those that write the normal equations out, and the choice among all that there are."""
+"""Solver contract, solvers that form the normal equations, and the choice among all solvers."""
 
 from __future__ import annotations
 
@@ -87,14 +87,14 @@ class Solver(ABC):
     name: ClassVar[str]
     penalty: ClassVar[str] = "ridge"
     forms: ClassVar[frozenset[str]] = ON_POINTS  # kinds of statistics that it can be given
-    by_name: ClassVar[bool] = True  # whether users may ask for it
+    by_name: ClassVar[bool] = True  # whether users may choose it
 
     @abstractmethod
     def cost(self, size: ProblemSize) -> SolverPlan | str:
         """What a fit needs, or why this solver cannot serve it."""
 
     def offer(self, size: ProblemSize) -> SolverPlan | str:
-        """The cost, unless the statistic is of another form."""
+        """The cost, unless the statistic has another form."""
         if size.form in self.forms:
             return self.cost(size)
         if size.form == "real":

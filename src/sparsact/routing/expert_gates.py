@@ -1,8 +1,9 @@
-"""Learned gates over experts: scores, choice, capacity and balancing losses, which softmax and sigmoid gates share."""
+"""Learned gates over experts: scores, choice, capacity and balancing losses."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from math import ceil
 from typing import Any, ClassVar, Final
 
@@ -17,24 +18,34 @@ from sparsact.validation.parameters import check_numbers, check_random_state, ch
 
 NORMALISERS: Final = ("chosen", "all")
 PRIORITIES: Final = ("weight", "arrival")
-ROUNDING: Final = 1e-9  # of a room: 1.1 * 100 / 10 is 11
+ROUNDING: Final = 1e-9  # tolerance of a capacity: 1.1 * 100 / 10 is 11, and 11.000000000000002 in float64
 
 
-class GatedRouter(Router):
-    """Base of routers with a ``gate`` (experts, in_features): the experts that score highest, with limited room each.
+@dataclass(frozen=True)
+class ExpertGate(Router):
+    """Base of routers with a learned ``gate`` (experts, in_features), whose experts have limited room in a batch.
 
     The state may hold ``mask`` (m,), False for padding: such inputs are sent nowhere, take no room, count in no loss.
+    :class:`SoftmaxTopK` explains the fields.
     """
 
     state_names: ClassVar[tuple[str, ...]] = ("gate",)
     trainable: ClassVar[tuple[str, ...]] = ("gate",)
     reads_mask: ClassVar[bool] = True
     n_experts: int
-    capacity_factor: float | None
-    eval_capacity_factor: float | None
-    load_balance = z_loss = 0.0
-    priority = "arrival"
+    _: KW_ONLY
+    capacity_factor: float | None = None
     group_size: int | None = None
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        check_sizes(self, "n_experts")
+        check_sizes(self, "group_size", optional=True)
+        check_random_state(self)
+
+    @abstractmethod
+    def capacity(self, n_inputs: Any, *, training: bool) -> Any:
+        """Largest number of inputs of a group, by default the batch, that an expert takes; None for no limit."""
 
     def width(self, in_features: int) -> int:
         """``n_experts``."""
@@ -43,6 +54,43 @@ class GatedRouter(Router):
     def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """``gate`` (experts, in_features), normal with variance 0.1 / in_features, as in Section 2.4 of Fedus et al."""
         return {"gate": rng.normal(scale=np.sqrt(0.1 / in_features), size=(self.n_experts, in_features))}
+
+    def most_taken(self, m: int, *, training: bool) -> int | None:
+        """The most places of a batch of m inputs that all experts take together; None for no limit."""
+        room = self.capacity(m if self.group_size is None else self.group_size, training=training)
+        groups = 1 if self.group_size is None else -(-m // self.group_size)  # no branch on m: an export would keep it
+        return None if room is None else room * self.n_experts * groups
+
+    def _group_sizes(self, m: int, size: int, real: Any, group: Any) -> Any:
+        """Inputs of each group, without padding, and 0 for groups past the last: exports treat one group as special."""
+        xp = namespace(group)
+        counted = xp.where(real, group, EMPTY) if real is not None else group
+        return xp.astype(counts_of(counted, m // size + 2), xp.float64)
+
+    def flops(self, in_features: int) -> int:
+        """The gate's products, the scores and the comparison."""
+        return self.n_experts * (2 * in_features + 4)
+
+
+@dataclass(frozen=True)
+class InputChoice(ExpertGate):
+    """Base of gates by which each input chooses its k experts of the highest scores, balanced by auxiliary losses."""
+
+    _: KW_ONLY
+    eval_capacity_factor: float | None = None
+    priority: str = "weight"
+    load_balance: float = 1.0
+    z_loss: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_numbers(self, "capacity_factor", "eval_capacity_factor", positive=True, optional=True)
+        check_numbers(self, "load_balance", "z_loss")
+        checked_option(self.priority, "`priority`", PRIORITIES)
+        if self.max_active(1) > self.n_experts:
+            raise ValueError(
+                f"an input cannot have {self.max_active(1)} of {self.n_experts} experts; pass n_active <= n_experts."
+            )
 
     def _probabilities(self, logits: Any) -> Any:
         """Scores (m, experts) that weights and losses are made of."""
@@ -56,21 +104,15 @@ class GatedRouter(Router):
         """Weights (m, k) of the chosen experts."""
         return taken(probabilities, units)
 
-    def most_taken(self, m: int, *, training: bool) -> int | None:
-        """The most places of a batch of m inputs that all experts take together; None for no limit."""
-        room = self.capacity(m if self.group_size is None else self.group_size, training=training)
-        groups = 1 if self.group_size is None else -(-m // self.group_size)  # no branch on m: an export would keep it
-        return None if room is None else room * self.n_experts * groups
-
     def capacity(self, n_inputs: Any, *, training: bool) -> Any:
-        """The most inputs of a group, by default the batch, that an expert takes; None for no limit."""
+        """ceil(factor * k * n_inputs / E), or None for no limit."""
         factor = self.capacity_factor if training else self.eval_capacity_factor
         if factor is None:
             return None
         return rounded_up(factor * self.max_active(1) * n_inputs / self.n_experts)
 
     def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
-        """The chosen experts of each row with their weights; logits are those of the gate."""
+        """The chosen experts of each row with their weights; the gate's logits stay with them."""
         xp = namespace(x)
         logits = scores(x, state["gate"])
         probabilities = self._probabilities(logits)
@@ -112,14 +154,8 @@ class GatedRouter(Router):
         room = self.capacity(self._group_sizes(m, size, real, group), training=training)
         return (place >= room[group][:, None]) & (units != EMPTY)
 
-    def _group_sizes(self, m: int, size: int, real: Any, group: Any) -> Any:
-        """Inputs of each group, without padding, and 0 for groups past the last: exports treat one group as special."""
-        xp = namespace(group)
-        counted = xp.where(real, group, EMPTY) if real is not None else group
-        return xp.astype(counts_of(counted, m // size + 2), xp.float64)
-
     def pooled_loss(self, selection: Selection, counts: Any, n_parts: int) -> Any:
-        """Auxiliary loss of a part of a batch, in which ``counts`` (experts,) are those of all ``n_parts`` parts.
+        """Auxiliary loss of one part of a batch; ``counts`` (experts,) are summed over all ``n_parts`` parts.
 
         The mean over parts, as data parallel training takes it, is the loss of the whole batch, and so is its gradient.
         """
@@ -141,22 +177,6 @@ class GatedRouter(Router):
             total = total + self.z_loss * n_parts * xp.sum(normaliser * normaliser * real) / n
         return total
 
-    def flops(self, in_features: int) -> int:
-        """The gate's products, the scores and the comparison."""
-        return self.n_experts * (2 * in_features + 4)
-
-    def _check(self) -> None:
-        check_sizes(self, "n_experts")
-        check_sizes(self, "group_size", optional=True)
-        check_numbers(self, "capacity_factor", "eval_capacity_factor", positive=True, optional=True)
-        check_numbers(self, "load_balance", "z_loss")
-        check_random_state(self)
-        checked_option(self.priority, "`priority`", PRIORITIES)
-        if self.max_active(1) > self.n_experts:
-            raise ValueError(
-                f"an input cannot have {self.max_active(1)} of {self.n_experts} experts; pass n_active <= n_experts."
-            )
-
 
 def rounded_up(share: Any) -> Any:
     """The least whole number that is not below a number, or each of an array, but for its rounding."""
@@ -173,18 +193,18 @@ def softmax(logits: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class SoftmaxTopK(GatedRouter):
+class SoftmaxTopK(InputChoice):
     r"""The k most probable of E experts: the gate of Mixtral, OLMoE and Qwen3.
 
     With :math:`p(x) = \mathrm{softmax}(Gx)`, the k largest :math:`p_i(x)` are chosen. Their weights are
     :math:`p_i / \sum_{j\ \mathrm{chosen}} p_j`, a softmax over the chosen [1]_, or :math:`p_i` itself [2]_. The
-    auxiliary loss is that of [2]_ for k choices,
+    auxiliary loss is the one of [2]_ for k choices,
 
     .. math:: \lambda E \sum_i f_i P_i + \mu\, \mathbb{E}_x \big(\log \textstyle\sum_i e^{(Gx)_i}\big)^2,
 
     with :math:`f_i` the share of all choices that fell on expert i, before drops, and :math:`P_i` its mean probability:
-    the first term is :math:`\lambda` when both are uniform, as in Megatron and DeepSeek-V3. That of transformers is k
-    times as large.
+    the first term is :math:`\lambda` when both are uniform, as in Megatron and DeepSeek-V3. The loss of transformers is
+    k times as large.
 
     Parameters
     ----------
@@ -196,9 +216,9 @@ class SoftmaxTopK(GatedRouter):
     capacity_factor, eval_capacity_factor : float or None, default=None
         In training and outside of it, an expert takes at most ``ceil(factor * k * m / E)`` of m inputs. None: no limit.
     priority : {"weight", "arrival"}
-        Which inputs keep their expert when it is full: those of the largest weight [3]_, or the first of the batch.
+        Which inputs keep their expert when it is full: the ones of the largest weight [3]_, or the first of the batch.
     group_size : int or None, default=None
-        So many inputs in a row have room of their own, a text or the inputs of a process; None for the whole batch.
+        Number of consecutive inputs (a text, the inputs of a process) that share a room; None for the whole batch.
     load_balance, z_loss : float, default=1.0 and 0.1
         :math:`\lambda` and :math:`\mu`. Training adds 0.01 of the auxiliary loss, so that they are 0.01 and 0.001.
     random_state : int, default=0
@@ -222,21 +242,13 @@ class SoftmaxTopK(GatedRouter):
     """
 
     name: ClassVar[str] = "softmax_top_k"
-    n_experts: int
     n_active: int = 2
     normalise: str | None = None
-    capacity_factor: float | None = None
-    eval_capacity_factor: float | None = None
-    priority: str = "weight"
-    group_size: int | None = None
-    load_balance: float = 1.0
-    z_loss: float = 0.1
-    random_state: int = 0
 
     def __post_init__(self) -> None:
         check_sizes(self, "n_active")
         checked_option(self.normalise or NORMALISERS[0], "`normalise`", NORMALISERS)
-        self._check()
+        super().__post_init__()
 
     def max_active(self, in_features: int) -> int:
         """``n_active``."""
@@ -250,7 +262,7 @@ class SoftmaxTopK(GatedRouter):
 
 
 @dataclass(frozen=True)
-class SigmoidTopK(GatedRouter):
+class SigmoidTopK(InputChoice):
     r"""The k experts of the largest :math:`\sigma((Gx)_i) + b_i`, balanced by the bias b instead of a loss.
 
     The bias decides the choice alone: the weights are :math:`c\, s_i / \sum_{j\ \mathrm{chosen}} s_j` with
@@ -276,7 +288,7 @@ class SigmoidTopK(GatedRouter):
 
     Examples
     --------
-    The bias brings in the third expert, and the weights are those of the scores 1/2:
+    The bias brings in the third expert, and the weights follow from the scores 1/2:
 
     >>> state = {"gate": np.zeros((3, 1)), "bias": np.array([0.0, 0.0, 0.1])}
     >>> chosen = SigmoidTopK(3, 2)([[1.0]], state)
@@ -289,23 +301,18 @@ class SigmoidTopK(GatedRouter):
     name: ClassVar[str] = "sigmoid_top_k"
     state_names: ClassVar[tuple[str, ...]] = ("gate", "bias")
     kept_wide: ClassVar[tuple[str, ...]] = ("bias",)
-    n_experts: int
     n_active: int = 2
     bias_rate: float = 0.001
     scale: float = 1.0
-    capacity_factor: float | None = None
-    eval_capacity_factor: float | None = None
-    priority: str = "weight"
-    group_size: int | None = None
+    _: KW_ONLY
     load_balance: float = 0.0
     z_loss: float = 0.0
-    random_state: int = 0
 
     def __post_init__(self) -> None:
         check_sizes(self, "n_active")
         check_numbers(self, "bias_rate")
         check_numbers(self, "scale", positive=True)
-        self._check()
+        super().__post_init__()
 
     def max_active(self, in_features: int) -> int:
         """``n_active``."""
