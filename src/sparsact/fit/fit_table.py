@@ -78,7 +78,7 @@ def fit_table(
         bits and a target of numbers. ``"letters"``: Gaussian processes and networks on sites with letters, such as
         amino acids, or categories (:class:`~sparsact.LettersRegressor`). ``"latent"``: a function of bits behind a
         floor, a ceiling or a curve of the measurement. ``"lsh"``: local polynomials in the buckets of hash tables.
-        ``"network"``: a ReLU network of which each row switches on 1 or 4 units at most. ``"ensemble"``: of up
+        ``"network"``: a ReLU network with at most 1 or 4 active units a row. ``"ensemble"``: of up
         to 20 columns, a weighted mean of models of bits, of Gaussian processes with several kernels, and of boosted
         trees. ``"auto"``: a polynomial where one of the next three is given, else the simplest that
         predicts held-out rows as well as the best, within a standard error; hash tables are tried if some column is
@@ -90,7 +90,7 @@ def fit_table(
     alpha : float or "auto"
         Of a polynomial: ridge penalty. ``"auto"`` chooses by cross-validation.
     lasso : bool
-        Of a polynomial: choose terms by the lasso, of which ``alpha`` is then the penalty.
+        Of a polynomial: choose terms by the lasso, with the penalty ``alpha``.
     columns : str or sequence of str, optional
         Features; default every column that is neither a target nor ignored.
     ignore : str or sequence of str

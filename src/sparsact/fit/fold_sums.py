@@ -113,7 +113,8 @@ class FoldModels:
     def _without(self, fold: int) -> LowDegreeRegressor | LowDegreeClassifier:
         """The polynomial of the rows outside of a fold."""
         others = self.whole.accumulator_.statistics[0].copy()
-        others.merge(self.seen.statistics[fold].restricted(self.estimator._spec().family(self.seen.n)), -1)
+        left_out = self.seen.statistics[fold].restricted(self.estimator._spec().family(self.seen.n))
+        others.merge(left_out, -1)  # type: ignore[arg-type] # of one form
         return self._model(others)
 
 

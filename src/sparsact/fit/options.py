@@ -180,7 +180,7 @@ def _bounds(censor: Any) -> Any:
         lower, upper = (None if part in (None, "") else float(part) for part in parts)
     except (TypeError, ValueError):
         raise ValueError(
-            f"censor {censor!r} is neither 'auto', 'none' nor LOWER,UPPER, two numbers of which one may be left out, "
+            f"censor {censor!r} is neither 'auto', 'none' nor LOWER,UPPER, two numbers; one may be left out, "
             "such as 7, or 0,1."
         ) from None
     if (lower is None and upper is None) or not (-inf if lower is None else lower) < (inf if upper is None else upper):

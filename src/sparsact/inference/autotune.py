@@ -59,7 +59,7 @@ class TimedBlock:
     times: dict[int, tuple[Times, tuple[str, ...]]] = field(default_factory=dict)
 
     def to_time(self, rows: int) -> dict[str, Replacement]:
-        """What to time on so many rows: what is faster on fewer, and ``certified`` while nothing else is faster."""
+        """What to time on a number of rows: what is faster on fewer, and ``certified`` while nothing else is faster."""
         if rows in self.times or rows > len(self.profile.sample):
             return {}
         fewer = [m for m in self.times if m < rows]
@@ -69,13 +69,13 @@ class TimedBlock:
         return {name: one for name, one in self.candidates.items() if best == "certified" or name == "exact"}
 
     def fastest(self, rows: int) -> str | None:
-        """The fastest method for so many rows; None if none is faster than dense."""
+        """The fastest method for a number of rows; None if none is faster than dense."""
         times, methods = self.times[rows]
         faster = [name for name in methods if times.is_faster(name, self.index, MAX_TIME_RATIO)]
         return min(faster, key=lambda name: times.ratio(name, self.index)) if faster else None
 
     def seconds(self, rows: int) -> dict[str, float]:
-        """Median times for so many rows, by method."""
+        """Median times for a number of rows, by method."""
         times, methods = self.times[rows]
         return {name: times.median(name, self.index) for name in ("dense", *methods)}
 

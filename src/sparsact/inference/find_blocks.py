@@ -298,7 +298,7 @@ def _named(blocks: list[Block]) -> list[Block]:
 def _no_block(model: nn.Module, layers: Mapping[str, nn.Module], n_run: int, reasons: list[str]) -> str:
     """Why there is no block: the need, the fact and the remedy."""
     need = "The model must have a feed-forward block: nn.Linear, an activation of each unit alone, nn.Linear."
-    fact = f" It has {len(layers)} plain nn.Linear, of which {n_run} ran on the first batch, and no such pair."
+    fact = f" It has {len(layers)} plain nn.Linear, {n_run} ran on the first batch, and no two are such a pair."
     left = other_forms(model)
     if left:
         fact += f" Left as they are: {'; '.join(left)}."

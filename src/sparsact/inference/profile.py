@@ -188,7 +188,7 @@ class BlockProfile:
         return ratio(read.dense, read.dense - (1 - density) * item * units * outputs)  # of ``down`` alone
 
     def pays_below(self, method: str, rows: int, seconds: dict[str, float]) -> float:
-        """Density up to which a method would be faster than dense, estimated from its times for so many rows."""
+        """Density up to which a method would be faster than dense, estimated from its times for that number of rows."""
         sizes, gated = self.sizes, self.block.gate is not None
         floors = [roofline(*sizes, gated=gated, itemsize=self.sample.itemsize, density=share) for share in (0.0, 1.0)]
         less, more = (getattr(floor, method) for floor in floors)

@@ -124,7 +124,7 @@ class SplitExperts(nn.Module):
                 yield part, nn.Parameter(view.detach(), requires_grad=trained)
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
-        """As in ``nn.Module``, on the stacked parameters, of which the experts' are views again afterwards."""
+        """As in ``nn.Module``, on the stacked parameters; the experts' are views of them again afterwards."""
         stacked = self.joined()
         for name in [part for part, _ in self.parts(stacked)]:
             self._holder(name)[name.rpartition(".")[2]] = None

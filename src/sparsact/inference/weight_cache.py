@@ -61,7 +61,7 @@ class WeightVersion:
 
 
 class CountedVersion(WeightVersion):
-    """Tensors of which only counted and suspected writes are noticed: calls read none of their memory."""
+    """Tensors whose memory no call reads: only counted and suspected writes are noticed."""
 
     def is_current(self, tensors: Sequence[Tensor | None], suspected_writes: int = 0) -> bool:
         """Whether no write was counted or suspected, or the tensors hold what they held."""

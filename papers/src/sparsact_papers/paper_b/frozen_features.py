@@ -15,6 +15,7 @@ from sparsact.learners.dsm.features import SparseLayer
 from sparsact.learners.dsm.training import ADDED_AT_ONCE, RidgeStatistic, RMSProp, TopLayer
 from sparsact.routing import TopK
 from sparsact.routing.selection import EMPTY
+from sparsact.statistics.statistic import Batch
 
 Array = NDArray[np.float64]
 
@@ -91,7 +92,7 @@ class FrozenFeatures:
         """Weights (t,) and intercept of the penalised optimum, as :meth:`RidgeStatistic.solve` defines it."""
         statistic = RidgeStatistic(self.t, 1)
         for block in self._blocks(max(256, ADDED_AT_ONCE // self.t)):
-            statistic.add(self.dense(block), y[block, None], np.ones(len(y[block])))
+            statistic.add(Batch(self.dense(block), y[block, None]))
         A, intercept = statistic.solve(alpha, fit_intercept=fit_intercept)
         return A[0], float(intercept[0])
 

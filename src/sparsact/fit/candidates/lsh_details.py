@@ -67,7 +67,7 @@ class LayoutInfo(Details):
     alpha: float
     n_buckets: int
     n_bytes: int
-    load: tuple[tuple[int, int], ...]  # (rows in a bucket, buckets that hold so many), by rows
+    load: tuple[tuple[int, int], ...]  # (rows in a bucket, buckets with that number), by rows
     miss_rate: float
     trials: tuple[TriedLayout, ...]
     columns: tuple[ColumnWeight, ...]

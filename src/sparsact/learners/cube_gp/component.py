@@ -109,8 +109,9 @@ class Component:
         by_size = degrees[np.arange(high.n + 1)[:, None] + low.sizes] + own_low
         left = np.column_stack([high.of_size, high.bits, own_high])
         right = np.vstack([by_size, pairs[low.n :, : low.n] @ low.bits.T, np.ones(len(low.bits))])
-        logs = (left @ right).ravel()
-        return np.exp(np.minimum(logs, LARGEST_LOG, out=logs), out=logs)
+        logs: Array = (left @ right).ravel()
+        np.exp(np.minimum(logs, LARGEST_LOG, out=logs), out=logs)
+        return logs
 
     def log_variances_of(self, subsets: list[Subset]) -> Array:
         """Logarithms of the prior variances of some subsets, (N,), for any n."""
@@ -238,7 +239,8 @@ class _Half:
 
     @property
     def n(self) -> int:
-        return self.bits.shape[1]
+        """Number of coordinates of the half."""
+        return int(self.bits.shape[1])
 
     def pair_sums(self, pairs: Array) -> Array:
         """Sums (2**k,) of the entries below the diagonal of a matrix (k, k) over the pairs that a subset holds."""

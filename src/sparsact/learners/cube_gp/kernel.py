@@ -92,7 +92,7 @@ class CubeKernel:
         degrees, sites : array-like of shape (n + 1,), (n,)
             a and b.
         pairs : array-like of shape (n, n), optional
-            c, of which the entries below the diagonal are read.
+            c; the entries below the diagonal are read.
         """
         a, b = checked_reals(degrees, "`degrees`"), checked_reals(sites, "`sites`")
         n = b.size

@@ -51,7 +51,7 @@ class Working(NamedTuple):
     curvature: float
 
 
-class Measurement(Protocol):
+class MeasuredFunction(Protocol):
     """What was measured of a function at m points."""
 
     def log_likelihood(self, at: Mode) -> float:
@@ -62,7 +62,7 @@ class Measurement(Protocol):
 
 
 def laplace_mode(
-    measurement: Measurement, system_of: Callable[[Array], System], start: Mode, max_iter: int
+    measurement: MeasuredFunction, system_of: Callable[[Array], System], start: Mode, max_iter: int
 ) -> Solved[Mode]:
     """The most probable function and noise; the residual is the gain of the last step.
 

@@ -55,7 +55,7 @@ class LatentFit:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredRows:
-    """Points of bits (m, n) and their targets, of which logarithms are taken for the link ``"log"``."""
+    """Points of bits (m, n) and their targets; the link ``"log"`` takes their logarithms."""
 
     bits: Array
     targets: Targets

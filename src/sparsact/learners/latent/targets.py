@@ -1,4 +1,4 @@
-"""Targets of which some are pinned at the bound of what an instrument can measure, and the likelihood of residuals."""
+"""Targets, some pinned at a bound of what an instrument can measure, and the likelihood of residuals."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def as_given(y: Array) -> Array:
 
 
 def asinh(y: Array) -> Array:
-    """Logarithms of the distances from the median, linear near it: for targets of which a few are far from the rest."""
+    """Logarithms of the distances from the median, linear near it: for targets with a few far from the rest."""
     return np.asarray(np.arcsinh((y - np.median(y)) / (SKEW * y.std() or 1.0)))
 
 
@@ -59,14 +59,14 @@ MEMBERS: Final = (  # what is weighted: scores in the units of y, and isotonic r
 
 
 @dataclass(frozen=True, eq=False)
-class Score:
+class MemberScore:
     """The mean of models of targets less ``centre``, divided by ``scale``."""
 
     models: Sequence[Model]
     centre: float
     scale: float
 
-    def times(self, factor: float) -> Score:
+    def times(self, factor: float) -> MemberScore:
         """The same for targets multiplied by ``factor``."""
         return replace(self, centre=factor * self.centre, scale=factor * self.scale)
 
@@ -75,12 +75,14 @@ class Score:
         return np.asarray(self.centre + self.scale * np.mean([one.values(codes) for one in self.models], axis=0))
 
 
-def scored(fit: Callable[[Array], tuple[Sequence[Model], Array]], y: Array, weights: Array) -> tuple[Score, Array]:
+def scored(
+    fit: Callable[[Array], tuple[Sequence[Model], Array]], y: Array, weights: Array
+) -> tuple[MemberScore, Array]:
     """Models of standardized targets, and values (m,) of each row by models that have not seen its fold."""
     centre = float(np.average(y, weights=weights))
     scale = float(np.sqrt(np.average((y - centre) ** 2, weights=weights))) or 1.0
     models, left_out = fit((y - centre) / scale)
-    return Score(models, centre, scale), centre + scale * left_out
+    return MemberScore(models, centre, scale), centre + scale * left_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +91,7 @@ class LetterEnsemble:
 
     Parameters
     ----------
-    scores : dict of Score
+    scores : dict of MemberScore
         By the names in ``SCORES``.
     curves : sequence of pairs of ndarray
         Knots and values of each of ``MEMBERS``; empty where the score is taken as it is.
@@ -99,7 +101,7 @@ class LetterEnsemble:
         Letters of the rows.
     """
 
-    scores: dict[str, Score]
+    scores: dict[str, MemberScore]
     curves: tuple[tuple[Array, Array], ...]
     weights: Array
     codes: Codes
@@ -142,7 +144,7 @@ def fitted_ensemble(
 
     For these a row's scores come from members without its fold, and curves and weights from the other folds' scores.
     """
-    scores: dict[str, Score] = {}
+    scores: dict[str, MemberScore] = {}
     left_out: dict[str, Array] = {}
     folds = deal_at_random(len(y), FOLDS, rng)
     of_processes = folds if len(y) < FEW_ROWS else deal_at_random(len(y), FOLDS_OF_MANY, rng)

@@ -9,7 +9,7 @@ import numpy as np
 
 from sparsact.learners.gp.kernel import Array, Codes
 from sparsact.learners.gp.posterior import Posterior
-from sparsact.learners.letters.ensemble import MEMBERS, NETWORKS, WARPS, LetterEnsemble, Model, Score
+from sparsact.learners.letters.ensemble import MEMBERS, NETWORKS, WARPS, LetterEnsemble, MemberScore, Model
 from sparsact.learners.letters.kernel import LetterKernel, prior
 from sparsact.learners.letters.perceptrons import UNITS, Perceptrons, inputs
 from sparsact.learners.letters.process import system_of
@@ -56,11 +56,11 @@ def read_ensemble(features: Sequence[Array], arrays: Arrays) -> LetterEnsemble:
     codes = read["codes"].astype(np.intp)
     if not len(codes) or (codes >= [len(of_site) for of_site in features]).any():
         raise ValueError("rows of letters that the sites do not have")
-    scores: dict[str, Score] = {}
+    scores: dict[str, MemberScore] = {}
     for place, name in enumerate((*WARPS, NETWORKS)):
         own = schema.strip_prefix(f"score{place}", arrays)
         models = _read_networks(features, own) if name == NETWORKS else _read_processes(features, codes, own)
-        scores[name] = Score(models, *schema.read_arrays(_UNITS, own)["units"].tolist())
+        scores[name] = MemberScore(models, *schema.read_arrays(_UNITS, own)["units"].tolist())
     curves = []
     for place, (_, curved) in enumerate(MEMBERS):
         curve = schema.read_arrays(_CURVE, schema.strip_prefix(f"curve{place}", arrays))

@@ -15,7 +15,7 @@ from sparsact.learners.lsh.ends import Ends
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array, read_hashes
 from sparsact.learners.lsh.onnx_graph import onnx_model
-from sparsact.learners.lsh.predict import Predictor
+from sparsact.learners.lsh.predict import CompiledPredictor
 from sparsact.learners.lsh.trees import TreeEnsemble
 from sparsact.saving import ModelFileError, modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, State
@@ -31,7 +31,7 @@ _INDEX: Final = {"starts": ArrayField("groups", np.uint32), "tags": ArrayField("
 _DTYPES: Final = {("float64", "float64"), ("float32", "float32"), ("float32", "uint16")}
 
 
-class CompactPredictor(Predictor):
+class CompactPredictor(CompiledPredictor):
     """Values of a fitted LSH model, from coefficients alone; see :meth:`LSHRegressor.predictor`.
 
     It holds no sums, learns nothing more, and may be called by several threads at once. A file of it is mapped into

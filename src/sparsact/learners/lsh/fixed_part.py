@@ -122,7 +122,7 @@ class FixedPart:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, n_columns: int, n_targets: int) -> FixedPart:
-        """The part that :meth:`arrays` took apart, of a model of so many columns and targets."""
+        """The part that :meth:`arrays` took apart, of a model with these numbers of columns and targets."""
         columns, n_seen = None, n_columns
         if "columns" in arrays:
             columns = schema.check_array(arrays, "columns", np.int64, (None,))

@@ -21,7 +21,7 @@ from sparsact.learners.lsh.nearest import NearestBuckets
 from sparsact.learners.lsh.updates import RowUpdate, row_update
 
 
-class Predictor(ABC):
+class CompiledPredictor(ABC):
     """Values of a compiled model at single points or at rows."""
 
     model: CompiledModel[Slots] | CompiledModel[Directory]
@@ -59,7 +59,7 @@ class Predictor(ABC):
         return {name: value for name, value in self.__dict__.items() if name not in ("_row", "_spread", "update")}
 
 
-class TablePredictor(Predictor):
+class TablePredictor(CompiledPredictor):
     """Values of a fitted LSH model at single points or at rows, as fast as the table allows.
 
     Made by ``model.predictor()``; later updates of the model leave it as it is.

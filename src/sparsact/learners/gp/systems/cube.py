@@ -244,14 +244,19 @@ def scattered(numbers: Array, codes: NDArray[np.intp], size: int) -> Array:
     return tables
 
 
-def difference_sums(lower: Array, codes: NDArray[np.intp], size: int) -> Array:
-    """Sums (size,) of a symmetric matrix, given on and below its diagonal, over each exclusive or of two codes."""
-    sums: Array | float = 0.0
+def _sums_by_block(lower: Array, codes: NDArray[np.intp], size: int) -> Iterator[Array]:
     for start in range(0, len(codes), _ROWS_AT_ONCE):
         block = slice(start, start + _ROWS_AT_ONCE)  # columns, whose rows above are zero
         differing = codes[block, None] ^ codes[start:]
-        found = np.bincount(differing.ravel(), lower[start:, block].T.ravel() * 2, size)
-        sums = found if start == 0 else np.add(sums, found, out=found)
+        yield np.bincount(differing.ravel(), 2 * lower[start:, block].T.ravel(), size)
+
+
+def difference_sums(lower: Array, codes: NDArray[np.intp], size: int) -> Array:
+    """Sums (size,) of a symmetric matrix, given on and below its diagonal, over each exclusive or of two codes."""
+    parts = _sums_by_block(lower, codes, size)
+    sums = next(parts)
+    for part in parts:
+        sums += part
     sums[0] -= lower.trace()
     return sums
 

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import n_subsets, n_words
+from sparsact.learners.low_degree.design import Design
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic
 from sparsact.learners.low_degree.factor import Factor
 from sparsact.learners.low_degree.normal_equations import NormalEquations
-from sparsact.learners.low_degree.polynomial import Design, Family, FittedPolynomial, Penalty, Solution
+from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Penalty, Solution
 from sparsact.memory import available_memory, has_room
 
 Estimated = tuple[NDArray[np.float64], NDArray[np.float64], str, float | None]
