@@ -13,7 +13,8 @@ AREAS = {
     # Networks, certificates and the theorems of both papers.
     "theory": paths("""
         src/sparsact/activity.py src/sparsact/bounds src/sparsact/certificate src/sparsact/constructions
-        src/sparsact/exact_sign.py src/sparsact/fourier src/sparsact/hardness src/sparsact/hypercube.py src/sparsact/lift.py
+        src/sparsact/exact_sign.py src/sparsact/fourier src/sparsact/hardness src/sparsact/hypercube.py
+        src/sparsact/lift.py
         src/sparsact/network.py src/sparsact/rademacher src/sparsact/stack.py
         tests/bounds tests/certificate tests/constructions tests/fourier tests/hardness tests/papers tests/rademacher
         tests/test_lift.py tests/test_network.py tests/test_network_points.py tests/test_stack.py
