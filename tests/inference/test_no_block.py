@@ -71,11 +71,11 @@ def changed_between(m, x):
             "b reads a through mul, with other numbers",
         ),
         (lambda m, x: m.b(F.relu(m.a(x)) * torch.rand(7)), "b reads a through mul, with other numbers"),
-        (fused, "no such pair"),
-        (overwritten_in_part, "no such pair"),
+        (fused, "no two are such a pair"),
+        (overwritten_in_part, "no two are such a pair"),
         (two_activations, "b is called 2 times and does not always read the same activations"),
         (two_sources, "b is called 2 times and does not always read the same activations"),
-        (lambda m, x: x, "3 plain nn.Linear, of which 0 ran"),
+        (lambda m, x: x, "3 plain nn.Linear, 0 ran"),
     ],
 )
 def test_reasons(forward, why):
