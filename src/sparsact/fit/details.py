@@ -23,7 +23,7 @@ class Details:
 
     @property
     def by_posterior(self) -> bool:
-        """Whether intervals of effects are those of a posterior."""
+        """Whether intervals of effects come from a posterior."""
         return False
 
     def lines(self) -> list[str]:

@@ -29,7 +29,7 @@ def predict_table(model: Any, data: Data, *, id_column: str | None = None, confi
     model : FitResult or estimator
         The result of :func:`sparsact.fit_table`, or a model of it that was saved and loaded.
     data : what :func:`sparsact.fit_table` takes
-        Columns are found by name and encoded as those of the fit.
+        Columns are found by name and encoded as in the fit.
     id_column : str, optional
         Column that names the rows. By default the first that is neither learned from nor a target, if there is one.
     confidence : float
@@ -50,8 +50,8 @@ def predict_table(model: Any, data: Data, *, id_column: str | None = None, confi
 
     Notes
     -----
-    Intervals of a Gaussian process are those of its posterior. Those of other models are as wide as held-out errors
-    were, the same for every row: right on average over rows like those of the fit, too narrow for those ``outside``.
+    Intervals of a Gaussian process come from its posterior. Intervals of other models are as wide as held-out errors
+    were, the same for every row: right on average over rows like the fit's, too narrow for rows ``outside``.
     They are null where held-out rows are too few to tell.
 
     Examples

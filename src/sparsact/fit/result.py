@@ -97,7 +97,7 @@ class FitResult:
 
     @property
     def scores(self) -> Scores:
-        """Held-out scores by target (or class), and those of the linear model."""
+        """Held-out scores by target (or class), of this model and of the linear one."""
         return Scores(
             {target.name: target.r2 for target in self.targets},
             {target.name: target.linear_r2 for target in self.targets},

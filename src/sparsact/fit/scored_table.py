@@ -23,7 +23,7 @@ NORMAL: Final = NormalDist().inv_cdf(0.975)
 class ScoredTarget:
     """One target of numbers: R2 (of logarithms, where these were learned), and errors in the units of the table.
 
-    ``actual`` and ``predicted`` are those of R2. ``relative_error`` is the mean size of predicted / actual - 1, of a
+    R2 compares ``actual`` and ``predicted``. ``relative_error`` is the mean size of predicted / actual - 1, of a
     target whose logarithm was learned.
     """
 

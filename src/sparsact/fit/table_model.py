@@ -41,7 +41,7 @@ class TableModel:
     def intervals(self, X: NDArray[Any], found: Array, confidence: float) -> tuple[Array, Array]:
         """Lower and upper ends (m, targets) about values, as the targets were learned; infinite where unknown.
 
-        Those of a model that gives none are as wide as its held-out errors.
+        If the model gives none, they are as wide as its held-out errors.
         """
         by_method, design = predictor(self.model), self.encoding.design
         ends = by_method.interval(self._rows(X), confidence)

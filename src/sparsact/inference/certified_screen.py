@@ -1,7 +1,7 @@
 r"""A certified screen: proves units to be off before their weights are read.
 
 A unit of a rectified layer is zero when :math:`\langle w_j, x\rangle + b_j \le t_j`. The screen proves that for most of
-the units that are off, from an int8 copy of the weights: half the bytes of bfloat16, a quarter of those of float32.
+the units that are off, from an int8 copy of the weights: half the bytes of bfloat16, a quarter of float32's.
 Units that it does not prove off are left to be computed. The statement is about real numbers: a layer that computes
 the survivors and takes zero elsewhere equals the dense layer up to the order of summation, for every input.
 

@@ -75,7 +75,7 @@ def compare(model_dense: nn.Module, model_sparse: nn.Module, inputs: Inputs, los
     Returns
     -------
     comparison : ModelComparison
-        Standard errors count cases, not tokens: those of one text depend on each other.
+        Standard errors count cases, not tokens: tokens of one text depend on each other.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Sparse layers in the place of ``Conv1D`` of transformers, whose weight is the transpose of that of ``nn.Linear``.
 
-The second layer of a block needs no copy of it: its rows are those of the units. Imported only for a model that has
+The second layer of a block needs no copy of it: its rows are the units' rows. Imported only for a model that has
 such layers, so that transformers is loaded.
 """
 

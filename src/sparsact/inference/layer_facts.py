@@ -215,7 +215,7 @@ def device_obstacle(weights: Sequence[Tensor], device: str) -> str:
 
 @dataclass(frozen=True)
 class WeightRows:
-    """Rows of the weight of a linear layer: all, or those of one part of a layer that computes two."""
+    """Rows of the weight of a linear layer: all, or one part's, of a layer that computes two."""
 
     start: int = 0
     stop: int | None = None

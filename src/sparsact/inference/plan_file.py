@@ -104,7 +104,7 @@ def load_plan(model: Model, path: str | Path, inputs: Inputs) -> Model:
     ----------
     model : nn.Module
         With the weights of the model whose plan it is; changed in place. Weights that were dropped
-        (``keep_weights=False``) come from the file, and those of this model are dropped too.
+        (``keep_weights=False``) come from the file, and this model's are dropped too.
     path : str or Path
     inputs : tensor, mapping, tuple, or iterable of these
         One batch, on which the blocks are found and the result is compared with the dense model.

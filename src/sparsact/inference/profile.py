@@ -129,7 +129,7 @@ class BlockProfile:
 
     @property
     def rows(self) -> int:
-        """Median number of rows of a call, at most those of the sample."""
+        """Median number of rows of a call, at most as many as the sample has."""
         return min(median_low(self.rows_per_call), len(self.sample))
 
     @cached_property

@@ -146,7 +146,7 @@ def _plan(
 
 
 def alone_on(model: nn.Module, names: Iterable[str], weights: str, device: str | None = None) -> Replacement:
-    """Linear layers in integers, all of which are read, by the products of that type of device or where they are."""
+    """Linear layers in integers that are read whole, by the products of that type of device or where they are."""
     found = Replacement("dense")
     for name in names:
         on = device or device_type(weight_and_bias(model.get_submodule(name))[0])
@@ -161,7 +161,7 @@ def integer_state(weights: str, selector: Selector, device: str, max_rows: int =
 
 
 def candidates(model: nn.Module, block: Block, weights: str, device: str | None = None) -> dict[str, Replacement]:
-    """The block in integers: all of them are read (``"whole"``), or those of units that are not 0 (``"exact"``)."""
+    """The block in integers: all of them are read (``"whole"``), or only of units that are not 0 (``"exact"``)."""
     whole = alone_on(model, block.names, weights, device)
     on = whole.layers[block.down].device
     exact = Replacement("exact", whole.layers | {block.down: integer_state(weights, ActiveInputs(), on)})

@@ -1,4 +1,4 @@
-"""Linear layers that read only the weights of active units, in the place of those of a model.
+"""Linear layers that read only the weights of active units, in the place of a model's own.
 
 Weights have a form (:mod:`sparsact.inference.weights`), and a selector says which of them a call reads. A layer is
 taken over by its class alone, as torch's own parametrizations do: parameters, hooks, ties and names stay. Where the
@@ -37,7 +37,7 @@ class Selector(ABC):
     Attributes
     ----------
     by_input : bool
-        Whether it reads those of active inputs, rather than those of outputs.
+        Whether it reads weights of active inputs, rather than of outputs.
     watched : list of (parent, name, module), or None
         Modules whose hooks would see what the layer leaves out.
     """
@@ -77,7 +77,7 @@ class LayerState:
     suspected_writes : int
         How many events were seen after which the weights may have changed without torch counting it.
     calls, sparse_calls : int
-        Calls of the layer, and those of them that were not computed densely.
+        Calls of the layer, and how many were not computed densely.
     direct : LayerCall or None
         Calls the kernel at once, where nothing has changed since the last call.
     """
@@ -132,7 +132,7 @@ class LayerState:
         self.weights, self.direct = WeightCache(make), None
 
     def call_directly(self, layer: SparseLinear, kernel: Callable[..., Any] | None, most: float, max_rows: int) -> None:
-        """Call ``kernel`` at once from now on, as long as the weights are those of this call and inputs are plain.
+        """Call ``kernel`` at once from now on, as long as the weights stay the same and inputs are plain.
 
         ``most`` is the most units of a row that may be on, which a kernel takes that returns their number for all
         rows; -1 for others.
@@ -267,7 +267,7 @@ class SparseLinear(nn.Linear):
         return super().train(mode)
 
     def restore_parameters(self) -> None:
-        """Make the parameters those of ``nn.Linear`` again, which they always are here."""
+        """Give the parameters back to ``nn.Linear``, which always has them here."""
 
     def __prepare_scriptable__(self) -> nn.Linear:
         """What ``torch.jit.script`` compiles: a plain layer with the same parameters."""

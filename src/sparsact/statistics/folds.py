@@ -67,7 +67,7 @@ def deal_at_random(n_rows: int, n_folds: int, rng: np.random.Generator) -> NDArr
 def out_of_fold(
     folds: NDArray[np.intp], predict: Callable[[int, NDArray[np.bool_]], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """Predictions (m, ...) of all rows; ``predict`` gives those of one fold from what the others teach.
+    """Predictions (m, ...) of all rows; ``predict`` predicts one fold from what the others teach.
 
     It receives the number of the fold and the mask (m,) of its rows.
 

@@ -77,7 +77,7 @@ def fitted_processes(
 ) -> dict[str, Fit]:
     """By kernel a Gaussian process of every row, or of a sample of many, and how such processes predict left-out folds.
 
-    Those of the folds learn their hyperparameters from rows outside of the fold; the search begins at those of all.
+    A fold's process learns its hyperparameters from rows outside of the fold; its search begins at the values for all.
     With ``warped`` some are of a monotone function of the target (:class:`WarpedProcess`): of its logarithm where it is
     positive and not nearly constant, and from 80 rows on of functions that an isotonic regression takes back.
     """
@@ -165,7 +165,7 @@ WARPS: Final = {"normal scores": normal_scores, "inverse sines": inverse_sines}
 
 
 def _strongest(model: Spectral, n_terms: int) -> list[tuple[Subset, float]]:
-    """The largest coefficients; of more columns than a spectrum has, those of one and two columns."""
+    """The largest coefficients; with more columns than a spectrum has, of one and two columns only."""
     n = model.n_features_in_
     by_polynomial = isinstance(model, LatentRegressor) and model.latent == "low-degree"
     if isinstance(model, CubeEnsemble) or by_polynomial or n <= LARGEST_CUBE:

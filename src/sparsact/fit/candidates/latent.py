@@ -43,7 +43,7 @@ TERMS: Final = 200
 class LatentInfo(Details):
     """A measurement model: its latent and curve, and both scales of some rows that it was fitted to.
 
-    ``bounds`` are those of the target, None where there is none; ``noise`` is the deviation of its noise (with the link
+    ``bounds`` are the target's, None where it has none; ``noise`` is the deviation of its noise (with the link
     ``"log"`` of its logarithm's). ``curve`` holds latents and the targets that would be measured of them without noise.
     """
 

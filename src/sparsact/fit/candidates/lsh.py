@@ -89,7 +89,7 @@ def fitted_tables(table: Table, options: FitOptions, sample: RowSample, stages: 
     """An LSH model of every row, and how such models predict the rows of the sample that they have not seen.
 
     A fold's model shares width, penalty and kind of directions with that of all rows. Its hash functions, directions
-    and trend are found again from rows outside of the fold: those of the other model have seen all folds. Where the
+    and trend are found again from rows outside of the fold: the other model's have seen all folds. Where the
     sample is not the whole table, all models are filled in one pass, or, if memory does not hold them, in several.
     """
     target, n_folds, seed = table.encoding.targets[0], options.folds, options.random_state

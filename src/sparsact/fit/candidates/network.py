@@ -52,7 +52,7 @@ class NetworkInfo(Details):
     """A sparsely activated network: its units, by their share of rows, and how many of them a row switches on.
 
     ``max_active`` is the number k that was chosen, and ``most_active`` the most at any of the ``n_rows`` rows fitted.
-    Of more than two classes the numbers are those of the largest network.
+    With more than two classes the numbers describe the largest network.
     """
 
     n_units: int

@@ -39,7 +39,7 @@ def sparse_product(h: Tensor, values: Tensor, bias: Tensor | None = None, *, tog
     bias : Tensor of shape (n,), contiguous, or None
         b.
     together : bool
-        Read the row of a unit once for 16 inputs, of which any has it active, rather than once an input. The order of a
+        Read the row of a unit once for 16 inputs, if any has it active, rather than once an input. The order of a
         sum, hence its last bits, then depends on the other inputs, and ``values`` must be finite.
 
     Returns
@@ -78,7 +78,7 @@ def int8_product(x: Tensor, values: Tensor, scale: Tensor, bias: Tensor, *, gath
     Returns
     -------
     outputs : Tensor of shape (m, n), of the dtype of ``x``
-        To the bit those of :class:`~sparsact.kernels.int8_linear.Int8Linear`: sums of integers have no order.
+        To the bit the same as :class:`~sparsact.kernels.int8_linear.Int8Linear`: sums of integers have no order.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Float weights: outputs of a mask from rows read in place, outputs of sparse inputs from a copy with a row per input.
 
-On the CPU kernels take addresses; on CUDA those of :mod:`sparsact.inference.triton` never make the host wait.
+On the CPU kernels take addresses; on CUDA the kernels of :mod:`sparsact.inference.triton` never make the host wait.
 """
 
 from __future__ import annotations

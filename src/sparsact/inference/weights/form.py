@@ -45,7 +45,7 @@ class WeightForm(ABC):
         """The outputs that ``active`` (m, outputs) names by bytes that are not 0, and 0 elsewhere."""
 
     def all(self, x: Tensor, m: int) -> Tensor:
-        """All outputs, of rounded weights: those of others are the layer's dense product."""
+        """All outputs, of rounded weights: other forms leave them to the layer's dense product."""
         raise NotImplementedError
 
 

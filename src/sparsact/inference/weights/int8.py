@@ -1,4 +1,4 @@
-"""Int8 weights with one scale per output, whose outputs are those of torch's dynamically quantised layers."""
+"""Int8 weights with one scale per output; outputs equal torch's dynamically quantised layers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SMALLEST_SCALE: Final = float(np.finfo(np.float32).eps)  # of weights, in torch'
 
 
 class Int8Weights(IntegerWeights):
-    """Int8 weights with one scale per output: outputs of a row are those of torch's dynamically quantised layers."""
+    """Int8 weights with one scale per output: outputs of a row equal torch's dynamically quantised layers."""
 
     def __init__(self, arrays: Arrays, by_input: bool, device: str = "cpu") -> None:
         super().__init__(arrays, by_input, device)

@@ -76,7 +76,7 @@ def more_probable(
 
 
 def out_of_fold_error(tried: Hyperparameters, rows: DistinctRows, fold: NDArray[np.intp]) -> float:
-    """Weighted mean squared error of rows predicted by those of other folds."""
+    """Weighted mean squared error of rows predicted by the rows of other folds."""
     errors = np.empty(len(rows))
     for k in range(_FOLDS):
         held = fold == k

@@ -47,14 +47,14 @@ class FittedCubeGP(OnCube):
     def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
         """Posterior means of the function, (m,); with ``return_std`` also its standard deviations, (m,).
 
-        The deviations are those of the function; :meth:`prediction_intervals` are of new measurements.
+        The deviations are the function's; :meth:`prediction_intervals` are of new measurements.
         """
         bits = self._bits(X)
         mean = self.y_mean_ + self._scale * self._posterior.best.values(bits)
         return (mean, self._deviations(bits)) if return_std else mean
 
     def _out_of_fold(self, X: ArrayLike, y: Array, weights: Array | None, folds: NDArray[np.intp]) -> Array:
-        """Predictions (m,) of the rows of a fit with inducing points, by its kernel, each from those of other folds."""
+        """Predictions (m,) of the rows of a fit with inducing points, by its kernel, each from other folds' rows."""
         system, bits = cast("InducingSystem", self._posterior.best.system), self._bits(X)
         number = distinct_points(np.concatenate([system.points, bits]))[1]
         place = np.full(number.max() + 1, -1)

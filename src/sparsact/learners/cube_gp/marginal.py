@@ -1,6 +1,6 @@
 r"""Posterior of a function on the cube with kernel and noise uncertain: a mixture of Gaussian posteriors.
 
-Means are those of the most probable kernel and noise. Variances are mean squares around them over draws of both,
+Means belong to the most probable kernel and noise. Variances are mean squares around them over draws of both,
 
 .. math:: \frac1K \sum_k \Big( \mathrm{Var}_k f + (\mathbb{E}_k f - \hat f)^2 \Big),
 
@@ -126,7 +126,7 @@ class MarginalPosterior:
     def interval_deviations(self, confidence: float) -> float:
         """Deviations on either side of a prediction within which a new measurement lies with this probability.
 
-        Those of a normal distribution or, where kernel and noise were learned or variances are approximate and errors
+        Of a normal distribution or, where kernel and noise were learned or variances are approximate and errors
         of measured rows reach further, of these errors.
         """
         normal = NormalDist().inv_cdf((1 + confidence) / 2)

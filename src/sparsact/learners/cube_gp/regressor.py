@@ -117,7 +117,7 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
     :math:`m^2 / 2` covariances again, and tens of steps are needed. Variances of values are those by
     ``max_inducing`` inducing points, times one factor that makes them right, in the mean, at 16 rows left out [2]_.
 
-    Means are those of the most probable kernel and noise. Deviations and intervals average over 20 draws of both, from
+    Means belong to the most probable kernel and noise. Deviations and intervals average over 20 draws of both, from
     Laplace's approximation of their posterior, unless ``optimizer`` is None or there are inducing points. They are
     computed when first asked for.
 

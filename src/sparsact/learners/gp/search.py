@@ -32,7 +32,7 @@ def by_quasi_newton(
     report: Callable[[str], None],
     max_steps: int = MAX_STEPS,
 ) -> Solved[Array]:
-    """Parameters (k,) of greatest density, by L-BFGS from the starts (k,), of which the best end counts.
+    """Parameters (k,) of greatest density, by L-BFGS from the starts (k,); the best end counts.
 
     ``log_density`` has a value and its gradient. The residual is the largest derivative.
     """

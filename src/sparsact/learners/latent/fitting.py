@@ -160,7 +160,7 @@ def fitted_gp(
 
 
 def _over_all_points(posterior: Posterior, at: Mode) -> tuple[float, float]:
-    """Mean and deviation of a latent over all points, or over those of the rows where there is no table."""
+    """Mean and deviation of a latent over all points, or over the points of the rows where there is no table."""
     if isinstance(posterior, CubePosterior):
         mean, deviation = posterior.coefficients[0], np.linalg.norm(posterior.coefficients[1:])
     else:

@@ -72,7 +72,7 @@ class PolynomialLatent:
         return self.unit * self.values[chosen] + np.where(empty, self.shift, 0.0), self.unit * errors
 
     def arrays(self) -> Arrays:
-        """What a file keeps; the subsets are those of the model's degree."""
+        """What a file keeps; the subsets follow from the model's degree."""
         return {
             "coefficients": self.values,
             "covariance": self.covariance,

@@ -193,7 +193,7 @@ class PolynomialProblem:
         return replace(at, precision=at.precision + step[0], b=at.b + step[1 : 1 + p], c=at.c + step[1 + p :])
 
     def fitted(self, start: LatentPolynomial, alpha: float | None, max_iter: int = MAX_ITER) -> LatentPolynomial:
-        """The maximum for a penalty of all but the intercept, or for those of greatest marginal likelihood."""
+        """The maximum for a penalty of all but the intercept, or for the penalties of greatest marginal likelihood."""
         groups = self._groups(alpha)
         at = start
         for _ in range(max_iter):

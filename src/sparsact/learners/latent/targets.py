@@ -82,7 +82,7 @@ class Targets:
         return replace(self, y=(self.y - centre) / scale, bounds=((lower - centre) / scale, (upper - centre) / scale))
 
     def logarithms(self) -> Targets:
-        """The same of log y, all of which must be positive."""
+        """The same of log y; every y must be positive."""
         if not (self.y > 0).all():
             raise ValueError(
                 f'link="log" needs positive targets, and {(self.y <= 0).sum():,} are not (the lowest: '

@@ -1,6 +1,6 @@
 """Letters of the sites: rows of texts or strings as numbers of letters, and features of letters.
 
-Those of amino acids are published properties: hydropathy [1]_; volume in cubic angstroms [2]_; charge at pH 7, of
+Features of amino acids are published properties: hydropathy [1]_; volume in cubic angstroms [2]_; charge at pH 7, of
 histidine .3; whether the side chain is an aromatic ring; polarity [3]_; helix propensity in kcal/mol [4]_; whether the
 side chain branches at its beta carbon.
 
@@ -185,7 +185,7 @@ def _nearest(letters: set[str], known: Sequence[str]) -> dict[str, int]:
 
 
 def are_amino_acids(sites: Sequence[Sequence[str]]) -> bool:
-    """Whether the letters of all sites are those of amino acids, stops and gaps, and eight or more."""
+    """Whether the letters of all sites stand for amino acids, stops and gaps, and are eight or more."""
     letters = {letter for site in sites for letter in site}
     return letters <= KNOWN and len(letters & set(AMINO_ACIDS)) >= FEWEST
 

@@ -72,7 +72,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
 
     Notes
     -----
-    Kernels are those of [1]_ for categories, with features as in [2]_: the distance of two letters is that of learned
+    Kernels are as in [1]_ for categories, with features as in [2]_: the distance of two letters is that of learned
     multiples of their features plus small deviations, free for each letter. They maximise the marginal likelihood times
     a prior, by steps on 1,000 redrawn rows. Each of three kernels (five, below 1,000 rows) is learned without a fold
     and then fitted to all rows: exactly, by conjugate gradients with Kronecker products, where all combinations of the
@@ -178,7 +178,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
     def prediction_intervals(self, X: ArrayLike, confidence: float = 0.95) -> Array:
         """Intervals (m, 2) around :meth:`predict`, as wide as the errors of ``out_of_fold_`` ask for.
 
-        The width is the same for all rows, and right for rows drawn as those of the fit were
+        The width is the same for all rows, and right for rows drawn as the rows of the fit were
         (:mod:`sparsact.statistics.conformal`). Infinite where these are too few for the confidence.
         """
         check_is_fitted(self)

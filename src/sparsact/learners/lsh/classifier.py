@@ -19,7 +19,7 @@ from sparsact.validation.estimators import check_classes, class_places
 class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-learn ships no types
     """Classification by hashing: each bucket holds how probable each class is, as polynomials of the local coordinates.
 
-    Parameters, updates and costs are those of :class:`LSHRegressor`, whose table it shares: a class is a target that is
+    Parameters, updates and costs are as for :class:`LSHRegressor`, whose table it shares: a class is a target that is
     1 at its rows and 0 at others. Probabilities are clipped to [0, 1] and add up to 1.
 
     Attributes

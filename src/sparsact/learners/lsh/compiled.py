@@ -285,7 +285,7 @@ class CompiledModel(Generic[Storage]):
         return values, behind
 
     def _at_missed(self, rows: Array, values: Array, start: Array | None, n_threads: int) -> Array:
-        """Values without trees of rows that every bucket of the last table misses, given those of line and stages."""
+        """Values without trees of rows that every bucket of the last table misses, given line's and stages'."""
         kernels: list[Kernel] = []
         if start is not None:
             values, kernels = np.tile(start, (len(rows), 1)), [table.kernel for table in self.tables[:-1]]

@@ -278,7 +278,7 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         Notes
         -----
         A classifier exports the shares of its classes, before they are clipped to [0, 1] and add up to 1. Columns are
-        those of ``fit``, in their order; a missing value is NaN, and a category a number, as
+        the columns of ``fit``, in their order; a missing value is NaN, and a category a number, as
         :meth:`CompactPredictor.numbers` gives it. In C, ``model_predict_code(text, length)`` gives the number of a
         text; ONNX has no operator that hashes texts. A category that ``fit`` did not meet counts as the mean of those
         it met, without a warning. A row with an infinity has the value NaN. ``fallback`` and ``extrapolate`` are taken
@@ -294,7 +294,7 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         ----------
         X, y : array-like of shape (m, d) and (m,) or (m, targets), optional
             Rows that the model has not learned, to measure errors on: at most 2,048 of them are used. Without, errors
-            are those of leaving out rows of ``fit``.
+            come from leaving out rows of ``fit``.
         dtype : {"float32", "float64"}, optional
             Of coefficients; by default both.
 

@@ -116,7 +116,7 @@ def measured_sizes(
 ) -> Frontier:
     """Every size of a model with its cost, and its error at rows held out, or else at rows left out of the fit.
 
-    ``table_errors`` are those of the first 1, 2, ... tables at rows left out; None where they were not measured.
+    ``table_errors`` are errors of the first 1, 2, ... tables at rows left out; None where they were not measured.
     """
     ends = replace(as_now.shipped_ends(), beyond="clip", start=None, refuses=False)  # every row has a value
     if held_out is None:

@@ -177,7 +177,7 @@ def euclidean_hashes(
 ) -> Hashes:
     """Codes floor((<a, x> + b) / width), a standard normal in R^d and b uniform on [0, width] (Datar et al., 2004).
 
-    Codes are those of x - centre: the centre's share joins b, which is uniform modulo the width all the same.
+    Codes are codes of x - centre: the centre's share joins b, which is uniform modulo the width all the same.
     """
     directions = _scaled(rng.normal(size=(len(centre), n_tables * n_hashes)), width)
     offsets = rng.random(n_tables * n_hashes)
@@ -211,7 +211,7 @@ def _seeds(n_tables: int, rng: np.random.Generator) -> NDArray[np.uint64]:
 class PrincipalMoments:
     """Centre, principal directions (d, r) and the standard deviations (r,) along them, r the rank.
 
-    Of columns in other units, directions are still those of ``x - centre``: the units are in them.
+    With columns in other units, directions still act on ``x - centre``: the units are in them.
     """
 
     centre: Array

@@ -1,6 +1,6 @@
 """Files of ONNX graphs: the few messages of ``onnx.proto`` that a graph of tensors needs, written out.
 
-The numbers of fields are those of ONNX's protocol buffers [1]_, which never change.
+The numbers of fields come from ONNX's protocol buffers [1]_, which never change.
 
 References
 ----------

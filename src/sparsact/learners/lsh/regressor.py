@@ -64,9 +64,9 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         Of grids: principal directions of the rows; the same of columns of standard deviation 1; directions along which
         the target moves, found from local slopes; or whichever leaves least error.
     min_count : int, default=1
-        Buckets of fewer rows count as empty (Theorem C.1 keeps those of a least volume only).
+        Buckets of fewer rows count as empty (Theorem C.1 keeps buckets of a least volume only).
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
-        Columns of categories: names, numbers or a mask; ``"from_dtype"``: those of a categorical type in a data frame.
+        Columns of categories: names, numbers or a mask; ``"from_dtype"``: all of a categorical type in a data frame.
         Up to 8 categories get a column of zeros and ones each; more stand as their mean targets, drawn to the mean of
         all. A category that ``fit`` did not see counts as the mean of those it saw, with a warning.
     n_jobs : int or None, default=None

@@ -160,7 +160,7 @@ def learn_trees(X: Array, Y: Array, weights: Array, seed: int) -> tuple[TreeEnse
     """Boosted trees of rows (m, d) in no particular order, and their values (m, targets) out of fold.
 
     Of a few sets of parameters, that of least error on the first fold, where rounds stop once it no longer falls; the
-    values of the other folds are those of as many rounds on all rows but theirs.
+    values of the other folds come from as many rounds on all rows but theirs.
     """
     choices = _choices()
     values = np.empty(Y.shape)

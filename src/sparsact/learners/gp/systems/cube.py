@@ -248,7 +248,8 @@ def _sums_by_block(lower: Array, codes: NDArray[np.intp], size: int) -> Iterator
     for start in range(0, len(codes), _ROWS_AT_ONCE):
         block = slice(start, start + _ROWS_AT_ONCE)  # columns, whose rows above are zero
         differing = codes[block, None] ^ codes[start:]
-        yield np.bincount(differing.ravel(), 2 * lower[start:, block].T.ravel(), size)
+        sums = np.bincount(differing.ravel(), 2 * lower[start:, block].T.ravel(), size)
+        yield np.asarray(sums, dtype=np.float64)
 
 
 def difference_sums(lower: Array, codes: NDArray[np.intp], size: int) -> Array:
