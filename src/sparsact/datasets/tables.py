@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,9 @@ from sparsact.datasets.sites import BitString, LetterString, Mutations
 from sparsact.datasets.survey import MAX_CATEGORIES, ColumnSurvey, IdentifierError, UnfitError
 from sparsact.datasets.targets import TargetSurvey
 from sparsact.datasets.value_counts import MODULUS, MOST_ROWS, RowNumbers
-from sparsact.saving.schema import Arrays, State
+
+if TYPE_CHECKING:  # checks of arrays bring SciPy, which many users of the data sets need not load
+    from sparsact.saving.schema import Arrays, State
 
 MOST_TEXTS: Final = 4096  # of a column, by which it is judged whether texts are identifiers
 MOST_TEXTS_OF_ALL: Final = 1 << 22  # of all columns

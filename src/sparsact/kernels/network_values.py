@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsact.kernels import dispatch
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.signedinteger[Any]]
@@ -24,7 +26,7 @@ def network_values(X: NDArray[Any], W: Any, u: Array, b: Array, *, n_threads: in
     Sparse weights: a product and a sum per non-zero and row, with the same bits on every kernel, instruction set and
     number of threads. Dense weights: products of matrices, by BLAS and its threads.
     """
-    if not isinstance(W, sp.csr_array):
+    if isinstance(W, np.ndarray):
         return _dense_values(X, W, u, b)
     values = np.empty(len(X))
     dispatch.chosen.sparse_network_values(_rows(X), *_parts(W), u, b, values, n_threads)
@@ -62,7 +64,7 @@ def _sparse_network_values(
 
 
 def active_units(
-    X: NDArray[Any], W: sp.csr_array, b: Array, tolerance: Array, *, n_threads: int = 1
+    X: NDArray[Any], W: csr_array, b: Array, tolerance: Array, *, n_threads: int = 1
 ) -> tuple[Integers, Integers]:
     """Numbers of units that each row surely and possibly switches on, (m,) each; sums as in :func:`network_values`.
 
@@ -148,7 +150,7 @@ def _blocks(X: NDArray[Any]) -> Iterator[slice]:
 def _reach(W: Any) -> Array:
     """The most that one flip moves each pre-activation, (s,)."""
     largest = abs(W).max(axis=1)
-    return np.asarray(2 * (largest.toarray().ravel() if isinstance(W, sp.csr_array) else largest))
+    return np.asarray(2 * (largest if isinstance(W, np.ndarray) else largest.toarray().ravel()))
 
 
 def _fill_differences(
@@ -156,10 +158,10 @@ def _fill_differences(
 ) -> None:
     Z = np.ascontiguousarray(X.astype(np.float64) @ W.T - b)
     signs = np.ascontiguousarray(X, dtype=np.int8)
-    if isinstance(W, sp.csr_array):
-        dispatch.chosen.sparse_flip_differences(signs, Z, *_parts(W), u, reach, differences, n_threads)
-    else:
+    if isinstance(W, np.ndarray):
         dispatch.chosen.flip_differences(signs, Z, W, u, reach, differences, n_threads)
+    else:
+        dispatch.chosen.sparse_flip_differences(signs, Z, *_parts(W), u, reach, differences, n_threads)
 
 
 @dispatch.kernel
@@ -195,7 +197,9 @@ def _sparse_flip_differences(
     n_threads: int,
 ) -> None:
     """:func:`flip_differences` with the three parts of a CSR array; a weight of 0 adds 0, so the bits are the same."""
-    W = sp.csr_array((weights, indices, indptr), shape=(len(u), X.shape[1]))
+    from scipy.sparse import csr_array  # loads slowly, and tables of data need none
+
+    W = csr_array((weights, indices, indptr), shape=(len(u), X.shape[1]))
     _flip_differences(X, Z, W.toarray(), u, reach, differences, n_threads)
 
 
@@ -204,6 +208,6 @@ def _rows(X: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(X, dtype=X.dtype if X.dtype in (np.int8, np.float32) else np.float64)
 
 
-def _parts(W: sp.csr_array) -> tuple[Integers, Integers, Array]:
+def _parts(W: csr_array) -> tuple[Integers, Integers, Array]:
     """Start of each row, columns and weights."""
     return W.indptr.astype(np.int64, copy=False), W.indices.astype(np.int32, copy=False), W.data

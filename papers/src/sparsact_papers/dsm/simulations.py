@@ -195,7 +195,9 @@ def from_lsh(model: Any) -> DSM:
             'fit with n_stages=1, columns="all" and base="linear" or "constant".'
         )
     predictor = model.predictor()
-    layout, solution, index = predictor.table.layout, predictor.solution, predictor.table.index
+    table = predictor.table
+    layout, index = table.layout, table.index
+    solution = table.solved(predictor.alpha, predictor.policy.min_count)
     d, D, n_own = layout.n_columns, layout.n_features, layout.n_columns + 1
     A = np.concatenate([layout.level[None], layout.trend, solution.coefficients.reshape(-1, layout.n_targets)])
 
