@@ -9,7 +9,7 @@ SOURCES := pyproject.toml papers/pyproject.toml constraints.txt CMakeLists.txt $
 help:
 	@echo "make demo       install, learn real data, write reports into demo/"
 	@echo "make test       the tests of sparsact, in minutes: test-tables, test-torch and test-theory are its three areas"
-	@echo "make test-grids  what make test says of one value, of the others; test-papers: experiments; test-slow the rest"
+	@echo "make test-grids the values that make test leaves out; test-papers the experiments; test-slow the rest"
 	@echo "make digests    what every learner computes, compared with what is kept; finds changes that tests do not see"
 	@echo "make coverage   the suite again, with the share of branches it runs"
 	@echo "make test-cpus  the numerical tests as other processors run them: BLAS core types, instruction sets"

@@ -65,7 +65,7 @@ def unrendered(monkeypatch):
 
 
 @contextmanager
-def one_process():
+def one_gaussian_process():
     """Default fits compare one Gaussian process, plain and warped, and ten trees."""
     from sparsact.fit.candidates.gp import normal_scores
 
@@ -79,12 +79,12 @@ def one_process():
 @pytest.fixture(scope="module")
 def few_rivals():
     """Fits of the module compare few models: for tests of all else about a fit."""
-    with one_process():
+    with one_gaussian_process():
         yield
 
 
 @pytest.fixture
 def one_rival():
     """As ``few_rivals``, for one test."""
-    with one_process():
+    with one_gaussian_process():
         yield

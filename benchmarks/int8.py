@@ -46,9 +46,7 @@ from benchmarks.runtimes import in_others
 from benchmarks.sparsify import TimedModel, sharing
 from sparsact import kernels
 from sparsact.inference import find_blocks, sparsify
-from sparsact.inference.quantizing import integer_state
-from sparsact.inference.selectors import Everything
-from sparsact.inference.sparse_linear import SparseLinear
+from sparsact.inference.quantizing import alone_on
 
 TORCH_GOALS: Final = {"avx2": {0.03: 3.0, 0.1: 2.6, 0.27: 2.0}, "avx512": {0.03: 1.5, 0.1: 1.4, 0.27: 1.2}}
 DENSE_GOALS: Final = {0.03: 1.6, 0.1: 1.4, 0.27: 1.2}
@@ -65,16 +63,13 @@ def quantized_by_torch(model: nn.Module) -> nn.Module:
 
 def dense_quantized(model: nn.Module, weights: str) -> nn.Module:
     """The model with all weights quantised and read by the kernels of the library."""
-    for module in list(model.modules()):
-        if type(module) is nn.Linear:
-            layer: Any = module
-            layer.__class__ = SparseLinear
-            layer._sparse = integer_state(weights, Everything(), "cpu")
+    names = [name for name, module in model.named_modules() if type(module) is nn.Linear]
+    alone_on(model, names, weights, "cpu").apply(model)
     return model
 
 
 def seconds_of_reading(n_bytes: int) -> Callable[[], object]:
-    """A call that reads so many bytes once."""
+    """A call that reads a number of bytes once."""
     values = np.ones(max(1, n_bytes // 4), dtype=np.float32)
     return lambda: values @ values
 

@@ -246,7 +246,12 @@ def measured(task: LandscapeTask, side: str) -> Row:
 def measure(tasks: Sequence[LandscapeTask], sides: Sequence[str], path: Path | None) -> Iterator[Row]:
     """A row for each task and side."""
     cells = (({**asdict(task), "side": side}, partial(measured, task, side)) for task, side in product(tasks, sides))
-    return kept_rows(path, cells, lambda row: f"{row['table']}, {row['rows']}, {row['side']}: {row['error']:.4g}")
+    return kept_rows(path, cells, _shown)
+
+
+def _shown(row: Row) -> str:
+    task = f"{row['table']}, {row['rows']}, seed {row['seed']}"
+    return f"{task}, {row['side']}: {row['error']:.4g}, {row['seconds']:.1f} s"
 
 
 def figures(rows: Sequence[dict[str, Any]]) -> Iterator[Figure]:

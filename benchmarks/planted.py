@@ -222,7 +222,12 @@ def measure(names: list[str], n_seeds: int, path: Path | None) -> Iterator[Row]:
 
     tasks = product(map(TASKS.__getitem__, names), range(n_seeds))
     cells = (({**asdict(task), "seed": seed}, partial(errors, task, seed)) for task, seed in tasks)
-    return kept_rows(path, cells, lambda row: f"{row['family']} n={row['n']} s={row['s']}: {row['errors']}")
+    return kept_rows(path, cells, _shown)
+
+
+def _shown(row: Row) -> str:
+    task = " ".join(f"{name}={row[name]}" for name in ("n", "s", "k", "noise", "given", "seed"))
+    return f"{row['family']} {task}: " + "; ".join(f"{side} {error:.2g}" for side, (error, _) in row["errors"].items())
 
 
 def figures(rows: Iterable[Row]) -> Iterator[Figure]:

@@ -138,20 +138,20 @@ def figures_of(model: Transformer, text: CharacterText, told: Namespace) -> list
     ]
 
 
-SIZES: Final[dict[str, tuple[float, float]]] = {  # by default, and with --quick
+SIZES: Final = {  # by default, and with --quick
     "width": (512, 64),
     "layers": (4, 2),
     "hidden": (4096, 256),
     "context": (64, 32),
     "steps": (150, 20),
-    "time_limit": (30.0, 0.5),
 }
+TIME_LIMITS: Final = (30.0, 0.5)  # seconds
 
 
 @program(
     *(
-        option(f"--{name}", type=int, help=f"default {SIZES[name][0]}; {SIZES[name][1]} with --quick")
-        for name in tuple(SIZES)[:5]
+        option(f"--{name}", type=int, help=f"default {usual}; {quick} with --quick")
+        for name, (usual, quick) in SIZES.items()
     ),
     option("--l1", type=float, default=0.2, help="strength of the penalty on activations"),
     option("--time-limit", type=float, help="seconds for the timing of auto; default 30"),
@@ -161,9 +161,9 @@ SIZES: Final[dict[str, tuple[float, float]]] = {  # by default, and with --quick
 )
 def main(arguments: Namespace) -> list[Figure]:
     """All figures of the benchmark."""
-    for name, (default, quick) in SIZES.items():
+    for name, (usual, quick) in {**SIZES, "time_limit": TIME_LIMITS}.items():
         if getattr(arguments, name) is None:
-            setattr(arguments, name, quick if arguments.quick else default)
+            setattr(arguments, name, quick if arguments.quick else usual)
     try:
         text = CharacterText.of(load_tinyshakespeare().text)
     except FileNotFoundError as missing:

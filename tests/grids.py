@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import wraps
 from itertools import product
 from typing import Any
@@ -20,6 +20,7 @@ def grid(**axes: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[...,
 
     def decorated(test: Callable[..., None]) -> Callable[..., None]:
         combinations = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+        assert combinations, f"{test.__name__}: an axis has no values"
 
         @wraps(test)
         def run(**fixtures: Any) -> None:
@@ -27,11 +28,11 @@ def grid(**axes: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[...,
             for values in combinations:
                 try:
                     test(**fixtures, **values)
-                except Exception as error:
+                except (Exception, pytest.fail.Exception) as error:  # the latter: nothing was raised, or warned
                     error.add_note(f"with {values}")
                     errors.append(error)
             if errors:
-                raise ExceptionGroup(f"{len(errors)} of {len(combinations)} combinations fail", errors)
+                raise BaseExceptionGroup(f"{len(errors)} of {len(combinations)} combinations fail", errors)
 
         signature = inspect.signature(test)
         left = [parameter for name, parameter in signature.parameters.items() if name not in axes]
@@ -41,8 +42,10 @@ def grid(**axes: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[...,
     return decorated
 
 
-def few_of(values: Iterable[Any], quick: Container[Any]) -> list[Any]:
-    """Values of a parametrised test, for ``pytest.mark.parametrize``; those that are not quick are marked ``grid``."""
+def few_of(values: Iterable[Any], quick: Collection[Any]) -> list[Any]:
+    """Values of a parametrised test, for ``pytest.mark.parametrize``; all but the quick ones are marked ``grid``."""
+    values = list(values)
+    assert all(value in values for value in quick), f"{quick} are not all among {values}"
     return [
         value
         if value in quick

@@ -8,7 +8,7 @@ read from the sources in FOLDER, by default those of the package that Python imp
 imported package.
 
 A circle is a set of modules each of which imports all others, directly or through others of them; imports inside
-functions and for type checkers count, those of the top ``__init__`` do not. Code is what is neither blank, nor
+functions and for type checkers count, imports of the top ``__init__`` do not. Code is what is neither blank, nor
 comment, nor docstring.
 """
 

@@ -7,6 +7,7 @@ from sparsact.datasets.columns import Real
 from sparsact.datasets.extrapolation import DesignSums
 from sparsact.fit.degrees import degrees_to_try
 from sparsact.fit.fold_sums import FoldSums
+from sparsact.fit.held_out import out_of_fold_values
 from sparsact.fit.options import FitOptions
 from sparsact.learners import LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.statistics.folds import deal
@@ -46,7 +47,7 @@ def test_folds_are_disjoint_and_their_union_is_one_fit(tmp_path):
     found, _, folds = sums.sample.rows()
     np.testing.assert_array_equal(found, X)
     np.testing.assert_array_equal(folds, deal(0, 203, 4, 1))
-    values = models.held_out(found, folds)
+    values = out_of_fold_values(models.without, found, folds)
     for fold in range(4):
         other = LowDegreeRegressor(2, 0.3).fit(X[folds != fold], y[folds != fold])
         np.testing.assert_array_equal(values[folds == fold, 0], other.predict(X[folds == fold]))

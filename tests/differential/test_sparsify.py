@@ -322,8 +322,7 @@ def wander(seed, length):
     model, dense = sparse_and_dense(make, method)
     done = []
     for _ in range(length):
-        name = draw.choice([*ACTIONS, "sparsify"])
-        done.append(name)
+        done.append(name := draw.choice([*ACTIONS, "sparsify"]))
         if name == "sparsify" and model.down.weight.dtype == torch.float32:
             model.eval()
             sparsify(model, "exact", rows(64, dense.d))

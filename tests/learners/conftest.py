@@ -12,6 +12,6 @@ REFERENCE = pytest.param("reference", marks=pytest.mark.grid)  # tens of times a
 
 @pytest.fixture(params=["reference"] if dispatch.native is None else ["native", REFERENCE])
 def kernels_in_use(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The test runs on the native kernels, where they are built, and on those of NumPy."""
+    """The test runs on the native kernels, where they are built, and on the ones in NumPy."""
     with kernels.using(request.param):
         yield request.param

@@ -167,7 +167,7 @@ class WordSurvey:
         return vars(self) | {"letters": letters, "mutated": mutated}
 
     def restore(self, state: dict[str, Any] | None) -> None:
-        """Merge another survey of the column; None stands for one that did not look for sequences."""
+        """Restore the survey of the column from a saved state; None: one that did not look for sequences."""
         self.letters = self.mutated = None
         if state is None:
             self.n_rows = 1

@@ -193,7 +193,7 @@ class ColumnSurvey:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Merge another survey of the same column into this one."""
+        """Restore the survey of the same column from a saved state."""
         for name in _PLAIN:
             setattr(self, name, state.get(name, False))
         self.seen = {text: Seen(first, int(count), int(digest)) for text, first, count, digest in state["seen"]}

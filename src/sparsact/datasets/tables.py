@@ -140,7 +140,7 @@ class TableSurvey:
         return state, {}
 
     def restore(self, state: State, arrays: Arrays) -> None:
-        """Restore what a survey of the same columns had seen from a saved state."""
+        """Restore the survey of the same columns from a saved state."""
         for survey, seen in zip(self.everything, state["columns"], strict=True):
             survey.restore(seen)
         self.parts.lengths[:] = state["lengths"]

@@ -74,7 +74,7 @@ class TargetSurvey:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Merge another survey of the same column into this one."""
+        """Restore the survey of the same column from a saved state."""
         self.low, self.high = float.fromhex(state["low"]), float.fromhex(state["high"])
         self.classes, self.numeric = set(state["classes"]), state["numeric"]
         self.dtype = str(state.get("dtype", "str"))  # files of earlier versions have none

@@ -13,7 +13,7 @@ from sparsact.fit.degrees import Selected, domain_of
 from sparsact.fit.details import Details
 from sparsact.fit.explain import explained, function_names
 from sparsact.fit.fold_sums import FoldModels, FoldSums, as_numbers
-from sparsact.fit.held_out import HeldOutScores
+from sparsact.fit.held_out import HeldOutScores, out_of_fold_values
 from sparsact.fit.options import FitOptions
 from sparsact.fit.target_result import TargetResult
 from sparsact.passes.progress import Stages
@@ -68,7 +68,7 @@ class Facts:
 class Fit:
     """A model of all rows, its scores on rows that it has not seen, and further models of its kind by name.
 
-    The latter are for ensembles; ``members`` holds the model itself too, under its own name.
+    ``members`` is empty or, for ensembles, holds all models of the kind, this one among them.
     """
 
     model: Any
@@ -110,7 +110,8 @@ class FitRun:
         weights = sums.sample.weights[sums.sample.smallest(MOST_ROWS)] if self.options.weighted else None
         polynomials = self.polynomials(sums, selected)
         actual = as_numbers(self.table.encoding.targets[0], y).reshape(len(y), -1)
-        return Fit(polynomials.whole, HeldOutScores(actual, polynomials.held_out(X, folds), folds, weights=weights))
+        predicted = out_of_fold_values(polynomials.without, X, folds)
+        return Fit(polynomials.whole, HeldOutScores(actual, predicted, folds, weights=weights))
 
     def polynomials(self, sums: FoldSums, selected: Selected) -> FoldModels:
         """The polynomial that cross-validation has chosen, of all rows and by fold."""

@@ -60,6 +60,7 @@ def select_model(selected: Selected, scores: Mapping[str, HeldOutScores], reason
     are compared times the kinds' handicaps, in the order of their ranks, by :func:`.simplest`.
     """
     known = candidates()
+    ranks = {"low-degree": 0} | {kind: each.rank for kind, each in known.items() if each.rank is not None}
     best, linear = selected.of_degree(selected.degree), selected.of_degree(1)
     name, others = "degree 1 (linear)", []
     one_function = len(best.targets) == 1
@@ -70,7 +71,7 @@ def select_model(selected: Selected, scores: Mapping[str, HeldOutScores], reason
     for kind, held_out in scores.items():
         rmse = held_out.rmse()
         described = CandidateModel(known[kind].name, held_out.mean_r2, rmse[0] if len(rmse) == 1 else None, kind=kind)
-        if known[kind].rank is None:
+        if kind not in ranks:
             others.insert(0, described)
         else:
             found[kind] = described
@@ -79,7 +80,7 @@ def select_model(selected: Selected, scores: Mapping[str, HeldOutScores], reason
     doubted = safer in scores and len(scores[safer].folds) < FEW_ROWS
     if doubted:  # of few rows, held-out errors say little
         handicaps[safer] = max(0.1, handicaps[safer] - DOUBTED / len(scores[safer].folds))
-    kinds = sorted(found, key=lambda kind: (known[kind].rank or 0) if kind in known else 0)
+    kinds = sorted(found, key=ranks.__getitem__)
     errors = np.array([_errors(found[kind]) * handicaps.get(kind, 1.0) for kind in kinds])
     of_penalties = [_errors(candidate) for candidate in selected.candidates] if one_function else [np.ones(1)]
     rounding = NEAR_ZERO * float(max(np.mean(each) for each in [*errors, *of_penalties]))

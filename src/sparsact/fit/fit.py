@@ -23,7 +23,7 @@ from sparsact.fit.degrees import Selected, domain_of, search_for, select_polynom
 from sparsact.fit.details import Details
 from sparsact.fit.explain import confusion, explained, function_names, scored_targets
 from sparsact.fit.fold_sums import MAX_HELD_OUT, FoldSums, Prediction
-from sparsact.fit.held_out import HeldOutScores
+from sparsact.fit.held_out import HeldOutScores, out_of_fold_values
 from sparsact.fit.options import FitOptions
 from sparsact.fit.reading import check_targets, warnings
 from sparsact.fit.result import FitResult, Resources
@@ -81,8 +81,9 @@ class FitSteps:
             if options.explain:
                 targets = explained_letters(targets, model, encoding, X)
             if options.explain and not self._is_classes:
+                weights = sums.sample.weights
                 targets = tuple(
-                    replace(target, ceiling=noise_ceiling(X, of_target, sums.sample.weights))
+                    replace(target, ceiling=noise_ceiling(X, of_target, weights))
                     for target, of_target in zip(targets, y.reshape(len(y), -1).T, strict=True)
                 )
             encoding = replace(encoding, design=sums.design.design(self._errors(sums.sample, rows)))
@@ -163,7 +164,7 @@ class FitSteps:
         model = models.whole
         X, y, folds = sums.sample.at_most(MAX_HELD_OUT)
         predicts = options.held_out_rows or options.explain or self._is_classes or len(table.encoding.targets) > 1
-        held_out = Prediction(y.reshape(len(y), -1), models.held_out(X, folds) if predicts else None)
+        held_out = Prediction(y.reshape(len(y), -1), out_of_fold_values(models.without, X, folds) if predicts else None)
         r2, linear = self._r2(selected.of_degree(selected.degree)), self._r2(selected.of_degree(1))
         targets = scored_targets(table.encoding, held_out, r2, linear)
         if options.explain:

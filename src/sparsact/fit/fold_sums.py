@@ -14,9 +14,7 @@ from sparsact.datasets.columns import Classes, Real
 from sparsact.datasets.extrapolation import DesignSums
 from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.learners.low_degree.accumulator import Accumulator
-from sparsact.learners.predictor import predictor
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
-from sparsact.statistics.folds import out_of_fold
 from sparsact.statistics.sample import RowSample
 from sparsact.statistics.statistic import Batch
 
@@ -106,11 +104,7 @@ class FoldModels:
         model.accumulator_ = Accumulator(seen.n, seen.n_targets, 1, seen.domain, seen.encoding, [statistic])
         return model
 
-    def held_out(self, X: NDArray[Any], folds: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Values for some rows, each by the polynomial of the folds that it is not in."""
-        return out_of_fold(folds, lambda fold, rows: predictor(self._without(fold)).values(X[rows]))
-
-    def _without(self, fold: int) -> LowDegreeRegressor | LowDegreeClassifier:
+    def without(self, fold: int) -> LowDegreeRegressor | LowDegreeClassifier:
         """The polynomial of the rows outside of a fold."""
         others = self.whole.accumulator_.statistics[0].copy()
         left_out = self.seen.statistics[fold].restricted(self.estimator._spec().family(self.seen.n))

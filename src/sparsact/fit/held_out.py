@@ -17,6 +17,13 @@ from sparsact.learners.predictor import predictor
 from sparsact.statistics.folds import out_of_fold
 
 
+def out_of_fold_values(
+    model_without: Callable[[int], Any], X: NDArray[Any], folds: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Values (rows, functions) of every row by the model without the fold that it is in."""
+    return out_of_fold(folds, lambda fold, rows: predictor(model_without(fold)).values(X[rows]))
+
+
 @dataclass(frozen=True)
 class HeldOutScores:
     """Targets and predictions, (rows, functions), of rows that each model has not seen; folds, and weights if any."""
@@ -36,7 +43,7 @@ class HeldOutScores:
         folds: NDArray[np.intp],
     ) -> Self:
         """Every row by the model without the fold that it is in."""
-        predicted = out_of_fold(folds, lambda fold, rows: predictor(model_without(fold)).values(X[rows]))
+        predicted = out_of_fold_values(model_without, X, folds)
         return cls(as_numbers(target, y).reshape(predicted.shape), predicted, folds)
 
     @cached_property

@@ -24,7 +24,8 @@ OPTIONS: Final = {
 class FitOptions:
     """Arguments of :func:`sparsact.fit_table` that decide its result; ``"auto"`` of a number means cross-validation.
 
-    The fields are the one list of them: the call, the command and checkpoints take names and defaults from here.
+    Checkpoints and the printed call read names and defaults here; a test holds the signatures of the call and the
+    command to them.
     """
 
     target: tuple[str, ...] = ()

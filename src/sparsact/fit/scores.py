@@ -266,7 +266,7 @@ class Choices:
 
     ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
     ``candidates`` are the degrees and penalties of polynomials. ``kind`` is ``"low-degree"`` or one of
-    :data:`sparsact.fit.choose.KINDS`; ``own_terms`` says whose the terms are that such a kind has. ``low_degree``
+    :data:`sparsact.fit.candidates.KINDS`; ``own_terms`` says whose the terms are that such a kind has. ``low_degree``
     is a polynomial's, else None, and ``weights`` belong to the models of an ensemble.
     """
 

@@ -72,7 +72,7 @@ class Spectrum(Shown):
         ----------
         thing : object
             A table of ``2**n`` values in table order; a mapping from subsets (tuples of coordinates) to coefficients;
-            a spectrum; a fitted learner (its ``spectrum_``); or an object of a type that :func:`spectrum_of` knows.
+            a spectrum; a fitted learner (its ``spectrum_``); or an object whose type :func:`.spectrum_of` knows.
         n : int, optional
             Number of coordinates. A mapping needs it; elsewhere it is known, and compared if given. A table costs one
             transform, ``n * 2**n`` additions.
@@ -337,14 +337,14 @@ def _dense(storage: DenseCoefficients | SparseCoefficients) -> DenseCoefficients
 
 @singledispatch
 def spectrum_of(thing: Any) -> Spectrum:
-    """Spectrum of a function by its type; the module of a kind of function adds it by ``spectrum_of.register``."""
+    """Spectrum by a type that ``spectrum_of.register`` has added, or of a learner or a table; else a TypeError."""
     if isinstance(thing, Spectrum):
         return thing
     if hasattr(thing, "spectrum_") or hasattr(type(thing), "spectrum_"):  # an unfitted learner says so itself
         return Spectrum.of(thing.spectrum_)
     if callable(thing):
         raise TypeError(
-            f"{type(thing).__name__} is no type with a known spectrum and has no fitted `spectrum_`; for any other "
-            "function pass its table of values, f(sparsact.hypercube.points(n))."
+            f"the spectrum of a {type(thing).__name__} is not known: nothing is registered for its type, and it has no "
+            "fitted `spectrum_`; for any other function pass its table of values, f(sparsact.hypercube.points(n))."
         )
     return Spectrum(DenseCoefficients(walsh_hadamard(checked_table(thing))))

@@ -227,7 +227,7 @@ class WeightRows:
         return weight[rows], None if bias is None else bias[rows]
 
     def make(self, function: Make) -> Make:
-        """A function of the weight and the bias of the rows, as one of those of the layer."""
+        """A function of the rows' weight and bias, as a function of the layer's."""
         return function if self == WeightRows() else partial(_of_rows, function, self.start, self.stop)
 
 

@@ -1,7 +1,7 @@
 """Selectors: which weights a sparse layer reads, by its place in a block.
 
-The second layer reads those of inputs that are not 0; the layer that switches units on those that a screen does not
-prove off; the up-projection of a gated block those of units whose gate is on.
+The second layer reads weights of inputs that are not 0; the layer that switches units on, of units that a screen does
+not prove off; the up-projection of a gated block, of units whose gate is on.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ class GateThenUp(SwitchedOn):
         if not 0 < rows <= sparse.max_rows or self.needs_all_units(layer):
             return layer.dense(x)
         gate = self.pre_activations(layer, x, rows)
-        on = (gate <= self.thresholds).logical_not_().view(torch.uint8)
+        on = _units_on(gate, self.thresholds)
         up = self.up_weights.get(sparse.weight_version(layer)).rows(contiguous(x), on, rows, sparse.max_share)
         up = F.linear(x, *self.up_rows.of(layer)) if up is None else up.view(gate.shape)
         return torch.cat([gate, up] if self.gate_rows.start < self.up_rows.start else [up, gate], dim=-1)
@@ -250,6 +250,11 @@ class Readers:
             if parent._modules.get(name) is not module or module._forward_hooks or module._forward_pre_hooks:
                 return True
         return False
+
+
+def _units_on(values: Tensor, thresholds: Tensor | float) -> Tensor:
+    """A uint8 mask of units above their threshold; a NaN counts as on, so that it propagates."""
+    return (values <= thresholds).logical_not_().view(torch.uint8)
 
 
 def has_hooks(module: nn.Module) -> bool:
@@ -283,9 +288,9 @@ class GateMemo:
         self._thread = local()
 
     def activations(self, values: Tensor) -> GateActivations:
-        """Pre-activations with their mask. A NaN counts as on, so that it propagates."""
+        """Pre-activations with their mask."""
         values = values.contiguous()
-        return GateActivations(values, (values <= self.threshold).logical_not_().view(torch.uint8))
+        return GateActivations(values, _units_on(values, self.threshold))
 
     def store(self, x: Tensor, activations: GateActivations | None, *, by_gate: bool) -> None:
         """Keep the gate activations of ``x``, or that they are not computed yet, in place of what was stored."""

@@ -14,8 +14,8 @@ from sparsact.layers.experts import experts_of, gated
 from sparsact.layers.segments import Groups
 from sparsact.routing.selection import EMPTY, Selection
 
-# What a class of experts says of itself, where its function is `down(act(gate) * up)` over stacked weights.
 TAKEN: Final = "_replaced_forward"  # the attribute that holds a forward that was taken
+# Attributes of a class of experts whose function is `down(act(gate) * up)` over stacked weights.
 PLAIN: Final = {
     "has_bias": False,
     "is_transposed": False,

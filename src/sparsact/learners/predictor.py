@@ -1,4 +1,4 @@
-"""What every fitted model tells of new rows: values of its functions, and intervals of new measurements."""
+"""Predictions of any fitted model: values of its functions, and intervals of new measurements."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from sparsact.reports.figure import (
 )
 
 MOST_TICKS: Final = 7
-Tables = Mapping[str, Any]  # of :meth:`sparsact.fit.candidates.lsh.LayoutInfo.to_dict`
+Tables = Mapping[str, Any]  # of :meth:`sparsact.fit.candidates.lsh_details.LayoutInfo.tables`
 
 
 def load_frame(tables: Tables) -> Frame:

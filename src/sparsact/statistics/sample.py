@@ -26,6 +26,7 @@ class RowSample:
     def __init__(self, most: int, n_folds: int, seed: int) -> None:
         self.most, self.n_folds, self.seed, self.n_rows = most, n_folds, seed, 0
         self._parts: list[_Rows] = []
+        self._in_order = False  # in one part, sorted by number
         self._below = np.iinfo(np.uint64).max  # hashes of other rows are no longer among the smallest
 
     def empty(self) -> RowSample:
@@ -49,6 +50,7 @@ class RowSample:
 
     def _append(self, *part: NDArray[Any]) -> None:
         self._parts.append(part)
+        self._in_order = False
         if sum(len(each[0]) for each in self._parts) > 2 * self.most:
             self._parts = [self._smallest()]
 
@@ -62,7 +64,8 @@ class RowSample:
 
     def _drawn(self) -> _Rows:
         """The rows in the order of the table, in one part."""
-        self._parts = [self._smallest()]
+        if not self._in_order:
+            self._parts, self._in_order = [self._smallest()], True
         return self._parts[0]
 
     def rows(self) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp]]:
@@ -93,11 +96,12 @@ class RowSample:
 
     def state(self) -> tuple[State, Arrays]:
         """Return the state of the draw, and its rows as arrays."""
-        self._parts = [self._smallest()] if self._parts else []
+        if self._parts:
+            self._drawn()
         arrays = {f"sample.{name}": part for own in self._parts for name, part in zip(_NAMES, own, strict=True)}
         return {"passed": self.n_rows}, arrays
 
     def restore(self, state: State, arrays: Arrays) -> None:
         """Restore the draw from a saved state."""
-        self.n_rows = int(state["passed"])
+        self.n_rows, self._in_order = int(state["passed"]), False
         self._parts = [tuple(arrays[f"sample.{name}"] for name in _NAMES)] if "sample.X" in arrays else []

@@ -15,7 +15,7 @@ from sparsact.saving.schema import Arrays, State
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Rows that come together; indexing gives some of them.
+    """Rows that come together; indexing gives some of them, without ``first_row``.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Statistic(Resumable[B_contra], Protocol[B_contra]):
 
     @property
     def n_rows(self) -> int:
-        """Rows of positive weight."""
+        """Rows that were added, as the statistic counts them; 0 before the first."""
 
     def merge(self, other: Self, /) -> None:
         """Add the rows of another, which stays as it is."""

@@ -296,15 +296,6 @@ def test_the_search_finds_a_stationary_point():
         assert (model.kernel_.components[0].correlations[i] < 0.9) == (i < 3)
 
 
-def test_a_weight_is_a_number_of_rows():
-    X, y, weights = table(11, m=40)
-    one = CubeGPRegressor(random_state=0).fit(X, y, weights)
-    kept = np.repeat(np.arange(40), weights.astype(int))
-    other = CubeGPRegressor(random_state=0).fit(X[kept], y[kept])
-    np.testing.assert_allclose(one.predict(X), other.predict(X), rtol=1e-7)
-    assert one.noise_variance_ == pytest.approx(other.noise_variance_, rel=1e-6)
-
-
 @pytest.mark.parametrize("scale", [1e-150, 1e150])
 def test_units_of_the_target(scale):
     X, y, _ = table(12)

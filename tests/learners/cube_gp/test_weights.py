@@ -18,6 +18,16 @@ def table(seed, m=M, n=N):
     return X, X[:, 0] - 2.0 * X[:, 1] * X[:, 2], rng
 
 
+def test_a_weight_is_a_number_of_rows():
+    X, y, rng = table(11, m=40)
+    y, weights = y + rng.normal(size=40) + 3, rng.integers(0, 4, 40).astype(float)
+    one = CubeGPRegressor(random_state=0).fit(X, y, weights)
+    kept = np.repeat(np.arange(40), weights.astype(int))
+    other = CubeGPRegressor(random_state=0).fit(X[kept], y[kept])
+    np.testing.assert_allclose(one.predict(X), other.predict(X), rtol=1e-7)
+    assert one.noise_variance_ == pytest.approx(other.noise_variance_, rel=1e-6)
+
+
 @pytest.mark.parametrize("factor", [0.25, 1.0, 3.7, 40.0])
 def test_a_weight_divides_known_noise(factor):
     """Also weights of mean below one, and of rows that stand several times."""

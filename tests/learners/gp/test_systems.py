@@ -35,7 +35,7 @@ def on_letters(rng, m=M):
 
 
 def system(name, noise=None):
-    """A system, new points, and how far its solutions may be from those of the matrix."""
+    """A system, new points, and how far its solutions may be from the matrix's."""
     rng = np.random.default_rng(3)
     kernel, rows, new = on_letters(rng) if "letters" in name else on_cube(23 if "wide" in name else 7, rng)
     noise = rng.uniform(0.2, 0.6, M) if noise is None else noise

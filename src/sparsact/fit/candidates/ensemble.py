@@ -32,7 +32,7 @@ FEW_ROWS: Final = 100  # below, polynomials are left out: their held-out errors 
 
 @dataclass(frozen=True)
 class WeightedModels:
-    """Fit models with weights, and the absolute errors of their mean at rows left out."""
+    """Fitted models with weights, and the absolute errors of their mean at rows left out."""
 
     models: Mapping[str, Any]
     weights: Mapping[str, float]

@@ -257,7 +257,7 @@ class PosteriorDetails(Details):
 
     @property
     def by_posterior(self) -> bool:
-        """True."""
+        """Always: they come from the Gaussian process."""
         return True
 
 

@@ -1,9 +1,9 @@
 r"""Hyperparameters from all rows: Fisher scoring with derivatives from conjugate gradients and random probes.
 
 Where a Cholesky factor takes less time, derivatives are exact. With probes z of random signs, :math:`u = A^{-1} z` and
-the transform H, the traces in the derivatives of :mod:`.likelihood` are means of :math:`(H u)_S (H z)_S`. For the
-Fisher information A is taken to have the eigenvalues :math:`m p_S + e`, as if the m rows filled the cube evenly; e is
-the noise and what m rows leave open elsewhere,
+the transform H, the traces in :func:`~sparsact.learners.gp.cholesky.log_density_sensitivity` are means of
+:math:`(H u)_S (H z)_S`. For the Fisher information A is taken to have the eigenvalues :math:`m p_S + e`, as if the m
+rows filled the cube evenly; e is the noise and what m rows leave open elsewhere,
 
 .. math:: e = \sigma^2 + \Big(1 - \frac{m}{2^n}\Big) \sum_S \frac{p_S\, e}{m p_S + e}.
 """
@@ -24,6 +24,7 @@ from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.search import MAX_SCORING_STEPS, by_scoring
 from sparsact.learners.gp.systems.cube import CubeSystem
+from sparsact.statistics.folds import deal_at_random, out_of_fold
 from sparsact.statistics.solved import Solved
 
 _PROBES: Final = 8
@@ -42,7 +43,7 @@ def refined(
     they predict better in five-fold cross-validation.
     """
     moved = more_probable(found, rows, rng=rng, report=report).value  # converged or not, errors decide
-    fold = rng.permutation(len(rows)) % _FOLDS
+    fold = deal_at_random(len(rows), _FOLDS, rng)
     errors = [out_of_fold_error(each.best, rows, fold) for each in (found, moved)]
     report(f"squared error out of fold: {errors[0]:.4g} by some rows, {errors[1]:.4g} by all")
     return moved if errors[1] < errors[0] else found
@@ -69,7 +70,14 @@ def more_probable(
         return _fisher_information(replace(found, mode=mode), rows) + found.prior.precision
 
     known = found.known_precision
-    moved = by_scoring(gradient, information, found.mode, information=known, report=report, max_steps=max_steps)
+    moved = by_scoring(
+        gradient,
+        information,
+        found.mode,
+        information=known,
+        report=lambda line: report(f"all rows, {line}"),
+        max_steps=max_steps,
+    )
     mode, precision = moved.value
     better = replace(found, mode=mode, known_precision=precision)
     return Solved(better, moved.steps, moved.residual, moved.tolerance, moved.converged)
@@ -77,12 +85,11 @@ def more_probable(
 
 def out_of_fold_error(tried: Hyperparameters, rows: DistinctRows, fold: NDArray[np.intp]) -> float:
     """Weighted mean squared error of rows predicted by the rows of other folds."""
-    errors = np.empty(len(rows))
-    for k in range(_FOLDS):
-        held = fold == k
-        posterior = tried.posterior(rows.take(np.flatnonzero(~held)))
-        errors[held] = (posterior.values(rows.bits[held]) - rows.y[held]) ** 2
-    return float(np.average(errors, weights=rows.shares))
+
+    def predict(_: int, left: NDArray[np.bool_]) -> Array:
+        return tried.posterior(rows.take(np.flatnonzero(~left))).values(rows.bits[left])
+
+    return float(np.average((out_of_fold(fold, predict) - rows.y) ** 2, weights=rows.shares))
 
 
 def _gradient(found: HyperparameterPosterior, rows: DistinctRows, probes: Array) -> Array:

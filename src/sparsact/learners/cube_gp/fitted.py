@@ -190,9 +190,7 @@ class FittedCubeGP(OnCube):
         return mean, self._scale * np.sqrt(variance)
 
     def _means(self, subsets: list[Subset]) -> Array:
-        """Posterior means (N,) of the coefficients of some subsets; without deviations, which may take long."""
-        if isinstance(self._posterior.best, CubePosterior):
-            return self._coefficients(subsets)[0]
+        """Posterior means (N,) of some coefficients, of more than 20 columns, without deviations, which take long."""
         means = self._scale * self._posterior.coefficient_means(subsets)
         return means + [0.0 if subset else self.y_mean_ for subset in subsets]
 

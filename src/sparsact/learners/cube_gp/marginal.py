@@ -211,13 +211,13 @@ class MarginalPosterior:
     def draws(self, n_samples: int, rng: np.random.Generator) -> Iterator[Array]:
         """Draws of all coefficients in blocks (k, 2**n), n up to 20."""
         for k, count in enumerate(self._counts(n_samples)):
-            yield from self._cube(k).draws(count, rng)
+            if count:
+                yield from self._cube(k).draws(count, rng)
 
     def draws_at(self, bits: Array, n_samples: int, rng: np.random.Generator) -> Array:
         """Draws (n_samples, m') of the values at points of bits."""
-        counts = self._counts(n_samples)
-        parts = zip(self.parts, counts, strict=True)
-        return np.concatenate([part.draws_at(bits, count, rng) for (_, part), count in parts if count])
+        counts = enumerate(self._counts(n_samples))
+        return np.concatenate([self._part(k)[1].draws_at(bits, count, rng) for k, count in counts if count])
 
     def _counts(self, n_samples: int) -> list[int]:
         """Numbers of draws of the parts, which differ by one at most."""

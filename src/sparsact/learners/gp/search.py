@@ -79,7 +79,7 @@ def by_scoring(
             information = information_at(tried)
         at, step = tried, np.asarray(np.linalg.solve(information, gradient), dtype=np.float64)
         gain = 0.5 * float(gradient @ step)
-        report(f"all rows, step {count + 1}: gains {gain:.3g} of log-likelihood")
+        report(f"step {count + 1}: gains {gain:.3g} of log-likelihood")
         if gain < _SMALL_GAIN:
             break
         # each by itself, so that the others do not wait for what the rows hardly determine
@@ -90,9 +90,21 @@ def by_scoring(
 
 
 class Adam:
-    """Adam, which changes arrays in place; at each step they lose their decay times the rate (AdamW).
+    """Adam with decoupled decay: arrays change in place, and lose their decay times the rate at each step.
 
-    ``moments`` are the weights of the past in the means of derivatives and of their squares.
+    Parameters
+    ----------
+    parameters : sequence of ndarray
+        Arrays of any shapes, changed in place.
+    moments : pair of float
+        Weights of the past in the means of derivatives and of their squares.
+    decays : sequence of float
+        A decay for each array.
+
+    References
+    ----------
+    Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015. Loshchilov and Hutter, "Decoupled weight
+    decay regularization", ICLR 2019.
     """
 
     def __init__(

@@ -13,9 +13,9 @@ from sparsact.learners.latent.polynomial import LatentPolynomial, PolynomialProb
 def reported(problem: PolynomialProblem, at: LatentPolynomial, means: Array) -> tuple[Array, Array, KnownCurve]:
     """Coefficients (p,) in the units of the link, their derivatives (p, 1 + p + k) by the parameters, and the curve.
 
-    The intercept belongs to monomials with their means (p - 1,).
-    Of the identity it is the standardised target, of a logistic curve the exponent; of a spline, which has no unit of
-    its own, it has mean 0 and variance 1 over all points of the cube.
+    The intercept belongs to monomials with their means (p - 1,). With the identity the latent is the standardised
+    target, with a logistic curve the exponent; with a spline, which has no unit of its own, it has mean 0 and variance
+    1 over all points of the cube.
     """
     p, b, link = len(at.b), at.b[1:], problem.link
     size, size_by_b = problem.deviation(at.b)

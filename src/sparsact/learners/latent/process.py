@@ -2,7 +2,7 @@ r"""A latent Gaussian process on the cube, its kernel and the noise of its measu
 
 The curve of the link is known: its mode together with so free a latent would be a straight line. Kernel parameters are
 learned from the working targets of :mod:`sparsact.learners.gp.laplace`, which has the derivatives of Laplace's marginal
-likelihood but for those of the weights; the two take turns.
+likelihood but for derivatives of the weights; the two take turns.
 """
 
 from __future__ import annotations

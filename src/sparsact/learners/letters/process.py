@@ -1,4 +1,4 @@
-"""Gaussian processes on letters: solutions on a grid, kernels by likelihood, and means of the fits to all rows."""
+"""Gaussian processes on letters: kernels by likelihood, and a process for each fold that is left out."""
 
 from __future__ import annotations
 

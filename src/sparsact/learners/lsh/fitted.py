@@ -251,10 +251,11 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         dtypes = _dtypes(dtype)
         given = {name: checked_positive(limit, f"`{name}`") for name, limit in limits.items() if limit is not None}
         as_now = self._snapshot()
-        ends, compact = as_now.shipped_ends(), as_now.model.compact(dtypes[0])
+        ends = as_now.shipped_ends()
         if given:
-            best = measured_sizes(as_now, dtypes, None, self.table_errors_).best(**given)
-            compact = model_of(best, as_now)
+            compact = model_of(measured_sizes(as_now, dtypes, None, self.table_errors_).best(**given), as_now)
+        else:
+            compact = as_now.model.compact(dtypes[0])
         return CompactPredictor(compact, ends, self._inputs, self._single)
 
     def export(self, path: str | Path, *, dtype: str = "float32", name: str | None = None, **limits: Any) -> None:

@@ -150,7 +150,7 @@ class TablePredictor(CompiledPredictor):
     @cached_property
     def update(self) -> RowUpdate | None:
         """The function that adds one row to the table or takes it away; None where no single call can."""
-        is_possible = self.inputs.is_plain and self.model.nearest is None  # whose index is of the sums as they were
+        is_possible = self.inputs.is_plain and self.model.nearest is None  # its index would keep the old sums
         return row_update(self.table, self.fixed, self.inputs.n_columns) if is_possible else None
 
 

@@ -128,7 +128,7 @@ class PendingUpdate:
         self._rows.append(self._table.rows.save(keys))
 
     def finish(self, kept: bool) -> None:
-        """Make the changes, none of which can fail, or give the table its rows back and forget its new buckets."""
+        """Make the changes, which cannot fail, or give the table its rows back and forget its new buckets."""
         if kept:
             for change in self._changes:
                 change()

@@ -108,7 +108,7 @@ class CubeSystem(System):
         """Tables (k, 2**n) of numbers (k, m) at the points, zero elsewhere."""
         return scattered(numbers, self.codes, self.kernel.spectrum.size)
 
-    @property
+    @cached_property
     def solves_coefficients(self) -> bool:
         """Whether the system of the coefficients is near enough to its diagonal."""
         precision, diagonal = 1 / self.noise, self._diagonal
@@ -116,7 +116,7 @@ class CubeSystem(System):
         unevenness = float((precision**2).sum() / precision.sum() ** 2) - 1 / diagonal.size
         return freedom * unevenness <= LARGEST_ERROR
 
-    @property
+    @cached_property
     def _diagonal(self) -> Array:
         return np.asarray(1 + self.kernel.spectrum * (1 / self.noise).sum())
 

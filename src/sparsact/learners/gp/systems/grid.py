@@ -86,7 +86,7 @@ class GridSystem(System):
         """Inverse times targets (k, m); points of infinite ``noise`` (k, m), by default D, are left out.
 
         By conjugate gradients, without a preconditioner. As single precision lets their residuals drift from what the
-        matrix leaves, they begin anew from that until it is small.
+        matrix leaves, they begin again from that until it is small.
         """
         noise = np.broadcast_to(self.noise, targets.shape) if noise is None else noise
         there = np.isfinite(noise).astype(np.float32)

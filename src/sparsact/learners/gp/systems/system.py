@@ -61,7 +61,7 @@ class System(ABC):
         return matrix
 
     def log_determinant(self) -> float:
-        """Logarithm of the determinant, or an upper bound of it."""
+        """Logarithm of the determinant, by a Cholesky factor."""
         return self.factor.log_determinant()
 
     def log_density(self, y: Array) -> float:
