@@ -15,9 +15,9 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
-from benchmarks.figures import Figure, judged
+from benchmarks.figures import Figure
 from benchmarks.program import program
 
 ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -65,8 +65,9 @@ def seconds(fit: str, variables: dict[str, str]) -> float:
     return float(subprocess.run(command, env=others | variables, capture_output=True, check=True).stdout)
 
 
-def measure(arguments: Any) -> list[Figure]:
-    """Every figure."""
+@program(repeats=5, one_thread=False)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     figures = []
     with neighbours(2):
         for work, fit in list(FITS.items())[: 1 if arguments.quick else None]:
@@ -76,12 +77,6 @@ def measure(arguments: Any) -> list[Figure]:
             figures += [
                 Figure.of(work, "default, two busy neighbours", default, "s"),
                 Figure.of(work, "one thread, two busy neighbours", single, "s"),
-                Figure.of(work, "default over one thread", ratios, "x", most=judged(2, arguments.quick)),
+                Figure.of(work, "default over one thread", ratios, "x", most=2),
             ]
     return figures
-
-
-@program(repeats=5, one_thread=False)
-def main(arguments: Namespace) -> list[Figure]:
-    """All figures of the benchmark."""
-    return measure(arguments)

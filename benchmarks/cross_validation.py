@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GridSearchCV, KFold
 
-from benchmarks.figures import Figure, judged
+from benchmarks.figures import Check, Figure
 from benchmarks.harness import interleaved
 from benchmarks.opponents import Rows, pipeline, task
 from benchmarks.program import option, program
@@ -65,8 +65,13 @@ def extrapolated(search: GridSearchCV, chosen_degree: int) -> float:
     return float(len(ALPHAS) * N_FOLDS * sum(of_degree.values()) + last_fit)
 
 
-def measure(arguments: Any) -> list[Figure]:
-    """Every figure."""
+@program(
+    option("--full", action="store_true", help="run all of GridSearchCV: half an hour"),
+    option("--folds", type=int, default=1, help="folds of the part that is run (default 1)"),
+    repeats=3,
+)
+def main(arguments: Namespace) -> list[Figure]:
+    """All figures of the benchmark."""
     n, degree, m = QUICK if arguments.quick else SIZE
     rows = task(n, degree, m)
     splits = list(KFold(N_FOLDS, shuffle=True, random_state=0).split(rows[0]))
@@ -88,17 +93,7 @@ def measure(arguments: Any) -> list[Figure]:
     return [
         Figure.of(work, "ours", seconds, "s"),
         Figure(work, f"GridSearchCV, {how}", total, "s"),
-        Figure.ratio(work, "times as fast", [total] * len(seconds), seconds, least=judged(50, arguments.quick)),
-        Figure(work, f"difference of {len(b) * len(used)} fold scores", difference, "", most=1e-8),
-        Figure(work, f"same choice of {len(b)} candidates", float(choices[0] == choices[1]), "", least=1),
+        Figure.ratio(work, "times as fast", [total] * len(seconds), seconds, least=50),
+        Check(work, f"difference of {len(b) * len(used)} fold scores", difference, "", most=1e-8),
+        Check(work, f"same choice of {len(b)} candidates", float(choices[0] == choices[1]), "", least=1),
     ]
-
-
-@program(
-    option("--full", action="store_true", help="run all of GridSearchCV: half an hour"),
-    option("--folds", type=int, default=1, help="folds of the part that is run (default 1)"),
-    repeats=3,
-)
-def main(arguments: Namespace) -> list[Figure]:
-    """All figures of the benchmark."""
-    return measure(arguments)

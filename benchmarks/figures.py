@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Final
 
@@ -65,6 +65,10 @@ class Figure:
         return f"{value} [{min(self.samples):.3g} ... {max(self.samples):.3g}; {len(self.samples)}]"
 
 
-def judged(limit: float, quick: bool) -> float | None:
-    """The bar of a speed or of a memory; None in the quick run, whose sizes are too small to judge."""
-    return None if quick else limit
+class Check(Figure):
+    """A figure whose bar holds at any size: that both sides agree, that a bound is kept."""
+
+
+def unjudged(figures: Iterable[Figure]) -> list[Figure]:
+    """The figures without bars, checks aside: their sizes, or this machine, are not those of the bars."""
+    return [each if isinstance(each, Check) else replace(each, least=None, most=None) for each in figures]

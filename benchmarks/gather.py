@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from benchmarks.figures import Figure, judged
+from benchmarks.figures import Figure
 from benchmarks.harness import interleaved
 from benchmarks.program import program
 from sparsact import kernels
@@ -41,7 +41,7 @@ def array(tensor: Tensor) -> Any:
     return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
-def products(n: int, t: int, m: int, share: float, dtype: torch.dtype, repeats: int, quick: bool) -> list[Figure]:
+def products(n: int, t: int, m: int, share: float, dtype: torch.dtype, repeats: int) -> list[Figure]:
     """Both kernels of the forward pass, and that of the gradient, beside one dense product."""
     rng, k = np.random.default_rng(2025), round(share * t)
     matrices = [torch.randn(t, n).to(dtype) for _ in range(COPIES)]
@@ -62,8 +62,7 @@ def products(n: int, t: int, m: int, share: float, dtype: torch.dtype, repeats: 
     selected = len(np.unique(indices)) * n * matrices[0].element_size()
     speed = 4 * n * t / median(times["reading"])
     work = f"{n}x{t} {str(dtype).removeprefix('torch.')} batch={m} active={share:.0%}"
-    goal = 10 if m == 1 and share < 0.1 and dtype == torch.float32 else None
-    least = None if goal is None else judged(goal, quick)
+    least = 10 if m == 1 and share < 0.1 and dtype == torch.float32 else None
     return [
         *(Figure.of(work, f"{name}, seconds", times[name], "s") for name in times if name != "reading"),
         Figure.ratio(work, "gather_dot, times as fast", times["dense"], times["gather_dot"], least=least),
@@ -108,6 +107,6 @@ def main(arguments: Namespace) -> list[Figure]:
     for m in (1, 32):
         for share in (0.03, 0.25):
             for dtype in (torch.float32, torch.bfloat16):
-                figures += products(n, t, m, share, dtype, arguments.repeats, arguments.quick)
+                figures += products(n, t, m, share, dtype, arguments.repeats)
             figures += layers(n, t, m, share, arguments.repeats)
     return figures

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
@@ -73,20 +74,21 @@ def machine() -> dict[str, Any]:
     return {**provenance.machine(), "commit": provenance.commit(), **provenance.versions()}
 
 
-def kept_rows(
-    path: Path | None, cells: Iterable[tuple[Row, Callable[[], Row]]], shown: Callable[[Row], str]
-) -> Iterator[Row]:
+def kept_rows(path: Path | None, cells: Iterable[tuple[Row, Callable[[], Row]]]) -> Iterator[Row]:
     """Row of each cell, a name with a call that measures: from the file where it has one, else measured and appended.
 
-    So a run that was stopped goes on from its file. New rows are printed as ``shown`` says, with machine and commit
-    in the file; without a path nothing is kept.
+    So a run that was stopped goes on from its file. New rows are printed, and have machine and commit in the file;
+    without a path nothing is kept. Warnings of peers, of convergence and deprecation, are left out.
     """
     known = list(map(json.loads, path.read_text(encoding="utf-8").splitlines())) if path and path.exists() else []
     for name, measured in cells:
         row = next((row for row in reversed(known) if row | name == row), None)
         if row is None:
-            row = {**name, **measured()}
-            print(shown(row), flush=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                row = {**name, **measured()}
+            short = {key: f"{value:.4g}" if isinstance(value, float) else value for key, value in row.items()}
+            print(", ".join(f"{key} {value}" for key, value in short.items()), flush=True)
             if path:
                 append_row(path, {**row, **machine()})
         yield row

@@ -39,7 +39,7 @@ from scipy.stats import norm
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from benchmarks.figures import Figure, judged
+from benchmarks.figures import Figure
 from benchmarks.harness import interleaved
 from benchmarks.program import option, program
 from benchmarks.runtimes import in_others
@@ -74,7 +74,7 @@ def seconds_of_reading(n_bytes: int) -> Callable[[], object]:
     return lambda: values @ values
 
 
-def blocks(density: float, sizes: tuple[int, int, int], repeats: int, quick: bool) -> list[Figure]:
+def blocks(density: float, sizes: tuple[int, int, int], repeats: int) -> list[Figure]:
     """Blocks read from memory, by every side."""
     d, s, count = sizes
     model = TimedModel(d, s, count).eval()
@@ -106,7 +106,7 @@ def blocks(density: float, sizes: tuple[int, int, int], repeats: int, quick: boo
     goals = {"own dense int8": DENSE_GOALS[density]}
     if isa in TORCH_GOALS:
         goals["torch int8"] = TORCH_GOALS[isa][density]
-    return _compared(work, "sparse int8", times, 1 / count, (1 + active) / 2, goals, quick)
+    return _compared(work, "sparse int8", times, 1 / count, (1 + active) / 2, goals)
 
 
 def _compared(
@@ -116,7 +116,6 @@ def _compared(
     scale: float,
     share: float,
     goals: dict[str, float],
-    quick: bool,
 ) -> list[Figure]:
     """Times of each side, ratios to our sparse one, and the time of reading ``share`` of all bytes."""
     reading = times.pop("reading")
@@ -126,8 +125,8 @@ def _compared(
     figures.append(Figure(work, f"bandwidth floor of {ours}, us", 1e6 * scale * share * median(reading), "us"))
     for name, values in times.items():
         if name != ours:
-            least = judged(goals[name], quick) if name in goals else None
-            figures.append(Figure.ratio(work, f"{ours}, times as fast as {name}", values, times[ours], least=least))
+            quantity = f"{ours}, times as fast as {name}"
+            figures.append(Figure.ratio(work, quantity, values, times[ours], least=goals.get(name)))
     return figures
 
 
@@ -201,7 +200,7 @@ def decoding(bits: int, repeats: int, quick: bool) -> list[Figure]:
         times = interleaved(calls, repeats, clock=_clock())
     share = len(steps) * (1 - 0.95 * layers * d * s / weights)
     goals = {"torch int8": 1.6, "ONNX Runtime int8": 1.3} if bits == 8 else {"ONNX Runtime int4": 1.0}
-    return figures + _compared(work, f"sparse {kind}", times, 1 / len(steps), share, goals, quick)
+    return figures + _compared(work, f"sparse {kind}", times, 1 / len(steps), share, goals)
 
 
 def _clock() -> Callable[[], float]:
@@ -245,7 +244,7 @@ def main(arguments: Namespace) -> list[Figure]:
     figures = []
     for density in DENSE_GOALS:
         sizes = (64, 256, 2) if arguments.quick else (1024, 4096, 10)
-        figures += blocks(density, sizes, arguments.repeats, arguments.quick)
+        figures += blocks(density, sizes, arguments.repeats)
     figures += decoding(8, arguments.repeats, arguments.quick)
     figures += experts(arguments.repeats, arguments.quick)
     return figures

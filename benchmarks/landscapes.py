@@ -15,7 +15,6 @@ correlation for each column (ARD over Hamming distance), learned by likelihood, 
 from __future__ import annotations
 
 import time
-import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -37,7 +36,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from benchmarks.figures import TIMES, Figure
 from benchmarks.harness import Row, kept_rows
-from benchmarks.program import option, program
+from benchmarks.program import KEPT_ROWS, option, program
 from sparsact import CubeGPRegressor, fit_table
 from sparsact.datasets import landscapes
 
@@ -47,6 +46,7 @@ Predict = Callable[[Array], Array]
 OURS: Final = "sparsact"
 SHARES: Final = {0.01: 1.0, 0.05: 0.97, 0.2: 0.97, 0.8: 0.93}  # bars of the geometric mean of ours over the best peer
 WORST: Final = 1.12
+ROUNDS: Final = 4_000  # of a booster at most
 DEEPPERF: Final = {  # rows: mean relative error in per cent (Ha and Zhang, ICSE 2019, Table III)
     "LLVM": {11: 5.09, 22: 3.87, 33: 2.54, 44: 2.27, 55: 1.99},
     "x264": {16: 10.4, 32: 3.61, 48: 2.13, 64: 1.49, 80: 0.87},
@@ -129,31 +129,31 @@ def _folds(X: Array) -> KFold:
     return KFold(min(5, len(X)), shuffle=True, random_state=0)
 
 
+def _least(
+    errors: Callable[[dict[str, Any]], Any], grid: dict[str, Sequence[int]], X: Array, **fixed: Any
+) -> tuple[dict[str, Any], int]:
+    """Settings of a booster and the number of its trees, which has the least of the errors after each tree."""
+    fixed |= {"learning_rate": 0.05 if len(X) < 5_000 else 0.1}
+    tried = [dict(zip(grid, values, strict=True)) | fixed for values in product(*grid.values())]
+    found = [errors(settings) for settings in tried]
+    best = min(range(len(tried)), key=lambda i: found[i][-1])
+    return tried[best], len(found[best])
+
+
 def lightgbm(X: Array, y: Array) -> Predict:
     """Leaves and rows of a leaf by cross-validation, and trees by its early stopping."""
     import lightgbm as lgb
 
-    best: tuple[float, int, dict[str, Any]] = (np.inf, 1, {})
-    for leaves in (4, 8, 16, 31, 63):
-        for least in (2, 5, 20):
-            if least * 4 > len(X) and least > 2:
-                continue
-            settings = {
-                "num_leaves": leaves,
-                "min_data_in_leaf": least,
-                "learning_rate": 0.05 if len(X) < 5_000 else 0.1,
-                "objective": "l2",
-                "min_data_in_bin": 1,
-                "num_threads": 1,
-                "seed": 0,
-                "verbose": -1,
-            }
-            stop: list[Any] = [lgb.early_stopping(50, verbose=False)]
-            scores: Any = lgb.cv(settings, lgb.Dataset(X, y), 4_000, folds=_folds(X), stratified=False, callbacks=stop)[
-                "valid l2-mean"
-            ]
-            best = min(best, (scores[-1], len(scores), settings), key=lambda each: each[0])
-    booster = lgb.train(best[2], lgb.Dataset(X, y), best[1])
+    fixed = {"objective": "l2", "min_data_in_bin": 1, "num_threads": 1, "seed": 0, "verbose": -1}
+    grid = {"num_leaves": (4, 8, 16, 31, 63), "min_data_in_leaf": [n for n in (2, 5, 20) if n == 2 or 4 * n <= len(X)]}
+
+    def errors(settings: dict[str, Any]) -> Any:
+        stop: list[Any] = [lgb.early_stopping(50, verbose=False)]
+        rows = lgb.Dataset(X, y)
+        return lgb.cv(settings, rows, ROUNDS, folds=_folds(X), stratified=False, callbacks=stop)["valid l2-mean"]
+
+    settings, rounds = _least(errors, grid, X, **fixed)
+    booster = lgb.train(settings, lgb.Dataset(X, y), rounds)
     return lambda new: np.asarray(booster.predict(new))
 
 
@@ -161,21 +161,14 @@ def xgboost(X: Array, y: Array) -> Predict:
     """Depth and weight of a leaf by cross-validation, and trees by its early stopping."""
     import xgboost as xgb
 
-    best: tuple[float, int, dict[str, Any]] = (np.inf, 1, {})
-    for depth in (2, 3, 4, 6, 8):
-        for least in (1, 5):
-            settings = {
-                "max_depth": depth,
-                "min_child_weight": least,
-                "learning_rate": 0.05 if len(X) < 5_000 else 0.1,
-                "nthread": 1,
-                "seed": 0,
-            }
-            folds = list(_folds(X).split(X))
-            scores = xgb.cv(settings, xgb.DMatrix(X, y), 4_000, folds=folds, early_stopping_rounds=50)
-            errors: Any = scores["test-rmse-mean"]
-            best = min(best, (float(errors.iloc[-1]), len(errors), settings), key=lambda each: each[0])
-    booster = xgb.train(best[2], xgb.DMatrix(X, y), best[1])
+    folds = list(_folds(X).split(X))
+
+    def errors(settings: dict[str, Any]) -> Any:
+        found: Any = xgb.cv(settings, xgb.DMatrix(X, y), ROUNDS, folds=folds, early_stopping_rounds=50)
+        return found["test-rmse-mean"].to_numpy()
+
+    settings, rounds = _least(errors, {"max_depth": (2, 3, 4, 6, 8), "min_child_weight": (1, 5)}, X, nthread=1, seed=0)
+    booster = xgb.train(settings, xgb.DMatrix(X, y), rounds)
     return lambda new: booster.predict(xgb.DMatrix(new))
 
 
@@ -212,7 +205,8 @@ def network(X: Array, y: Array) -> Predict:
 
 
 MSE: Final = "neg_mean_squared_error"
-PEERS: Final = {
+SIDES: Final = {
+    OURS: ours,
     "LightGBM": lightgbm,
     "XGBoost": xgboost,
     "random forest": forest,
@@ -220,7 +214,6 @@ PEERS: Final = {
     "Gaussian process, ARD": gaussian_process,
     "network": network,
 }
-SIDES: Final = {OURS: ours, **PEERS}
 
 
 def tasks(quick: bool, repeats: int) -> list[LandscapeTask]:
@@ -246,12 +239,7 @@ def measured(task: LandscapeTask, side: str) -> Row:
 def measure(tasks: Sequence[LandscapeTask], sides: Sequence[str], path: Path | None) -> Iterator[Row]:
     """A row for each task and side."""
     cells = (({**asdict(task), "side": side}, partial(measured, task, side)) for task, side in product(tasks, sides))
-    return kept_rows(path, cells, _shown)
-
-
-def _shown(row: Row) -> str:
-    task = f"{row['table']}, {row['rows']}, seed {row['seed']}"
-    return f"{task}, {row['side']}: {row['error']:.4g}, {row['seconds']:.1f} s"
+    return kept_rows(path, cells)
 
 
 def figures(rows: Sequence[dict[str, Any]]) -> Iterator[Figure]:
@@ -288,8 +276,8 @@ def figures(rows: Sequence[dict[str, Any]]) -> Iterator[Figure]:
 @program(
     option("--only", nargs="+", help="tables to measure"),
     option("--sizes", nargs="+", type=float, help="shares, or numbers, of rows"),
-    option("--sides", nargs="+", choices=SIDES, help="sides to measure, by default all"),
-    option("--rows", type=Path, help="file that keeps each error"),
+    option("--sides", nargs="+", choices=SIDES, default=list(SIDES), help="sides to measure, by default all"),
+    KEPT_ROWS,
     repeats=2,
 )
 def main(arguments: Namespace) -> list[Figure]:
@@ -299,7 +287,4 @@ def main(arguments: Namespace) -> list[Figure]:
         for task in tasks(arguments.quick, arguments.repeats)
         if task.table in (arguments.only or [task.table]) and task.rows in (arguments.sizes or [task.rows])
     ]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        rows = list(measure(wanted, arguments.sides or list(SIDES), arguments.rows))
-    return list(figures(rows))
+    return list(figures(list(measure(wanted, arguments.sides, arguments.rows))))

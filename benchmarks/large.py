@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from benchmarks.figures import Figure, judged
+from benchmarks.figures import Check, Figure
 from benchmarks.harness import alone
 from benchmarks.opponents import noisy_polynomial, random_signs, read, write
 from benchmarks.program import option, program
@@ -121,28 +121,26 @@ def measure(
         Figure.of(work, "fit", [each.seconds for each in outcomes], "s", most=most[0]),
         Figure.of(work, "fit, processor seconds", [each.processor for each in outcomes], "s"),
         Figure.of(work, "peak memory", [each.nbytes / 1e9 for each in outcomes], "GB", most=most[1]),
-        Figure(work, "largest cosine", max(each.cosine for each in outcomes), "", most=1e-8),
+        Check(work, "largest cosine", max(each.cosine for each in outcomes), "", most=1e-8),
     ]
 
 
 @program(option("--only", choices=["in-memory", "streamed"], help="one of the two"), repeats=3, one_thread=False)
 def main(arguments: Namespace) -> list[Figure]:
     """All figures of the benchmark."""
-    quick, figures = arguments.quick, []
+    figures = []
     if arguments.only != "streamed":
-        n, degree, m = QUICK_IN_MEMORY if quick else IN_MEMORY
+        n, degree, m = QUICK_IN_MEMORY if arguments.quick else IN_MEMORY
         with TemporaryDirectory() as folder:
             rng = np.random.default_rng(n)
             signs = random_signs(n, m, rng=rng)
             write(folder, signs, noisy_polynomial(signs, degree, rng=rng))
-            bars = (judged(20, quick), judged(2, quick))
             work = f"n={n} d={degree} m={m:,}"
-            figures += measure(work, fit_in_memory, degree, folder, arguments.repeats, bars)
+            figures += measure(work, fit_in_memory, degree, folder, arguments.repeats, (20, 2))
     if arguments.only != "in-memory":
-        n, degree, m = QUICK_STREAMED if quick else STREAMED
+        n, degree, m = QUICK_STREAMED if arguments.quick else STREAMED
         with TemporaryDirectory() as folder:
             write_parquet(folder, n, degree, m)
-            bars = (judged(120, quick), judged(2, quick))
             work = f"n={n} d={degree} m={m:,} Parquet"
-            figures += measure(work, fit_streamed, degree, folder, arguments.repeats, bars)
+            figures += measure(work, fit_streamed, degree, folder, arguments.repeats, (120, 2))
     return figures

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import Figure, judged
+from benchmarks.figures import Check, Figure
 from benchmarks.harness import alone, interleaved, memory_above
 from benchmarks.opponents import pipeline, read, task, write
 from benchmarks.program import program
@@ -66,7 +66,7 @@ def seconds(X: NDArray[np.float64], y: NDArray[np.float64], degree: int, repeats
         )
 
 
-def measure(n: int, degree: int, m: int, repeats: int, quick: bool) -> list[Figure]:
+def measure(n: int, degree: int, m: int, repeats: int) -> list[Figure]:
     """Every figure of one size."""
     X, y = task(n, degree, m)
     work = f"n={n} d={degree} m={m:,}"
@@ -79,7 +79,7 @@ def measure(n: int, degree: int, m: int, repeats: int, quick: bool) -> list[Figu
     return [
         *(Figure.of(work, f"{name}, seconds", values, "s") for name, values in times.items()),
         *(
-            Figure.ratio(work, f"{name}, times as fast", times[theirs], times[ours], least=judged(bar, quick))
+            Figure.ratio(work, f"{name}, times as fast", times[theirs], times[ours], least=bar)
             for name, ours, theirs, bar in (
                 ("fit", "fit ours", "fit theirs", 50),
                 ("first predict", "first ours", "predict theirs", 20),
@@ -88,8 +88,8 @@ def measure(n: int, degree: int, m: int, repeats: int, quick: bool) -> list[Figu
         ),
         Figure(work, "memory ours", our_bytes / 1e6, "MB"),
         Figure(work, "memory theirs", their_bytes / 1e6, "MB"),
-        Figure(work, "memory, share of theirs", our_bytes / max(their_bytes, 1), "", most=judged(0.2, quick)),
-        Figure(work, "difference of predictions", difference, "", most=1e-8),
+        Figure(work, "memory, share of theirs", our_bytes / max(their_bytes, 1), "", most=0.2),
+        Check(work, "difference of predictions", difference, "", most=1e-8),
     ]
 
 
@@ -97,4 +97,4 @@ def measure(n: int, degree: int, m: int, repeats: int, quick: bool) -> list[Figu
 def main(arguments: Namespace) -> list[Figure]:
     """All figures of the benchmark."""
     sizes = QUICK if arguments.quick else SIZES
-    return [figure for size in sizes for figure in measure(*size, arguments.repeats, arguments.quick)]
+    return [figure for size in sizes for figure in measure(*size, arguments.repeats)]

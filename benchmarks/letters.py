@@ -19,8 +19,8 @@ one thread. What --rows holds is not measured again.
 from __future__ import annotations
 
 import time
-import warnings
 from argparse import Namespace
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from importlib import import_module
@@ -36,9 +36,9 @@ from pyarrow import csv
 from scipy.special import expit
 from sklearn.neural_network import MLPRegressor
 
-from benchmarks.figures import TIMES, Figure, judged
+from benchmarks.figures import TIMES, Figure
 from benchmarks.harness import Row, kept_rows
-from benchmarks.program import option, program
+from benchmarks.program import KEPT_ROWS, option, program
 from sparsact import LettersRegressor
 from sparsact.datasets.landscapes import data_file
 from sparsact.learners.letters.alphabet import features_of
@@ -191,7 +191,8 @@ def lightgbm(X: Any, y: Array, new: Any, seed: int) -> Array:
     return np.asarray(min(found, key=lambda pair: pair[0])[1].predict(other), dtype=np.float64)
 
 
-PEERS: Final[dict[str, Side]] = {
+SIDES: Final[dict[str, Side]] = {
+    OURS: ours,
     "LightGBM": lightgbm,
     "MLP 128-128": perceptron(128, 128),
     "MLP 256-256": perceptron(256, 256),
@@ -199,7 +200,7 @@ PEERS: Final[dict[str, Side]] = {
 }
 
 
-def measured(name: str, share: float, draw: int, side: str, fitted: Side) -> Row:
+def measured(name: str, share: float, draw: int, fitted: Side) -> Row:
     """What one side leaves of the variance of the rows left out, its seconds, and its intervals' coverage."""
     X, y = table(name, draw if name in PLANTED else 0)
     order = np.random.default_rng(draw).permutation(len(y))
@@ -218,34 +219,31 @@ def measure(
 ) -> Iterator[Row]:
     """A row for each task, share, draw and side."""
     cells = (
-        (
-            {"table": name, "rows": share, "seed": draw, "side": side},
-            partial(measured, name, share, draw, side, fitted),
-        )
+        ({"table": name, "rows": share, "seed": draw, "side": side}, partial(measured, name, share, draw, fitted))
         for draw, (name, share), (side, fitted) in product(range(repeats), tasks, sides.items())  # all tasks once first
     )
-    return kept_rows(path, cells, lambda row: ", ".join(f"{key} {value}" for key, value in row.items()))
+    return kept_rows(path, cells)
 
 
-def figures(rows: Sequence[Row], quick: bool = False) -> Iterator[Figure]:
+def figures(rows: Sequence[Row]) -> Iterator[Figure]:
     """All sides on each task at each share of the rows, means over draws, and the bars."""
     for name, share in dict.fromkeys((row["table"], row["rows"]) for row in rows):
         work = f"{name}: {share:.0%} of the rows"
         newest = {(row["side"], row["seed"]): row for row in rows if (row["table"], row["rows"]) == (name, share)}
-        of_side: dict[str, list[Row]] = {}
+        of_side: dict[str, list[Row]] = defaultdict(list)
         for (side, _), row in newest.items():
-            of_side.setdefault(side, []).append(row)
+            of_side[side].append(row)
         left = {side: fmean(row["left"] for row in own) for side, own in of_side.items()}
         for side, own in of_side.items():
             yield Figure.of(work, f"{side}: variance left", [row["left"] for row in own], "")
         if OURS not in of_side or len(of_side) == 1:
             continue
         best = min(of_side.keys() - {OURS}, key=lambda side: left[side])
-        yield Figure(work, "ours over the best peer", left[OURS] / left[best], TIMES, most=judged(1.0, quick))
+        yield Figure(work, "ours over the best peer", left[OURS] / left[best], TIMES, most=1.0)
         if inside := [row["inside"] for row in of_side[OURS] if "inside" in row]:
             yield Figure.of(work, "inside of 95 % intervals", inside, "")
         most = max(row["seconds"] for row in of_side[OURS])
-        yield Figure(work, "seconds, most", most, "s", most=judged(SECONDS, quick))
+        yield Figure(work, "seconds, most", most, "s", most=SECONDS)
 
 
 TABLES: Final = (*MEASURED, *PLANTED)
@@ -253,19 +251,15 @@ TABLES: Final = (*MEASURED, *PLANTED)
 
 @program(
     option("--only", nargs="+", choices=TABLES, default=TABLES, help="tasks to measure"),
-    option("--sides", nargs="+", choices=[OURS, *PEERS], help="sides to measure, by default all"),
-    option("--rows", type=Path, help="file that keeps each measurement"),
+    option("--sides", nargs="+", choices=SIDES, default=list(SIDES), help="sides to measure, by default all"),
+    KEPT_ROWS,
     repeats=3,
 )
 def main(arguments: Namespace) -> list[Figure]:
     """All figures of the benchmark."""
-    every_side = {OURS: ours, **PEERS}
-    sides = {side: every_side[side] for side in arguments.sides or every_side}
+    sides = {side: SIDES[side] for side in arguments.sides}
     if "LightGBM" in sides and find_spec("lightgbm") is None:
         del sides["LightGBM"]
         print("LightGBM is left out: pip install lightgbm")
     tasks = list(product(("nucleotides",), SHARES[1:2]) if arguments.quick else product(arguments.only, SHARES))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of peers: convergence, deprecation
-        rows = list(measure(tasks, arguments.repeats, sides, arguments.rows))
-    return list(figures(rows, arguments.quick))
+    return list(figures(list(measure(tasks, arguments.repeats, sides, arguments.rows))))

@@ -26,7 +26,7 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from benchmarks.figures import Figure, judged
+from benchmarks.figures import Figure
 from benchmarks.program import program
 from sparsact import CubeGPRegressor, LatentRegressor, LowDegreeRegressor
 from sparsact.datasets import phillips_cr6261
@@ -127,15 +127,15 @@ def measured(target: int, share: float, seed: int) -> dict[str, float]:
     }
 
 
-def figures_of(work: str, draws: list[dict[str, float]], quick: bool) -> list[Figure]:
+def figures_of(work: str, draws: list[dict[str, float]]) -> list[Figure]:
     """A figure for each finding, with the bars of the intervals."""
     samples: dict[str, list[float]] = defaultdict(list)
     for draw in draws:
         for name, value in draw.items():
             samples[name].append(value)
     limits = {
-        "coefficients inside": (judged(0.9, quick), judged(0.98, quick)),
-        "false interactions": (None, judged(0.05, quick)),
+        "coefficients inside": (0.9, 0.98),
+        "false interactions": (None, 0.05),
     }
     found = []
     for name, values in samples.items():
@@ -156,8 +156,8 @@ def main(arguments: Namespace) -> list[Figure]:
             synthetic(family, n, floor, noise, seed, rivals=seed == 0)
             for n, noise, seed in product(columns, NOISES, range(arguments.repeats))
         ]
-        figures += figures_of(f"{family}, floor at {floor:.0%}", draws, quick)
+        figures += figures_of(f"{family}, floor at {floor:.0%}", draws)
     for target, share in product((0, 1), shares):
         draws = [measured(target, share, seed) for seed in range(1 if quick else 2)]
-        figures += figures_of(f"CR6261 {('h1', 'h9')[target]}, {share:.0%} of the rows", draws, quick)
+        figures += figures_of(f"CR6261 {('h1', 'h9')[target]}, {share:.0%} of the rows", draws)
     return figures

@@ -25,7 +25,7 @@ from typing import Any, Final
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.figures import Figure, judged
+from benchmarks.figures import Check, Figure
 from benchmarks.program import program
 from sparsact import SparselyActivatedNetwork
 from sparsact.fourier import (
@@ -81,7 +81,7 @@ def precise(net: SparselyActivatedNetwork, rng: np.random.Generator) -> Estimate
 
 def measure(name: str, net: SparselyActivatedNetwork, exact: float | None, arguments: Any) -> list[Figure]:
     """Figures of one network."""
-    rng, quick = np.random.default_rng(1), arguments.quick
+    rng = np.random.default_rng(1)
     X = bits_to_signs(rng.integers(2, size=(POINTS, net.n))).astype(np.float64)
     seconds, found = timed(lambda rng: precise(net, rng), arguments.repeats)
     floor, _ = timed(lambda rng: net.W @ X.T, 3)
@@ -92,10 +92,8 @@ def measure(name: str, net: SparselyActivatedNetwork, exact: float | None, argum
     on = 100 * net.n_active(X).mean() / net.s
     work = f"n={net.n:,} s={net.s:,} {name}, {on:.2g} % on"
     figures = [
-        Figure.of(work, "average sensitivity to 1 %", seconds, "s", most=judged(BAR_SECONDS, quick)),
-        Figure(
-            work, "relative standard error", found.standard_error / found.value, "", most=judged(RELATIVE_ERROR, quick)
-        ),
+        Figure.of(work, "average sensitivity to 1 %", seconds, "s", most=BAR_SECONDS),
+        Figure(work, "relative standard error", found.standard_error / found.value, "", most=RELATIVE_ERROR),
         Figure(work, "samples", found.n_samples, ""),
         Figure(work, "a sample", 1e3 * median(seconds) / found.n_samples, "ms"),
         Figure(work, "its product with the weights", 1e3 * min(floor) / POINTS, "ms"),
@@ -107,7 +105,7 @@ def measure(name: str, net: SparselyActivatedNetwork, exact: float | None, argum
     ]
     if exact is not None:
         distance = abs(found.value - exact) / found.standard_error
-        figures.append(Figure(work, "standard errors from the truth", distance, "", most=6))
+        figures.append(Check(work, "standard errors from the truth", distance, "", most=6))
     return figures
 
 

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import Figure, judged
+from benchmarks.figures import Check, Figure
 from benchmarks.harness import interleaved
 from benchmarks.program import option, program
 from sparsact import SparselyActivatedNetwork
@@ -48,7 +48,7 @@ def dense_values(X: NDArray[Any], W: NDArray[np.float64], b: NDArray[np.float64]
     return np.concatenate([np.maximum(block @ W.T - b, 0) @ u for block in blocks])
 
 
-def measure(address: int, m: int, repeats: int, ghz: float, quick: bool) -> list[Figure]:
+def measure(address: int, m: int, repeats: int, ghz: float) -> list[Figure]:
     """Every figure of one size."""
     net = index_network(address)
     W, X8 = net.W.toarray(), bits_to_signs(np.random.default_rng(2024).integers(0, 2, size=(m, net.n), dtype=np.int8))
@@ -69,10 +69,10 @@ def measure(address: int, m: int, repeats: int, ghz: float, quick: bool) -> list
     work = f"Index_{address} m={m:,}"
     return [
         *(Figure.of(work, f"{name}, seconds", values, "s") for name, values in times.items()),
-        Figure.ratio(work, "times as fast", times["dense"], times["ours"], least=judged(8, quick)),
+        Figure.ratio(work, "times as fast", times["dense"], times["ours"], least=8),
         Figure.ratio(work, "from int8, times as fast", times["dense"], times["ours from int8"]),
         Figure(work, "roofline, seconds", 2 * median(times["sum of X"]) + operations / 2 / ghz / 1e9, "s"),
-        Figure(work, "difference of values", error, "", most=0.0),
+        Check(work, "difference of values", error, "", most=0.0),
     ]
 
 
@@ -80,4 +80,4 @@ def measure(address: int, m: int, repeats: int, ghz: float, quick: bool) -> list
 def main(arguments: Namespace) -> list[Figure]:
     """All figures of the benchmark."""
     size = (5, 2_000) if arguments.quick else (10, 100_000)
-    return measure(*size, arguments.repeats, arguments.ghz, arguments.quick)
+    return measure(*size, arguments.repeats, arguments.ghz)

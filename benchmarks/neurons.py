@@ -31,7 +31,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from benchmarks.figures import Figure, judged
+from benchmarks.figures import Figure
 from benchmarks.gather import array
 from benchmarks.harness import interleaved
 from benchmarks.program import option, program
@@ -107,7 +107,7 @@ def check(layer: NeuronLayer, x: Tensor) -> None:
             torch.testing.assert_close(way, dense, rtol=tolerance, atol=tolerance * float(dense.abs().max()))
 
 
-def blocks(d: int, s: int, density: float, dtype: torch.dtype, repeats: int, quick: bool) -> list[Figure]:
+def blocks(d: int, s: int, density: float, dtype: torch.dtype, repeats: int) -> list[Figure]:
     """Every sparse way beside its dense one."""
     x, k = torch.randn(1, d).to(dtype), round(density * s)
     count = min(BLOCKS[1], max(BLOCKS[0], ceil(COLD_BYTES / (4 * d * s * x.element_size()))))
@@ -137,8 +137,7 @@ def blocks(d: int, s: int, density: float, dtype: torch.dtype, repeats: int, qui
         ("exact ReLU", plain, 2 / (1 + density), exact.get("exact ReLU")),
         ("exact ReGLU", gated, 3 / (1 + 2 * density), exact.get("exact ReGLU")),
     ):
-        least = None if goal is None else judged(goal, quick)
-        ratio = Figure.ratio(work, f"{name}, times as fast", dense, times[name], least=least)
+        ratio = Figure.ratio(work, f"{name}, times as fast", dense, times[name], least=goal)
         figures += [ratio, Figure(work, f"{name}, of its bound {bound:.3g}", ratio.value / bound, "")]
     return figures
 
@@ -154,5 +153,5 @@ def main(arguments: Namespace) -> list[Figure]:
                 continue
             for dtype in (torch.float32, torch.bfloat16):
                 for density in DENSITIES:
-                    figures += blocks(d, s, density, dtype, arguments.repeats, arguments.quick)
+                    figures += blocks(d, s, density, dtype, arguments.repeats)
     return figures

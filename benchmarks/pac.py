@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from benchmarks.figures import TIMES, Figure, judged
+from benchmarks.figures import TIMES, Check, Figure
 from benchmarks.program import program
 from sparsact import constructions, pac_learn
 from sparsact.hypercube import points
@@ -94,7 +94,7 @@ def main(arguments: Namespace) -> list[Figure]:
             ratio = [bound / error for bound, error in found]
             figures += [
                 Figure(work, "the bound holds", held / len(found), ""),
-                Figure(work, "the same, upper 95 % limit", upper, "", least=0.95),
-                Figure(work, "bound over error", median(ratio), TIMES, most=judged(10, arguments.quick)),
+                Check(work, "the same, upper 95 % limit", upper, "", least=0.95),
+                Figure(work, "bound over error", median(ratio), TIMES, most=10),
             ]
     return figures

@@ -33,7 +33,7 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
-from benchmarks.figures import Figure, judged
+from benchmarks.figures import Figure
 from benchmarks.harness import interleaved
 from benchmarks.int8 import quantized_by_torch
 from benchmarks.program import option, program
@@ -142,19 +142,19 @@ def figures_of(name: str, model: nn.Module, batches: Batches, threads: int, argu
     figures = [
         Figure.of(work, side, [1e3 * one / len(batches) for one in seconds], "ms") for side, seconds in times.items()
     ]
-    least = judged(0.98, arguments.quick)
+    least = 0.98
     for kind in dense:
         pair = times[f"dense {kind}"], times[f"auto {kind}"]
         figures.append(Figure.ratio(work, f"auto, times as fast as dense {kind}", *pair, least=least))
         before = times["dense float32" if kind == "int8" else f"dense {kind}"]
         measured = median(a / b for a, b in zip(before, pair[1], strict=True))
-        error, most = abs(plan_of(ours[kind]).forecast / measured - 1), judged(0.15, arguments.quick)
-        figures.append(Figure(work, f"error of the forecast, {kind}", error, "", most=most))
+        error = abs(plan_of(ours[kind]).forecast / measured - 1)
+        figures.append(Figure(work, f"error of the forecast, {kind}", error, "", most=0.15))
     best_dense, best = (min((median(times[f"{side} {kind}"]), kind) for kind in dense) for side in ("dense", "auto"))
     quantity = f"auto ({best[1]}), times as fast as the fastest dense ({best_dense[1]})"
     pair = times[f"dense {best_dense[1]}"], times[f"auto {best[1]}"]
     figures.append(Figure.ratio(work, quantity, *pair, least=least))
-    goal = judged(1.3, arguments.quick) if name == "annalog" else None
+    goal = 1.3 if name == "annalog" else None
     quantity = f"auto ({best[1]}), times as fast as dense float32"
     return [*figures, Figure.ratio(work, quantity, times["dense float32"], pair[1], least=goal)]
 

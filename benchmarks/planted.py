@@ -14,7 +14,6 @@ polynomials; at most 60 s on one thread. ``given`` is the number of units allowe
 from __future__ import annotations
 
 import time
-import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
@@ -34,7 +33,7 @@ from sklearn.neural_network import MLPRegressor
 
 from benchmarks.figures import Figure
 from benchmarks.harness import Row, kept_rows
-from benchmarks.program import option, program
+from benchmarks.program import KEPT_ROWS, option, program
 from sparsact import LowDegreeRegressorCV, SparselyActivatedRegressor, constructions
 from sparsact.network import SparselyActivatedNetwork
 from sparsact_papers.common.planted import halfspaces, on_sphere, sum_of_gated
@@ -222,12 +221,7 @@ def measure(names: list[str], n_seeds: int, path: Path | None) -> Iterator[Row]:
 
     tasks = product(map(TASKS.__getitem__, names), range(n_seeds))
     cells = (({**asdict(task), "seed": seed}, partial(errors, task, seed)) for task, seed in tasks)
-    return kept_rows(path, cells, _shown)
-
-
-def _shown(row: Row) -> str:
-    task = " ".join(f"{name}={row[name]}" for name in ("n", "s", "k", "noise", "given", "seed"))
-    return f"{row['family']} {task}: " + "; ".join(f"{side} {error:.2g}" for side, (error, _) in row["errors"].items())
+    return kept_rows(path, cells)
 
 
 def figures(rows: Iterable[Row]) -> Iterator[Figure]:
@@ -243,14 +237,11 @@ def figures(rows: Iterable[Row]) -> Iterator[Figure]:
 
 @program(
     option("--only", nargs="+", help="tasks whose names begin with any of these"),
-    option("--rows", type=Path, help="file that keeps each seed's errors"),
+    KEPT_ROWS,
     repeats=10,
 )
 def main(arguments: Namespace) -> list[Figure]:
     """All figures of the benchmark."""
     quick = ("Index_2", "pairs, n = 12, s = 4, k = 1, given 1 s") if arguments.quick else ("",)
     names = [name for name in TASKS if name.startswith(tuple(arguments.only or quick))]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        rows = list(measure(names, 2 if arguments.quick else arguments.repeats, arguments.rows))
-    return list(figures(rows))
+    return list(figures(measure(names, 2 if arguments.quick else arguments.repeats, arguments.rows)))

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import Figure
+from benchmarks.figures import Figure, unjudged
 from benchmarks.harness import append_row, machine
 
 Option = tuple[tuple[str, ...], dict[str, Any]]
@@ -27,12 +27,16 @@ def option(*names: str, **settings: Any) -> Option:
     return names, settings
 
 
+KEPT_ROWS: Final = option("--rows", type=Path, help="file that keeps each measurement")
+
+
 def program(*options: Option, repeats: int, one_thread: bool = True) -> Callable[[Measure], Measure]:
     """Declare the figures that a module measures; ``python -m`` with its name then measures and exits.
 
     The program reads ``--quick``, ``--repeats``, ``--out`` and the given options, measures on one thread (on as many as
     an option ``--threads`` says; ``one_thread=False`` sets no limit), prints the table and appends the rows. Its status
-    is 1 if a bar is missed. Without figures nothing is reported: the benchmark has said why.
+    is 1 if a bar is missed; in a quick run checks alone have one. Without figures nothing is reported: the benchmark
+    has said why.
     """
 
     def declared(measure: Measure) -> Measure:
@@ -46,7 +50,7 @@ def program(*options: Option, repeats: int, one_thread: bool = True) -> Callable
 def _status(measure: Measure, options: Sequence[Option], repeats: int, one_thread: bool) -> int:
     module = sys.modules[measure.__module__]
     parser = ArgumentParser(description=module.__doc__, formatter_class=RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small sizes, in seconds; speed and memory are not judged")
+    parser.add_argument("--quick", action="store_true", help="small sizes, in seconds; no speed or memory is judged")
     parser.add_argument("--repeats", type=int, default=repeats, help=f"measurements of each figure (default {repeats})")
     parser.add_argument("--out", help="file of JSON rows to append to")
     for names, settings in options:
@@ -56,7 +60,7 @@ def _status(measure: Measure, options: Sequence[Option], repeats: int, one_threa
     if one_thread and "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(threads)
     with threadpool_limits(threads) if one_thread else nullcontext():
-        figures = list(measure(arguments))
+        figures = unjudged(measure(arguments)) if arguments.quick else list(measure(arguments))
     return report(Path(module.__file__ or "").stem, figures, arguments.out) if figures else 0
 
 

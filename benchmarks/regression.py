@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -30,9 +29,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.figures import TIMES, Figure, judged
+from benchmarks.figures import TIMES, Figure
 from benchmarks.harness import Row, kept_rows
-from benchmarks.program import option, program
+from benchmarks.program import KEPT_ROWS, option, program
 from benchmarks.regression_tasks import TABLES, RegressionTask
 from benchmarks.regressors import BOOSTING, OURS, OURS_TREES, RADIAL, SIDES, Array, FittedRegressor
 
@@ -114,7 +113,7 @@ def measure(tasks: Sequence[RegressionTask], sides: Sequence[str], speed: bool, 
         ({"measure": kind, **asdict(task), "side": side}, partial(row_of, task, side))
         for (kind, row_of), task, side in product(kinds.items(), list(filter(_has_data, tasks)), sides)
     )
-    for row in kept_rows(path, cells, lambda row: ", ".join(f"{key} {_short(value)}" for key, value in row.items())):
+    for row in kept_rows(path, cells):
         if row["measure"] == ERROR:
             settings[row["table"], row["fold"], row["side"]] = row["settings"]
         yield row
@@ -129,19 +128,15 @@ def _has_data(task: RegressionTask) -> bool:
     return True
 
 
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def figures(rows: Sequence[Row], quick: bool) -> Iterator[Figure]:
+def figures(rows: Sequence[Row]) -> Iterator[Figure]:
     """Errors, fits, bytes and times of each table, medians over its folds, and the bars."""
     for table in dict.fromkeys(row["table"] for row in rows):
         found = [row for row in rows if row["table"] == table]
-        yield from _errors(table, [row for row in found if row["measure"] == ERROR], quick)
-        yield from _speeds(table, [row for row in found if row["measure"] == SPEED], quick)
+        yield from _errors(table, [row for row in found if row["measure"] == ERROR])
+        yield from _speeds(table, [row for row in found if row["measure"] == SPEED])
 
 
-def _errors(table: str, rows: Sequence[Row], quick: bool) -> Iterator[Figure]:
+def _errors(table: str, rows: Sequence[Row]) -> Iterator[Figure]:
     sides = list(dict.fromkeys(row["side"] for row in rows))
     for side in sides:
         own = [row for row in rows if row["side"] == side]
@@ -156,8 +151,7 @@ def _errors(table: str, rows: Sequence[Row], quick: bool) -> Iterator[Figure]:
         (OURS, [RADIAL], f"{RADIAL}'s", 1.0 if table == "cones" else None),
     ):
         if ratios := list(_ratios(rows, side, against)):
-            limit = None if bar is None else judged(bar, quick)
-            yield Figure.of(table, f"{side}: RMSE over {words}", ratios, TIMES, most=limit)
+            yield Figure.of(table, f"{side}: RMSE over {words}", ratios, TIMES, most=bar)
 
 
 def _ratios(rows: Sequence[Row], side: str, against: Sequence[str]) -> Iterator[float]:
@@ -169,14 +163,14 @@ def _ratios(rows: Sequence[Row], side: str, against: Sequence[str]) -> Iterator[
             yield errors[side] / min(others)
 
 
-def _speeds(table: str, rows: Sequence[Row], quick: bool) -> Iterator[Figure]:
+def _speeds(table: str, rows: Sequence[Row]) -> Iterator[Figure]:
     for row in rows:
         for key, words in WORDS.items():
-            bar = judged(BARS[key], quick) if row["side"] == OURS and key in BARS else None
+            bar = BARS.get(key) if row["side"] == OURS else None
             yield Figure(table, f"{row['side']}: {words}", row[key], UNITS[key], most=bar)
     times = {row["side"]: row["row_p50"] for row in rows}
     if OURS in times and RADIAL in times:
-        bar = judged(50.0, quick) if table == "cones" else None
+        bar = 50.0 if table == "cones" else None
         yield Figure(table, f"rows a second over {RADIAL}'s", times[RADIAL] / times[OURS], TIMES, least=bar)
 
 
@@ -185,7 +179,7 @@ def _speeds(table: str, rows: Sequence[Row], quick: bool) -> Iterator[Figure]:
     option("--sides", nargs="+", choices=SIDES, help="sides to measure, by default all"),
     option("--folds", type=int, choices=range(1, 11), default=1, help="folds of each table (default 1)"),
     option("--speed", action="store_true", help="time the chosen models too"),
-    option("--rows", type=Path, help="file that keeps each measurement"),
+    KEPT_ROWS,
     repeats=1,
 )
 def main(arguments: Namespace) -> list[Figure]:
@@ -194,7 +188,4 @@ def main(arguments: Namespace) -> list[Figure]:
     tables = arguments.only or (["terrain, 2-d"] if quick else list(TABLES))
     sides = arguments.sides or (QUICK_SIDES if quick else list(SIDES))
     tasks = [RegressionTask(name, fold, 1_000 if quick else None) for fold in range(arguments.folds) for name in tables]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        rows = list(measure(tasks, sides, arguments.speed or quick, arguments.rows))
-    return list(figures(rows, quick))
+    return list(figures(list(measure(tasks, sides, arguments.speed or quick, arguments.rows))))

@@ -34,7 +34,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from benchmarks.figures import Figure, judged
+from benchmarks.figures import Check, Figure
 from benchmarks.gather import array
 from benchmarks.harness import interleaved
 from benchmarks.program import program
@@ -66,7 +66,7 @@ def proved_at_4_bits(weight: Tensor, x: Tensor, edge: float) -> float:
     return float((bound <= edge).float().mean())
 
 
-def block(d: int, s: int, dtype: torch.dtype, spread: bool, repeats: int, quick: bool) -> list[Figure]:
+def block(d: int, s: int, dtype: torch.dtype, spread: bool, repeats: int) -> list[Figure]:
     """Screen and whole block, for one input."""
     generator = torch.Generator().manual_seed(2025)
     weight, inputs = (values.to(dtype) for values in layer(d, s, spread, 320, generator))
@@ -111,15 +111,15 @@ def block(d: int, s: int, dtype: torch.dtype, spread: bool, repeats: int, quick:
     difference, alike = faults(certified, weight, bias, down, inputs)
     speed = 4 * d * s / median(times["reading"])
     work = f"{d}x{s} {str(dtype).removeprefix('torch.')} {'spread' if spread else 'Gaussian'}"
-    least = judged(2.2, quick) if dtype == torch.bfloat16 else None
+    least = 2.2 if dtype == torch.bfloat16 else None
     return [
         Figure(work, "active", float((z > edge).float().mean()), "of units"),
         Figure(work, "survivors", float(first.survivors(inputs).float().mean()), "of units"),
         Figure(work, "proved off at 4 bits", proved_at_4_bits(weight, inputs, edge), "of units"),
         *(Figure.of(work, f"{name}, seconds", times[name], "s") for name in ("screen", "block", "dense")),
         Figure(work, "roofline of the screen, seconds", first.nbytes / speed, "s"),
-        Figure(work, "output, relative difference", difference, "", most=2e-6),
-        Figure(work, "same active units", alike, "of inputs", least=1),
+        Check(work, "output, relative difference", difference, "", most=2e-6),
+        Check(work, "same active units", alike, "of inputs", least=1),
         Figure.ratio(work, "block, times as fast", times["dense"], times["block"], least=least),
     ]
 
@@ -151,5 +151,5 @@ def main(arguments: Namespace) -> list[Figure]:
         for d, s in shapes:
             for dtype in (torch.bfloat16, torch.float32):
                 for spread in (False, True):
-                    figures += block(d, s, dtype, spread, arguments.repeats, arguments.quick)
+                    figures += block(d, s, dtype, spread, arguments.repeats)
     return figures

@@ -32,7 +32,7 @@ from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LassoCV, LinearRegression, OrthogonalMatchingPursuit
 
-from benchmarks.figures import Figure, judged
+from benchmarks.figures import Check, Figure
 from benchmarks.harness import alone
 from benchmarks.opponents import random_signs
 from benchmarks.program import option, program
@@ -106,13 +106,13 @@ def family(law: str, n: int, degree: int, m: int, s: int, least: float, bar: Any
         faults, false = faults + (found != set(terms)), false + bool(found - set(terms))
         missed += sum(size > 1.5 and term not in found for size, term in zip(sizes, terms, strict=True))
         strong += int((sizes > 1.5).sum())
-    work, quick = f"{law}: n={n} degree {degree} m={m:,} s={s}", arguments.quick
-    most = judged(0.05, quick) if law == "uniform" else None
+    work = f"{law}: n={n} degree {degree} m={m:,} s={s}"
+    most = 0.05 if law == "uniform" else None
     return [
-        Figure.of(work, "seconds", took, "s", most=None if bar is None else judged(bar, quick)),
+        Figure.of(work, "seconds", took, "s", most=bar),
         Figure(work, "runs with a fault", faults / repeats, "", most=most),
-        Figure(work, "runs with a false term", false / repeats, "", most=judged(0.07, quick)),
-        Figure(work, "found of 1.5 limits", 1 - missed / max(1, strong), "", least=judged(0.95, quick)),
+        Figure(work, "runs with a false term", false / repeats, "", most=0.07),
+        Figure(work, "found of 1.5 limits", 1 - missed / max(1, strong), "", least=0.95),
     ]
 
 
@@ -136,7 +136,7 @@ def junta(kind: str, arguments: Any) -> list[Figure]:
         took.append(its)
         found += model.variables_.tolist() == columns.tolist()
     work = f"junta, {kind}: 5 of 60, 20 % flipped, m=20,000"
-    return [Figure.of(work, "seconds", took, "s", most=5), Figure(work, "found", found / len(took), "", least=0.9)]
+    return [Figure.of(work, "seconds", took, "s", most=5), Check(work, "found", found / len(took), "", least=0.9)]
 
 
 def kernel(degree: int, m: int, arguments: Any) -> Figure:
@@ -148,9 +148,7 @@ def kernel(degree: int, m: int, arguments: Any) -> Figure:
         seconds(lambda: strongest_monomials(MonomialTable.of(columns, m, degree), q, 4_000, least))[1]
         for _ in range(5 if degree == 2 else 2)
     ]
-    return Figure.of(
-        f"kernel: n={n:,}, m={m:,}", f"degree {degree}", taken, "s", most=judged(BARS[degree, m], arguments.quick)
-    )
+    return Figure.of(f"kernel: n={n:,}, m={m:,}", f"degree {degree}", taken, "s", most=BARS[degree, m])
 
 
 def fit_peak(law: str, n: int, degree: int, m: int, s: int, least: float, bar: Any) -> float:

@@ -37,7 +37,7 @@ import torch
 from scipy.stats import norm
 from torch import Tensor, nn
 
-from benchmarks.figures import Figure, judged
+from benchmarks.figures import Figure
 from benchmarks.harness import interleaved
 from benchmarks.program import option, program
 from sparsact.inference import plan_of, sparsify
@@ -79,7 +79,7 @@ def sharing(model: TimedModel) -> TimedModel:
     return deepcopy(model, {id(parameter): parameter for parameter in model.parameters()})
 
 
-def never_slower(d: int, s: int, blocks: int, dtype: torch.dtype, repeats: int, quick: bool) -> list[Figure]:
+def never_slower(d: int, s: int, blocks: int, dtype: torch.dtype, repeats: int) -> list[Figure]:
     """Auto beside dense at every density."""
     model = TimedModel(d, s, blocks).to(dtype).eval()
     twin = sharing(model)
@@ -95,13 +95,12 @@ def never_slower(d: int, s: int, blocks: int, dtype: torch.dtype, repeats: int, 
         methods = Counter(choice.method for choice in plan.choices)
         work = f"{blocks} x {d}-{s} {str(dtype).removeprefix('torch.')} {density:.0%} active"
         told = ", ".join(f"{count} {name}" for name, count in methods.most_common())
-        least = judged(0.97, quick)
-        figures.append(Figure.ratio(work, f"auto ({told})", times["dense"], times["auto"], least=least))
+        figures.append(Figure.ratio(work, f"auto ({told})", times["dense"], times["auto"], least=0.97))
         figures.append(Figure(work, "bound of the plan", median(choice.bound for choice in plan.choices), "x"))
     return figures
 
 
-def overhead(repeats: int, quick: bool) -> list[Figure]:
+def overhead(repeats: int) -> list[Figure]:
     """Microseconds that a call of a sparse block takes more than a dense one."""
     model = TimedModel(16, 32, 1).eval()
     twin = sharing(model)
@@ -116,7 +115,7 @@ def overhead(repeats: int, quick: bool) -> list[Figure]:
             clock=working_seconds(),
         )
         more = [1e6 * (one - other) / CALLS for one, other in zip(times["sparse"], times["dense"], strict=True)]
-        figures.append(Figure.of("16-32 float32", f"{method}, overhead of a call", more, "us", most=judged(6, quick)))
+        figures.append(Figure.of("16-32 float32", f"{method}, overhead of a call", more, "us", most=6))
     return figures
 
 
@@ -137,13 +136,13 @@ def compiled(d: int, s: int, blocks: int, method: str, repeats: int, quick: bool
             {name: partial(_run, one, inputs) for name, one in models.items()}, repeats, clock=working_seconds()
         )
         work = f"{blocks} x {d}-{s} float32 {density:.0%} active, {method}"
-        for name, least in (("compiled dense", 1.0), ("sparse", 1.0)):
+        for name in ("compiled dense", "sparse"):
             shown = f"compiled sparse against {name}"
-            figures.append(Figure.ratio(work, shown, times[name], times["compiled sparse"], least=judged(least, quick)))
+            figures.append(Figure.ratio(work, shown, times[name], times["compiled sparse"], least=1.0))
     return figures
 
 
-def encoder(d: int, s: int, layers: int, repeats: int, quick: bool) -> list[Figure]:
+def encoder(d: int, s: int, layers: int, repeats: int) -> list[Figure]:
     """Auto against the fast path of torch in an encoder, one token at a time, 3 % of the units active."""
     layer = nn.TransformerEncoderLayer(d, nhead=d // 16, dim_feedforward=s, dropout=0, batch_first=True)
     model = nn.TransformerEncoder(layer, layers).eval()
@@ -161,12 +160,12 @@ def encoder(d: int, s: int, layers: int, repeats: int, quick: bool) -> list[Figu
     sparse = sum(choice.method != "dense" for choice in plan_of(model).choices)
     work = f"TransformerEncoder, {layers} x {d}-{s} float32 3% active"
     return [
-        Figure.ratio(work, f"auto ({sparse} sparse)", times["dense"], times["auto"], least=judged(1.0, quick)),
+        Figure.ratio(work, f"auto ({sparse} sparse)", times["dense"], times["auto"], least=1.0),
         Figure(work, "bound of the plan", median(choice.bound for choice in plan_of(model).choices), "x"),
     ]
 
 
-def several_rows(d: int, s: int, blocks: int, repeats: int, quick: bool) -> list[Figure]:
+def several_rows(d: int, s: int, blocks: int, repeats: int) -> list[Figure]:
     """Auto for calls of several rows, shown as many, and for a prompt of 512 rows, shown single ones."""
     model = TimedModel(d, s, blocks).eval()
     twin = sharing(model)
@@ -182,7 +181,7 @@ def several_rows(d: int, s: int, blocks: int, repeats: int, quick: bool) -> list
             times = interleaved(sides, repeats, clock=working_seconds())
             work = f"{blocks} x {d}-{s}, {shape}, {density:.0%} active, {torch.get_num_threads()} threads"
             title = "auto, shown single rows" if shape == "512 rows" else "auto"
-            figures.append(Figure.ratio(work, title, times["dense"], times["auto"], least=judged(least, quick)))
+            figures.append(Figure.ratio(work, title, times["dense"], times["auto"], least=least))
         figures.append(Figure(work, "pays up to", median(one.pays_below for one in plan_of(model).choices), ""))
     return figures
 
@@ -203,17 +202,17 @@ def _run_all(model: nn.Module, batches: Sequence[Tensor]) -> None:
 def figures_of(part: str, repeats: int, quick: bool) -> list[Figure]:
     """The figures of one part."""
     if part == "overhead":
-        return overhead(repeats, quick)
+        return overhead(repeats)
     if part == "rows":
-        return several_rows(*(QUICK[0] if quick else SIZES[2]), repeats, quick)
+        return several_rows(*(QUICK[0] if quick else SIZES[2]), repeats)
     if part == "compiled":
         sizes = product(QUICK[:1] if quick else SIZES[1:3], ("exact", "certified"))
         return [one for (d, s, n), method in sizes for one in compiled(d, s, n, method, repeats, quick)]
     if part == "density":
         kinds = product(QUICK if quick else SIZES, (torch.float32, torch.bfloat16))
-        return [one for size, dtype in kinds for one in never_slower(*size, dtype, repeats, quick)]
+        return [one for size, dtype in kinds for one in never_slower(*size, dtype, repeats)]
     shapes = ((32, 128, 2),) if quick else ((256, 1024, 6), (512, 2048, 6), (768, 3072, 12))
-    return [one for shape in shapes for one in encoder(*shape, repeats, quick)]
+    return [one for shape in shapes for one in encoder(*shape, repeats)]
 
 
 PARTS: Final = ("overhead", "compiled", "rows", "density", "encoder")

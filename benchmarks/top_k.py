@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from benchmarks.figures import Figure, judged
+from benchmarks.figures import Check, Figure
 from benchmarks.harness import interleaved
 from benchmarks.program import program
 from sparsact import kernels
@@ -52,7 +52,7 @@ def sides(X: NDArray[Any], B: NDArray[Any], a: NDArray[Any], k: int) -> dict[str
     }
 
 
-def measure(m: int, t: int, k: int, repeats: int, quick: bool) -> list[Figure]:
+def measure(m: int, t: int, k: int, repeats: int) -> list[Figure]:
     """Every figure of one size."""
     rng = np.random.default_rng(2022)
     X, B, a = (rng.normal(size=size).astype(np.float32) for size in ((m, D), (D, t), (t,)))
@@ -61,9 +61,7 @@ def measure(m: int, t: int, k: int, repeats: int, quick: bool) -> list[Figure]:
     for name, (ours, theirs) in sides(X, B, a, k).items():
         times = interleaved({"ours": ours, "torch": theirs}, repeats)
         figures += [Figure.of(work, f"{name}: {side}, seconds", taken, "s") for side, taken in times.items()]
-        bar = None
-        if name in ("select + dot", "product + select + dot"):
-            bar = judged(2, quick)
+        bar = 2 if name in ("select + dot", "product + select + dot") else None
         figures.append(Figure.ratio(work, f"{name}: times as fast", times["torch"], times["ours"], least=bar))
     floor = interleaved({"sum": z.sum}, repeats)["sum"]
     places = kernels.top_k(z, k)
@@ -72,7 +70,7 @@ def measure(m: int, t: int, k: int, repeats: int, quick: bool) -> list[Figure]:
     return [
         *figures,
         Figure.of(work, "roofline: the values read once, seconds", floor, "s"),
-        Figure(work, "error of float32 sums over the largest", error, "", most=1e-5),
+        Check(work, "error of float32 sums over the largest", error, "", most=1e-5),
     ]
 
 
@@ -80,4 +78,4 @@ def measure(m: int, t: int, k: int, repeats: int, quick: bool) -> list[Figure]:
 def main(arguments: Namespace) -> list[Figure]:
     """All figures of the benchmark."""
     size = (64, 1024, 256) if arguments.quick else (1024, 4096, 1024)
-    return measure(*size, arguments.repeats, arguments.quick)
+    return measure(*size, arguments.repeats)

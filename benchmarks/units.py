@@ -23,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.figures import Figure, judged
+from benchmarks.figures import Check, Figure
 from benchmarks.harness import interleaved
 from benchmarks.program import program
 from sparsact import SparselyActivatedNetwork
@@ -37,7 +37,7 @@ LARGEST_WEIGHT: Final = 10
 
 def figures_of(kind: type[Unit], n: int, arguments: Any) -> list[Figure]:
     """Figures of one kind of unit."""
-    rng, quick = np.random.default_rng(n), arguments.quick
+    rng = np.random.default_rng(n)
     w = rng.integers(1, LARGEST_WEIGHT + 1, n) * rng.choice([-1, 1], n)
     calls, bars = {}, {}
     for numbers, coefficient_seconds, influence_seconds in ((float, 0.2, 1.0), (Fraction, 5.0, 30.0)):
@@ -53,8 +53,8 @@ def figures_of(kind: type[Unit], n: int, arguments: Any) -> list[Figure]:
     pairs = zip(kind(w, 7).influences().tolist(), kind(w, 7, Fraction).influences(), strict=True)
     error = max(abs(Fraction(rounded) / exact - 1) for rounded, exact in pairs)
     return [
-        *(Figure.of(work, title, times, "s", most=judged(bars[title], quick)) for title, times in seconds.items()),
-        Figure(work, "largest relative error of floats, in 2^-53", float(error * 2**53), "", most=n + 50),
+        *(Figure.of(work, title, times, "s", most=bars[title]) for title, times in seconds.items()),
+        Check(work, "largest relative error of floats, in 2^-53", float(error * 2**53), "", most=n + 50),
     ]
 
 

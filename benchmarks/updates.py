@@ -22,7 +22,7 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks.figures import TIMES, Figure, judged
+from benchmarks.figures import TIMES, Figure
 from benchmarks.harness import alone, memory_above
 from benchmarks.program import program
 from benchmarks.regression_tasks import Array, photovoltaics, robot_arm
@@ -84,9 +84,9 @@ def stream_figures(quick: bool, n_steps: int) -> Iterator[Figure]:
         work = f"{name}: window {window:,}, {STEP:,} rows in and out"
         ratio = [a / b for a, b in zip(mine, theirs, strict=True)]
         yield Figure.of(work, "RMSE, deviations", mine, "")
-        yield Figure.of(work, f"RMSE over that of {RIVAL}, refitted", ratio, TIMES, most=judged(1.0, quick))
+        yield Figure.of(work, f"RMSE over that of {RIVAL}, refitted", ratio, TIMES, most=1.0)
         yield Figure.of(work, "a step", [1e3 * seconds for seconds in fast], "ms")
-        yield Figure.ratio(work, f"faster than {RIVAL}", slow, fast, least=judged(10.0, quick))
+        yield Figure.ratio(work, f"faster than {RIVAL}", slow, fast, least=10.0)
 
 
 def update_figures(quick: bool, repeats: int) -> Iterator[Figure]:
@@ -114,9 +114,7 @@ def update_figures(quick: bool, repeats: int) -> Iterator[Figure]:
     work = f"robot arm: {m:,} rows held, {model.n_stages_} stages of {model.n_tables_} tables"
     parts = {part: times[1:] for part, times in took.items()}  # the first pays for the first touch of memory
     whole = [sum(times) for times in zip(*parts.values(), strict=True)]
-    yield Figure.of(
-        work, f"{STEP:,} in, {STEP:,} out, {N_PREDICTED:,} predictions", whole, "ms", most=judged(15, quick)
-    )
+    yield Figure.of(work, f"{STEP:,} in, {STEP:,} out, {N_PREDICTED:,} predictions", whole, "ms", most=15)
     for part, times in parts.items():
         yield Figure.of(work, part, times, "ms")
 
@@ -137,8 +135,8 @@ def large_figures(quick: bool) -> Iterator[Figure]:
     m = 20_000 if quick else 2_000_000
     took, memory, error = alone(large_fit, m)
     work = f"robot arm: {m:,} x 6"
-    yield Figure(work, "fit, two threads", took, "s", most=judged(20, quick))
-    yield Figure(work, "memory above the rows", memory, "MB", most=judged(1000, quick))
+    yield Figure(work, "fit, two threads", took, "s", most=20)
+    yield Figure(work, "memory above the rows", memory, "MB", most=1000)
     yield Figure(work, "RMSE, deviations", error, "")
 
 

@@ -25,7 +25,7 @@ from typing import Any, Final
 import fht_cpu
 import numpy as np
 
-from benchmarks.figures import Figure, judged
+from benchmarks.figures import Figure
 from benchmarks.harness import interleaved
 from benchmarks.program import option, program
 from sparsact import kernels
@@ -34,7 +34,7 @@ SIZE_NAME: Final = "SC_LEVEL2_CACHE_SIZE"
 SECOND_CACHE: Final = (SIZE_NAME in getattr(os, "sysconf_names", {}) and os.sysconf(SIZE_NAME)) or 2**20  # bytes
 
 
-def measure(n: int, dtype: type[Any], repeats: int, quick: bool) -> list[Figure]:
+def measure(n: int, dtype: type[Any], repeats: int) -> list[Figure]:
     """Every figure of one size: milliseconds of both sides, the ratios of the goal, and the floor."""
     values = np.random.default_rng(n).standard_normal(2**n).astype(dtype)
     table, other = values.copy(), values.copy()
@@ -52,10 +52,8 @@ def measure(n: int, dtype: type[Any], repeats: int, quick: bool) -> list[Figure]
     copies = [ours / copy for ours, copy in zip(seconds["ours"], seconds["copy"], strict=True)]
     return [
         *(Figure.of(work, name, [1e3 * each for each in seconds[name]], "ms") for name in ("ours", "fht-cpu", "copy")),
-        Figure.ratio(
-            work, "times as fast", seconds["fht-cpu"], seconds["ours"], least=judged(1.8 if n <= 20 else 1.5, quick)
-        ),
-        Figure.of(work, "copies", copies, "", most=judged(6, quick) if n == 20 else None),
+        Figure.ratio(work, "times as fast", seconds["fht-cpu"], seconds["ours"], least=1.8 if n <= 20 else 1.5),
+        Figure.of(work, "copies", copies, "", most=6 if n == 20 else None),
         Figure(work, "read and written", 2e-9 * table.nbytes / median(seconds["ours"]), "GB/s"),
         Figure(work, "floor", (1 + (table.nbytes > SECOND_CACHE)) * 1e3 * median(seconds["sweep"]), "ms"),
     ]
@@ -67,5 +65,5 @@ def main(arguments: Namespace) -> list[Figure]:
     figures = []
     for dtype in (np.float32, np.float64):
         for n in [10, 12] if arguments.quick else arguments.sizes:
-            figures += measure(n, dtype, min(301, max(arguments.repeats, 2**25 >> n)), arguments.quick)
+            figures += measure(n, dtype, min(301, max(arguments.repeats, 2**25 >> n)))
     return figures

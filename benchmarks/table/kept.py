@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from benchmarks import landscapes, letters, planted, regression
-from benchmarks.figures import Figure
 from benchmarks.table import newest
 from benchmarks.table.cells import Rows
 
@@ -28,10 +26,12 @@ def kept(folder: Path = FOLDER) -> Rows:
     rows: Rows = {}
     for name in OF_FIGURES:
         _add(rows, newest(folder / f"{name}.jsonl"), name)
-    _add(rows, _as_rows("regression", regression.figures(_measured(folder, "regression"), False)), "regression")
-    _add(rows, _as_rows("landscapes", landscapes.figures(_measured(folder, "landscapes"))), "landscapes")
-    _add(rows, _as_rows("letters", letters.figures(_measured(folder, "letters"))), "letters")
-    _add(rows, _as_rows("planted", planted.figures(_measured(folder, "planted"))), "planted")
+    for contest in (regression, landscapes, letters, planted):
+        name = contest.__name__.rpartition(".")[2]
+        lines = (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+        figures = contest.figures([json.loads(line) for line in lines])
+        found = {(each.work, each.quantity): {"benchmark": name, **asdict(each), "met": each.met} for each in figures}
+        _add(rows, found, name)
     return rows
 
 
@@ -40,14 +40,3 @@ def _add(rows: Rows, found: Rows, name: str) -> None:
     if twice:
         raise ValueError(f"{min(twice)} stands in {name}.jsonl and in another file of results; remove the older rows.")
     rows |= found
-
-
-def _measured(folder: Path, name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
-def _as_rows(benchmark: str, figures: Iterable[Figure]) -> Rows:
-    return {
-        (figure.work, figure.quantity): {"benchmark": benchmark, **asdict(figure), "met": figure.met}
-        for figure in figures
-    }
