@@ -16,7 +16,6 @@ from sparsact_papers.data import (
     Sphere,
     Subspace,
     SwissRoll,
-    Torus,
     diagonal_subspace,
     random_subspace,
 )
@@ -31,8 +30,6 @@ MANIFOLDS = [
     Circle(5),
     SwissRoll(3),
     SwissRoll(7),
-    Torus(3, 0.4),
-    Torus(6),
     CurvedPatch(1, 2),
     CurvedPatch(3, 5, slope=2.0, frequency=4.0),
     CurvedPatch(4, 11),
@@ -60,27 +57,34 @@ def alike(X, Y, rng, n_directions=8):
     return min(test.pvalue for test in tests) > LEAST_P
 
 
+def distances(domain, X):
+    """About how far points are from the set, by its definition."""
+    if isinstance(domain, Cube):
+        return np.zeros(len(X))
+    frame = domain.basis if isinstance(domain, Subspace) else domain.frame
+    Z = X @ frame
+    if isinstance(domain, Sphere | Circle):
+        own = np.linalg.norm(Z, axis=1, keepdims=True) - 1
+    elif isinstance(domain, SwissRoll):
+        scale = 1 / np.hypot(4.5 * np.pi, 10.5)
+        t = np.hypot(Z[:, 0], Z[:, 2]) / scale
+        own = Z[:, [0, 2]] - scale * np.stack([t * np.cos(t), t * np.sin(t)], axis=1)
+    elif isinstance(domain, CurvedPatch):
+        own = Z - domain._waved(domain.coordinates(X))
+    else:
+        own = 0 * Z
+    return np.linalg.norm(np.hstack([X - Z @ frame.T, own]), axis=1)
+
+
 @every_domain
 def test_points_lie_within_the_cube_and_on_the_domain(domain):
     X = domain.sample(1001, rng=np.random.default_rng(1))
     assert X.shape == (1001, domain.ambient)
     assert np.abs(X).max() <= 1
-    assert domain.contains(X).all()
+    assert distances(domain, X).max() < 1e-12
     assert np.linalg.matrix_rank(X) >= domain.dimension
     assert domain.sample(0, rng=np.random.default_rng(1)).shape == (0, domain.ambient)
     assert domain.sample(1, rng=np.random.default_rng(1)).shape == (1, domain.ambient)
-
-
-@every_domain
-def test_points_off_the_domain_are_told_from_it(domain):
-    rng = np.random.default_rng(2)
-    X = domain.sample(50, rng=rng)
-    assert not domain.contains(X * 40).any()
-    assert not domain.contains(np.full((1, domain.ambient), 1.5)).any()
-    if domain.ambient > domain.dimension:
-        moved = X + 1e-3 * rng.normal(size=X.shape)
-        assert not domain.contains(moved).any()
-        assert domain.contains(moved, tolerance=0.05).mean() > 0.8  # some leave the cube
 
 
 @every_domain
@@ -92,16 +96,12 @@ def test_the_generator_alone_decides(domain):
 
 
 @every_domain
-def test_bad_points_are_refused(domain):
-    with pytest.raises(ValueError, match=f"{domain.ambient} columns; got shape"):
-        domain.contains(np.zeros((2, domain.ambient + 1)))
-    with pytest.raises(ValueError, match="must be finite"):
-        domain.contains(np.full((2, domain.ambient), np.nan))
+def test_a_number_of_points_below_0_is_refused(domain):
     with pytest.raises(ValueError, match="0 or more; got -1"):
         domain.sample(-1, rng=np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("domain", [d for d in drawn() if not isinstance(d, Sphere)], ids=repr)
+@pytest.mark.parametrize("domain", [d for d in drawn() if not isinstance(d, Sphere | Cube)], ids=repr)
 def test_a_chart_gives_one_column_a_dimension_and_checks_its_rows(domain):
     X = domain.sample(7, rng=np.random.default_rng(4))
     assert domain.coordinates(X).shape == (7, domain.dimension)
@@ -163,7 +163,7 @@ def test_hit_and_run_agrees_with_rejection(ambient, dimension):
     domain = random_subspace(ambient, dimension, rng=rng)
     assert domain.method == "rejection"
     X = hit_and_run(domain.basis, 6000, rng=rng)
-    assert domain.contains(X).all()
+    assert np.abs(X).max() <= 1
     assert alike(X, domain.sample(6000, rng=rng), rng)
 
 
@@ -203,7 +203,7 @@ def test_frames_are_orthonormal_and_have_no_direction():
 def test_a_diagonal_subspace_reaches_its_corners():
     domain = diagonal_subspace(6, 3, rng=np.random.default_rng(0))
     corners = np.array(np.meshgrid(*[[-1.0, 1.0]] * 6)).reshape(6, -1).T
-    assert np.linalg.matrix_rank(corners[domain.contains(corners)]) == 3
+    assert np.linalg.matrix_rank(corners[distances(domain, corners) < 1e-9]) == 3
 
 
 def test_spheres_are_uniform():
@@ -237,16 +237,6 @@ def test_the_chart_of_the_swiss_roll_keeps_lengths():
     flat = SwissRoll(3).coordinates(path)
     on_roll, in_rectangle = (np.linalg.norm(np.diff(p, axis=0), axis=1).sum() for p in (path, flat))
     assert on_roll == pytest.approx(in_rectangle, rel=1e-5)
-
-
-def test_the_torus_is_uniform_by_area():
-    rng = np.random.default_rng(0)
-    torus = Torus(5, radius=0.4).rotated(rng=rng)
-    phi, theta = torus.coordinates(torus.sample(4000, rng=rng)).T
-    assert uniform(phi, -np.pi, np.pi)
-    # The share of the area with an angle below theta: the integral of R + r cos, over 2 pi R.
-    assert uniform((0.6 * (theta + np.pi) + 0.4 * np.sin(theta)) / (2 * np.pi * 0.6), 0, 1)
-    assert not uniform(theta, -np.pi, np.pi)
 
 
 def test_a_curved_patch_is_uniform_by_volume():
@@ -289,8 +279,6 @@ def test_the_jacobian_of_a_curved_patch_is_conditioned_as_it_says(patch):
         (lambda: Sphere(3, 3), "Sphere needs an ambient dimension of 4 or more; got 3"),
         (lambda: Circle(1), "Circle needs an ambient dimension of 2"),
         (lambda: SwissRoll(2), "SwissRoll needs an ambient dimension of 3"),
-        (lambda: Torus(3, 0.5), "must be below 1/2"),
-        (lambda: Torus(3, 0), "must be a finite number above 0"),
         (lambda: CurvedPatch(3, 3), "needs an ambient dimension of 4 or more; got 3"),
         (lambda: CurvedPatch(2, 4, slope=np.nan), "the slope must be a finite number above 0"),
         (lambda: CurvedPatch(2, 4, frequency=-1), "the frequency must be a finite number above 0"),

@@ -41,7 +41,7 @@ DRAWING = {
     "subspace": lambda rng: data.random_subspace(3, 2, rng=rng),
     "diagonal subspace": lambda rng: data.diagonal_subspace(3, 2, rng=rng),
     "points": lambda rng: CUBE.sample(3, rng=rng),
-    "rotation": lambda rng: data.Torus(4).rotated(rng=rng),
+    "rotation": lambda rng: data.Sphere(2, 4).rotated(rng=rng),
     "description": lambda rng: data.describe(POLYNOMIAL, CUBE, rng=rng),
     "complexity": lambda rng: sa.rademacher.lower_complexity([[1.0], [-1.0]], 1, rng=rng),
 }

@@ -22,7 +22,7 @@ from sparsact_papers.data.files import (
     load_tabular,
     load_tinyshakespeare,
 )
-from sparsact_papers.data.manifolds import Circle, Manifold, Sphere, SwissRoll, Torus
+from sparsact_papers.data.manifolds import Circle, Manifold, Sphere, SwissRoll
 from sparsact_papers.data.polynomials import Multilinear, Polynomial, random_hypercube, random_polynomial
 from sparsact_papers.data.subspaces import Subspace, diagonal_subspace, random_subspace
 from sparsact_papers.data.targets import Composed, Description, Target, describe, random_composed
@@ -30,7 +30,7 @@ from sparsact_papers.data.targets import Composed, Description, Target, describe
 __all__ = [
     "Circle", "Composed", "Cones", "CosineSeries", "Cube", "CurvedPatch", "Description", "Domain", "Images",
     "LowerEnvelope", "Manifold", "Multilinear", "Polynomial", "Sphere", "Subspace", "SwissRoll", "TabularData",
-    "Target", "Torus", "WrittenText", "describe", "diagonal_subspace", "load_cifar10", "load_tabular",
+    "Target", "WrittenText", "describe", "diagonal_subspace", "load_cifar10", "load_tabular",
     "load_tinyshakespeare", "random_analytic", "random_composed", "random_cones", "random_hypercube",
     "random_polynomial", "random_subspace",
 ]  # fmt: skip

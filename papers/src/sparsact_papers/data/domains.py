@@ -8,12 +8,9 @@ from math import ceil
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from sparsact.validation.arrays import checked_columns
 from sparsact.validation.parameters import checked_generator, checked_size
-
-TOLERANCE: Final = 1e-9
 
 
 class Domain(ABC):
@@ -33,22 +30,9 @@ class Domain(ABC):
     def _sample(self, m: int, rng: np.random.Generator) -> NDArray[np.float64]:
         """Uniform points, shape (m, ambient)."""
 
-    @abstractmethod
-    def _contains(self, X: NDArray[np.float64], tolerance: float) -> NDArray[np.bool_]:
-        """Whether rows that have been checked are points of the set."""
-
     def sample(self, m: int, *, rng: np.random.Generator) -> NDArray[np.float64]:
         """Independent uniform points, (m, ambient)."""
         return self._sample(checked_size(m, "the number `m` of points", 0), checked_generator(rng))
-
-    def contains(self, X: ArrayLike, *, tolerance: float = TOLERANCE) -> NDArray[np.bool_]:
-        """Whether each row is a point of the set, up to a distance of about ``tolerance``."""
-        return self._contains(checked_columns(X, self.ambient), float(tolerance))
-
-
-def in_cube(X: NDArray[np.float64], tolerance: float) -> NDArray[np.bool_]:
-    """Whether each row lies within [-1, 1]^n, up to a tolerance."""
-    return np.asarray(np.abs(X).max(axis=1) <= 1 + tolerance)
 
 
 @dataclass(frozen=True)
@@ -70,15 +54,8 @@ class Cube(Domain):
         """``n``."""
         return self.n
 
-    def coordinates(self, X: ArrayLike) -> NDArray[np.float64]:
-        """The points themselves, shape (m, n)."""
-        return checked_columns(X, self.n).copy()
-
     def _sample(self, m: int, rng: np.random.Generator) -> NDArray[np.float64]:
         return rng.uniform(-1, 1, size=(m, self.n))
-
-    def _contains(self, X: NDArray[np.float64], tolerance: float) -> NDArray[np.bool_]:
-        return in_cube(X, tolerance)
 
 
 CHAINS: Final = 1024

@@ -1,4 +1,4 @@
-"""Curved sets in a high-dimensional space: spheres, tori and the Swiss roll, with uniform points on them."""
+"""Curved sets in a high-dimensional space: spheres and the Swiss roll, with uniform points on them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact.validation.arrays import checked_columns
-from sparsact.validation.parameters import checked_positive, checked_size
-from sparsact_papers.data.domains import Domain, in_cube
+from sparsact.validation.parameters import checked_size
+from sparsact_papers.data.domains import Domain
 from sparsact_papers.data.subspaces import checked_frame, random_frame
 
 Points = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
 class Manifold(Domain):
     """A shape within the unit ball of R^p, in R^ambient.
 
@@ -26,7 +26,7 @@ class Manifold(Domain):
     the first p columns and the others are 0; :meth:`rotated` gives it a random one.
     """
 
-    frame: NDArray[np.float64] | None = field(default=None, kw_only=True)
+    frame: NDArray[np.float64] | None = field(default=None, kw_only=True, repr=False)
 
     @property
     @abstractmethod
@@ -36,10 +36,6 @@ class Manifold(Domain):
     @abstractmethod
     def _shape(self, m: int, rng: np.random.Generator) -> Points:
         """Uniform points of the shape, (m, p)."""
-
-    @abstractmethod
-    def _distance(self, shape: Points) -> NDArray[np.float64]:
-        """About how far each row (p columns) is from the shape."""
 
     def rotated(self, *, rng: np.random.Generator) -> Self:
         """The same shape in a uniformly random orthonormal frame of R^ambient."""
@@ -62,12 +58,6 @@ class Manifold(Domain):
     def _sample(self, m: int, rng: np.random.Generator) -> Points:
         return self._shape(m, rng) @ self._frame.T
 
-    def _contains(self, X: Points, tolerance: float) -> NDArray[np.bool_]:
-        shape = X @ self._frame
-        off = np.linalg.norm(X - shape @ self._frame.T, axis=1)
-        near: NDArray[np.bool_] = np.maximum(off, self._distance(shape)) <= tolerance
-        return in_cube(X, tolerance) & near
-
 
 def uniform_parameters(
     low: NDArray[np.float64],
@@ -88,10 +78,6 @@ def uniform_parameters(
         found.append(U[rng.uniform(0, largest, size=len(U)) < volume_element(U)])
         n_found += len(found[-1])
     return np.concatenate(found)[:m]
-
-
-def _off_unit_length(shape: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(np.abs(np.linalg.norm(shape, axis=1) - 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,12 +112,6 @@ class Sphere(Manifold):
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
         return directions
 
-    def _distance(self, shape: NDArray[np.float64]) -> NDArray[np.float64]:
-        return _off_unit_length(shape)
-
-    def __repr__(self) -> str:
-        return f"Sphere(dimension={self.dimension}, ambient={self.ambient})"
-
 
 @dataclass(frozen=True, eq=False)
 class Circle(Manifold):
@@ -159,66 +139,6 @@ class Circle(Manifold):
     def _shape(self, m: int, rng: np.random.Generator) -> NDArray[np.float64]:
         angles = rng.uniform(-np.pi, np.pi, size=m)
         return np.stack([np.cos(angles), np.sin(angles)], axis=1)
-
-    def _distance(self, shape: NDArray[np.float64]) -> NDArray[np.float64]:
-        return _off_unit_length(shape)
-
-    def __repr__(self) -> str:
-        return f"Circle(ambient={self.ambient})"
-
-
-@dataclass(frozen=True, eq=False)
-class Torus(Manifold):
-    r"""A circle of radius r turned about an axis at the distance R = 1 - r from its centre, in R^ambient.
-
-    .. math:: ((R + r \cos\theta) \cos\varphi,\ (R + r \cos\theta) \sin\varphi,\ r \sin\theta)
-
-    The radius r lies below 1/2, so that the tube does not meet itself.
-
-    Notes
-    -----
-    Its area element is :math:`r (R + r \cos\theta)`: the outside holds more area than the inside, so the angle
-    :math:`\theta` is drawn by rejection.
-
-    Examples
-    --------
-    >>> Torus(3).coordinates([[1, 0, 0], [0, 0.75, 0.25]]) / np.pi
-    array([[0. , 0. ],
-           [0.5, 0.5]])
-    """
-
-    dimension: ClassVar[int] = 2
-    span: ClassVar[int] = 3
-    ambient: int = 3
-    radius: float = 0.25
-
-    def __post_init__(self) -> None:
-        radius = checked_positive(self.radius, "the radius")
-        if radius >= 0.5:
-            raise ValueError(f"the radius of the tube must be below 1/2, lest it meet itself; got {radius}.")
-        object.__setattr__(self, "radius", radius)
-        self._check_frame()
-
-    def coordinates(self, X: ArrayLike) -> NDArray[np.float64]:
-        """The angles phi and theta of points within (-pi, pi], shape (m, 2)."""
-        x, y, z = (checked_columns(X, self.ambient) @ self._frame).T
-        return np.stack([np.arctan2(y, x), np.arctan2(z, np.hypot(x, y) - (1 - self.radius))], axis=1)
-
-    def _from_axis(self, angles: NDArray[np.float64]) -> NDArray[np.float64]:
-        """R + r cos(theta)."""
-        return np.asarray(1 - self.radius + self.radius * np.cos(angles[:, 1]))
-
-    def _shape(self, m: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        angles = uniform_parameters(np.full(2, -np.pi), np.full(2, np.pi), self._from_axis, 1.0, m, rng)
-        (phi, theta), from_axis = angles.T, self._from_axis(angles)
-        return np.stack([from_axis * np.cos(phi), from_axis * np.sin(phi), self.radius * np.sin(theta)], axis=1)
-
-    def _distance(self, shape: NDArray[np.float64]) -> NDArray[np.float64]:
-        x, y, z = shape.T
-        return np.asarray(np.abs(np.hypot(np.hypot(x, y) - (1 - self.radius), z) - self.radius))
-
-    def __repr__(self) -> str:
-        return f"Torus(ambient={self.ambient}, radius={self.radius:g})"
 
 
 FIRST, LAST, WIDTH = 1.5 * np.pi, 4.5 * np.pi, 21.0  # of scikit-learn's make_swiss_roll
@@ -259,14 +179,6 @@ class SwissRoll(Manifold):
 
     def _shape(self, m: int, rng: np.random.Generator) -> NDArray[np.float64]:
         return _rolled(uniform_parameters(LOW, HIGH, lambda U: np.hypot(1, U[:, 0]), float(np.hypot(1, LAST)), m, rng))
-
-    def _distance(self, shape: NDArray[np.float64]) -> NDArray[np.float64]:
-        radii = np.hypot(shape[:, 0], shape[:, 2]) / SCALE
-        nearest = np.clip(np.stack([radii, shape[:, 1] / SCALE], axis=1), LOW, HIGH)
-        return np.asarray(np.linalg.norm(shape - _rolled(nearest), axis=1))
-
-    def __repr__(self) -> str:
-        return f"SwissRoll(ambient={self.ambient})"
 
 
 def _rolled(parameters: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -162,18 +162,6 @@ class Polynomial(Target):
             )
         object.__setattr__(self, "coefficients", coefficients)
 
-    @property
-    def exponents(self) -> NDArray[np.intp]:
-        """The a of each monomial, shape (monomials, n)."""
-        exponents = np.zeros((len(self.coefficients), self.n), dtype=np.intp)
-        row = 0
-        for members in _members(self.n, self.degree):
-            rows = np.arange(row, row + len(members))
-            for variable in members.T:
-                exponents[rows, variable] += 1
-            row += len(members)
-        return exponents
-
     @cached_property
     def _quotients(self) -> NDArray[np.float64]:
         """Q of the class's formula, shape (n, monomials of a lower degree)."""

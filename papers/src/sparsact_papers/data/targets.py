@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact.validation.arrays import checked_columns
-from sparsact.validation.parameters import checked_generator, checked_positive, checked_size
+from sparsact.validation.parameters import checked_generator, checked_size
 from sparsact_papers.data.domains import Domain
 from sparsact_papers.data.subspaces import checked_frame, random_frame
 
@@ -34,7 +34,7 @@ class Target(ABC):
 
     @abstractmethod
     def _steepness(self, radius: float) -> float:
-        """Lipschitz bound for a radius that has been checked."""
+        """Lipschitz bound within [-radius, radius]^n, which :class:`Composed` needs: rotations leave the cube."""
 
     def __call__(self, X: ArrayLike) -> NDArray[np.float64]:
         """Values (m,) at points (m, n)."""
@@ -44,10 +44,6 @@ class Target(ABC):
     def lipschitz(self) -> float:
         """A bound L with ``|f(x) - f(x')| <= L * norm(x - x')`` (2-norm) for all x, x' in [-1, 1]^n."""
         return self._steepness(1.0)
-
-    def lipschitz_within(self, radius: float) -> float:
-        """The same bound for x, x' in [-radius, radius]^n, which :class:`Composed` needs: rotations leave the cube."""
-        return self._steepness(checked_positive(radius, "`radius`"))
 
 
 def row_blocks(m: int, row_size: int) -> Iterator[slice]:

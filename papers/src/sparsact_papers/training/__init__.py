@@ -12,7 +12,7 @@ from sparsact_papers.training.examples import CharacterText, LabelledImages
 from sparsact_papers.training.feed_forward import feed_forward, feed_forward_flops
 from sparsact_papers.training.penalties import ActivationPenalty, TopKTraining
 from sparsact_papers.training.train import Evaluation, Recipe, evaluation, train, training_progress
-from sparsact_papers.training.transformer import FeedForward, Transformer, VisionTransformer, generate
+from sparsact_papers.training.transformer import FeedForward, Transformer, VisionTransformer
 
 __all__ = [
     "ActivationPenalty",
@@ -27,7 +27,6 @@ __all__ = [
     "evaluation",
     "feed_forward",
     "feed_forward_flops",
-    "generate",
     "train",
     "training_progress",
 ]

@@ -179,24 +179,3 @@ def _activation(module: FeedForward) -> Activation:
     weight = module.up.weight
     zeros = torch.zeros(len(weight), dtype=weight.dtype, device=weight.device) if name == "relu" else None
     return Activation(name, activation_of(name), zeros)
-
-
-@torch.no_grad()
-def generate(model: Transformer, tokens: Tensor, length: int, *, generator: torch.Generator) -> Tensor:
-    """``tokens`` (m, n) and ``length`` more, each drawn from what the model expects next.
-
-    Parameters
-    ----------
-    model : Transformer
-    tokens : Tensor of shape (m, n)
-    length : int
-    generator : torch.Generator
-
-    Returns
-    -------
-    tokens : Tensor of shape (m, n + length)
-    """
-    for _ in range(length):
-        chances = model(tokens[:, -model.context :])[:, -1].softmax(dim=-1)
-        tokens = torch.cat([tokens, torch.multinomial(chances, 1, generator=generator)], dim=1)
-    return tokens
