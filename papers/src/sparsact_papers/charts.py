@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +16,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["MARKERS", "Chart", "Frame", "by_width", "curve_frame", "curve_plot", "curves", "draw_curves", "joined"]
+__all__ = [
+    "MARKERS",
+    "Chart",
+    "Frame",
+    "by_width",
+    "curve_frame",
+    "curve_plot",
+    "curves",
+    "draw_curves",
+    "frame_of",
+    "joined",
+]
 __all__ += ["legend", "level", "panel_plot", "panelled", "panels_of", "plot_curves", "plot_panels"]
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 
@@ -44,20 +55,20 @@ def curves(
     return curve_frame([(*key, interval(values[key])) for key in keys], x, y_name or (y if isinstance(y, str) else "y"))
 
 
-def curve_frame(points: Sequence[tuple[str, Any, Interval]], x: str, y: str) -> Frame:
+def frame_of(lines: Iterable[Sequence[Any]], *names: str) -> Frame:
+    """The frame of lines, which have a value for each name."""
+    found = list(lines)
+    return {name: [line[i] for line in found] for i, name in enumerate(names)}
+
+
+def curve_frame(points: Iterable[tuple[str, Any, Interval]], x: str, y: str) -> Frame:
     """The frame of intervals, each with its series and its x."""
-    over = [interval for *_, interval in points]
-    head: Frame = {"series": [name for name, *_ in points], x: [at for _, at, _ in points]}
-    return head | {
-        y: [one.estimate for one in over],
-        "low": [one.low for one in over],
-        "high": [one.high for one in over],
-        "repetitions": [one.n for one in over],
-    }
+    lines = ((name, at, one.estimate, one.low, one.high, one.n) for name, at, one in points)
+    return frame_of(lines, "series", x, y, "low", "high", "repetitions")
 
 
 def level(name: str, height: Interval, frame: Frame) -> Frame:
-    """A horizontal line across a frame of curves."""
+    """A horizontal line height a frame of curves."""
     x, y = list(frame)[1:3]
     return curve_frame([(name, at, height) for at in (min(frame[x]), max(frame[x]))], x, y)
 
@@ -186,6 +197,7 @@ def plot_panels(
     y_label: str,
     *,
     log: tuple[float, float] = (0, 0),
+    lines: Sequence[str] = (),
     levels: Mapping[str, float] | None = None,
     columns: int = 2,
     panel: tuple[float, float] = (3.2, 2.9),
@@ -194,11 +206,11 @@ def plot_panels(
 ) -> Figure:
     """Draw a frame of :func:`panelled`, in panels of a size in inches that share their axes."""
     parts = panels_of(frame)
-    lines = -(-len(parts) // columns)
-    drawing = figure(panel[0] * columns, 0.8 + panel[1] * lines)
-    panels = drawing.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+    height = -(-len(parts) // columns)
+    drawing = figure(panel[0] * columns, 0.8 + panel[1] * height)
+    panels = drawing.subplots(height, columns, sharex=True, sharey=True, squeeze=False)
     for axes, (name, part) in zip(panels.flat, parts.items(), strict=False):
-        draw_curves(axes, part, levels=levels)
+        draw_curves(axes, part, lines=lines, levels=levels)
         axes.set_title(title.format(name))
     for axes in panels.flat:  # which share their limits, known by now
         scale(axes, log_x=log[0], log_y=log[1])

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from sparsact.extras import missing
-from sparsact_papers.common.real_data import absent
+from sparsact_papers.common.real_data import absent, unmet_training
 from sparsact_papers.results import Parameter, Scale
 
 if TYPE_CHECKING:
@@ -68,9 +66,7 @@ def unmet() -> str | None:
     """Torch or the text, where it is absent."""
     from sparsact_papers.data.files import TINYSHAKESPEARE
 
-    if find_spec("torch") is None:
-        return missing("its training", "torch")
-    return absent(TINYSHAKESPEARE)
+    return unmet_training(absent(TINYSHAKESPEARE))
 
 
 def tasks(models: Sequence[str], scale: Scale) -> Iterator[dict[str, Parameter]]:

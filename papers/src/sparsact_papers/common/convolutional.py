@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -40,16 +39,19 @@ def network(*, width: int, n_active: int, activation: str, seed: int) -> torch.n
     ``n_active < width``, each image keeps the units with the largest pre-activations. The convolutions that a seed
     draws are the same for any width.
     """
-    from torch import nn
+    from torch import device, nn
 
-    with _seeded(seed, FILTERS):
+    from sparsact_papers.training.checkpoint import seeded
+
+    filters, layer = (int(np.random.default_rng([seed, stream]).integers(2**63)) for stream in (FILTERS, LAYER))
+    with seeded(filters, device("cpu")):
         # The maximum is taken before ReLU: the values are the same, on a quarter of the numbers.
         convolutions = [
             *(nn.Conv2d(3, 32, 3), nn.MaxPool2d(2), nn.ReLU()),
             *(nn.Conv2d(32, 64, 3), nn.MaxPool2d(2), nn.ReLU()),
             *(nn.Conv2d(64, 64, 3), nn.ReLU(), nn.Flatten()),
         ]
-    with _seeded(seed, LAYER):
+    with seeded(layer, device("cpu")):
         return nn.Sequential(*convolutions, *_top(width, n_active, activation))
 
 
@@ -64,16 +66,6 @@ def _top(width: int, n_active: int, activation: str) -> list[torch.nn.Module]:
     # Whole matrices and a mask: the fastest for batches, with values and gradients of the sparse computation.
     router = TopK(n_active)
     return [SparselyActivatedLayer(FEATURES, width, CLASSES, router=router, activation=activation, method="dense")]
-
-
-@contextmanager
-def _seeded(seed: int, stream: int) -> Iterator[None]:
-    """Torch's own generator set for a while: its modules draw from no other."""
-    import torch
-
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(int(np.random.default_rng([seed, stream]).integers(2**63)))
-        yield
 
 
 def trained(

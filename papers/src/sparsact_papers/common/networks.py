@@ -26,7 +26,7 @@ NETWORK_STREAM, DENSE_STREAM = 1, 2
 def network_of(model: str, n: int, s: int, k: int, seed: int) -> SparselyActivatedNetwork:
     """The network of a task. k is the sparsity of "sparse" and "copies"; a "dense" one takes its B from that of k."""
     if model == "parity":
-        return with_unit_scale(parity_of_all(n))
+        return with_unit_scale(zigzag(np.arange(n), n))
     if model == "copies":
         return pairs(n, k)
     sparse = with_unit_scale(random_network(n, s, k, rng=np.random.default_rng([seed, NETWORK_STREAM])))
@@ -50,12 +50,17 @@ def dense_network(n: int, s: int, B: float, *, rng: np.random.Generator) -> Spar
     return SparselyActivatedNetwork(rng.choice([-1.0, 1.0], s), W, b * B / np.abs(b).max())
 
 
-def parity_of_all(n: int) -> SparselyActivatedNetwork:
-    """(-1)^n times the product of all signs: n + 1 units whose sum zigzags in the sum of the inputs."""
-    u: NDArray[np.float64] = 2 * (-1.0) ** np.arange(n + 1, dtype=np.float64)
-    u[0] = 1.0
-    knots = np.append(-n - 1.0, np.arange(-n, n, 2))  # the first unit lifts the zigzag to 1 at its left end
-    return SparselyActivatedNetwork(u, np.ones((n + 1, n)), knots)
+def zigzag(subset: NDArray[np.intp], n: int) -> SparselyActivatedNetwork:
+    """The character of a subset as a dense layer: |S| + 1 units, all of them functions of the sum over S.
+
+    The first unit gives the value at sum -|S|, with slope of that value; each later one turns the slope round.
+    """
+    p = len(subset)
+    W = np.zeros((p + 1, n))
+    W[:, subset] = 1
+    signs = [(-1.0) ** (p + j) for j in range(p + 1)]
+    u = np.array([signs[0], *(2 * sign for sign in signs[1:])])
+    return SparselyActivatedNetwork(u, W, np.array([-p - 1, *range(-p, p, 2)], dtype=np.float64))
 
 
 def pairs(n: int, k: int) -> SparselyActivatedNetwork:
@@ -69,6 +74,19 @@ def spectrum_of(network: SparselyActivatedNetwork) -> Spectrum:
     """All coefficients, from the table of values; one route for every network, so that times compare."""
     table = values_on_the_cube(network.u, np.asarray(network.W), network.b)
     return Spectrum.from_coefficients(walsh_hadamard(table, overwrite=True))
+
+
+LEAST_SHARE: Final = 1e-8  # below it a share is rounding
+
+
+def tails(rows: Rows) -> Rows:
+    """A row for each degree with a share of the variance above it."""
+    return Rows(
+        row.with_values(degree=d, share=share)
+        for row in rows
+        for d, share in enumerate(row["tail_share"])
+        if share > LEAST_SHARE
+    )
 
 
 SEARCHED: Final = "searched"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Final
 
+from sparsact.extras import missing
 from sparsact_papers.claims import Outcome, Verdict, every, repetitions_needed, within
 from sparsact_papers.intervals import Interval, mean_of
 from sparsact_papers.results import MissingRowsError, Rows
@@ -17,9 +19,15 @@ def absent(*files: str) -> str | None:
     for file in files:
         try:
             data_file(file)
-        except FileNotFoundError as missing:
-            return str(missing)
+        except FileNotFoundError as error:
+            return str(error)
     return None
+
+
+def unmet_training(*lacking: str | None) -> str | None:
+    """What a training by torch lacks here: torch, or the first of its data that are; None if all are there."""
+    torch = None if find_spec("torch") else missing("its training", "torch")
+    return next((each for each in (torch, *lacking) if each), None)
 
 
 AMPLE: Final = 2  # rows for each coefficient from which a prediction is held to its word

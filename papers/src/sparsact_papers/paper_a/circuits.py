@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from sparsact.hypercube import bits_to_signs, n_subsets
-from sparsact.reports.figure import BLUE, COLOURS, GREY, INK, Chart, Frame, figure, list_axis, styled
-from sparsact_papers.charts import MARKERS, curves, joined, panelled, panels_of
+from sparsact.reports.figure import COLOURS, INK, Chart, Frame, figure, list_axis, styled
+from sparsact_papers.charts import MARKERS, curves, frame_of, joined, panel_plot, panelled
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.real_data import AMPLE, TOLERANCE, absent, near_one, ratios
 from sparsact_papers.experiment import Experiment, Rows, Scale
@@ -148,14 +148,13 @@ WIDEST: Final = 0.25  # standard error of a weight that is not worth drawing
 
 
 def _weight_frame(rows: Rows) -> Frame:
-    frame: dict[str, list[Any]] = {"function": [], "coordinates": [], "degree": [], "weight": [], "standard_error": []}
-    for function, group in (most_rows(rows) if len(rows) else {}).items():
-        first = group[0]
-        for degree, (weight, error) in enumerate(zip(first["weights"], first["weight_errors"], strict=True), 1):
-            if error < WIDEST:
-                for name, value in zip(frame, (function, first["n"], degree, weight, error), strict=True):
-                    frame[name].append(value)
-    return {**frame}
+    lines = (
+        (function, group[0]["n"], degree, weight, error)
+        for function, group in (most_rows(rows) if len(rows) else {}).items()
+        for degree, (weight, error) in enumerate(zip(group[0]["weights"], group[0]["weight_errors"], strict=True), 1)
+        if error < WIDEST
+    )
+    return frame_of(lines, "function", "coordinates", "degree", "weight", "standard_error")
 
 
 @styled
@@ -204,30 +203,6 @@ def _size(group: Rows) -> Rows:
     """Rows of the largest training set that was drawn more than once, or the largest."""
     several = [n for (n,), found in group.groups("n_train").items() if len(found.distinct("seed")) > 1]
     return group.where(n_train=max(several or group.column("n_train")))
-
-
-@styled
-def plot_errors(frame: Frame) -> Figure:
-    """A panel a function: marks are achieved, dashes predicted, the thin line is the variance."""
-    functions = panels_of(frame)
-    n_lines = -(-len(functions) // COLUMNS)
-    drawing = figure(9.2, 0.6 + 2.0 * n_lines)
-    panels = drawing.subplots(n_lines, COLUMNS, sharex=True, sharey=True, squeeze=False).ravel()
-    for axes, (function, part) in zip(panels, functions.items(), strict=False):
-        (degree, error, low, high, _), predicted = (list(curve.values()) for curve in panels_of(part).values())
-        axes.plot(*predicted[:2], color=GREY, ls=(0, (4, 2)), label="predicted")
-        axes.vlines(degree, low, high, color=BLUE, lw=1.6)
-        axes.plot(degree, error, color=BLUE, marker="o", ms=5, lw=0, label="achieved")
-        axes.axhline(1, color=INK, lw=0.8, label="variance")
-        axes.set_title(function, fontsize=9.5)
-        axes.grid(visible=True)
-    for axes in panels[len(functions) :]:
-        axes.remove()
-    panels[0].set_ylim(0, 2)
-    drawing.supxlabel("degree", fontsize=10)
-    drawing.supylabel("mean squared error / variance", fontsize=10)
-    drawing.legend(*panels[0].get_legend_handles_labels(), fontsize=8.5, loc="outside upper center", ncols=3)
-    return drawing
 
 
 EXPERIMENT: Final = Experiment(
@@ -301,7 +276,15 @@ EXPERIMENT: Final = Experiment(
             "Marks: mean over training sets on the validation rows; bars: its 95 % interval. Errors above 2 are cut "
             "off.",
             _error_frame,
-            plot_errors,
+            panel_plot(
+                "degree",
+                "mean squared error / variance",
+                lines=("predicted",),
+                levels={"variance": 1.0},
+                columns=COLUMNS,
+                panel=(2.3, 2.0),
+                limits=(0, 2),
+            ),
         ),
     ),
     order=410,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from sparsact.fourier import Spectrum
 from sparsact.hypercube import n_subsets, points
 from sparsact.reports.figure import COLOURS, GREY, Chart, Frame, figure, scale, styled
 from sparsact.reports.figure import rows as rows_of
-from sparsact_papers.charts import MARKERS, curve_plot, curves, joined, legend
+from sparsact_papers.charts import MARKERS, curve_plot, curves, frame_of, joined, legend
 from sparsact_papers.claims import Claim, Verdict, bounded, needed, only_if, within
 from sparsact_papers.common.learners import GATED, TARGETS, drawn, planted, squared_error
 from sparsact_papers.experiment import Experiment, Row, Rows, Scale
@@ -234,16 +234,13 @@ def of_the_largest(rows: Rows) -> Rows:
 
 
 def _error_frame(rows: Rows) -> Frame:
-    found = of_the_largest(rows)
-    table: dict[str, list[Any]] = {
-        name: [] for name in ("target", "degree", "labels", "m / N", "error", "low", "high", "formula")
-    }
-    for key, group in found.groups("target", "degree", "labels", "ratio").items():
-        over = median_of(group.array("error / variance"))
-        formula = float(group.array("predicted / variance").mean())
-        for name, value in zip(table, (*key, over.estimate, over.low, over.high, formula), strict=True):
-            table[name].append(value)
-    return dict(table)
+    groups = of_the_largest(rows).groups("target", "degree", "labels", "ratio")
+    over = [(key, group, median_of(group.array("error / variance"))) for key, group in groups.items()]
+    lines = (
+        (*key, one.estimate, one.low, one.high, float(group.array("predicted / variance").mean()))
+        for key, group, one in over
+    )
+    return frame_of(lines, "target", "degree", "labels", "m / N", "error", "low", "high", "formula")
 
 
 @styled

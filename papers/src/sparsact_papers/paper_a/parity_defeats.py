@@ -25,6 +25,7 @@ from sparsact.network import SparselyActivatedNetwork
 from sparsact_papers.charts import Chart, Frame, curve_plot, curves
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.learners import drawn
+from sparsact_papers.common.networks import zigzag
 from sparsact_papers.experiment import Experiment, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of, range_of
 
@@ -46,19 +47,6 @@ def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
         for size, n in LIFTS[scale]:
             for degree in range(1, (size + 1) // 2):
                 yield {"kind": LIFTED, "size": size, "n": n, "degree": degree, "seed": seed}
-
-
-def zigzag(subset: NDArray[np.intp], n: int) -> SparselyActivatedNetwork:
-    """The character of a subset as a dense layer: |S| + 1 units, all of them functions of the sum over S.
-
-    The first unit gives the value at sum -|S|, with slope of that value; each later one turns the slope round.
-    """
-    p = len(subset)
-    W = np.zeros((p + 1, n))
-    W[:, subset] = 1
-    signs = [(-1.0) ** (p + j) for j in range(p + 1)]
-    u = np.array([signs[0], *(2 * sign for sign in signs[1:])])
-    return SparselyActivatedNetwork(u, W, np.array([-p - 1, *range(-p, p, 2)], dtype=np.float64))
 
 
 def built(kind: str, size: int, n: int, seed: int) -> SparselyActivatedNetwork:

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import bits_to_signs
-from sparsact.reports.figure import COLOURS, INK, Chart, Frame, figure, list_axis, scale, styled
-from sparsact_papers.charts import MARKERS, curves, panelled
+from sparsact.reports.figure import COLOURS, Chart, Frame, figure, list_axis, styled
+from sparsact_papers.charts import MARKERS, curves, frame_of, panel_plot, panelled
 from sparsact_papers.claims import Claim, Verdict, needed, only_if, within
 from sparsact_papers.common.learners import fitted
 from sparsact_papers.common.real_data import absent
@@ -206,52 +206,20 @@ def claims_of(table: str) -> tuple[Claim, ...]:
 
 
 PLACES: Final = {"train": "rows fitted", "test": "fresh rows", "uniform": "uniform points"}
-ACROSS: Final = 3  # panels side by side; the last is left to the legend
-
-
-@styled
-def plot_errors(frame: Frame) -> Figure:
-    """A panel a table, a curve a model."""
-    tables = list(dict.fromkeys(frame["table"]))
-    n_lines = -(-(len(tables) + 1) // ACROSS)
-    drawing = figure(3.4 * ACROSS, 3.3 * n_lines)
-    panels = drawing.subplots(n_lines, ACROSS, squeeze=False).ravel()
-    pairs = list(zip(frame["table"], frame["series"], strict=True))
-    for axes, table in zip(panels, tables, strict=False):
-        for i, model in enumerate(MODELS):
-            at = [j for j, pair in enumerate(pairs) if pair == (table, model)]
-            m, error, low, high = ([frame[name][j] for j in at] for name in ("n_train", "error", "low", "high"))
-            style = {"color": COLOURS[i], "ls": "-" if model in SPARSE else (0, (4, 2))}
-            axes.plot(m, error, marker=MARKERS[i], ms=5, lw=1.3, label=model, **style)
-            axes.vlines(m, low, high, color=COLOURS[i], lw=1)
-        axes.axhline(1, color=INK, lw=0.8, label="variance")
-        scale(axes, log_x=2, log_y=10)
-        axes.set_xticks(sorted({m for t, m in zip(frame["table"], frame["n_train"], strict=True) if t == table}))
-        axes.set_title(table)
-        axes.set_xlabel("training rows")
-        axes.grid(visible=True)
-    for axes in panels[::ACROSS][: -(-len(tables) // ACROSS)]:
-        axes.set_ylabel("mean squared error / variance")
-    for axes in panels[len(tables) :]:
-        axes.set_axis_off()
-    panels[len(tables)].legend(*panels[0].get_legend_handles_labels(), loc="center", fontsize=9.5)
-    return drawing
 
 
 def _firing_frame(rows: Rows) -> Frame:
-    names = ("network", "points", "most", "mean", "share_above_k", "units")
-    frame: dict[str, list[Any]] = {name: [] for name in names}
-    sparse = Rows(row for row in rows if row["model"] in SPARSE)
-    for ((table, model), group), (place, called) in product(sparse.groups("table", "model").items(), PLACES.items()):
-        found = (
-            f"{table}, k = {SPARSE[model]}",
+    sparse = Rows(row for row in rows if row["model"] in SPARSE).groups("table", "model")
+    lines = (
+        (
+            f"{name}, k = {SPARSE[model]}",
             called,
-            *(mean_of(group.array(f"{name}_{place}")).estimate for name in ("most", "mean", "above_k")),
+            *(mean_of(group.array(f"{number}_{place}")).estimate for number in ("most", "mean", "above_k")),
             mean_of(group.array("n_units")).estimate,
         )
-        for name, value in zip(names, found, strict=True):
-            frame[name].append(value)
-    return {**frame}
+        for ((name, model), group), (place, called) in product(sparse.items(), PLACES.items())
+    )
+    return frame_of(lines, "network", "points", "most", "mean", "share_above_k", "units")
 
 
 @styled
@@ -299,7 +267,14 @@ EXPERIMENT: Final = Experiment(
                 },
                 "table",
             ),
-            plot_errors,
+            panel_plot(
+                "training rows",
+                "mean squared error / variance",
+                log=(2, 10),
+                levels={"variance": 1.0},
+                columns=3,
+                panel=(3.4, 3.0),
+            ),
         ),
         Chart(
             "firing",

@@ -17,6 +17,7 @@ from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
 from sparsact_papers.charts import Chart, curve_plot, curves
 from sparsact_papers.claims import Claim, Verdict, bounded, every, within
+from sparsact_papers.common.networks import tails
 from sparsact_papers.common.sparse_stacks import path_bound, random_stack
 from sparsact_papers.experiment import Experiment, MissingRowsError, Row, Rows, Scale
 from sparsact_papers.intervals import Interval, mean_of, range_of
@@ -96,7 +97,6 @@ def _judge_learning(rows: Rows) -> Verdict:
 
 
 NAMES: Final = {1: "one layer", 2: "two layers", 3: "three layers"}
-LEAST_SHARE: Final = 1e-8  # below it a share is rounding
 
 
 def _at_largest_k(rows: Rows) -> Rows:
@@ -105,12 +105,6 @@ def _at_largest_k(rows: Rows) -> Rows:
 
 def _layers(row: Row) -> str:
     return NAMES[row["depth"]]
-
-
-def _above(rows: Rows) -> Iterator[Row]:
-    for row in rows:
-        shares = enumerate(row["tail_share"])
-        yield from (row.with_values(degree=d, share=share) for d, share in shares if share > LEAST_SHARE)
 
 
 EXPERIMENT: Final = Experiment(
@@ -195,7 +189,7 @@ EXPERIMENT: Final = Experiment(
             "tail",
             "Weight above a degree, by depth",
             "Points: median over seeds at the largest k; bars: its interval. Shares below 1e-8 are left out.",
-            lambda rows: curves(Rows(_above(_at_largest_k(rows))), _layers, "degree", "share"),
+            lambda rows: curves(tails(_at_largest_k(rows)), _layers, "degree", "share"),
             curve_plot("degree d", "weight above degree d / variance", log=(0, 10)),
         ),
         Chart(

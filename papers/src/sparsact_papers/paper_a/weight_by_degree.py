@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -11,8 +11,8 @@ from sparsact.bounds import tail_bound
 from sparsact.hypercube import points
 from sparsact_papers.charts import Chart, Frame, curve_plot, curves
 from sparsact_papers.claims import Claim, Verdict, bounded, needed, only_if, within
-from sparsact_papers.common.networks import network_of, spectrum_of
-from sparsact_papers.experiment import Experiment, MissingRowsError, Row, Rows, Scale
+from sparsact_papers.common.networks import network_of, spectrum_of, tails
+from sparsact_papers.experiment import Experiment, MissingRowsError, Rows, Scale
 from sparsact_papers.intervals import mean_of, range_of
 
 SPARSITIES: Final = (1, 2, 4)
@@ -74,24 +74,15 @@ def _more(rows: Rows, other: str) -> list[float]:
     return means
 
 
-LEAST_SHARE: Final = 1e-8  # below it a share is rounding
-
-
 def frame(rows: Rows) -> Frame:
     """Median over seeds of the share of the variance above each degree, at the largest n."""
     largest = Rows(row for row in rows if row["n"] == max(rows.distinct("n")))
     return curves(
-        Rows(_above(largest)),
+        tails(largest),
         lambda row: f"{row['k']}-sparse" if row["model"] == "sparse" else str(row["model"]),
         "degree",
         "share",
     )
-
-
-def _above(rows: Iterable[Row]) -> Iterable[Row]:
-    for row in rows:
-        shares = enumerate(row["tail_share"])
-        yield from (row.with_values(degree=d, share=share) for d, share in shares if share > LEAST_SHARE)
 
 
 EXPERIMENT: Final = Experiment(

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
-from importlib.util import find_spec
 from itertools import product
 from statistics import stdev
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from sparsact.extras import missing
 from sparsact.reports.figure import COLOURS, INK, Chart, Frame, figure, rows, styled
-from sparsact_papers.charts import MARKERS, curve_plot, curves, panel_plot, panelled
+from sparsact_papers.charts import MARKERS, curve_plot, curves, frame_of, panel_plot, panelled
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.convolutional import Epoch, accuracy, network, trained
+from sparsact_papers.common.real_data import unmet_training
 from sparsact_papers.data.files import Images, cifar10_missing, load_cifar10
 from sparsact_papers.experiment import Experiment, Parameter, Rows, Scale
 from sparsact_papers.intervals import mean_of, range_of
@@ -147,13 +146,6 @@ def _images(n_train: int, n_test: int) -> Images:
     return load_cifar10(n_train=n_train, n_test=n_test)
 
 
-def unmet() -> str | None:
-    """Torch or the images, where they are absent."""
-    if find_spec("torch") is None:
-        return missing("its training", "torch")
-    return cifar10_missing()
-
-
 PERCENT: Final = "test accuracy in %"
 MEDIANS: Final = "Median over seeds; bars: least and greatest."
 
@@ -176,15 +168,10 @@ def _epochs_frame(found: Rows, history: str, y_name: str) -> Frame:
 
 
 def _table_frame(found: Rows) -> Frame:
-    frame: dict[str, list[object]] = {name: [] for name in ("model", "n_active", "accuracy", "low", "high", "printed")}
-    for model, n_active in TABLE:
-        cell = found.where(model=model, n_active=n_active)
-        if cell:
-            here = range_of(cell.array("accuracy"))
-            values = (model, n_active, here.estimate, here.low, here.high, PRINTED[model][n_active])
-            for column, value in zip(frame.values(), values, strict=True):
-                column.append(value)
-    return {**frame}
+    cells = ((model, n, found.where(model=model, n_active=n)) for model, n in TABLE)
+    over = [(model, n, range_of(cell.array("accuracy"))) for model, n, cell in cells if cell]
+    lines = ((model, n, here.estimate, here.low, here.high, PRINTED[model][n]) for model, n, here in over)
+    return frame_of(lines, "model", "n_active", "accuracy", "low", "high", "printed")
 
 
 @styled
@@ -320,5 +307,5 @@ EXPERIMENT: Final = Experiment(
         ),
     ),
     order=70,
-    unmet=unmet,
+    unmet=lambda: unmet_training(cifar10_missing()),
 )

@@ -7,9 +7,9 @@ from functools import partial
 from itertools import product
 from typing import Final
 
-from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined
+from sparsact_papers.charts import Chart, Frame, curve_frame, curve_plot, curves, joined
 from sparsact_papers.experiment import Experiment, Parameter, Row, Rows, Scale
-from sparsact_papers.intervals import mean_of
+from sparsact_papers.intervals import mean_of, range_of
 from sparsact_papers.paper_b.frozen_claims import BARS, CLAIMS, PRINTED
 from sparsact_papers.paper_b.frozen_models import MODELS, TARGETS, measure
 
@@ -136,16 +136,8 @@ def table(rows: Rows, *, target: str) -> Frame:
         model: sorted((active, mse) for active, mse in column.items() if active in measured["active"])
         for model, column in PRINTED.items()
     }
-    flat = [(f"printed: {MODELS[model].label}", *cell) for model, column in printed.items() for cell in column]
-    values = [mse for _, _, mse in flat]
-    told: Frame = {
-        "series": [name for name, _, _ in flat],
-        "active": [active for _, active, _ in flat],
-        "mse": values,
-        "low": values,
-        "high": values,
-        "repetitions": [1] * len(flat),
-    }
+    cells = [(MODELS[model].label, *cell) for model, column in printed.items() for cell in column]
+    told = curve_frame([(f"printed: {name}", at, range_of([mse])) for name, at, mse in cells], "active", "mse")
     return joined(measured, told, *references)
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from importlib.util import find_spec
 from statistics import stdev
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from sparsact.extras import missing
 from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.charts import curve_plot, curves
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common import characters
+from sparsact_papers.common.real_data import unmet_training
 from sparsact_papers.data.files import cifar10_missing, load_cifar10
 from sparsact_papers.experiment import Experiment, Parameter, Rows, Scale
 from sparsact_papers.intervals import mean_of, range_of
@@ -274,9 +273,7 @@ def progress_frame(found: Rows, *, data: str, x: str, histories: str) -> Frame:
 
 def unmet() -> str | None:
     """Torch, the images or the text, where they are absent."""
-    if find_spec("torch") is None:
-        return missing("its training", "torch")
-    return cifar10_missing() or characters.unmet()
+    return unmet_training(cifar10_missing(), characters.unmet())
 
 
 EXPERIMENT: Final = Experiment(
