@@ -1,8 +1,6 @@
 """Brightness of a protein with 13 mutations: held-out R² of each kind of model, beside a linear one and tuned trees.
 
 Goal: a model that names effects predicts as well as tuned boosted trees. ``--picture`` draws the README's.
-
-    python -m benchmarks.brightness [--quick] [--picture docs/_static/brightness.png] [--out FILE]
 """
 
 from __future__ import annotations

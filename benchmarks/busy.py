@@ -3,8 +3,6 @@
 Goal: at most 2 times the seconds of one thread. Threads of BLAS wait for one another in a busy loop, so on cores that
 others use a default fit once took 10 to 50 times as long. Both sides run in fresh interpreters, in turns, while two
 processes count; only ``fit`` is timed, after a first fit of the same kind. Unit: seconds.
-
-    python -m benchmarks.busy [--quick] [--out results/busy.jsonl]
 """
 
 from __future__ import annotations

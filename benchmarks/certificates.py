@@ -4,8 +4,6 @@ Goal, on one thread: under 60 s each for mixed-integer programming on Index_4 (n
 eight lifted bits (n = 64, s = 9), over the cube and over the lift. Unit: seconds, medians of repeats. Beside each
 stands what was proved, and whether it is what another method proves; a certificate that is not exact is a bar missed.
 Enumeration has a benchmark of its own (``enumeration.py``).
-
-    python -m benchmarks.certificates [--quick] [--out results/certificates.jsonl]
 """
 
 from __future__ import annotations

@@ -8,8 +8,6 @@ GridSearchCV makes 300 fits, half an hour of them at full size. With ``--full`` 
 real GridSearchCV runs over a part, two penalties of every degree on ``--folds`` of the folds, and its total is
 EXTRAPOLATED: its mean seconds of fit and score of each degree, times penalties times folds, and one fit of the choice.
 Scores and choice are then compared over that part, which holds our choice.
-
-    python -m benchmarks.cross_validation [--quick] [--full] [--out results/cross_validation.jsonl]
 """
 
 from __future__ import annotations

@@ -12,8 +12,6 @@ time, on one thread. Memory is the peak of a fit in a fresh process, its rows in
 Wide: 20,000 rows of 30 columns with noise of a tenth of the variance. All rows, with 1,000 inducing points, are beside
 the exact process of 4,096 of them, polynomials of degree 3, and LightGBM, stopped early on a fifth of the rows. Errors
 are of new rows without noise, intervals of new rows with and without it.
-
-    python -m benchmarks.cube_gp [--quick] [--out results/cube_gp.jsonl]
 """
 
 from __future__ import annotations
@@ -29,9 +27,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from benchmarks.figures import Check, Figure
-from benchmarks.harness import alone
+from benchmarks.harness import alone, timed
 from benchmarks.program import option, program
-from benchmarks.sparse_fourier import seconds
 from sparsact import CubeGPRegressor, CubeKernel, LowDegreeRegressor
 from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import points, signs_to_bits
@@ -75,9 +72,9 @@ def peers(arguments: Any) -> list[Figure]:
         kernel = ConstantKernel() * RBF(np.full(n, 2.0)) + WhiteKernel(0.1)
         theirs = GaussianProcessRegressor(kernel, normalize_y=True)
         bits = signs_to_bits(X).astype(np.float64)
-        _, its = seconds(lambda model=ours, X=X, y=y: model.fit(X, y))
+        _, its = timed(lambda model=ours, X=X, y=y: model.fit(X, y))
         took["CubeGPRegressor"].append(its)
-        _, its = seconds(lambda model=theirs, bits=bits, y=y: model.fit(bits, y))
+        _, its = timed(lambda model=theirs, bits=bits, y=y: model.fit(bits, y))
         took["scikit-learn"].append(its)
         errors["CubeGPRegressor"].append(float(np.mean((ours.predict(new) - truth) ** 2) / truth.var()))
         predicted = theirs.predict(signs_to_bits(new).astype(np.float64))
@@ -102,8 +99,8 @@ def cube(n: int, kernel: str, arguments: Any) -> list[Figure]:
     quantities: dict[str, list[float]] = {}
     for draw in range(rounds):
         X, y, new, truth, coefficients = noisy_part(n, m, draw)
-        model, fitting = seconds(lambda X=X, y=y: CubeGPRegressor(kernel, random_state=0).fit(X, y))
-        bounds, asking = seconds(lambda model=model: model.confidence_intervals())
+        model, fitting = timed(lambda X=X, y=y: CubeGPRegressor(kernel, random_state=0).fit(X, y))
+        bounds, asking = timed(lambda model=model: model.confidence_intervals())
         predicted, deviation = model.predict(new, return_std=True)
         inside = (bounds[:, 0] <= coefficients) & (coefficients <= bounds[:, 1])
         for quantity, value in (
@@ -172,12 +169,12 @@ def wide(kind: str, arguments: Any) -> list[Figure]:
         del sides["LightGBM"]
     figures, work = [], f"wide: {kind}, n=30, m={m:,}"
     for name, fit in sides.items():
-        model, took = seconds(fit)
+        model, took = timed(fit)
         error = float(np.mean((model.predict(new) - unknown) ** 2) / unknown.var())
         figures += [Figure(work, f"{name}: variance left", error, ""), Figure(work, f"{name}: seconds", took, "s")]
         if name != "all rows":
             continue
-        (mean, deviation), took = seconds(lambda model=model: model.predict(new, return_std=True))
+        (mean, deviation), took = timed(lambda model=model: model.predict(new, return_std=True))
         low, high = model.prediction_intervals(new).T
         inside = {
             "values inside": abs(mean - unknown) <= 1.96 * deviation,

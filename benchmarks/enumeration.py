@@ -6,8 +6,6 @@ networks: integer weights, whose ties are decided exactly, and real ones with a 
 Roofline: the places of 16 bits are compared and counted, two vector instructions for as many units and points as a
 vector has lanes, two instructions a cycle, at the clock of ``--ghz``: 32 units and points a cycle with AVX-512, 16 with
 AVX2, 8 without. A step of a Gray code adds and compares doubles, four times as wide, each after the step before it.
-
-    python -m benchmarks.enumeration [--quick] [--out results/enumeration.jsonl]
 """
 
 from __future__ import annotations

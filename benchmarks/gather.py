@@ -10,8 +10,6 @@ units of their own, so that the dense product wins there. What a whole layer gai
 
 Roofline: the bytes of the rows that are selected, each once, at the speed of reading a matrix (``numpy.dot`` with one
 vector of float32, which is one pass over its bytes).
-
-    python -m benchmarks.gather [--quick] [--out results/gather.jsonl]
 """
 
 from __future__ import annotations

@@ -6,14 +6,10 @@ cache, and with each copy through disjoint sets of active units, so that no call
 is captured as a CUDA graph of one round, which leaves out the time that Python takes to launch; with `--eager` it is
 run as written, as the layers of `sparsify` are. Both are timed by CUDA events. float32 is not TF32.
 Units: microseconds a call, times as fast as dense, and GB/s of the weights that the call must read. No bar as yet.
-
-    python -m benchmarks.gpu [--quick] [--batch 1 16] [--dtype float32] [--eager] [--out results/gpu.jsonl]
-    python -m benchmarks.gpu --interpret  # no GPU: tiny sizes in Triton's interpreter, no times
 """
 
 from __future__ import annotations
 
-import os
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -53,27 +49,27 @@ class Call:
     shift: Tensor  # bias in float32
 
 
-def calls(d: int, s: int, density: float, dtype: torch.dtype, batch: int, copies: int, device: str) -> list[Call]:
+def calls(d: int, s: int, density: float, dtype: torch.dtype, batch: int, copies: int) -> list[Call]:
     """One round: each copy of the weights with each of its disjoint sets of active units, the copies in turn."""
-    generator = torch.Generator(device).manual_seed(2025)
+    generator = torch.Generator("cuda").manual_seed(2025)
 
     def normal(*shape: int) -> Tensor:
-        return torch.randn(shape, generator=generator, device=device).to(dtype)
+        return torch.randn(shape, generator=generator, device="cuda").to(dtype)
 
     weights: list[dict[str, Tensor]] = []
     for _ in range(copies):
         down, bias = normal(d, s), normal(d)
-        integers, scale = (part.to(device) for part in quantized_weight(down))
+        integers, scale = (part.to("cuda") for part in quantized_weight(down))
         floats = {"up": normal(s, d) / d**0.5, "down": down, "values": down.T.contiguous(), "bias": bias}
         weights.append(floats | {"integers": integers.T.contiguous(), "scale": scale, "shift": bias.float()})
     found, k = [], max(1, round(density * s))
-    sets = torch.randperm(s, generator=generator, device=device)[: s // k * k].view(-1, k)
+    sets = torch.randperm(s, generator=generator, device="cuda")[: s // k * k].view(-1, k)
     for active, copy in product(sets, weights):
-        on = torch.zeros(s, dtype=torch.bool, device=device).index_fill_(0, active, True)
+        on = torch.zeros(s, dtype=torch.bool, device="cuda").index_fill_(0, active, True)
         h = torch.where(on, normal(batch, s).abs() + 0.1, 0)
         thresholds = torch.where(on, 8.0, -8.0).to(dtype)
         mask = on.expand(batch, s).to(torch.uint8).contiguous()
-        own = torch.rand(batch, s, generator=generator, device=device).argsort(dim=1) < k
+        own = torch.rand(batch, s, generator=generator, device="cuda").argsort(dim=1) < k
         drawn = {"x": normal(batch, d), "own": torch.where(own, normal(batch, s).abs() + 0.1, 0)}
         found.append(Call(**copy, **drawn, thresholds=thresholds, h=h, mask=mask))
     return found
@@ -173,7 +169,7 @@ def measured(arguments: Namespace) -> Iterator[Figure]:
     matrix = d * s * dtype.itemsize
     copies, dense = 3 * device.L2_cache_size // matrix + 2, [0.0]
     for batch, density in product(arguments.batch, DENSITIES[1:2] if arguments.quick else DENSITIES):
-        round_ = calls(d, s, density, dtype, batch, copies, "cuda")
+        round_ = calls(d, s, density, dtype, batch, copies)
         work = f"{device.name} d={d} s={s} {dtype} {density:.0%} batch={batch}{' eager' * arguments.eager}"
         for name, (call, reference, matrices) in sides(density, batch, dtype.itemsize).items():
             check(name, call, reference, round_[0])
@@ -188,21 +184,13 @@ def measured(arguments: Namespace) -> Iterator[Figure]:
     option("--batch", type=int, nargs="+", default=BATCHES, help="inputs of a call"),
     option("--dtype", choices=("bfloat16", "float16", "float32"), default="bfloat16"),
     option("--eager", action="store_true", help="as written, the time to launch included"),
-    option("--interpret", action="store_true", help="tiny sizes in Triton's interpreter, without times"),
     repeats=20,
     one_thread=False,
 )
 def main(arguments: Namespace) -> list[Figure]:
     """All figures of the benchmark."""
-    if arguments.interpret:
-        os.environ["TRITON_INTERPRET"] = "1"  # before anything imports triton
-        for dtype, density in product(LIMITS, DENSITIES):
-            for name, (call, reference, _) in sides(density, 3, dtype.itemsize).items():
-                check(name, call, reference, calls(24, 56, density, dtype, 3, 1, "cpu")[0])
-        print("gpu: in Triton's interpreter every product and block agrees with dense torch")
-        return []
     if not torch.cuda.is_available():
-        print("gpu: no CUDA device here, nothing measured (--interpret checks the results without one)")
+        print("gpu: no CUDA device here, nothing measured")
         return []
     with torch.inference_mode():
         return list(measured(arguments))

@@ -46,6 +46,12 @@ def interleaved(
     return {name: times[-repeats:] for name, times in seconds.items()}
 
 
+def timed(call: Callable[[], Result]) -> tuple[Result, float]:
+    """What a call returns, and seconds of the processor until it does."""
+    start = time.process_time()
+    return call(), time.process_time() - start
+
+
 def alone(function: Callable[..., Result], *arguments: Any) -> Result:
     """What a function of a module returns when a fresh interpreter with one thread runs it."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as interpreter:

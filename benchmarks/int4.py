@@ -8,8 +8,6 @@ on every side. All sides take turns on the same weights; seconds are of the proc
 - *sparse int8*, *torch int8*: as in ``benchmarks.int8``.
 
 Goal: faster than ONNX Runtime. Roofline: the bytes that are read, at the speed of ``numpy.dot`` on as many bytes.
-
-    python -m benchmarks.int4 [--quick] [--threads 1] [--out results/int4.jsonl]
 """
 
 from __future__ import annotations

@@ -18,8 +18,6 @@ Last, without a goal, single tokens through a Mixtral of random weights, whose e
 Goals: blocks at least 1.5, 1.4 and 1.2 times as fast as torch int8 (3.0, 2.6 and 2.0 on AVX2), 1.6, 1.4 and 1.2 times
 as fast as own dense int8; the step 1.6 times as fast as torch int8 and 1.3 times as ONNX Runtime. Roofline: the bytes
 of the weights that are read, at the speed of ``numpy.dot`` on as many bytes.
-
-    python -m benchmarks.int8 [--quick] [--threads 1] [--out results/int8.jsonl]
 """
 
 from __future__ import annotations

@@ -6,15 +6,10 @@ the figures of that publication; all sides learn the logarithm. Peers are tuned 
 cross-validation on the training rows: boosted trees by leaves and early stopping, forests by features and leaves, Lasso
 on all products of three columns by its penalty, networks of two layers by width and penalty. The Gaussian process has a
 correlation for each column (ARD over Hamming distance), learned by likelihood, and at most 4,500 rows.
-
-    python -m benchmarks.landscapes [--quick] [--only TABLE ...] [--sizes SIZE ...] [--sides SIDE ...] [--rows FILE]
-
-``--rows`` keeps each error in a file: a run that was stopped goes on from it.
 """
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -35,7 +30,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from benchmarks.figures import TIMES, Figure
-from benchmarks.harness import Row, kept_rows
+from benchmarks.harness import Row, kept_rows, timed
 from benchmarks.program import KEPT_ROWS, option, program
 from sparsact import CubeGPRegressor, fit_table
 from sparsact.datasets import landscapes
@@ -229,9 +224,7 @@ def tasks(quick: bool, repeats: int) -> list[LandscapeTask]:
 def measured(task: LandscapeTask, side: str) -> Row:
     """Error and seconds of the processor of one side."""
     X, y, new, actual = task.split()
-    start = time.process_time()
-    predicted = SIDES[side](X, np.log(y) if task.is_relative else y)(new)
-    took = time.process_time() - start
+    predicted, took = timed(lambda: SIDES[side](X, np.log(y) if task.is_relative else y)(new))
     error = task.error(np.exp(predicted) if task.is_relative else predicted, actual)
     return {"error": error, "seconds": took}
 

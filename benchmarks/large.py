@@ -8,8 +8,6 @@ where they are far fewer, the machine was busy with other work.
 
 That the solution is one is checked on random monomials of the family: at least squares, the residuals are orthogonal to
 each. The figure is the largest cosine between the residuals and one of them.
-
-    python -m benchmarks.large [--quick] [--out results/large.jsonl]
 """
 
 from __future__ import annotations

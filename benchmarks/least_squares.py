@@ -5,8 +5,6 @@ Goal, at (n, d, m) = (20, 3, 100k) and (50, 2, 100k), both sides on the same flo
 as fast, also the first time after a fit, when a table of values may have to be made. Unit: seconds and megabytes,
 medians of repeats taken in turns; memory of one fit in a fresh process, above what it holds after a small fit and with
 the rows in memory. Difference of predictions: the largest, by the root mean square of scikit-learn's.
-
-    python -m benchmarks.least_squares [--quick] [--out results/least_squares.jsonl]
 """
 
 from __future__ import annotations

@@ -11,14 +11,11 @@ Each side is fitted to the same rows by its own usual procedure. LightGBM has ca
 stop early on a tenth of the rows, of the better of two sizes of trees by that tenth; perceptrons have indicators of
 letters, two hidden layers, and stop early; the Gaussian process knows of two letters whether they are the same.
 Intervals of ours at 95 % are counted on the rows left out. Bar: below the best peer. Seconds of processor time, on
-one thread. What --rows holds is not measured again.
-
-    python -m benchmarks.letters [--quick] [--only PhoQ ...] [--sides SIDE ...] [--rows results/letters.jsonl]
+one thread.
 """
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +34,7 @@ from scipy.special import expit
 from sklearn.neural_network import MLPRegressor
 
 from benchmarks.figures import TIMES, Figure
-from benchmarks.harness import Row, kept_rows
+from benchmarks.harness import Row, kept_rows, timed
 from benchmarks.program import KEPT_ROWS, option, program
 from sparsact import LettersRegressor
 from sparsact.datasets.landscapes import data_file
@@ -205,9 +202,8 @@ def measured(name: str, share: float, draw: int, fitted: Side) -> Row:
     X, y = table(name, draw if name in PLANTED else 0)
     order = np.random.default_rng(draw).permutation(len(y))
     seen, left = np.split(order, [round(share * len(y))])
-    start = time.process_time()
-    predicted = fitted(X[seen], y[seen], X[left], draw)
-    row: Row = {"seconds": time.process_time() - start}
+    predicted, took = timed(lambda: fitted(X[seen], y[seen], X[left], draw))
+    row: Row = {"seconds": took}
     if predicted.ndim == 2:
         predicted, low, high = predicted.T
         row["inside"] = float(np.mean((low <= y[left]) & (y[left] <= high)))

@@ -7,8 +7,6 @@ envelope of three cones, exactly 1-Lipschitz; rows are so many that misses are r
 Goal: the slope of log error in log buckets within 15 % of -1/k, in the median of the seeds (each a new subspace, target
 and hash): the largest error for k = 1 and 2, the mean error for k = 3, where the largest is not there yet at sizes one
 can afford. Beside it the share of misses at the finest width. Unit: none, a slope is a pure number.
-
-    python -m benchmarks.lsh_slopes [--quick] [--repeats SEEDS] [--out results/lsh_slopes.jsonl]
 """
 
 from __future__ import annotations

@@ -9,8 +9,6 @@ Beside it, in the same run: an independent Tobit likelihood with the true subset
 process and a polynomial that take the floor for data; scikit-learn's gradient-boosted trees.
 
 Measured: the antibody CR6261's affinities to h1 and h9, of which 17 % and 20 % are at the floor.
-
-    python -m benchmarks.measurement_models [--quick] [--out results/measurement_models.jsonl]
 """
 
 from __future__ import annotations

@@ -9,8 +9,6 @@ float32 and in int8. Each is shown sentences of the length that is timed. Unit: 
 medians over rounds. The relufied weights go to the user's cache, so that a second run trains no more.
 
 Goal of the relufied model: cosine at least 0.98, and at least 1.3 times as fast as the dense original.
-
-    python -m benchmarks.minilm [--quick] [--steps 1500] [--density 0.25] [--out rows.jsonl]
 """
 
 from __future__ import annotations

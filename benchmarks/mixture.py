@@ -10,7 +10,6 @@ mask. With balancing, ten seeds of a small task: Jain index at least 0.95 after 
 larger than without (within two standard errors of the difference); beside it, transformers' layer and loss. Where
 CIFAR-10 and the text are there, a training step of each model of the experiment ``routed-layers``, without a goal.
 
-    python -m benchmarks.mixture [--quick] [--out results/mixture.jsonl]
     python -m benchmarks.mixture --device cuda [--dtype bfloat16]  # larger sizes, wall-clock time, no goals
 """
 

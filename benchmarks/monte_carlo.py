@@ -10,8 +10,6 @@ alone, or one for each weight that is not zero. The noise sensitivity needs that
 
 That the estimate is right is checked on the network whose units share no input, where the influences are known exactly:
 the figure is its distance from the truth in standard errors, and is above 6 once in 5e8 runs.
-
-    python -m benchmarks.monte_carlo [--quick] [--out results/monte_carlo.jsonl]
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ which dense NumPy has to convert, and the number of active units.
 
 Roofline: ``X`` read twice from memory, once to be checked, at the speed of ``X.sum()``; and a product and a sum for
 each weight and row, two vectors a cycle at the clock of ``--ghz``.
-
-    python -m benchmarks.network_values [--quick] [--out results/network_values.jsonl]
 """
 
 from __future__ import annotations
@@ -20,7 +18,6 @@ from typing import Any, Final
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from benchmarks.figures import Check, Figure
 from benchmarks.harness import interleaved
@@ -53,18 +50,17 @@ def measure(address: int, m: int, repeats: int, ghz: float) -> list[Figure]:
     net = index_network(address)
     W, X8 = net.W.toarray(), bits_to_signs(np.random.default_rng(2024).integers(0, 2, size=(m, net.n), dtype=np.int8))
     X = X8.astype(np.float64)
-    with threadpool_limits(1):
-        times = interleaved(
-            {
-                "ours": lambda: net(X),
-                "ours from int8": lambda: net(X8),
-                "active units from int8": lambda: net.n_active(X8),
-                "dense": lambda: dense_values(X, W, net.b, net.u),
-                "sum of X": lambda: X.sum(),
-            },
-            repeats,
-        )
-        error = float(np.abs(net(X) - dense_values(X, W, net.b, net.u)).max())
+    times = interleaved(
+        {
+            "ours": lambda: net(X),
+            "ours from int8": lambda: net(X8),
+            "active units from int8": lambda: net.n_active(X8),
+            "dense": lambda: dense_values(X, W, net.b, net.u),
+            "sum of X": lambda: X.sum(),
+        },
+        repeats,
+    )
+    error = float(np.abs(net(X) - dense_values(X, W, net.b, net.u)).max())
     operations = 2.0 * m * net.W.nnz * np.dtype(np.float64).itemsize / VECTOR_BYTES[dispatch.native.isa()]
     work = f"Index_{address} m={m:,}"
     return [

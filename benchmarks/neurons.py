@@ -14,8 +14,6 @@ ReLU, ``F.linear``, with the second weight stored in either orientation: the fas
 Goal: gather 0.75 of its bound in float32 at 3 and 10 %, 0.80 at 30 %, 0.6 at 3 % in bfloat16; exact ReLU 1.7 times and
 exact ReGLU 2.4 times as fast at 3 % in float32. Bound (roofline): the share of weights that is read, at the speed of
 the dense side: 1 / density, 2 / (1 + density) and 3 / (1 + 2 density).
-
-    python -m benchmarks.neurons [--quick] [--out results/neurons.jsonl]
 """
 
 from __future__ import annotations

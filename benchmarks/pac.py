@@ -5,8 +5,6 @@ Clopper-Pearson interval, at 95 %, is not below), and is at most 10 times the tr
 Draws that are refused make no claim; their share is a figure of its own. True errors are exact: sums over all points
 of the cube, and the variance of the noise, which is uniform. Targets of n = 10 columns: planted monomials, a gated
 network and a majority; uniform and biased inputs; and the gated network learned as a network.
-
-    python -m benchmarks.pac [--quick] [--repeats DRAWS] [--out results/pac.jsonl]
 """
 
 from __future__ import annotations

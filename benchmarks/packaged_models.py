@@ -13,8 +13,6 @@ on one thread, of the wall on more. Figures are medians over rounds.
 
 Goals: ``auto`` never below 0.98 of the same model dense, nor the fastest of ours below 0.98 of the fastest dense one;
 annalog 1.3 times as fast as float32; the speed-up that the plan forecasts within 15 % of the one measured.
-
-    python -m benchmarks.packaged_models [--quick] [--threads 1 2] [--out rows.jsonl]
 """
 
 from __future__ import annotations

@@ -5,15 +5,10 @@ without noise: an error below 0.1 % for 9 of 10 seeds wherever ten starts of L-B
 larger than theirs; with noise: at most twice the error of least squares on the true active sets; everywhere: within 5 %
 of the best of scikit-learn's dense networks (four widths, best on validation) and boosted trees, and low-degree
 polynomials; at most 60 s on one thread. ``given`` is the number of units allowed over the true number.
-
-    python -m benchmarks.planted [--quick] [--only NAME ...] [--repeats SEEDS] [--rows FILE] [--out FILE]
-
-``--rows`` keeps each seed's errors in a file: a run that was stopped goes on from it.
 """
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
@@ -32,7 +27,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.neural_network import MLPRegressor
 
 from benchmarks.figures import Figure
-from benchmarks.harness import Row, kept_rows
+from benchmarks.harness import Row, kept_rows, timed
 from benchmarks.program import KEPT_ROWS, option, program
 from sparsact import LowDegreeRegressorCV, SparselyActivatedRegressor, constructions
 from sparsact.network import SparselyActivatedNetwork
@@ -168,9 +163,7 @@ def predictors(task: PlantedTask, seed: int) -> Iterator[tuple[str, float, float
             PEERS[2]: lambda: LowDegreeRegressorCV(random_state=seed).fit(X, y).predict,
         }
     for side, fit in sides.items():
-        start = time.process_time()
-        predict = fit()
-        seconds = time.process_time() - start
+        predict, seconds = timed(fit)
         yield side, float(np.mean((predict(new) - network(new)) ** 2) / network(new).var()), seconds
 
 

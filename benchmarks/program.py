@@ -27,7 +27,7 @@ def option(*names: str, **settings: Any) -> Option:
     return names, settings
 
 
-KEPT_ROWS: Final = option("--rows", type=Path, help="file that keeps each measurement")
+KEPT_ROWS: Final = option("--rows", type=Path, help="file that keeps each measurement: a run that was stopped goes on")
 
 
 def program(*options: Option, repeats: int, one_thread: bool = True) -> Callable[[Measure], Measure]:
@@ -49,7 +49,10 @@ def program(*options: Option, repeats: int, one_thread: bool = True) -> Callable
 
 def _status(measure: Measure, options: Sequence[Option], repeats: int, one_thread: bool) -> int:
     module = sys.modules[measure.__module__]
-    parser = ArgumentParser(description=module.__doc__, formatter_class=RawDescriptionHelpFormatter)
+    name = Path(module.__file__ or "").stem
+    parser = ArgumentParser(
+        f"python -m benchmarks.{name}", None, module.__doc__, formatter_class=RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="small sizes, in seconds; no speed or memory is judged")
     parser.add_argument("--repeats", type=int, default=repeats, help=f"measurements of each figure (default {repeats})")
     parser.add_argument("--out", help="file of JSON rows to append to")
@@ -61,7 +64,7 @@ def _status(measure: Measure, options: Sequence[Option], repeats: int, one_threa
         sys.modules["torch"].set_num_threads(threads)
     with threadpool_limits(threads) if one_thread else nullcontext():
         figures = unjudged(measure(arguments)) if arguments.quick else list(measure(arguments))
-    return report(Path(module.__file__ or "").stem, figures, arguments.out) if figures else 0
+    return report(name, figures, arguments.out) if figures else 0
 
 
 def checkpoints(folder: str) -> Path:

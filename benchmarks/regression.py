@@ -9,10 +9,7 @@ Goal: the default within 5 % of the best rival on each smooth function of at mos
 within 5 % of the best boosting on each measured table; at most RBFInterpolator's error on the cones of paper B at 50
 times its speed; 0.5 us a row at the median and 1 us at the 99th percentile; 3 us a query, 500 us at worst.
 
-    python -m benchmarks.regression [--quick] [--only TABLE ...] [--sides SIDE ...] [--folds N] [--speed] [--rows FILE]
-
-``--rows`` keeps each measurement in a file: a run that was stopped goes on from it. Measured tables are read from the
-folder that ``SPARSACT_DATA`` names.
+Measured tables are read from the folder that ``SPARSACT_DATA`` names.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.figures import TIMES, Figure
-from benchmarks.harness import Row, kept_rows
+from benchmarks.harness import Row, kept_rows, timed
 from benchmarks.program import KEPT_ROWS, option, program
 from benchmarks.regression_tasks import TABLES, RegressionTask
 from benchmarks.regressors import BOOSTING, OURS, OURS_TREES, RADIAL, SIDES, Array, FittedRegressor
@@ -62,9 +59,7 @@ def fitted(task: RegressionTask, side: str, settings: dict[str, Any]) -> tuple[F
 def error_row(task: RegressionTask, side: str) -> Row:
     """Error, settings, seconds and bytes of one side."""
     X, y, new, truth = task.split(reduced=side not in (OURS, OURS_TREES))
-    start = time.process_time()
-    settings = SIDES[side].tune(X, y)
-    tuned = time.process_time() - start
+    settings, tuned = timed(lambda: SIDES[side].tune(X, y))
     model, took = fitted(task, side, settings)
     error = float(np.sqrt(np.mean((model.predict(new) - truth) ** 2)))
     return {"error": error, "settings": settings, "tune_seconds": tuned, "fit_seconds": took, "bytes": model.nbytes}

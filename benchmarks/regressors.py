@@ -6,7 +6,6 @@ import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from inspect import signature
 from typing import Any, Final
 
 import numpy as np
@@ -237,7 +236,8 @@ RIVALS: Final = {
         shortened={"updates": 4_000},
     ),
 }
-KNOWN: Final = {OURS: Rival(ours, {}), **RIVALS}
-if "base" in signature(LSHRegressor).parameters:
-    KNOWN[OURS_TREES] = Rival(ours, {"base": ["trees"]})
-SIDES: Final = {name: rival for name, rival in KNOWN.items() if find_spec(rival.module)}
+SIDES: Final = {
+    OURS: Rival(ours, {}),
+    **{name: rival for name, rival in RIVALS.items() if find_spec(rival.module)},
+    OURS_TREES: Rival(ours, {"base": ["trees"]}),
+}

@@ -2,8 +2,6 @@
 
 Goal: none on one machine; the figures feed the model of many machines in ``docs/scaling.rst``. Unit: seconds, bytes.
 The same rows are worked on by one worker process and by two, in turns.
-
-    python -m benchmarks.scaling [--quick] [--out results/scaling.jsonl]
 """
 
 from __future__ import annotations

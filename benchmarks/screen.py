@@ -16,8 +16,6 @@ prove, were they exact in everything else (``4 bits`` with a scale for every 32 
 prove at least as many units off as it has bytes beside the next, half of them at 4 bits.
 
 Roofline: the bytes of the copy at the speed of reading a matrix (``numpy.dot`` with one vector of float32).
-
-    python -m benchmarks.screen [--quick] [--out results/screen.jsonl]
 """
 
 from __future__ import annotations

@@ -11,13 +11,10 @@ Peers read a matrix of all monomials: pursuit (given the true number of terms) a
 MCP, and LightGBM, whose exact spectrum is cut to its largest terms and refitted (as in ProxySPEX). The last two run
 where they are installed; whatever they choose is chosen on a quarter of the rows. Errors are on fresh rows, over the
 variance of the target without noise.
-
-    python -m benchmarks.sparse_fourier [--quick] [--out results/sparse_fourier.jsonl]
 """
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Callable
@@ -33,7 +30,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LassoCV, LinearRegression, OrthogonalMatchingPursuit
 
 from benchmarks.figures import Check, Figure
-from benchmarks.harness import alone
+from benchmarks.harness import alone, timed
 from benchmarks.opponents import random_signs
 from benchmarks.program import option, program
 from sparsact import SparseFourierRegressor
@@ -56,12 +53,6 @@ FAMILIES: Final[list[Any]] = [  # law of the columns, n, degree, m, terms, least
 ]
 LARGE: Final = ("uniform", 1_000, 3, 20_000, 20, 3.0, 60.0)
 COMPARED: Final = ("uniform", "chain", "biased", "junta", "many small terms", "trees")
-
-
-def seconds(call: Callable[[], Any]) -> tuple[Any, float]:
-    """Result and processor time of a call: other work on the machine is not in it."""
-    start = time.process_time()
-    return call(), time.process_time() - start
 
 
 def rows(law: str, m: int, n: int, rng: np.random.Generator) -> Rows:
@@ -100,7 +91,7 @@ def family(law: str, n: int, degree: int, m: int, s: int, least: float, bar: Any
         X, sizes = rows(law, m, n, rng), rng.uniform(least, 3 * least, len(terms))
         beta = sizes * rng.choice([-1, 1], len(terms)) * limit(n, degree, m)
         y = characters(X, terms) @ beta + rng.standard_normal(m)
-        model, its = seconds(lambda X=X, y=y: SparseFourierRegressor(degree, random_state=0).fit(X, y))
+        model, its = timed(lambda X=X, y=y: SparseFourierRegressor(degree, random_state=0).fit(X, y))
         took.append(its)
         found = set(model.subsets_)
         faults, false = faults + (found != set(terms)), false + bool(found - set(terms))
@@ -132,7 +123,7 @@ def junta(kind: str, arguments: Any) -> list[Figure]:
         rng = np.random.default_rng([5, draw])
         X, columns = rows("uniform", 20_000, 60, rng), np.sort(rng.choice(60, 5, replace=False))
         y = JUNTAS[kind](X[:, columns], rng) * np.where(rng.random(20_000) < 0.2, -1, 1)
-        model, its = seconds(lambda X=X, y=y: SparseFourierRegressor(4, random_state=0).fit(X, y))
+        model, its = timed(lambda X=X, y=y: SparseFourierRegressor(4, random_state=0).fit(X, y))
         took.append(its)
         found += model.variables_.tolist() == columns.tolist()
     work = f"junta, {kind}: 5 of 60, 20 % flipped, m=20,000"
@@ -145,7 +136,7 @@ def kernel(degree: int, m: int, arguments: Any) -> Figure:
     columns, q = pack(rows("uniform", m, n, rng), "signs").columns, quantised(rng.standard_normal(m))
     least = int(4.2 * np.sqrt((q.astype(float) ** 2).sum()))
     taken = [
-        seconds(lambda: strongest_monomials(MonomialTable.of(columns, m, degree), q, 4_000, least))[1]
+        timed(lambda: strongest_monomials(MonomialTable.of(columns, m, degree), q, 4_000, least))[1]
         for _ in range(5 if degree == 2 else 2)
     ]
     return Figure.of(f"kernel: n={n:,}, m={m:,}", f"degree {degree}", taken, "s", most=BARS[degree, m])
@@ -269,7 +260,7 @@ def compared(kind: str, arguments: Any) -> list[Figure]:
         X, _, y = rows_of(2_000)
         new, truth, _ = rows_of(4_000)
         for side, fit in sides(s, X, y).items():
-            predict, its = seconds(fit)
+            predict, its = timed(fit)
             took[side].append(its)
             errors[side].append(float(np.mean((predict(new) - truth) ** 2) / truth.var()))
     work = f"compared, {kind}: n=30 degree 3 m=2,000"

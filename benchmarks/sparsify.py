@@ -18,8 +18,6 @@ Goals: auto never below 0.97 of dense, for prompts 0.95, in the encoder above it
 faster than compiled dense at 10 % of the units or fewer, and no slower than sparse without compiling. Roofline: the
 bound that each block's plan tells, from the bytes of weights that its method reads. On one thread times are of the
 thread's own work.
-
-    python -m benchmarks.sparsify [--quick] [--parts overhead rows] [--threads 2] [--out results/sparsify.jsonl]
 """
 
 from __future__ import annotations

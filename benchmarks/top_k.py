@@ -6,8 +6,6 @@ taken in turns. Once from given values, once with their product ``z = X @ B`` in
 by absolute value, in float64, of ReLU values (half of them tie at 0), and the places alone.
 
 Roofline: the values read once, at the speed of ``z.sum()``.
-
-    python -m benchmarks.top_k [--quick] [--out results/top_k.jsonl]
 """
 
 from __future__ import annotations

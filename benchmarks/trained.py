@@ -12,8 +12,6 @@ it is the bound of a model that waits for memory alone: arithmetic, attention ov
 Python take time that no sparsity saves, and weigh more the smaller the model is.
 
 Goal: ``auto`` gains at least 0.7 of that bound, and returns what the dense model returns to 1e-5 of its size.
-
-    python -m benchmarks.trained [--quick] [--width 512] [--layers 4] [--hidden 4096] [--out rows.jsonl]
 """
 
 from __future__ import annotations

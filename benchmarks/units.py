@@ -9,8 +9,6 @@ in floats 6 numbers are read or written for each. With fractions an addition is 
 
 That floats are right is checked against fractions: the figure is the largest relative error of an influence, in units
 of 2**-53, beside the bound n + 50.
-
-    python -m benchmarks.units [--quick] [--out results/units.jsonl]
 """
 
 from __future__ import annotations

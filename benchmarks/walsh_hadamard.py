@@ -11,8 +11,6 @@ at least twice, in blocks of that size and then between the blocks. A pass takes
 coordinate between vectors takes 0.5 cycles a vector, and the three inside a vector of float32 take 2.8, each a shuffle
 and a multiplication by +-1. At these rates n = 16 takes 9.3 cycles a vector; the transform took 10.1 and fht-cpu 14.4,
 so arithmetic bounds the ratio in the caches there.
-
-    python -m benchmarks.walsh_hadamard [--quick] [--out results/walsh_hadamard.jsonl]
 """
 
 from __future__ import annotations
