@@ -70,7 +70,6 @@ BENCHMARKS: Final = {
         ("landscapes", ("lightgbm", "xgboost")),
         ("letters", ()),
         ("measurement_models", ()),
-        ("pac", ()),
         ("units", ()),
         ("monte_carlo", ()),
         ("certificates", ()),

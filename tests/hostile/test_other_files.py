@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from sparsact_papers.experiments import Row
 from sparsact_papers.results import Store, Task
 
 TASK = Task("e", 1, {"seed": 0})
-ROW = Row(TASK.name, "e", 1, {"seed": 0}, {"error": 1.0}, 0.5, "", {}, {}, "").as_dict()
+ROW = asdict(Row(TASK.name, "e", 1, {"seed": 0}, {"error": 1.0}, 0.5, "", {}, {}, ""))
 STRANGE = (None, [], {}, "", "<script>", 1, -1.5, True, float("nan"), 10**400, [[[]]], {"a": {"b": 1}})
 
 

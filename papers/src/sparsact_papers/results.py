@@ -95,10 +95,6 @@ class Row:
         """The row with further values: computed ones, or one entry of its lists."""
         return replace(self, values={**self.values, **values})
 
-    def as_dict(self) -> dict[str, Any]:
-        """The row as JSON holds it."""
-        return asdict(self)
-
 
 class Rows(Sequence[Row]):
     """Rows of one experiment.
@@ -214,12 +210,9 @@ class Store:
     def append(self, row: Row) -> None:
         """Add a row, on disk and here."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        line = (json.dumps(row.as_dict(), allow_nan=False, separators=(",", ":")) + "\n").encode()
-        append_line(self._path(row.experiment), line)
+        line = (json.dumps(asdict(row), allow_nan=False, separators=(",", ":")) + "\n").encode()
+        append_line(self.folder / f"{row.experiment}.jsonl", line)
         self._rows[row.task] = row
-
-    def _path(self, experiment: str) -> Path:
-        return self.folder / f"{experiment}.jsonl"
 
     def _read(self, path: Path) -> None:
         with path.open("rb", buffering=0) as file, locked(file, shared=True):
