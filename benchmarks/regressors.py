@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -107,10 +108,14 @@ def by_estimator(make: Callable[..., Any]) -> Fit:
     """Fit of an estimator of scikit-learn's kind."""
 
     def fit(settings: Settings, X: Array, y: Array) -> FittedRegressor:
-        model = make(**settings).fit(X, y)
-        return FittedRegressor(model.predict, lambda x: model.predict(x[None])[0], model)
+        return fitted(make(**settings).fit(X, y))
 
     return fit
+
+
+def fitted(model: Any) -> FittedRegressor:
+    """A fitted estimator of scikit-learn's kind."""
+    return FittedRegressor(model.predict, lambda x: model.predict(x[None])[0], model)
 
 
 def lightgbm(settings: Settings, X: Array, y: Array, held: tuple[Array, Array] | None = None) -> FittedRegressor:
@@ -188,18 +193,7 @@ def network(settings: Settings, X: Array, y: Array) -> FittedRegressor:
 def nystroem(settings: Settings, X: Array, y: Array) -> FittedRegressor:
     """Ridge regression on 1,000 landmarks of a Gaussian kernel."""
     features = Nystroem(gamma=settings["width"] / X.shape[1], n_components=min(1_000, len(X)), random_state=0)
-    model = make_pipeline(features, Ridge(settings["alpha"])).fit(X, y)
-    return FittedRegressor(model.predict, lambda x: model.predict(x[None])[0], model)
-
-
-def extra_trees(**settings: Any) -> Any:
-    """Extremely randomised trees, on one core."""
-    return ExtraTreesRegressor(TREES, random_state=0, n_jobs=1, **settings)
-
-
-def neighbours(**settings: Any) -> Any:
-    """Nearest neighbours, on one core."""
-    return KNeighborsRegressor(**settings, n_jobs=1)
+    return fitted(make_pipeline(features, Ridge(settings["alpha"])).fit(X, y))
 
 
 OURS, OURS_TREES = "LSHRegressor", "LSHRegressor, base trees"
@@ -209,7 +203,10 @@ LEAVES: Final[Choices] = {"num_leaves": [31, 15, 63, 127], "min_child_samples": 
 SAMPLED: Final[Choices] = {"subsample": [1.0, 0.8]}
 LINEAR: Final[Choices] = {"linear_tree": [True], "num_leaves": [15, 7, 31, 63], "linear_lambda": [0.1, 1e-3, 10.0]}
 RIVALS: Final = {
-    "k-NN": Rival(by_estimator(neighbours), {"n_neighbors": [8, 4, 16], "weights": ["distance"], "p": [2, 1]}),
+    "k-NN": Rival(
+        by_estimator(partial(KNeighborsRegressor, n_jobs=1)),
+        {"n_neighbors": [8, 4, 16], "weights": ["distance"], "p": [2, 1]},
+    ),
     RADIAL: Rival(
         radial,
         {
@@ -229,7 +226,10 @@ RIVALS: Final = {
         boosts=True,
     ),
     BOOSTING[3]: Rival(catboost, {"depth": [6, 4, 8]}, "catboost", boosts=True),
-    "ExtraTrees": Rival(by_estimator(extra_trees), {"max_features": [1.0, 0.5], "min_samples_leaf": [1, 3]}),
+    "ExtraTrees": Rival(
+        by_estimator(partial(ExtraTreesRegressor, TREES, random_state=0, n_jobs=1)),
+        {"max_features": [1.0, 0.5], "min_samples_leaf": [1, 3]},
+    ),
     NETWORK: Rival(
         network,
         {"activation": ["relu", "tanh"], "width": [256, 64], "alpha": [1e-4, 1e-2]},

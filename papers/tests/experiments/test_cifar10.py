@@ -3,6 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from sparsact_papers.common import real_data
 from sparsact_papers.data import Images
 from sparsact_papers.experiments import Rows, Scale
 from sparsact_papers.paper_b import cifar10
@@ -83,9 +84,9 @@ def test_training_ends_when_the_validation_images_gain_no_more(made_up, monkeypa
 
 def test_what_is_missing_is_told(monkeypatch, tmp_path):
     monkeypatch.setenv("SPARSACT_DATA", str(tmp_path))
-    monkeypatch.setattr(cifar10, "find_spec", lambda name: SimpleNamespace(name=name))
+    monkeypatch.setattr(real_data, "find_spec", lambda name: SimpleNamespace(name=name))
     assert "set SPARSACT_DATA" in EXPERIMENT.unmet()
-    monkeypatch.setattr(cifar10, "find_spec", lambda name: None)
+    monkeypatch.setattr(real_data, "find_spec", lambda name: None)
     assert 'pip install "sparsact[torch]"' in EXPERIMENT.unmet()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reproduced import made_up
 
-from sparsact_papers.common import characters
+from sparsact_papers.common import characters, real_data
 from sparsact_papers.experiments import Rows, Scale
 from sparsact_papers.practice.induced_sparsity import EXPERIMENT, MODELS, PLAIN, STRONG, TOP_K, WEAK
 
@@ -69,7 +69,7 @@ def test_models_of_a_seed_start_alike(short_text):
 
 def test_what_is_missing_is_told(monkeypatch, tmp_path):
     monkeypatch.setenv("SPARSACT_DATA", str(tmp_path))
-    monkeypatch.setattr(characters, "find_spec", lambda name: name)
+    monkeypatch.setattr(real_data, "find_spec", lambda name: name)
     assert "no text/tinyshakespeare.txt" in EXPERIMENT.unmet()
-    monkeypatch.setattr(characters, "find_spec", lambda name: None)
+    monkeypatch.setattr(real_data, "find_spec", lambda name: None)
     assert 'pip install "sparsact[torch]"' in EXPERIMENT.unmet()
