@@ -27,10 +27,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact.fourier import Spectrum, walsh_hadamard
 from sparsact.fourier.spectrum import spectrum_of
-from sparsact.hardness.answers import Query, query_values
 from sparsact.hardness.distribution import LARGEST_ENUMERATION, LiftedFunction, pulled_back
 from sparsact.hardness.elimination import solve_binary
-from sparsact.hardness.queries import StatisticalQueries
+from sparsact.hardness.queries import Query, StatisticalQueries, query_values
 from sparsact.hypercube import Masks, Subset, points, signs_to_bits
 from sparsact.lift import Lift
 from sparsact.validation.arrays import checked_sign_examples, checked_signs, checked_subset
@@ -124,7 +123,7 @@ def learn_parity(X: ArrayLike, y: ArrayLike) -> LearnedParity:
     """
     points, labels = checked_sign_examples(X, y)
     solution = solve_binary(signs_to_bits(points), signs_to_bits(labels))
-    subset = tuple(np.flatnonzero(solution.bits).tolist())
+    subset = tuple(np.flatnonzero(solution.values).tolist())
     return LearnedParity(subset, points.shape[1], solution.rank)
 
 

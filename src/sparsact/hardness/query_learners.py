@@ -20,7 +20,6 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -29,18 +28,15 @@ from numpy.typing import NDArray
 from sparsact.fourier import Spectrum, walsh_hadamard
 from sparsact.hardness.answers import hoeffding_samples
 from sparsact.hardness.queries import MembershipOracle, StatisticalQueries
-from sparsact.hypercube import Masks, bits_to_signs, masks_of, n_subsets, n_words, sizes, subset_masks, subsets_of
+from sparsact.hypercube import Masks, bits_to_signs, masks_of, n_subsets, n_words, subset_masks, subsets_of
 from sparsact.learners.points import Points, pack, unpack
-from sparsact.validation.arrays import checked_masks
 from sparsact.validation.parameters import checked_generator, checked_probability, checked_size
 
 ROWS_AT_ONCE: Final = 2**16
 MIN_THRESHOLD: Final = 1e-3  # at which a round takes more than 1e15 queries
 
 
-def low_degree_by_queries(
-    oracle: StatisticalQueries, degree: int, *, subsets: Iterable[Iterable[int]] | Masks | None = None
-) -> Spectrum:
+def low_degree_by_queries(oracle: StatisticalQueries, degree: int) -> Spectrum:
     r"""All correlations of degree at most d, asked one by one, as the coefficients of a hypothesis.
 
     .. math:: h(x) = \sum_{|T| \le d} a_T\, \chi_T(x), \qquad |a_T - \mathbb{E}[y\, \chi_T(x)]| \le \tau
@@ -49,8 +45,6 @@ def low_degree_by_queries(
     ----------
     oracle, degree : StatisticalQueries, and int
         The oracle, asked once per coefficient, and the largest size of a subset, from 0 to n.
-    subsets : tuples of coordinates or masks, optional
-        Ask only for these, of size at most ``degree``, instead of all.
 
     Returns
     -------
@@ -71,13 +65,8 @@ def low_degree_by_queries(
     <Spectrum on 3 coordinates, degree 1: 0.5 x0 + 0.5 x1 + 0.5 x2>
     """
     checked_size(degree, "`degree`", minimum=0, maximum=oracle.n)
-    if subsets is None:
-        oracle.ledger.admit(n_subsets(oracle.n, degree))  # before the masks take memory
-        masks = subset_masks(oracle.n, degree)
-    else:
-        masks = checked_masks(subsets, oracle.n)
-        if (sizes(masks) > degree).any():
-            raise ValueError(f"`subsets` must have at most {degree} members each, the degree; raise `degree`.")
+    oracle.ledger.admit(n_subsets(oracle.n, degree))  # before the masks take memory
+    masks = subset_masks(oracle.n, degree)
     answers = oracle.correlations(masks, f"characters of degree at most {degree}")
     return Spectrum.from_coefficients(answers[answers != 0], masks[answers != 0], oracle.n)
 
