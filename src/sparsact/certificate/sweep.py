@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsact import kernels
+from sparsact.activity import Certificate
 from sparsact.certificate.inputs import Inputs
 from sparsact.certificate.preactivations import separated
 from sparsact.certificate.symmetry import Orbits, Reduction
@@ -34,6 +35,20 @@ class SweepCount:
     settled: int = 0
     unsettled: int = 0
     histogram: NDArray[Any] | None = None
+
+    def certificate(self, n_units: int, inputs: str, method: str, proof: str) -> Certificate:
+        """What a count of every point or orbit proves."""
+        if self.witness is None:
+            return Certificate(0, 0, None, method, proof, inputs, n_units, vacuous=True)
+        doubt = ""
+        if self.lower < self.upper:
+            doubt = f"at least {self.unsettled:,} points within rounding error of a tie are left in doubt"
+        elif self.settled:
+            doubt = f"at least {self.settled:,} points within rounding error of a tie were settled by exact sums"
+        counts = None if self.histogram is None else tuple(self.histogram[: self.lower + 1].tolist())
+        return Certificate(
+            self.lower, self.upper, self.witness, method, proof, inputs, n_units, doubt=doubt, distribution=counts
+        )
 
 
 class Signs:
