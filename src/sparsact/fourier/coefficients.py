@@ -131,6 +131,11 @@ class DenseCoefficients:
             block[high + low_sizes > degree] = 0.0
         return DenseCoefficients(low)
 
+    def above(self, threshold: float) -> SparseCoefficients:
+        """A list of the coefficients whose magnitude is above ``threshold``."""
+        kept = np.flatnonzero(np.abs(self.coefficients) > threshold)
+        return SparseCoefficients.summed(self.n, _masks_of_numbers(kept), self.coefficients[kept])
+
     def restricted(self, signs: dict[int, int]) -> DenseCoefficients:
         """On the other coordinates, with these signs fixed."""
         table = self.coefficients
@@ -216,13 +221,6 @@ class SparseCoefficients:
         first[1:] = (masks[1:] != masks[:-1]).any(axis=1)
         totals = np.add.reduceat(coefficients[order], np.flatnonzero(first)) if len(masks) else coefficients.copy()
         return SparseCoefficients(n, masks[first], totals)
-
-    @staticmethod
-    def of_table(table: DenseCoefficients, threshold: float) -> SparseCoefficients:
-        """The coefficients of a table whose magnitude is above ``threshold``."""
-        kept = np.abs(table.coefficients) > threshold
-        masks = np.flatnonzero(kept).astype(np.uint64)[:, None]
-        return SparseCoefficients.summed(table.n, masks, table.coefficients[kept])
 
     def masks(self) -> Masks:
         """Masks of the stored subsets (N, words)."""
