@@ -210,7 +210,7 @@ class SparselyActivatedNetwork:
         alive = ~self.dead_units()
         return SparselyActivatedNetwork(self.u[alive], self.W[alive], self.b[alive])
 
-    def certify(self, method: str = "auto", **options: Any) -> Certificate:
+    def certify(self, method: str = "auto", **options: object) -> Certificate:
         """The most units that any input can switch on; see :func:`sparsact.certificate.certify`."""
         certificate: Certificate = registry.find(registry.CERTIFY)(self, method, **options)
         return certificate

@@ -175,7 +175,7 @@ class Stack:
                 counts[block, layer] = np.count_nonzero(active, axis=1)
         return counts
 
-    def certify(self, method: str = "auto", **options: Any) -> StackCertificate:
+    def certify(self, method: str = "auto", **options: object) -> StackCertificate:
         """The most units of each layer that any input can switch on; see :func:`sparsact.certificate.certify_stack`."""
         certificate: StackCertificate = registry.find(registry.CERTIFY_STACK)(self, method, **options)
         return certificate
@@ -296,7 +296,7 @@ class Stack:
         return f"<Stack of {layers}, {' + '.join(map(str, self.n_units))} units on {self.n} inputs>"
 
 
-def _frozen(values: Any, what: str) -> Array:
+def _frozen(values: ArrayLike, what: str) -> Array:
     array = checked_reals(values, what).copy(order="C")
     check_exact(values, array, what)
     array.setflags(write=False)

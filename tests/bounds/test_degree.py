@@ -168,7 +168,7 @@ def test_bernstein_covers_and_shrinks():
     ("arguments", "told"),
     [
         ({"epsilon": 0.0}, "`epsilon` must be positive"),
-        ({"epsilon": 0.1, "k": 20}, "`k` must not exceed `s`"),
+        ({"epsilon": 0.1, "k": 20}, "`k` of a network must lie between"),
         ({"epsilon": 0.1, "confidence": 1.0}, "`confidence` must be above 0 and below 1"),
         ({"epsilon": 0.1, "interval": "exact"}, "`interval` must be one of bernstein, normal"),
     ],

@@ -151,7 +151,7 @@ def test_pooled_is_the_estimate_of_all_samples():
         (lambda net, kw: estimate_noise_sensitivity(net, 10, 0.5, **kw), "n = 10, but the function has 9"),
         (lambda net, kw: estimate_influences(lambda X: X[:, 0], **kw), "`n`, the number of coordinates, is needed"),
         (lambda net, kw: estimate_average_sensitivity(net, n_flips=10, **kw), "`n_flips` must lie between 1 and 9"),
-        (lambda net, kw: estimate_within(0, lambda m: None), "`relative_error` must be positive"),
+        (lambda net, kw: estimate_within(0, lambda m: None), "`relative_error` must be a finite number above 0"),
     ],
 )
 def test_refusals(net, call, message):

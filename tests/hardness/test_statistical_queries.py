@@ -186,7 +186,7 @@ def test_records_are_frozen():
     with pytest.raises(ValueError, match="read-only"):
         ledger.records[0].answers[0] = 1.0
     assert ledger.left is None
-    with pytest.raises(ValueError, match="`budget` is a number of queries"):
+    with pytest.raises(ValueError, match="`budget` must be 0 or more"):
         Ledger(-1)
 
 

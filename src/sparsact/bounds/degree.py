@@ -9,21 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sparsact.bounds.learning import degree_from_noise, tail_from_noise, uniform_degree
 from sparsact.bounds.measured import Interval, Measured, measure, proved_of_network, proved_of_stack
 from sparsact.bounds.sensitivity import degree_from_sensitivity, sensitivity_certificate, sufficient_degree
-from sparsact.bounds.unexplained import unexplained_variance
+from sparsact.bounds.unexplained import UnexplainedVariance, unexplained_variance
 from sparsact.fourier import Estimate, Spectrum
 from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.stack import Stack
-from sparsact.validation.parameters import check_named, checked_generator, checked_option
+from sparsact.validation.parameters import check_named, checked_generator, checked_number, checked_option, checked_size
 
 LARGEST_CERTIFICATE: Final = 16  # inputs of a network whose activity is summed over all points
 LARGEST_TABLE: Final = 24
@@ -74,7 +74,7 @@ class SufficientDegree:
 
 
 def degree_for(
-    thing: Any,
+    thing: object,
     epsilon: float,
     *,
     k: int | Sequence[int] | None = None,
@@ -142,8 +142,7 @@ def degree_for(
     if isinstance(thing, SparselyActivatedNetwork):
         if not thing.s:
             return SufficientDegree(0, "a network without units is 0 everywhere.", epsilon, 0.0)
-        active: Any = thing.s if k is None else k
-        check_named(s=thing.s, k=active)
+        active = thing.s if k is None else checked_size(k, "`k` of a network", maximum=thing.s)
         worst = _worst_cases(thing, epsilon, active, c)
         if has_exact_spectrum(thing):
             return _of_spectrum(Spectrum.of(thing), epsilon, activity=_activity(thing, epsilon), **worst)
@@ -170,7 +169,14 @@ def _needed(rng: np.random.Generator | None, what: str) -> np.random.Generator:
     return checked_generator(rng)
 
 
-def _of_spectrum(spectrum: Spectrum, epsilon: float, **others: Any) -> SufficientDegree:
+def _of_spectrum(
+    spectrum: Spectrum,
+    epsilon: float,
+    *,
+    activity: float | None = None,
+    worst_case: float | None = None,
+    theorem_8: float | None = None,
+) -> SufficientDegree:
     degree = next(d for d in range(spectrum.n + 1) if spectrum.tail(d) <= epsilon)
     noises = [1 - 2.0 ** (-j / 2) for j in range(2 * (spectrum.n.bit_length() + 4))]
     measured, rho = min((degree_from_noise(spectrum.noise_sensitivity(rho), rho, epsilon), rho) for rho in noises)
@@ -182,7 +188,9 @@ def _of_spectrum(spectrum: Spectrum, epsilon: float, **others: Any) -> Sufficien
         rho=rho,
         noise_sensitivity=Estimate(spectrum.noise_sensitivity(rho), 0.0, 2**spectrum.n),
         measured=measured,
-        **others,
+        activity=activity,
+        worst_case=worst_case,
+        theorem_8=theorem_8,
     )
 
 
@@ -236,12 +244,11 @@ def _least_of(found: Measured, worst_reason: str, worst: dict[str, float]) -> Su
 
 
 def _of_rows(
-    X: Any, y: Any, epsilon: float, confidence: float, noise_variance: float, rng: np.random.Generator
+    X: ArrayLike, y: ArrayLike, epsilon: float, confidence: float, noise_variance: float, rng: np.random.Generator
 ) -> SufficientDegree:
     from statistics import NormalDist
 
-    if not noise_variance >= 0:
-        raise ValueError(f"`noise_variance` must be zero or positive; got {noise_variance}.")
+    checked_number(noise_variance, "`noise_variance`")
     found = unexplained_variance(X, y, rng=rng)
     if not found.uniform:
         raise ValueError(
@@ -266,7 +273,9 @@ def _of_rows(
     )
 
 
-def _refusal(found: Any, upper: NDArray[np.float64], epsilon: float, deviations: float, noise_variance: float) -> str:
+def _refusal(
+    found: UnexplainedVariance, upper: NDArray[np.float64], epsilon: float, deviations: float, noise_variance: float
+) -> str:
     best = int(upper.argmin())
     left, error = found.values[best] - noise_variance, found.standard_errors[best]
     told = (

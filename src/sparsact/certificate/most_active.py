@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from operator import index
 from typing import Final
 
 import numpy as np
@@ -18,7 +17,13 @@ from sparsact.certificate.sweep import MOST_INPUTS, enumerated, sweep
 from sparsact.certificate.symmetry import Characters, Orbits, Reduction
 from sparsact.kernels.dispatch import threads
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.validation.parameters import checked_generator, checked_option, checked_probability, checked_size
+from sparsact.validation.parameters import (
+    checked_generator,
+    checked_number,
+    checked_option,
+    checked_probability,
+    checked_size,
+)
 
 MOST_STATES: Final = 2**26
 COMPARISONS: Final = {"native": 2**34, "reference": 2**31}  # of the enumeration kernel, a few seconds
@@ -169,8 +174,7 @@ def certify(
             f"`{name}` is for method='sampled'; got method={method!r}: the others find the most themselves."
         )
     else:
-        if not time_limit >= 0:
-            raise ValueError(f"`time_limit` is a number of seconds, 0 or more; got {time_limit}.")
+        checked_number(time_limit, "`time_limit`")
         search = np.random.default_rng(0) if rng is None else checked_generator(rng)
         certificate = proved(network, allowed, method, time_limit=time_limit, rng=search, n_threads=threads(n_threads))
     return replace(certificate, seconds=time.perf_counter() - start)
@@ -186,11 +190,9 @@ def _sampled(
     rng: np.random.Generator | None,
 ) -> Certificate:
     confidence, n_samples = checked_probability(confidence, "`confidence`"), checked_size(n_samples, "`n_samples`")
-    if max_active is not None and not 0 <= index(max_active) <= network.s:
-        raise ValueError(f"`max_active` is a number of units, 0 to {network.s}; got {max_active}.")
     if distribution is not None and (inputs.lift is not None or len(inputs.offsets)):
         raise ValueError("pass `inputs` or a `distribution`, not both: a distribution says which inputs there are.")
-    at_most = None if max_active is None else index(max_active)
+    at_most = None if max_active is None else checked_size(max_active, "`max_active`", 0, network.s)
     X = sample(inputs, distribution, n_samples, rng)
     if distribution is None:  # from the cube: a bound over all its points is proved as well
         where, upper = f"a uniform {inputs.words.removeprefix('any ')}", network.s - int(network.dead_units().sum())

@@ -35,7 +35,13 @@ from sparsact.certificate.symmetry import Variables
 from sparsact.hypercube import bits_to_signs
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.stack import Array, Stack, most_outputs, reach_from_below
-from sparsact.validation.parameters import checked_generator, checked_option, checked_probability, checked_size
+from sparsact.validation.parameters import (
+    checked_generator,
+    checked_number,
+    checked_option,
+    checked_probability,
+    checked_size,
+)
 
 METHODS_OF_STACKS: Final = ("auto", "enumeration", "milp", "sampled")
 MOST_INPUTS: Final = 24
@@ -105,8 +111,7 @@ def certify_stack(
             stack, checked_size(n_samples, "`n_samples`"), checked_probability(confidence, "`confidence`"), rng
         )
     else:
-        if not time_limit >= 0:
-            raise ValueError(f"`time_limit` is a number of seconds, 0 or more; got {time_limit}.")
+        checked_number(time_limit, "`time_limit`")
         found = _bounded(stack, time.monotonic() + time_limit, rng)
     seconds = time.perf_counter() - start
     *layers, whole = (replace(one, seconds=seconds) for one in found)

@@ -155,7 +155,7 @@ class Interactions(SubsetValues):
 
 
 def interactions(
-    function: Any,
+    function: object,
     index: str = "Moebius",
     order: int | None = None,
     *,

@@ -64,7 +64,7 @@ class Spectrum(SubsetValues):
     _kind, _value, _least = "spectrum", "coefficient", 0
 
     @classmethod
-    def of(cls, thing: Any, n: int | None = None) -> Spectrum:
+    def of(cls, thing: object, n: int | None = None) -> Spectrum:
         """Spectrum of a function in any of its forms.
 
         Parameters

@@ -75,7 +75,7 @@ class SubsetValues:
         ]
         return to_pandas(rows, ("subset", "size", self._value))
 
-    def plot(self, **options: Any) -> Any:
+    def plot(self, **options: object) -> Any:
         """Draw it, on new axes or on ``ax``: a :class:`~sparsact.SpectrumDisplay` or an ``InteractionsDisplay``.
 
         ``feature_names`` names the coordinates; other options go to the display's ``from_spectrum`` or

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sparsact.fourier import Spectrum
 from sparsact.fourier.coefficients import DenseCoefficients
@@ -107,7 +107,7 @@ class LiftedFunction(LabelledDistribution):
     array([1., 1., 0.])
     """
 
-    def __init__(self, f: Any, m: int, lift: Lift | None = None) -> None:
+    def __init__(self, f: Spectrum | ArrayLike | Callable[..., Any], m: int, lift: Lift | None = None) -> None:
         checked_size(m, "`m`, the number of uniform bits,")
         self.lift = Lift([(i,) for i in range(m)], m) if lift is None else lift
         if self.lift.m != m:

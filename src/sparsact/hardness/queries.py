@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -69,8 +68,8 @@ class Ledger:
     records: list[QueryRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        if self.budget is not None and index(self.budget) < 0:
-            raise ValueError(f"`budget` is a number of queries, or None for no limit; got {self.budget}.")
+        if self.budget is not None:
+            checked_size(self.budget, "`budget`", minimum=0)
 
     @property
     def n_queries(self) -> int:

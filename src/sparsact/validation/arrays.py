@@ -49,7 +49,7 @@ def checked_reals(values: ArrayLike, what: str) -> NDArray[np.float64]:
     return array
 
 
-def checked_per_row(values: Any, n_rows: int, what: str) -> NDArray[np.float64]:
+def checked_per_row(values: ArrayLike, n_rows: int, what: str) -> NDArray[np.float64]:
     """``values`` as finite float64, shape (n_rows,); ``what`` names the function that returned them."""
     array = checked_reals(values, f"values of {what}")
     if array.shape != (n_rows,):
@@ -57,7 +57,7 @@ def checked_per_row(values: Any, n_rows: int, what: str) -> NDArray[np.float64]:
     return array
 
 
-def _array(values: Any, what: str) -> NDArray[Any]:
+def _array(values: object, what: str) -> NDArray[Any]:
     """``values`` as the dense array they are; what NumPy would take apart or drop is refused."""
     if hasattr(values, "tocsr"):
         raise ValueError(f"{what} must be a dense array; got a sparse one: pass its toarray().")
@@ -77,7 +77,7 @@ def aligned(array: NDArray[Any]) -> NDArray[Any]:
     return array if array.flags.aligned else array.copy()
 
 
-def check_exact(values: Any, numbers: NDArray[np.float64], what: str) -> None:
+def check_exact(values: object, numbers: NDArray[np.float64], what: str) -> None:
     """Raise for integers that float64 cannot hold: proofs about their roundings ``numbers`` would not hold for them."""
     array = np.asarray(values)
     if array.dtype.kind not in "iuO" or not np.abs(numbers).max(initial=0.0) >= 2.0**53:
@@ -129,7 +129,7 @@ def check_row_weights(weights: NDArray[np.float64]) -> None:
         )
 
 
-def checked_rationals(values: Any, what: str) -> tuple[Fraction, ...]:
+def checked_rationals(values: object, what: str) -> tuple[Fraction, ...]:
     """``values``, one axis of integers, Fractions or finite floats, as the fractions that they are."""
     array = np.asarray(values, dtype=object)
     if array.ndim != 1:
@@ -137,7 +137,7 @@ def checked_rationals(values: Any, what: str) -> tuple[Fraction, ...]:
     return tuple(_rational(value, what) for value in array.tolist())
 
 
-def _rational(value: Any, what: str) -> Fraction:
+def _rational(value: object, what: str) -> Fraction:
     number = value.item() if isinstance(value, np.generic) else value
     if not isinstance(number, Rational | float) or number in (np.inf, -np.inf) or number != number:
         raise ValueError(f"{what} must hold rational numbers (integers, Fractions, finite floats); got {value!r}.")
@@ -253,7 +253,7 @@ def has_shape(array: Any, shape: Shape) -> bool:
     return len(array.shape) == len(shape) and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
 
 
-def is_tensor(thing: Any) -> bool:
+def is_tensor(thing: object) -> bool:
     """Whether it is a torch tensor, found without importing torch."""
     return any(kind.__module__ == "torch" and kind.__name__ == "Tensor" for kind in type(thing).__mro__)
 
