@@ -112,7 +112,7 @@ def measure(m: int, m_queries: int, repeats: int, quick: bool) -> list[Figure]:
             700,
         ),
         "values": Stage(
-            lambda: bucket_values.bucket_values(queries, *parts),
+            lambda: values_of(parts)(queries, np.empty((m_queries, 1)), np.empty(m_queries), 1),
             m_queries,
             8 * D_COLUMNS + TABLES * answer,
             1e9 / 1.5e6,
@@ -136,16 +136,21 @@ def measure(m: int, m_queries: int, repeats: int, quick: bool) -> list[Figure]:
     return [*figures, Figure.ratio(f"{m_queries:,} items", "values, times as fast", theirs, ours, least=least)]
 
 
+def values_of(parts: tuple[Any, ...]) -> Any:
+    """A predictor of hashes, slots, degree, coefficients, weights and trend."""
+    *places, coefficients, weights, trend = parts
+    return bucket_values.predictor(*places, bucket_values.packed(coefficients, weights), trend)
+
+
 def single_queries(queries: Array, parts: tuple[Any, ...], touched: float) -> dict[str, Stage]:
     """One row at a time: by the function, and by a predictor that holds the table."""
     rows = [row[None].copy() for row in queries[:SINGLE_QUERIES]]
-    hashes, slots, degree, coefficients, weights, trend = parts
-    predict = bucket_values.predictor(hashes, slots, degree, bucket_values.packed(coefficients, weights), trend)
+    predict = values_of(parts)
     values, total = np.empty((1, 1)), np.empty(1)
 
     def by_function() -> None:
         for row in rows:
-            bucket_values.bucket_values(row, *parts)
+            values_of(parts)(row, values, total, 1)
 
     def by_predictor() -> None:
         for row in rows:

@@ -43,29 +43,6 @@ def packed(coefficients: Array, weights: Array) -> Array:
     return np.concatenate([coefficients.reshape(len(weights), D * n_targets), weights[:, None]], axis=1)
 
 
-def bucket_values(
-    X: Array,
-    hashes: Hashes,
-    slots: Keys,
-    degree: int,
-    coefficients: Array,
-    weights: Array,
-    trend: Array,
-    *,
-    combine: Combination = "average",
-    n_threads: int = 1,
-) -> tuple[Array, Array]:
-    """Values (m, targets) at rows: the trend (d, targets), and the tables' average by weight, or first answer.
-
-    ``weights`` (B,) belong to buckets; at 0 a bucket is empty. The second result (m,) is the weight behind each
-    value: 0 where every table misses.
-    """
-    values, total = np.empty((len(X), trend.shape[1])), np.empty(len(X))
-    records = np.ascontiguousarray(packed(coefficients, weights))
-    predictor(hashes, slots, degree, records, trend, combine)(X, values, total, n_threads)
-    return values, total
-
-
 def predictor(
     hashes: Hashes,
     slots: Keys,
@@ -75,10 +52,12 @@ def predictor(
     combine: Combination = "average",
     unsolved: Unsolved = SOLVED,
 ) -> Any:
-    """:func:`bucket_values` that holds all but the rows, with buckets as :func:`packed` has them.
+    """Values at rows: the trend (d, targets), and the tables' average by weight, or first answer.
 
-    It is called with ``(X, values, total, n_threads)`` and fills ``values`` (m, targets) and ``total`` (m,). Arrays are
-    held, not copied, and ``records`` filled in as buckets are solved; the kernels are those chosen when it was made.
+    It is called with ``(X, values, total, n_threads)`` and fills ``values`` (m, targets) and ``total`` (m,), the weight
+    behind each: 0 where every table misses. Buckets are ``records`` as :func:`packed` has them; at weight 0 one is
+    empty. Arrays are held, not copied, and ``records`` filled in as buckets are solved; the kernels are those chosen
+    when it was made.
     """
     return dispatch.chosen.BucketPredictor(*hashes, slots, degree, records, trend, combine, *unsolved)
 
