@@ -138,7 +138,7 @@ def _entries(W: Weights, b: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDAr
     return unit[magnitude > 0], magnitude[magnitude > 0]
 
 
-def _row(W: Weights, j: int) -> tuple[Any, NDArray[np.float64]]:
+def _row(W: Weights, j: int) -> tuple[slice | NDArray[np.integer], NDArray[np.float64]]:
     """Inputs of unit j and their weights."""
     if isinstance(W, sp.csr_array):
         here = slice(W.indptr[j], W.indptr[j + 1])
@@ -146,7 +146,7 @@ def _row(W: Weights, j: int) -> tuple[Any, NDArray[np.float64]]:
     return slice(None), W[j]
 
 
-def _sign(x: NDArray[np.float64], inputs: Any, weights: NDArray[np.float64], b: float) -> int:
+def _sign(x: NDArray[np.float64], inputs: slice | NDArray[np.integer], weights: NDArray[np.float64], b: float) -> int:
     signs = x[inputs]
     if np.array_equal(signs, np.sign(signs)):
         total: float | Fraction = fsum([*(weights * signs).tolist(), -b])  # correctly rounded, hence of the right sign

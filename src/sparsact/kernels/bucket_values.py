@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -111,7 +111,7 @@ class _BucketPredictor:
 
 def row_predictor(
     tables: Sequence[Any],
-    backup: Any,
+    backup: Callable[..., None] | None,
     level: float,
     low: float,
     high: float,
@@ -130,12 +130,14 @@ def row_predictor(
 
 @dispatch.kernel
 class _RowPredictor:
-    def __init__(self, tables: list[Any], backup: Any, level: float, low: float, high: float, *line: Array) -> None:
+    def __init__(
+        self, tables: list[Any], backup: Callable[..., None] | None, level: float, low: float, high: float, *line: Array
+    ) -> None:
         self._tables, self._backup, self._level, self._limits = tables, backup, level, (low, high)
         self._centre, self._slopes = line
 
     @np.errstate(over="ignore", invalid="ignore")
-    def __call__(self, x: Any) -> float | None:
+    def __call__(self, x: object) -> float | None:
         d = len(self._tables[0]._hashes.centre)
         if type(x) is not np.ndarray or x.dtype != np.float64 or x.shape not in ((d,), (1, d)):
             return None

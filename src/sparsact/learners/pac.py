@@ -214,7 +214,7 @@ def _checked_rows(X: ArrayLike, y: ArrayLike, inputs: str) -> tuple[NDArray[Any]
     return rows, targets
 
 
-def _checked_network(inputs: str, real: bool, **parameters: Any) -> dict[str, Any]:
+def _checked_network(inputs: str, real: bool, **parameters: float | None) -> dict[str, Any]:
     """Those parameters of a class that are given; s and k, or k, W and B, or none."""
     given = {name: value for name, value in parameters.items() if value is not None}
     check_named(**given)
@@ -256,7 +256,9 @@ class _Task:
     def has_class(self) -> bool:
         return "W" in self.network
 
-    def checked_range(self, targets: NDArray[np.float64], y_range: Any) -> tuple[tuple[float, float], bool]:
+    def checked_range(
+        self, targets: NDArray[np.float64], y_range: tuple[float, float] | None
+    ) -> tuple[tuple[float, float], bool]:
         """Range of the targets, and whether it is an assumption."""
         if y_range is None and not self.has_class:
             return (-inf, inf), False
