@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact.fourier import Spectrum
 from sparsact.fourier.coefficients import DenseCoefficients
-from sparsact.hypercube import WORD, Masks, bits_to_signs, masks_of, n_words, points, subsets_of
+from sparsact.hypercube import Masks, bits_to_signs, masks_of, members_in_rounds, n_words, points, subsets_of
 from sparsact.lift import Lift
 from sparsact.validation.arrays import checked_per_row
 from sparsact.validation.parameters import checked_generator, checked_size
@@ -183,13 +183,6 @@ def pulled_back(lift: Lift, masks: Masks) -> Masks:
     """
     of_coordinate = masks_of(lift.subsets, lift.m)
     bits = np.zeros((len(masks), n_words(lift.m)), dtype=np.uint64)
-    for w, word in enumerate(masks.T):
-        rest = word.copy()
-        rows = np.flatnonzero(rest)
-        while rows.size:
-            below = rest[rows] - np.uint64(1)
-            lowest = np.bitwise_count(~rest[rows] & below).astype(np.intp)
-            bits[rows] ^= of_coordinate[WORD * w + lowest]
-            rest[rows] &= below
-            rows = rows[rest[rows] != 0]
+    for rows, coordinates in members_in_rounds(masks):
+        bits[rows] ^= of_coordinate[coordinates]
     return bits

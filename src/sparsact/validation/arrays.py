@@ -159,15 +159,20 @@ def checked_columns(X: ArrayLike, n: int) -> NDArray[np.float64]:
 
 def checked_points(X: ArrayLike, n: int) -> NDArray[Any]:
     """:func:`checked_columns` that leaves int8 and float32 as they are, which some kernels read without a copy."""
+    rows = _rows_of_points(X, n)
+    if rows.dtype in (np.int8, np.float32) and _all_finite(rows):
+        return rows
+    return checked_reals(rows, "`X`")
+
+
+def _rows_of_points(X: ArrayLike, n: int) -> NDArray[Any]:
     rows = _array(X, "`X`")
     if rows.ndim != 2 or rows.shape[1] != n:
         remedy = ": pass X[None]" if rows.shape == (n,) else ""
         raise ValueError(f"`X` must have one row a point and {n} columns; got shape {rows.shape}{remedy}.")
     if rows.dtype == bool:
         raise ValueError("`X` holds bits; points are signs: pass sparsact.hypercube.bits_to_signs(X).")
-    if rows.dtype in (np.int8, np.float32) and _all_finite(rows):
-        return rows
-    return checked_reals(rows, "`X`")
+    return rows
 
 
 def checked_floats(values: ArrayLike, what: str) -> NDArray[Any]:
@@ -182,11 +187,7 @@ def checked_floats(values: ArrayLike, what: str) -> NDArray[Any]:
 
 def checked_signs(X: ArrayLike, n: int) -> NDArray[Any]:
     """``X`` as an (m, n) array of signs, in its own dtype."""
-    points = _array(X, "`X`")
-    if points.ndim != 2 or points.shape[1] != n:
-        raise ValueError(f"`X` must have one row a point and {n} columns; got shape {points.shape}.")
-    if points.dtype == bool:
-        raise ValueError("`X` holds bits; points are signs: pass sparsact.hypercube.bits_to_signs(X).")
+    points = _rows_of_points(X, n)
     if points.dtype.kind not in "iufO":  # a complex number of size 1 is no sign
         points = checked_reals(points, "`X`")
     strange = (points != 1) & (points != -1)
