@@ -7,7 +7,7 @@ Where a paper's text needs mending, the function follows the mended statement an
 
 from typing import Final
 
-from sparsact.bounds.degree import SufficientDegree, degree_for
+from sparsact.bounds.degree import degree_for
 from sparsact.bounds.hardness import (
     NetworkSize,
     junta_size,
@@ -47,7 +47,7 @@ from sparsact.bounds.lipschitz import (
     table_samples,
     table_size,
 )
-from sparsact.bounds.measured import upper_confidence_bound
+from sparsact.bounds.measured import SufficientDegree, upper_confidence_bound
 from sparsact.bounds.rademacher import (
     dense_complexity_bound,
     general_samples_explicit,

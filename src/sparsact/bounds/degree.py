@@ -8,15 +8,14 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, get_args
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.bounds.learning import degree_from_noise, tail_from_noise, uniform_degree
-from sparsact.bounds.measured import Interval, Measured, measure, proved_of_network, proved_of_stack
+from sparsact.bounds.learning import degree_from_noise, uniform_degree
+from sparsact.bounds.measured import Interval, SufficientDegree, least_degree_of, proved_of_network, proved_of_stack
 from sparsact.bounds.sensitivity import degree_from_sensitivity, sensitivity_certificate, sufficient_degree
 from sparsact.bounds.unexplained import UnexplainedVariance, unexplained_variance
 from sparsact.fourier import Estimate, Spectrum
@@ -29,48 +28,6 @@ LARGEST_CERTIFICATE: Final = 16  # inputs of a network whose activity is summed 
 LARGEST_TABLE: Final = 24
 _PREACTIVATIONS: Final = 2**29  # s * 2**n that a table may take: some seconds
 _LISTED: Final = 2**18  # coefficients of units that may be listed
-
-
-@dataclass(frozen=True)
-class SufficientDegree:
-    r"""A degree above which a function has Fourier weight at most ``epsilon``, and where that comes from.
-
-    Attributes
-    ----------
-    degree : int
-        The least that is known to be enough.
-    reason : str
-        One sentence: by which of the following.
-    epsilon, tail : float
-        The weight allowed, and an upper bound of the weight above ``degree``.
-    confidence : float
-        Probability that the bound holds, over the random samples; 1 where nothing was sampled.
-    rho, noise_sensitivity : float, Estimate or None
-        The noise measured: its correlation, and the noise sensitivity there (without an error where it is exact).
-    measured : float or None
-        Degree by Claim 2.1 from that noise sensitivity; infinite where it says nothing. From data: by the unexplained
-        variance.
-    activity : float or None
-        Degree from how strongly active units respond (:func:`~sparsact.bounds.sensitivity_certificate`); None where the
-        spectrum is exact and n > 16. Of a stack: from the average sensitivity measured.
-    worst_case : float or None
-        Degree for every network of this sparsity and W: :math:`4 k^2 W^2 / \epsilon`, less what rounding gives. Of a
-        stack: from :func:`stack_sensitivity`.
-    theorem_8 : float or None
-        Degree that Theorem 8 requires, with ``c`` for its unspecified constant.
-    """
-
-    degree: int
-    reason: str
-    epsilon: float
-    tail: float
-    confidence: float = 1.0
-    rho: float | None = None
-    noise_sensitivity: Estimate | None = None
-    measured: float | None = None
-    activity: float | None = None
-    worst_case: float | None = None
-    theorem_8: float | None = None
 
 
 def degree_for(
@@ -148,7 +105,7 @@ def degree_for(
             return _of_spectrum(Spectrum.of(thing), epsilon, activity=_activity(thing, epsilon), **worst)
         proved, how = proved_of_network(thing, active), (confidence, n_samples, interval)
         reason = f"4 k^2 W^2 / epsilon with k = {active}, for every network of this scale."
-        return _least_of(measure(thing, epsilon, proved, how, _needed(rng, "a large network")), reason, worst)
+        return least_degree_of(thing, epsilon, proved, how, reason, worst, rng=_needed(rng, "a large network"))
     if isinstance(thing, Stack):
         if isinstance(k, int):
             raise ValueError(f"`k` of a stack has a number for each layer; got {k}: pass k=stack.certify().upper.")
@@ -156,8 +113,8 @@ def degree_for(
         worst = {"worst_case": degree_from_sensitivity(proved.average, epsilon)}
         if thing.n <= LARGEST_TABLE and sum(thing.n_units) * 2**thing.n <= _PREACTIVATIONS:
             return _of_spectrum(Spectrum.of(thing), epsilon, **worst)
-        found = measure(thing, epsilon, proved, (confidence, n_samples, interval), _needed(rng, "a large stack"))
-        return _least_of(found, "the bound of the average sensitivity of stacks.", worst)
+        how, reason = (confidence, n_samples, interval), "the bound of the average sensitivity of stacks."
+        return least_degree_of(thing, epsilon, proved, how, reason, worst, rng=_needed(rng, "a large stack"))
     if isinstance(thing, tuple) and len(thing) == 2:
         return _of_rows(*thing, epsilon, confidence, noise_variance, _needed(rng, "rows"))
     return _of_spectrum(Spectrum.of(thing), epsilon)
@@ -213,34 +170,6 @@ def _worst_cases(network: SparselyActivatedNetwork, epsilon: float, k: int, c: f
         "worst_case": sufficient_degree(k, W, epsilon),
         "theorem_8": uniform_degree(network.n, network.s, k, W, B, epsilon, c=c),
     }
-
-
-def _least_of(found: Measured, worst_reason: str, worst: dict[str, float]) -> SufficientDegree:
-    """The least of the three degrees, at most n, and what it leaves."""
-    degrees = {
-        "measured": degree_from_noise(found.most_noise, found.rho, found.epsilon),
-        "activity": degree_from_sensitivity(found.most_response, found.epsilon),
-        **worst,
-    }
-    reasons = {
-        "worst_case": worst_reason,
-        "activity": "the mean response of the units that are active together.",
-        "measured": f"Claim 2.1 and the noise sensitivity measured at rho = {found.rho:g}.",
-    }
-    best = min(reasons, key=lambda name: degrees[name])
-    if degrees[best] >= found.n:
-        degree, reason, tail = found.n, f"there is no higher degree than n = {found.n}.", 0.0
-    else:
-        degree, reason = int(degrees[best]), reasons[best]
-        tail = {
-            "worst_case": found.worst_response / (degree + 1),
-            "activity": found.most_response / (degree + 1),
-            "measured": tail_from_noise(found.most_noise, found.rho, degree),
-        }[best]
-    certain = best == "worst_case" or degree == found.n
-    return SufficientDegree(
-        degree, reason, found.epsilon, tail, 1.0 if certain else found.confidence, found.rho, found.noise, **degrees
-    )
 
 
 def _of_rows(
