@@ -313,11 +313,8 @@ class _Task:
         known = f"degree {enough} is enough for every network of the class, and {needed:,.0f} rows for it"
         if needed <= m and n_subsets(self.n, enough) <= _LARGEST_SYSTEM:
             return LowDegreeRegressor(degree=enough), needed, f"It is proved beforehand that {known}."
-        return (
-            LowDegreeRegressor(degree="auto"),
-            needed,
-            f"The least held-out error; that {known} is proved beforehand.",
-        )
+        why = f"The least held-out error; that {known} is proved beforehand."
+        return LowDegreeRegressor(degree="auto"), needed, why
 
     def rows_for_degree(self, degree: int, limits: tuple[float, float]) -> float:
         """Rows that are enough for a degree with this split."""
