@@ -84,7 +84,7 @@ def measure(m: int, m_queries: int, repeats: int, quick: bool) -> list[Figure]:
     more_counts, more_sums = counts.copy(), sums.copy()  # grow with each repeat, and take no longer for it
     coefficients, _ = bucket_statistics.solve(sums, P, DEGREE, 1, ALPHA)
     behind, trend = sums[:, P].copy(), np.zeros((D_COLUMNS, 1))
-    parts = (hashes, index.slots, DEGREE, coefficients, behind, trend)
+    predict = bucket_values.predictor(hashes, index.slots, DEGREE, bucket_values.packed(coefficients, behind), trend)
     neighbours = KNeighborsRegressor(NEIGHBOURS, algorithm="kd_tree").fit(X @ local, Y[:, 0])
     local_queries = queries @ local
 
@@ -112,13 +112,13 @@ def measure(m: int, m_queries: int, repeats: int, quick: bool) -> list[Figure]:
             700,
         ),
         "values": Stage(
-            lambda: values_of(parts)(queries, np.empty((m_queries, 1)), np.empty(m_queries), 1),
+            lambda: predict(queries, np.empty((m_queries, 1)), np.empty(m_queries), 1),
             m_queries,
             8 * D_COLUMNS + TABLES * answer,
             1e9 / 1.5e6,
         ),
         f"{NEIGHBOURS} nearest neighbours": Stage(lambda: neighbours.predict(local_queries), m_queries, None),
-        **single_queries(queries, parts, TABLES * answer),
+        "a single query by a predictor": single_queries(queries, predict, TABLES * answer),
     }
     times = interleaved({name: stage.call for name, stage in stages.items()}, repeats)
     rate = copy_rate(sums.nbytes, repeats)
@@ -136,30 +136,16 @@ def measure(m: int, m_queries: int, repeats: int, quick: bool) -> list[Figure]:
     return [*figures, Figure.ratio(f"{m_queries:,} items", "values, times as fast", theirs, ours, least=least)]
 
 
-def values_of(parts: tuple[Any, ...]) -> Any:
-    """A predictor of hashes, slots, degree, coefficients, weights and trend."""
-    *places, coefficients, weights, trend = parts
-    return bucket_values.predictor(*places, bucket_values.packed(coefficients, weights), trend)
-
-
-def single_queries(queries: Array, parts: tuple[Any, ...], touched: float) -> dict[str, Stage]:
-    """One row at a time: by the function, and by a predictor that holds the table."""
+def single_queries(queries: Array, predict: Callable[..., None], touched: float) -> Stage:
+    """One row at a time."""
     rows = [row[None].copy() for row in queries[:SINGLE_QUERIES]]
-    predict = values_of(parts)
     values, total = np.empty((1, 1)), np.empty(1)
-
-    def by_function() -> None:
-        for row in rows:
-            values_of(parts)(row, values, total, 1)
 
     def by_predictor() -> None:
         for row in rows:
             predict(row, values, total, 1)
 
-    return {
-        "a single query": Stage(by_function, len(rows), touched),
-        "a single query by a predictor": Stage(by_predictor, len(rows), touched, 5_000),
-    }
+    return Stage(by_predictor, len(rows), touched, 5_000)
 
 
 @program(repeats=5)
