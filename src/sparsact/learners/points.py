@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact import kernels
+from sparsact.hypercube import Masks, subsets_of
 from sparsact.validation.arrays import aligned
 from sparsact.validation.estimators import checked_rows
 
@@ -63,6 +64,12 @@ class Points:
         from_zero = self.columns ^ odd * ones  # the first row is 0
         places = {bytes(ones.nbytes): -1}
         return np.array([places.setdefault(row.tobytes(), i) for i, row in enumerate(from_zero)], dtype=np.intp)
+
+    def characters(self, masks: Masks) -> NDArray[np.int8]:
+        """Characters of subsets at the points, (n_rows, N)."""
+        parities = [np.bitwise_xor.reduce(self.columns[list(subset)], axis=0) for subset in subsets_of(masks)]
+        words = np.array(parities, dtype=np.uint64).reshape(len(masks), self.columns.shape[1])
+        return unpack(Points(words, self.n_rows))
 
     @classmethod
     def from_codes(cls, codes: NDArray[np.uint64], n: int) -> Points:

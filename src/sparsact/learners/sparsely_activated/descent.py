@@ -133,8 +133,8 @@ class PenalisedRisk:
             value, gradient = self(at(flat), penalty, shifts)
             return value, (moved * (gradient[:, None, :] @ steps.transpose(0, 2, 1))[:, 0]).ravel()
 
-        gtol = 1e-12 if self.design.dtype == np.float64 else 1e-7
         exact = self.design.dtype == np.float64
+        gtol = 1e-12 if exact else 1e-7
         values = [np.inf]
 
         def settled(intermediate_result: OptimizeResult) -> None:
