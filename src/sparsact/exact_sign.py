@@ -22,6 +22,11 @@ from numpy.typing import NDArray
 Weights: TypeAlias = Any  # an (s, n) float64 array or scipy.sparse.csr_array
 
 
+def dense(W: Weights) -> NDArray[np.float64]:
+    """The weights as an array."""
+    return np.asarray(W.toarray() if isinstance(W, sp.csr_array) else W)
+
+
 def exact_signs(X: NDArray[np.float64], W: Weights, b: NDArray[np.float64]) -> NDArray[np.int8]:
     """Sign (-1, 0 or 1) of every pre-activation at the rows of ``X``, shape (m, s).
 

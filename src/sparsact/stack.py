@@ -28,7 +28,7 @@ from sparsact.activity import StackCertificate
 from sparsact.exact_sign import grids, integers_of
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.saving import modelfile
-from sparsact.validation.arrays import check_exact, checked_columns, checked_reals
+from sparsact.validation.arrays import checked_columns, checked_exact
 
 Array = NDArray[np.float64]
 NUMBERS_AT_ONCE: Final = 2**20
@@ -297,8 +297,7 @@ class Stack:
 
 
 def _frozen(values: ArrayLike, what: str) -> Array:
-    array = checked_reals(values, what).copy(order="C")
-    check_exact(values, array, what)
+    array = checked_exact(values, what)
     array.setflags(write=False)
     return array
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsact import kernels
@@ -14,7 +13,7 @@ from sparsact.activity import Certificate
 from sparsact.certificate.inputs import Inputs
 from sparsact.certificate.preactivations import separated
 from sparsact.certificate.symmetry import Orbits, Reduction
-from sparsact.exact_sign import is_exact, two_parts
+from sparsact.exact_sign import dense, is_exact, two_parts
 from sparsact.hypercube import bits_to_signs
 from sparsact.network import SparselyActivatedNetwork
 
@@ -157,9 +156,7 @@ def enumerated(network: SparselyActivatedNetwork, inputs: Inputs, *, n_threads: 
     """
     if network.s > MOST_UNITS:
         return sweep(network, inputs, Orbits(network.W, inputs, merge=False))
-    weights: Any = network.W
-    W = np.ascontiguousarray(weights.toarray() if isinstance(weights, sp.csr_array) else weights)
-    counts = kernels.count_active(W, *separated(network), n_threads=n_threads)
+    counts = kernels.count_active(np.ascontiguousarray(dense(network.W)), *separated(network), n_threads=n_threads)
     witnesses = _points([counts.lower_witness, counts.upper_witness], network.n)
     exact = network.n_active(witnesses)
     best, upper = int(exact.argmax()), int(np.flatnonzero(counts.upper_histogram)[-1])

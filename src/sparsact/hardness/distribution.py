@@ -52,9 +52,15 @@ class LabelledDistribution(ABC):
     def sample(self, n_samples: int, *, rng: np.random.Generator) -> Examples:
         """Independent examples."""
 
+    @property
     @abstractmethod
+    def _tabulated(self) -> Examples:
+        """All points, each of the same probability; a ValueError where there are too many."""
+
     def support(self) -> Support:
         """All points, for exact expectations; a ValueError where there are too many."""
+        X, y = self._tabulated
+        return Support(X, y, np.full(len(y), 1 / len(y)))
 
     def correlations(self, masks: Masks) -> NDArray[np.float64]:
         r"""Exact :math:`\mathbb{E}[y\, \chi_T(x)]` of every subset T, shape (N,)."""
@@ -109,10 +115,7 @@ class LiftedFunction(LabelledDistribution):
 
     def __init__(self, f: Spectrum | ArrayLike | Callable[..., Any], m: int, lift: Lift | None = None) -> None:
         checked_size(m, "`m`, the number of uniform bits,")
-        self.lift = Lift([(i,) for i in range(m)], m) if lift is None else lift
-        if self.lift.m != m:
-            raise ValueError(f"the function has {m} coordinates and the lift takes {self.lift.m}; they must agree.")
-        self.m = m
+        self.lift, self.m = Lift.of(lift, m), m
         self.f: Callable[..., Any] = f if callable(f) else Spectrum.of(f)
         if isinstance(self.f, Spectrum) and self.f.n != m:
             raise ValueError(f"the function has {self.f.n} coordinates, not m = {m}; pass its own number.")
@@ -131,13 +134,9 @@ class LiftedFunction(LabelledDistribution):
         Y = bits_to_signs(checked_generator(rng).integers(2, size=(n_samples, self.m), dtype=np.int8))
         return Examples(self.lift(Y), self.labels(Y))
 
-    def support(self) -> Support:
-        """All ``2**m`` lifted points, in table order of y; at most 16 bits."""
-        X, y = self._tabulated
-        return Support(X, y, np.full(len(y), 0.5**self.m))
-
     @cached_property
     def _tabulated(self) -> Examples:
+        """All ``2**m`` lifted points, in table order of y; at most 16 bits."""
         y = self._label_table
         return frozen(self.lift(points(self.m)), y)
 

@@ -154,9 +154,7 @@ class ParityAdversary(StatisticalQueries):
     def __init__(self, m: int, tolerance: float, lift: Lift | None = None, *, budget: int | None = None) -> None:
         if not 1 <= m <= LARGEST_ENUMERATION:
             raise ValueError(f"the adversary keeps a list of all 2**m parities, m from 1 to 16; got m = {m}.")
-        self.lift = Lift([(i,) for i in range(m)], m) if lift is None else lift
-        if self.lift.m != m:
-            raise ValueError(f"the lift takes {self.lift.m} bits, not m = {m}; they must agree.")
+        self.lift = Lift.of(lift, m)
         super().__init__(self.lift.n, tolerance, budget)
         self.m = m
         self.possible: NDArray[np.bool_] = np.ones(2**m, dtype=bool)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact.constructions import ResidueLift, rounded_products, rounding
 from sparsact.constructions.rounding import checked_moduli, checked_residues
-from sparsact.hardness.distribution import LARGEST_ENUMERATION, Examples, LabelledDistribution, Support, frozen
+from sparsact.hardness.distribution import LARGEST_ENUMERATION, Examples, LabelledDistribution, frozen
 from sparsact.hardness.elimination import LinearSolution, checked_prime, solve_modulo
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.validation.arrays import checked_per_row, checked_reals
@@ -138,18 +138,14 @@ class LearningWithRounding(LabelledDistribution):
         """The same samples, lifted."""
         return self.reduction.examples(self.residues(n_samples, rng=rng))
 
-    def support(self) -> Support:
+    @cached_property
+    def _tabulated(self) -> Examples:
         """All ``q**m`` vectors, lifted; at most 2**16."""
         if self.q**self.m > 2**LARGEST_ENUMERATION:
             raise ValueError(
                 f"an exact expectation needs all q**m vectors, at most 2**{LARGEST_ENUMERATION}; here {self.q}**"
                 f'{self.m}: take answers="sampling".'
             )
-        X, y = self._tabulated
-        return Support(X, y, np.full(len(y), 1 / len(y)))
-
-    @cached_property
-    def _tabulated(self) -> Examples:
         Y = all_residues(self.m, self.q)
         return frozen(*self.reduction.examples(Residues(Y, self.labels(Y))))
 

@@ -77,8 +77,17 @@ def aligned(array: NDArray[Any]) -> NDArray[Any]:
     return array if array.flags.aligned else array.copy()
 
 
-def check_exact(values: object, numbers: NDArray[np.float64], what: str) -> None:
-    """Raise for integers that float64 cannot hold: proofs about their roundings ``numbers`` would not hold for them."""
+def checked_exact(values: ArrayLike, what: str) -> NDArray[np.float64]:
+    """A copy of ``values`` as finite float64, C-contiguous; integers that it cannot hold are refused.
+
+    Proofs about their roundings would not hold for them.
+    """
+    numbers = checked_reals(values, what).copy(order="C")
+    _check_exact(values, numbers, what)
+    return numbers
+
+
+def _check_exact(values: ArrayLike, numbers: NDArray[np.float64], what: str) -> None:
     array = np.asarray(values)
     if array.dtype.kind not in "iuO" or not np.abs(numbers).max(initial=0.0) >= 2.0**53:
         return
@@ -93,14 +102,12 @@ def check_exact(values: object, numbers: NDArray[np.float64], what: str) -> None
 def checked_weights(W: Any) -> Any:
     """A copy of ``W`` as float64: an array in C order, or a csr_array in canonical form without explicit zeros."""
     if not hasattr(W, "tocsr"):
-        dense = checked_reals(W, "`W`").copy(order="C")
-        check_exact(W, dense, "`W`")
-        return dense
+        return checked_exact(W, "`W`")
     if np.dtype(W.dtype).kind not in "biuf":
         raise ValueError(f"`W` must hold real numbers; got a sparse matrix of {W.dtype}.")
     weights: Any = sp.csr_array(W, dtype=np.float64, copy=True)
     checked_reals(weights.data, "weights of `W`")
-    check_exact(sp.csr_array(W).data, weights.data, "`W`")
+    _check_exact(sp.csr_array(W).data, weights.data, "`W`")
     weights.sum_duplicates()
     weights.eliminate_zeros()
     checked_reals(weights.data, "weights of `W`")
