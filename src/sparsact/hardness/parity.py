@@ -33,6 +33,7 @@ from sparsact.hardness.queries import Query, StatisticalQueries, query_values
 from sparsact.hypercube import Masks, Subset, points, signs_to_bits
 from sparsact.lift import Lift
 from sparsact.validation.arrays import checked_sign_examples, checked_signs, checked_subset
+from sparsact.validation.parameters import checked_size
 
 
 def parity_distribution(subset: Iterable[int], m: int, *, lifted: bool = False) -> LiftedFunction:
@@ -152,8 +153,7 @@ class ParityAdversary(StatisticalQueries):
     """
 
     def __init__(self, m: int, tolerance: float, lift: Lift | None = None, *, budget: int | None = None) -> None:
-        if not 1 <= m <= LARGEST_ENUMERATION:
-            raise ValueError(f"the adversary keeps a list of all 2**m parities, m from 1 to 16; got m = {m}.")
+        checked_size(m, "`m` of an adversary, which keeps a list of all 2**m parities,", maximum=LARGEST_ENUMERATION)
         self.lift = Lift.of(lift, m)
         super().__init__(self.lift.n, tolerance, budget)
         self.m = m
