@@ -71,7 +71,7 @@ def rounding(rng: np.random.Generator) -> Table:
         left = consistent_secrets(Y, labels, p, q, rule=rule)
         grid.add_row(rule, f"{p}", f"{q}", "12", f"{len(left)} of {q**3}", "trying all secrets")
         if rule == "modulo":
-            found = secret_modulo(Y, labels, p, q).residues
+            found = secret_modulo(Y, labels, p, q).values
             if not np.array_equal(found, secret % p):
                 raise SystemExit(f"elimination found {found}, not {secret % p}")
             grid.add_row(rule, f"{p}", f"{q}", "12", f"1 of {p**3}, modulo {p}", "elimination modulo p")

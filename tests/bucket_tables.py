@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sparsact import kernels
 from sparsact.kernels import bucket_statistics, hashing
 from sparsact.kernels.bucket_index import BucketIndex
+from sparsact.kernels.bucket_values import packed, predictor
 from sparsact.kernels.hashing import BucketPlaces, Hashes
 
 FAMILIES = ("grid", "cells", "signs")
@@ -88,6 +89,17 @@ def random_table(
         sums = np.zeros((len(index), bucket_statistics.n_sums(p, degree, n_targets)))
         bucket_statistics.accumulate(found, ids, Y, weights, 1, degree, counts, sums)
     return Table(X, Y, weights, hashes, degree, found, index, ids, counts, sums)
+
+
+def values_at(
+    X: Array, hashes: Hashes, slots: Array, degree: int, *parts: Array, combine: str = "average", n_threads: int = 1
+) -> tuple[Array, Array]:
+    """Values (m, targets) at rows and the weights behind them, of coefficients, weights and a trend."""
+    coefficients, weights, trend = parts
+    values, total = np.empty((len(X), trend.shape[1])), np.empty(len(X))
+    records = np.ascontiguousarray(packed(coefficients, weights))
+    predictor(hashes, slots, degree, records, trend, combine)(X, values, total, n_threads)
+    return values, total
 
 
 def monomials(v: Array, degree: int) -> list[float]:

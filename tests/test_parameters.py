@@ -31,7 +31,6 @@ EXCEPTIONS = {  # by the beginning of a name: what stays there, and why
     "sparsact.fourier.spectrum.Spectrum": ("k", "number of coefficients: nothing is active"),
     "sparsact.fourier.interactions.Interactions.top": ("k", "number of values, as of Spectrum.top"),
     "sparsact.kernels.selection.top_k": ("k", "number of the largest values, as the kernel's own name says"),
-    "sparsact.kernels.neurons.active_counts_at": ("s", "a shape (m, s) at an address"),
     "sparsact.routing": ("width", "a method: the number of units that a router needs for some number of columns"),
     "sparsact.activity": ("distribution", "the counts of active units"),
     "sparsact.certificate": ("distribution", "the law of inputs without labels, and the counts of active units"),

@@ -125,10 +125,4 @@ class ActiveDot : public Neurons {
     }
 };
 
-template <class T>
-std::pair<std::size_t, std::size_t> counts_of(Address h, std::size_t m, std::size_t s) {
-    const ActiveCounts counts = SPARSACT_DISPATCH(active_counts, at<const T>(h), m, s);
-    return {counts.entries, counts.units};
-}
-
 }  // namespace sparsact

@@ -217,13 +217,6 @@ SPARSACT_BINDINGS(module) {
         .def("at", &ActiveDot::where_nonzero)
         .def("at_mask", &ActiveDot::where_masked)
         .def("at_screen", &ActiveDot::where_unproved);
-    module.def("active_counts", [](Address h, std::size_t m, std::size_t s, int bytes) {
-        nb::gil_scoped_release unlocked;
-        return bytes == 8   ? counts_of<double>(h, m, s)
-               : bytes == 4 ? counts_of<float>(h, m, s)
-               : bytes == 2 ? counts_of<Bfloat16>(h, m, s)
-                            : counts_of<std::uint8_t>(h, m, s);
-    });
 }
 
 }  // namespace sparsact

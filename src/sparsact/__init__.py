@@ -4,7 +4,7 @@ Names are loaded when they are first used, so that ``import sparsact`` is quick.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from sparsact._version import __version__
 
@@ -57,23 +57,7 @@ if TYPE_CHECKING:
     from sparsact.saving.modelfile import load
     from sparsact.stack import Stack, StackLayer
 
-_SUBMODULES: Final = (
-    "bounds",
-    "certificate",
-    "constructions",
-    "datasets",
-    "distributed",
-    "fourier",
-    "hardness",
-    "hypercube",
-    "inference",
-    "kernels",
-    "layers",
-    "learners",
-    "rademacher",
-    "routing",
-)
-_NAMES: Final = {
+_HOMES: Final = {  # modules of the public names that are no modules
     "Certificate": "sparsact.certificate",
     "CubeEnsemble": "sparsact.learners",
     "CubeGPRegressor": "sparsact.learners",
@@ -171,13 +155,13 @@ __all__ = [
 
 if not TYPE_CHECKING:  # a type checker reads the imports above, and reports a name that does not exist
 
-    def __getattr__(name: str) -> Any:
-        if name in _SUBMODULES:
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module 'sparsact' has no attribute {name!r}")
+        if name not in _HOMES:
             return import_module(f"sparsact.{name}")
-        if name in _NAMES:
-            globals()[name] = found = getattr(import_module(_NAMES[name]), name)
-            return found
-        raise AttributeError(f"module 'sparsact' has no attribute {name!r}")
+        globals()[name] = found = getattr(import_module(_HOMES[name]), name)
+        return found
 
 
 def __dir__() -> list[str]:

@@ -22,6 +22,11 @@ from numpy.typing import NDArray
 Weights: TypeAlias = Any  # an (s, n) float64 array or scipy.sparse.csr_array
 
 
+def dense(W: Weights) -> NDArray[np.float64]:
+    """The weights as an array."""
+    return np.asarray(W.toarray() if isinstance(W, sp.csr_array) else W)
+
+
 def exact_signs(X: NDArray[np.float64], W: Weights, b: NDArray[np.float64]) -> NDArray[np.int8]:
     """Sign (-1, 0 or 1) of every pre-activation at the rows of ``X``, shape (m, s).
 
@@ -138,7 +143,7 @@ def _entries(W: Weights, b: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDAr
     return unit[magnitude > 0], magnitude[magnitude > 0]
 
 
-def _row(W: Weights, j: int) -> tuple[Any, NDArray[np.float64]]:
+def _row(W: Weights, j: int) -> tuple[slice | NDArray[np.integer], NDArray[np.float64]]:
     """Inputs of unit j and their weights."""
     if isinstance(W, sp.csr_array):
         here = slice(W.indptr[j], W.indptr[j + 1])
@@ -146,7 +151,7 @@ def _row(W: Weights, j: int) -> tuple[Any, NDArray[np.float64]]:
     return slice(None), W[j]
 
 
-def _sign(x: NDArray[np.float64], inputs: Any, weights: NDArray[np.float64], b: float) -> int:
+def _sign(x: NDArray[np.float64], inputs: slice | NDArray[np.integer], weights: NDArray[np.float64], b: float) -> int:
     signs = x[inputs]
     if np.array_equal(signs, np.sign(signs)):
         total: float | Fraction = fsum([*(weights * signs).tolist(), -b])  # correctly rounded, hence of the right sign

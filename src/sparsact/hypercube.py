@@ -13,7 +13,7 @@ r"""The hypercube :math:`\{-1, 1\}^n`: points, subsets of coordinates, and chara
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import comb
 from operator import index
 from typing import Final
@@ -252,6 +252,30 @@ def _members(word: int) -> Iterable[int]:
         lowest = word & -word
         yield lowest.bit_length() - 1
         word ^= lowest
+
+
+def members_in_rounds(masks: Masks) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Rows and coordinates of all members, in rounds: the lowest one left in a word of every row, word by word.
+
+    Parameters
+    ----------
+    masks : ndarray of shape (N, words), uint64
+        A subset a row.
+
+    Yields
+    ------
+    rows, coordinates : ndarray of int
+        Of one length; a subset's members come in ascending order.
+    """
+    for w, word in enumerate(masks.T):
+        rows = np.flatnonzero(word)
+        rest = word[rows]
+        while rows.size:
+            below = rest - np.uint64(1)
+            yield rows, WORD * w + np.bitwise_count(~rest & below).astype(np.intp)
+            rest &= below
+            left = rest != 0
+            rows, rest = rows[left], rest[left]
 
 
 def sizes(masks: Masks) -> NDArray[np.intp]:

@@ -49,6 +49,15 @@ class Lift:
         m = checked_size(m, "the number `m` of coordinates")
         return cls([(i,) if i == j else (i, j) for i in range(m) for j in range(m)], m)
 
+    @classmethod
+    def of(cls, lift: Lift | None, m: int) -> Lift:
+        """The lift itself, refused unless it takes m coordinates; the identity for None."""
+        if lift is None:
+            return cls([(i,) for i in range(m)], m)
+        if lift.m != m:
+            raise ValueError(f"the function has {m} coordinates and the lift takes {lift.m}; they must agree.")
+        return lift
+
     @property
     def n(self) -> int:
         """Number of coordinates of the lifted points."""

@@ -22,14 +22,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact import kernels, registry
 from sparsact.activity import Certificate
-from sparsact.exact_sign import Weights, exact_signs, is_exact, tolerances
+from sparsact.exact_sign import Weights, dense, exact_signs, is_exact, tolerances
 from sparsact.saving import modelfile
 from sparsact.validation.arrays import (
-    check_exact,
     check_overflow,
     checked_columns,
+    checked_exact,
     checked_points,
-    checked_reals,
     checked_weights,
 )
 
@@ -103,9 +102,7 @@ class SparselyActivatedNetwork:
     b: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        u, b = (checked_reals(getattr(self, name), f"`{name}`").copy() for name in "ub")
-        for name, array in (("u", u), ("b", b)):
-            check_exact(getattr(self, name), array, f"`{name}`")
+        u, b = checked_exact(self.u, "`u`"), checked_exact(self.b, "`b`")
         W = checked_weights(self.W)
         if W.ndim != 2 or u.shape != (W.shape[0],) or b.shape != (W.shape[0],):
             raise ValueError(
@@ -210,7 +207,7 @@ class SparselyActivatedNetwork:
         alive = ~self.dead_units()
         return SparselyActivatedNetwork(self.u[alive], self.W[alive], self.b[alive])
 
-    def certify(self, method: str = "auto", **options: Any) -> Certificate:
+    def certify(self, method: str = "auto", **options: object) -> Certificate:
         """The most units that any input can switch on; see :func:`sparsact.certificate.certify`."""
         certificate: Certificate = registry.find(registry.CERTIFY)(self, method, **options)
         return certificate
@@ -250,9 +247,8 @@ class SparselyActivatedNetwork:
         # On "meta", since a layer's own start would draw from torch's global generator.
         hidden = torch.nn.Linear(self.n, self.s, dtype=torch.float64, device="meta").to_empty(device="cpu")
         output = torch.nn.Linear(self.s, 1, bias=False, dtype=torch.float64, device="meta").to_empty(device="cpu")
-        weights = self.W.toarray() if isinstance(self.W, sp.csr_array) else self.W
         with torch.no_grad():
-            hidden.weight.copy_(torch.tensor(weights))
+            hidden.weight.copy_(torch.tensor(dense(self.W)))
             hidden.bias.copy_(torch.tensor(-self.b))
             output.weight.copy_(torch.tensor(self.u[None]))
         return torch.nn.Sequential(hidden, torch.nn.ReLU(), output, torch.nn.Flatten(0))

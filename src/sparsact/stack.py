@@ -28,7 +28,7 @@ from sparsact.activity import StackCertificate
 from sparsact.exact_sign import grids, integers_of
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.saving import modelfile
-from sparsact.validation.arrays import check_exact, checked_columns, checked_reals
+from sparsact.validation.arrays import checked_columns, checked_exact
 
 Array = NDArray[np.float64]
 NUMBERS_AT_ONCE: Final = 2**20
@@ -175,7 +175,7 @@ class Stack:
                 counts[block, layer] = np.count_nonzero(active, axis=1)
         return counts
 
-    def certify(self, method: str = "auto", **options: Any) -> StackCertificate:
+    def certify(self, method: str = "auto", **options: object) -> StackCertificate:
         """The most units of each layer that any input can switch on; see :func:`sparsact.certificate.certify_stack`."""
         certificate: StackCertificate = registry.find(registry.CERTIFY_STACK)(self, method, **options)
         return certificate
@@ -296,9 +296,8 @@ class Stack:
         return f"<Stack of {layers}, {' + '.join(map(str, self.n_units))} units on {self.n} inputs>"
 
 
-def _frozen(values: Any, what: str) -> Array:
-    array = checked_reals(values, what).copy(order="C")
-    check_exact(values, array, what)
+def _frozen(values: ArrayLike, what: str) -> Array:
+    array = checked_exact(values, what)
     array.setflags(write=False)
     return array
 

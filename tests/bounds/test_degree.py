@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from sparsact import LowDegreeRegressor, SparselyActivatedNetwork
-from sparsact.bounds import degree_for, sufficient_degree, uniform_degree, upper_confidence_bound
-from sparsact.bounds.measured import measure, proved_of_network
+from sparsact.bounds import degree_for, degree_from_noise, sufficient_degree, uniform_degree, upper_confidence_bound
+from sparsact.bounds.measured import least_degree_of, proved_of_network
 from sparsact.fourier import Estimate, Spectrum
 from sparsact.hypercube import points
 
@@ -168,7 +168,7 @@ def test_bernstein_covers_and_shrinks():
     ("arguments", "told"),
     [
         ({"epsilon": 0.0}, "`epsilon` must be positive"),
-        ({"epsilon": 0.1, "k": 20}, "`k` must not exceed `s`"),
+        ({"epsilon": 0.1, "k": 20}, "`k` of a network must lie between"),
         ({"epsilon": 0.1, "confidence": 1.0}, "`confidence` must be above 0 and below 1"),
         ({"epsilon": 0.1, "interval": "exact"}, "`interval` must be one of bernstein, normal"),
     ],
@@ -198,5 +198,8 @@ def test_samples_too_few(n_samples):
 def test_noise_is_bounded_by_the_range_of_values():
     """Values from -2 to 3: a quarter of a squared change is at most 25 / 4; half the doubt for each bound."""
     network = SparselyActivatedNetwork([3.0, -2.0, 1.0], [[1, 0], [-1, 0], [0, 0]], [0.0, 0.0, 5.0])
-    found = measure(network, 0.5, proved_of_network(network, 1), (0.9, 500, "bernstein"), np.random.default_rng(0))
-    assert found.most_noise == upper_confidence_bound(found.noise, 25 / 4, 0.95)
+    proved, how, worst = proved_of_network(network, 1), (0.9, 10_000, "bernstein"), {"worst_case": inf}
+    found = least_degree_of(network, 20.0, proved, how, "", worst, rng=np.random.default_rng(0))
+    most = upper_confidence_bound(found.noise_sensitivity, 25 / 4, 0.95)
+    assert found.measured == degree_from_noise(most, found.rho, 20.0)
+    assert found.measured < inf

@@ -48,9 +48,9 @@ def test_worked_by_hand():
 def test_no_width_exceeds_a_table_of_all_lipschitz_functions(k, L, epsilon):
     """Two bits for each of (2 L sqrt(k) / epsilon)^k cells: no more functions are more than 2 epsilon apart."""
     table = 1 + k * log2(np.ceil(2 * L * sqrt(k) / epsilon))
-    assert bounds.log2_analytic_width(k, L, epsilon) <= k * log2(L // epsilon) <= table
+    assert bounds.analytic_width.log2(k, L, epsilon) <= k * log2(L // epsilon) <= table
     if k >= 20:
-        assert bounds.log2_analytic_width_paper(k, L, epsilon) > table
+        assert bounds.analytic_width_paper.log2(k, L, epsilon) > table
 
 
 def test_smooth_bumps_that_no_small_model_tells_apart():
@@ -100,7 +100,7 @@ def test_near_no_noise_it_is_the_bound_by_the_average_sensitivity():
 def test_what_is_too_large_for_a_float():
     huge = bounds.uniform_samples(100, 64, 2, 3.0, 1.0, 0.1, 0.05)
     assert huge == inf
-    assert bounds.log2_uniform_samples(100, 64, 2, 3.0, 1.0, 0.1, 0.05) > 1e9
+    assert bounds.uniform_samples.log2(100, 64, 2, 3.0, 1.0, 0.1, 0.05) > 1e9
     assert bounds.uniform_degree(9, 9, 3, 1e200, 0.0, 0.1) == inf
     assert bounds.sparse_samples(100, 1, 0.5, 1.0, 0.1, 0.05) < 1e30
     assert bounds.average_sensitivity_bound(10**200, 1.0) == inf

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from commands import run
 
-from sparsact.bounds import average_sensitivity_bound, log2_uniform_samples, sufficient_degree
+from sparsact.bounds import average_sensitivity_bound, sufficient_degree, uniform_samples
 from sparsact.hypercube import points
 
 SIZE = ("--n", 100, "--s", 64, "--k", 2, "--W", 1.5, "--B", 2)
@@ -39,7 +39,7 @@ def test_json_holds_what_the_functions_give(capsys):
 def test_numbers_beyond_every_float(capsys):
     (row,) = (row for row in told(capsys, *SIZE)["bounds"] if row["name"] == "uniform_samples")
     assert row["value"] is None
-    assert row["log2"] == pytest.approx(log2_uniform_samples(100, 64, 2, 1.5, 2.0, 0.1, 0.05))
+    assert row["log2"] == pytest.approx(uniform_samples.log2(100, 64, 2, 1.5, 2.0, 0.1, 0.05))
 
 
 def test_sizes_beyond_the_digits_that_python_writes(capsys):

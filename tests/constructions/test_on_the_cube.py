@@ -72,10 +72,9 @@ def test_indexing(b):
 
 
 def test_strange_sizes_of_indexing_are_refused():
-    with pytest.raises(ValueError, match=r"up to 2\*\*20; got b = 25"):
-        indexing(25)
-    with pytest.raises(ValueError, match="0 or more"):
-        indexing(-1)
+    for b in (25, -1):
+        with pytest.raises(ValueError, match=f"must lie between 0 and 20; got {b}"):
+            indexing(b)
     with pytest.raises(TypeError):
         indexing(2.5)
 

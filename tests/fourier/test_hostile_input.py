@@ -58,15 +58,15 @@ def test_numbers_of_samples():
         estimate_average_sensitivity(lambda X: X[:, 0], 5, n_samples=10, n_flips=2.5, rng=rng())
     with pytest.raises(TypeError, match="integer"):
         estimate_weight_by_degree(lambda X: X[:, 0], 5, n_samples=10, n_groups=2.5, rng=rng())
-    for groups, degree in ((0, 2), (3, -1)):
-        with pytest.raises(ValueError, match="at least 1 group"):
+    for groups, degree, need in ((0, 2, "`n_groups` must be 1"), (3, -1, "`degree` must be 0")):
+        with pytest.raises(ValueError, match=need):
             folding_matrix(groups, degree)
 
 
 def test_bad_intervals_and_pools():
     one = estimate_average_sensitivity(lambda X: X[:, 0], 5, n_samples=10, rng=rng())
     for spread in (-1, np.nan, np.inf):
-        with pytest.raises(ValueError, match="`spread` is the length"):
+        with pytest.raises(ValueError, match="`spread` must be a number"):
             one.bounded_interval(spread)
     with pytest.raises(ValueError, match="estimates of one thing"):
         one.pooled(estimate_influences(lambda X: X[:, 0], 5, n_samples=10, rng=rng()))

@@ -172,12 +172,6 @@ class TestValue:
         assert repr(Spectrum.of(coefficients, n=6)).endswith(f": {formula}>")
 
 
-def test_records_are_plain():
-    records = Spectrum.of({(): 9.0, (0, 70): -2.0}, n=71).as_records(3, min_degree=1)
-    assert records == [{"subset": [0, 70], "size": 2, "coefficient": -2.0, "weight": 4.0}]
-    assert [type(entry) for entry in records[0].values()] == [list, int, float, float]
-
-
 @pytest.mark.parametrize("store", [Spectrum.to_dense, Spectrum.to_sparse])
 class TestPoints:
     def test_any_dtype(self, values, store):

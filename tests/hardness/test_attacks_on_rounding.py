@@ -119,11 +119,11 @@ def test_rounded_labels_modulo_a_square_are_polynomials(m, p):
     Y = rng.permutation(all_residues(m, p * p))
     labels = LearningWithRounding(rng.integers(p * p, size=m), p, p * p).labels(Y)
     solution = solve_modulo(carry_monomials(Y, p), labels, p)
-    assert np.array_equal(carry_monomials(Y, p) @ solution.residues % p, labels)
+    assert np.array_equal(carry_monomials(Y, p) @ solution.values % p, labels)
     part = 2 * len(Y) // 3
     learned = solve_modulo(carry_monomials(Y[:part], p), labels[:part], p)
     assert learned.rank == solution.rank
-    assert np.array_equal(carry_monomials(Y[part:], p) @ learned.residues % p, labels[part:])
+    assert np.array_equal(carry_monomials(Y[part:], p) @ learned.values % p, labels[part:])
 
 
 @pytest.mark.parametrize(

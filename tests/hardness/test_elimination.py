@@ -48,7 +48,7 @@ def test_binary_systems_against_brute_force(backend):
                 solve_binary(A, b)
             return
         found = solve_binary(A, b)
-        assert (every == found.bits).all(axis=1).any()
+        assert (every == found.values).all(axis=1).any()
         assert len(every) == 2 ** (A.shape[1] - found.rank)
         assert found.unique == (len(every) == 1)
 
@@ -67,7 +67,7 @@ def test_systems_modulo_a_prime_against_brute_force(p):
                 solve_modulo(A, b, p)
             return
         found = solve_modulo(A, b, p)
-        assert (every == found.residues).all(axis=1).any()
+        assert (every == found.values).all(axis=1).any()
         assert len(every) == p ** (A.shape[1] - found.rank)
 
     against_brute_force()
@@ -79,10 +79,10 @@ def test_more_than_one_word(M, N):
     A, s = rng.integers(2, size=(M, N)), rng.integers(2, size=N)
     before = A.copy()
     found = solve_binary(A.astype(bool), A @ s % 2)
-    assert np.array_equal(A @ found.bits % 2, A @ s % 2)
+    assert np.array_equal(A @ found.values % 2, A @ s % 2)
     assert np.array_equal(A, before)
     if found.unique:
-        assert np.array_equal(found.bits, s)
+        assert np.array_equal(found.values, s)
     assert found.word_operations <= found.rank * M * (N // 64 + 1)
 
 
@@ -112,7 +112,7 @@ def test_a_large_prime_does_not_overflow():
     rng = np.random.default_rng(5)
     A, w = rng.integers(prime, size=(9, 6)), rng.integers(prime, size=6)
     b = [int(sum(int(a) * int(x) for a, x in zip(row, w, strict=True)) % prime) for row in A]
-    assert np.array_equal(solve_modulo(A, b, prime).residues, w)
+    assert np.array_equal(solve_modulo(A, b, prime).values, w)
 
 
 def test_bad_systems():

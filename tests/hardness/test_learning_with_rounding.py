@@ -114,9 +114,9 @@ def test_the_printed_definition_is_linear_where_p_divides_q():
     Y, labels = instance.residues(45, rng=rng)
     solution = secret_modulo(Y, labels, 5, 35)
     assert solution.unique
-    assert np.array_equal(solution.residues, instance.secret % 5)
+    assert np.array_equal(solution.values, instance.secret % 5)
     fresh, expected = instance.residues(300, rng=rng)
-    assert np.array_equal(fresh @ solution.residues % 5, expected)
+    assert np.array_equal(fresh @ solution.values % 5, expected)
 
 
 def test_rounding_is_not_linear():
@@ -140,7 +140,7 @@ def test_rounding_from_nine_to_three_is_a_cubic_over_three_elements():
     Y, labels = instance.residues(300, rng=rng)
     fresh, expected = instance.residues(400, rng=rng)
     solution = solve_modulo(monomials(Y), labels, 3)
-    assert np.array_equal(monomials(fresh) @ solution.residues % 3, expected)
+    assert np.array_equal(monomials(fresh) @ solution.values % 3, expected)
 
 
 def test_statistical_queries_about_rounding():

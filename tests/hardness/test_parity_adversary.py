@@ -96,7 +96,7 @@ def test_no_low_degree_learner_outwits_it(lift):
 
 def test_the_count_of_queries_that_theorem_14_states():
     assert statistical_queries_needed(12, 0.5) == 0.25 * (4096 - 9)
-    with pytest.raises(ValueError, match="m from 1 to 16"):
+    with pytest.raises(ValueError, match="must lie between 1 and 16"):
         ParityAdversary(17, 0.1)
-    with pytest.raises(ValueError, match="the lift takes 4 bits, not m = 3"):
+    with pytest.raises(ValueError, match="the function has 3 coordinates and the lift takes 4"):
         ParityAdversary(3, 0.1, Lift.quadratic(4))

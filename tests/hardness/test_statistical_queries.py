@@ -186,7 +186,7 @@ def test_records_are_frozen():
     with pytest.raises(ValueError, match="read-only"):
         ledger.records[0].answers[0] = 1.0
     assert ledger.left is None
-    with pytest.raises(ValueError, match="`budget` is a number of queries"):
+    with pytest.raises(ValueError, match="`budget` must be 0 or more"):
         Ledger(-1)
 
 
@@ -211,9 +211,9 @@ def test_bad_oracles():
     for tolerance in (0.0, -0.1, 1.5, np.nan):
         with pytest.raises(ValueError, match="`tolerance` must lie in"):
             StatisticalQueryOracle(parity, tolerance, "exact")
-    with pytest.raises(ValueError, match="need a source of randomness"):
+    with pytest.raises(ValueError, match="`rng` must be a numpy"):
         StatisticalQueryOracle(parity, 0.1)
-    with pytest.raises(ValueError, match='`answers` is "sampling"'):
+    with pytest.raises(ValueError, match="`answers` must be one of sampling, adversarial, exact"):
         StatisticalQueryOracle(parity, 0.1, "honest")
     with pytest.raises(ValueError, match="`failure_probability` must lie"):
         StatisticalQueryOracle(parity, 0.1, failure_probability=0, rng=np.random.default_rng(0))
@@ -221,8 +221,6 @@ def test_bad_oracles():
         StatisticalQueryOracle(parity, 0.1, "exact").correlations([(3,)])
     with pytest.raises(ValueError, match="`degree` must lie between 0 and 3"):
         low_degree_by_queries(StatisticalQueryOracle(parity, 0.1, "exact"), 4)
-    with pytest.raises(ValueError, match="at most 1 members"):
-        low_degree_by_queries(StatisticalQueryOracle(parity, 0.1, "exact"), 1, subsets=[(0, 1)])
 
 
 def test_bad_distributions():
@@ -253,8 +251,6 @@ def test_low_degree_by_queries_is_the_truncation():
     sampled = low_degree_by_queries(oracle, 2)
     assert oracle.ledger.n_queries == 29
     assert max(abs(sampled[T] - f[T]) for T in subsets_of(subset_masks(7, 2))) <= 0.1
-    some = low_degree_by_queries(StatisticalQueryOracle(distribution, 0.1, "exact"), 2, subsets=[(1, 6), (2,)])
-    assert some.subsets == [(2,), (1, 6)]
 
 
 def test_membership_queries_are_counted_and_checked():

@@ -7,14 +7,14 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-from bucket_tables import FAMILIES, assert_same_bits, monomials, random_table, tables
+from bucket_tables import FAMILIES, assert_same_bits, monomials, random_table, tables, values_at
 from grids import grid
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
 from sparsact import kernels
-from sparsact.kernels import bucket_statistics, bucket_values, hashing
+from sparsact.kernels import bucket_statistics, hashing
 from sparsact.kernels.hashing import BucketPlaces
 
 pytestmark = pytest.mark.usefixtures("backend")
@@ -190,7 +190,7 @@ def test_values_without_a_row_are_those_of_a_table_that_never_saw_it(family, deg
         coefficients, _ = bucket_statistics.solve(sums, t.p, degree, 2, 0.1)
         weights = np.where(counts >= least, sums[:, t.p], 0.0)
         x = t.X[row : row + 1]
-        value, behind = bucket_values.bucket_values(x, t.hashes, t.index.slots, degree, coefficients, weights, no_trend)
+        value, behind = values_at(x, t.hashes, t.index.slots, degree, coefficients, weights, no_trend)
         np.testing.assert_allclose(total[row], behind[0], rtol=1e-9)
         np.testing.assert_allclose(values[row], value[0], rtol=1e-7, atol=1e-9)
     assert (total > 0).any()

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from bucket_tables import FAMILIES, Table, assert_same_bits, monomials, random_table, tables
+from bucket_tables import FAMILIES, Table, assert_same_bits, monomials, random_table, tables, values_at
 from grids import grid
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -20,7 +20,7 @@ properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture
 
 
 def predictor_parts(t: Table, least: int = 2) -> tuple:
-    """All that :func:`bucket_values` takes but the rows and what stands behind the star."""
+    """All that `values_at` takes but the rows and what stands behind the star."""
     with kernels.using("reference"):
         coefficients, _ = bucket_statistics.solve(t.sums, t.p, t.degree, t.Y.shape[1], 0.01)
     weights = np.where(t.counts >= least, t.sums[:, t.p], 0.0)
@@ -45,9 +45,9 @@ def test_values_have_the_bits_of_the_reference(table, combine, n_threads):
     t = random_table(**table)
     X, parts = queries(t), predictor_parts(t)
     before = [array.copy() for array in (X, *parts[0][:5], parts[1], *parts[3:])]
-    found = bucket_values.bucket_values(X, *parts, combine=combine, n_threads=n_threads)
+    found = values_at(X, *parts, combine=combine, n_threads=n_threads)
     with kernels.using("reference"):
-        expected = bucket_values.bucket_values(X, *parts, combine=combine)
+        expected = values_at(X, *parts, combine=combine)
     for ours, reference in zip(found, expected, strict=True):
         assert_same_bits(ours, reference)
     for array, copy in zip((X, *parts[0][:5], parts[1], *parts[3:]), before, strict=True):
@@ -60,7 +60,7 @@ def test_values_are_those_of_a_loop_over_rows_and_tables(family, degree, combine
     hashes, slots, _, coefficients, weights, trend = predictor_parts(t)
     X = queries(t)
     places, numbers = hashing.places(X, hashes), {int(key): number for number, key in enumerate(t.index.keys)}
-    values, total = bucket_values.bucket_values(X, hashes, slots, degree, coefficients, weights, trend, combine=combine)
+    values, total = values_at(X, hashes, slots, degree, coefficients, weights, trend, combine=combine)
     for x, v, keys, value, behind in zip(X, places.V, places.keys, values, total, strict=True):
         own = [(numbers[int(key)], v[table % len(v)]) for table, key in enumerate(keys) if int(key) in numbers]
         if combine == "first":
@@ -78,11 +78,11 @@ def test_values_are_those_of_a_loop_over_rows_and_tables(family, degree, combine
 def test_a_single_query_is_its_row_in_a_batch_and_a_predictor_agrees(family):
     t = random_table(17, m=45, d=11, q=70, family=family)
     X, parts = queries(t), predictor_parts(t, least=1)
-    values, total = bucket_values.bucket_values(X, *parts)
+    values, total = values_at(X, *parts)
     predict = bucket_values.predictor(*parts[:3], bucket_values.packed(*parts[3:5]), parts[5])
     for row in range(len(X)):
         x = X[row : row + 1].copy()
-        value, behind = bucket_values.bucket_values(x, *parts)
+        value, behind = values_at(x, *parts)
         assert_same_bits(value, values[row : row + 1])
         assert_same_bits(behind, total[row : row + 1])
         again, whole = np.empty((1, 2)), np.empty(1)
@@ -98,7 +98,7 @@ def test_a_single_query_is_its_row_in_a_batch_and_a_predictor_agrees(family):
 def test_a_predictor_keeps_its_arrays_alive():
     t = random_table(19, m=45)
     X, parts = queries(t), predictor_parts(t)
-    expected, _ = bucket_values.bucket_values(X, *parts)
+    expected, _ = values_at(X, *parts)
     predict = bucket_values.predictor(*parts[:3], bucket_values.packed(*parts[3:5]), parts[5].copy())
     again, total = np.empty_like(expected), np.empty(len(X))
     predict(X, again, total, 1)
@@ -108,10 +108,10 @@ def test_a_predictor_keeps_its_arrays_alive():
 def test_without_buckets_and_without_rows():
     t = random_table(23, m=0)
     parts, X = predictor_parts(t), np.random.default_rng(0).normal(size=(5, 5))
-    values, total = bucket_values.bucket_values(X, *parts)
+    values, total = values_at(X, *parts)
     assert not total.any()
     np.testing.assert_allclose(values, (X - t.hashes.centre) @ parts[-1], rtol=1e-12)
-    values, total = bucket_values.bucket_values(X[:0], *parts)
+    values, total = values_at(X[:0], *parts)
     assert values.shape == (0, 2)
     assert total.shape == (0,)
 
@@ -124,10 +124,10 @@ def test_a_slot_that_names_no_bucket_is_a_miss():
     bad[taken[::3], 1] = np.resize(
         np.array([len(t.index), 2**31, 2**32 + 1, 2**63, 2**64 - 2], np.uint64), len(taken[::3])
     )
-    found = bucket_values.bucket_values(X, hashes, bad, *rest)
+    found = values_at(X, hashes, bad, *rest)
     known = rest[2].copy()
     known[slots[taken[::3], 1].astype(int)] = 0.0
-    expected = bucket_values.bucket_values(X, hashes, slots, rest[0], rest[1], known, rest[3])
+    expected = values_at(X, hashes, slots, rest[0], rest[1], known, rest[3])
     for ours, right in zip(found, expected, strict=True):
         assert_same_bits(ours, right)
     assert found[1].any()
@@ -138,9 +138,9 @@ def test_buckets_without_weight_add_nothing_and_one_that_is_no_number_shows():
     hashes, slots, degree, coefficients, weights, trend = predictor_parts(t, least=1)
     weights[::2] = -1.0
     weights[t.ids[4, 1]] = np.nan
-    found = bucket_values.bucket_values(t.X, hashes, slots, degree, coefficients, weights, trend)
+    found = values_at(t.X, hashes, slots, degree, coefficients, weights, trend)
     with kernels.using("reference"), np.errstate(invalid="ignore"):
-        expected = bucket_values.bucket_values(t.X, hashes, slots, degree, coefficients, weights, trend)
+        expected = values_at(t.X, hashes, slots, degree, coefficients, weights, trend)
     for ours, reference in zip(found, expected, strict=True):
         assert_same_bits(ours, reference)
     assert np.isnan(found[1][4])
@@ -166,7 +166,7 @@ def test_buckets_that_rows_meet_are_solved_with_the_bits_of_solving_all(table, n
     coefficients *= given.unit
     weights = np.where(t.counts >= given.least, t.sums[:, t.p], 0.0)
     X, trend = queries(t, m=5)[-9:], np.zeros((t.X.shape[1], t.Y.shape[1]))
-    expected = bucket_values.bucket_values(X, t.hashes, t.index.slots, t.degree, coefficients, weights, trend)
+    expected = values_at(X, t.hashes, t.index.slots, t.degree, coefficients, weights, trend)
     records = np.full((n, coefficients.shape[1] * coefficients.shape[2] + 1), np.nan)
     predict = bucket_values.predictor(t.hashes, t.index.slots, t.degree, records, trend, "average", given)
     met = np.unique(t.index.find(hashing.places(X, t.hashes).keys))
@@ -187,7 +187,7 @@ def test_threads_that_meet_one_bucket_wait_for_it():
     X, trend, given = np.tile(t.X, (8, 1)), np.zeros((t.X.shape[1], 2)), unsolved(t, least=1)
     coefficients, _ = bucket_statistics.solve(t.sums, t.p, t.degree, 2, given.alpha)
     parts = t.hashes, t.index.slots, t.degree
-    expected, _ = bucket_values.bucket_values(X, *parts, coefficients * given.unit, t.sums[:, t.p].copy(), trend)
+    expected, _ = values_at(X, *parts, coefficients * given.unit, t.sums[:, t.p].copy(), trend)
 
     def ask(predict) -> np.ndarray:
         values = np.empty_like(expected)
@@ -210,7 +210,7 @@ def test_a_bucket_whose_solver_never_ends_is_solved_by_others(backend):
     given, trend, taken = unsolved(t, least=1), np.zeros((t.X.shape[1], t.Y.shape[1])), 2
     coefficients, _ = bucket_statistics.solve(t.sums, t.p, t.degree, t.Y.shape[1], given.alpha)
     parts = t.hashes, t.index.slots, t.degree
-    expected, _ = bucket_values.bucket_values(t.X, *parts, coefficients * given.unit, t.sums[:, t.p].copy(), trend)
+    expected, _ = values_at(t.X, *parts, coefficients * given.unit, t.sums[:, t.p].copy(), trend)
     given.stale[::2] = taken
     values, records = np.empty_like(expected), np.full((len(t.counts), coefficients[0].size + 1), np.nan)
     with kernels.using(backend):

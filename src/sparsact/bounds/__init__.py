@@ -7,14 +7,12 @@ Where a paper's text needs mending, the function follows the mended statement an
 
 from typing import Final
 
-from sparsact.bounds.degree import SufficientDegree, degree_for
+from sparsact.bounds.degree import degree_for
 from sparsact.bounds.hardness import (
     NetworkSize,
     junta_size,
     junta_time,
     lifted_parity_size,
-    log2_junta_time,
-    log2_parity_queries,
     parity_queries,
     rounding_units,
 )
@@ -23,9 +21,6 @@ from sparsact.bounds.learning import (
     degree_from_noise,
     general_samples,
     largest_value,
-    log2_low_degree_samples,
-    log2_sparse_samples,
-    log2_uniform_samples,
     low_degree_samples,
     low_degree_samples_explicit,
     samples_from_rademacher,
@@ -45,12 +40,6 @@ from sparsact.bounds.lipschitz import (
     bucket_diameter,
     dense_width,
     forward_operations,
-    log2_analytic_width,
-    log2_analytic_width_paper,
-    log2_dense_width,
-    log2_manifold_table_size,
-    log2_manifold_table_size_proof,
-    log2_table_size,
     manifold_samples,
     manifold_table_size,
     manifold_table_size_proof,
@@ -58,7 +47,7 @@ from sparsact.bounds.lipschitz import (
     table_samples,
     table_size,
 )
-from sparsact.bounds.measured import upper_confidence_bound
+from sparsact.bounds.measured import SufficientDegree, upper_confidence_bound
 from sparsact.bounds.rademacher import (
     dense_complexity_bound,
     general_samples_explicit,
@@ -120,17 +109,6 @@ __all__ = [
     "junta_time",
     "largest_value",
     "lifted_parity_size",
-    "log2_analytic_width",
-    "log2_analytic_width_paper",
-    "log2_dense_width",
-    "log2_junta_time",
-    "log2_low_degree_samples",
-    "log2_manifold_table_size",
-    "log2_manifold_table_size_proof",
-    "log2_parity_queries",
-    "log2_sparse_samples",
-    "log2_table_size",
-    "log2_uniform_samples",
     "low_degree_samples",
     "low_degree_samples_explicit",
     "manifold_samples",

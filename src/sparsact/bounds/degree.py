@@ -8,22 +8,21 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from sparsact.bounds.learning import degree_from_noise, tail_from_noise, uniform_degree
-from sparsact.bounds.measured import Interval, Measured, measure, proved_of_network, proved_of_stack
+from sparsact.bounds.learning import degree_from_noise, uniform_degree
+from sparsact.bounds.measured import Interval, SufficientDegree, least_degree_of, proved_of_network, proved_of_stack
 from sparsact.bounds.sensitivity import degree_from_sensitivity, sensitivity_certificate, sufficient_degree
-from sparsact.bounds.unexplained import unexplained_variance
+from sparsact.bounds.unexplained import UnexplainedVariance, unexplained_variance
 from sparsact.fourier import Estimate, Spectrum
 from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.stack import Stack
-from sparsact.validation.parameters import check_named, checked_generator, checked_option
+from sparsact.validation.parameters import check_named, checked_generator, checked_number, checked_option, checked_size
 
 LARGEST_CERTIFICATE: Final = 16  # inputs of a network whose activity is summed over all points
 LARGEST_TABLE: Final = 24
@@ -31,50 +30,8 @@ _PREACTIVATIONS: Final = 2**29  # s * 2**n that a table may take: some seconds
 _LISTED: Final = 2**18  # coefficients of units that may be listed
 
 
-@dataclass(frozen=True)
-class SufficientDegree:
-    r"""A degree above which a function has Fourier weight at most ``epsilon``, and where that comes from.
-
-    Attributes
-    ----------
-    degree : int
-        The least that is known to be enough.
-    reason : str
-        One sentence: by which of the following.
-    epsilon, tail : float
-        The weight allowed, and an upper bound of the weight above ``degree``.
-    confidence : float
-        Probability that the bound holds, over the random samples; 1 where nothing was sampled.
-    rho, noise_sensitivity : float, Estimate or None
-        The noise measured: its correlation, and the noise sensitivity there (without an error where it is exact).
-    measured : float or None
-        Degree by Claim 2.1 from that noise sensitivity; infinite where it says nothing. From data: by the unexplained
-        variance.
-    activity : float or None
-        Degree from how strongly active units respond (:func:`~sparsact.bounds.sensitivity_certificate`); None where the
-        spectrum is exact and n > 16. Of a stack: from the average sensitivity measured.
-    worst_case : float or None
-        Degree for every network of this sparsity and W: :math:`4 k^2 W^2 / \epsilon`, less what rounding gives. Of a
-        stack: from :func:`stack_sensitivity`.
-    theorem_8 : float or None
-        Degree that Theorem 8 requires, with ``c`` for its unspecified constant.
-    """
-
-    degree: int
-    reason: str
-    epsilon: float
-    tail: float
-    confidence: float = 1.0
-    rho: float | None = None
-    noise_sensitivity: Estimate | None = None
-    measured: float | None = None
-    activity: float | None = None
-    worst_case: float | None = None
-    theorem_8: float | None = None
-
-
 def degree_for(
-    thing: Any,
+    thing: object,
     epsilon: float,
     *,
     k: int | Sequence[int] | None = None,
@@ -142,14 +99,13 @@ def degree_for(
     if isinstance(thing, SparselyActivatedNetwork):
         if not thing.s:
             return SufficientDegree(0, "a network without units is 0 everywhere.", epsilon, 0.0)
-        active: Any = thing.s if k is None else k
-        check_named(s=thing.s, k=active)
+        active = thing.s if k is None else checked_size(k, "`k` of a network", maximum=thing.s)
         worst = _worst_cases(thing, epsilon, active, c)
         if has_exact_spectrum(thing):
             return _of_spectrum(Spectrum.of(thing), epsilon, activity=_activity(thing, epsilon), **worst)
         proved, how = proved_of_network(thing, active), (confidence, n_samples, interval)
         reason = f"4 k^2 W^2 / epsilon with k = {active}, for every network of this scale."
-        return _least_of(measure(thing, epsilon, proved, how, _needed(rng, "a large network")), reason, worst)
+        return least_degree_of(thing, epsilon, proved, how, reason, worst, rng=_needed(rng, "a large network"))
     if isinstance(thing, Stack):
         if isinstance(k, int):
             raise ValueError(f"`k` of a stack has a number for each layer; got {k}: pass k=stack.certify().upper.")
@@ -157,8 +113,8 @@ def degree_for(
         worst = {"worst_case": degree_from_sensitivity(proved.average, epsilon)}
         if thing.n <= LARGEST_TABLE and sum(thing.n_units) * 2**thing.n <= _PREACTIVATIONS:
             return _of_spectrum(Spectrum.of(thing), epsilon, **worst)
-        found = measure(thing, epsilon, proved, (confidence, n_samples, interval), _needed(rng, "a large stack"))
-        return _least_of(found, "the bound of the average sensitivity of stacks.", worst)
+        how, reason = (confidence, n_samples, interval), "the bound of the average sensitivity of stacks."
+        return least_degree_of(thing, epsilon, proved, how, reason, worst, rng=_needed(rng, "a large stack"))
     if isinstance(thing, tuple) and len(thing) == 2:
         return _of_rows(*thing, epsilon, confidence, noise_variance, _needed(rng, "rows"))
     return _of_spectrum(Spectrum.of(thing), epsilon)
@@ -170,7 +126,14 @@ def _needed(rng: np.random.Generator | None, what: str) -> np.random.Generator:
     return checked_generator(rng)
 
 
-def _of_spectrum(spectrum: Spectrum, epsilon: float, **others: Any) -> SufficientDegree:
+def _of_spectrum(
+    spectrum: Spectrum,
+    epsilon: float,
+    *,
+    activity: float | None = None,
+    worst_case: float | None = None,
+    theorem_8: float | None = None,
+) -> SufficientDegree:
     degree = next(d for d in range(spectrum.n + 1) if spectrum.tail(d) <= epsilon)
     noises = [1 - 2.0 ** (-j / 2) for j in range(2 * (spectrum.n.bit_length() + 4))]
     measured, rho = min((degree_from_noise(spectrum.noise_sensitivity(rho), rho, epsilon), rho) for rho in noises)
@@ -182,7 +145,9 @@ def _of_spectrum(spectrum: Spectrum, epsilon: float, **others: Any) -> Sufficien
         rho=rho,
         noise_sensitivity=Estimate(spectrum.noise_sensitivity(rho), 0.0, 2**spectrum.n),
         measured=measured,
-        **others,
+        activity=activity,
+        worst_case=worst_case,
+        theorem_8=theorem_8,
     )
 
 
@@ -207,41 +172,12 @@ def _worst_cases(network: SparselyActivatedNetwork, epsilon: float, k: int, c: f
     }
 
 
-def _least_of(found: Measured, worst_reason: str, worst: dict[str, float]) -> SufficientDegree:
-    """The least of the three degrees, at most n, and what it leaves."""
-    degrees = {
-        "measured": degree_from_noise(found.most_noise, found.rho, found.epsilon),
-        "activity": degree_from_sensitivity(found.most_response, found.epsilon),
-        **worst,
-    }
-    reasons = {
-        "worst_case": worst_reason,
-        "activity": "the mean response of the units that are active together.",
-        "measured": f"Claim 2.1 and the noise sensitivity measured at rho = {found.rho:g}.",
-    }
-    best = min(reasons, key=lambda name: degrees[name])
-    if degrees[best] >= found.n:
-        degree, reason, tail = found.n, f"there is no higher degree than n = {found.n}.", 0.0
-    else:
-        degree, reason = int(degrees[best]), reasons[best]
-        tail = {
-            "worst_case": found.worst_response / (degree + 1),
-            "activity": found.most_response / (degree + 1),
-            "measured": tail_from_noise(found.most_noise, found.rho, degree),
-        }[best]
-    certain = best == "worst_case" or degree == found.n
-    return SufficientDegree(
-        degree, reason, found.epsilon, tail, 1.0 if certain else found.confidence, found.rho, found.noise, **degrees
-    )
-
-
 def _of_rows(
-    X: Any, y: Any, epsilon: float, confidence: float, noise_variance: float, rng: np.random.Generator
+    X: ArrayLike, y: ArrayLike, epsilon: float, confidence: float, noise_variance: float, rng: np.random.Generator
 ) -> SufficientDegree:
     from statistics import NormalDist
 
-    if not noise_variance >= 0:
-        raise ValueError(f"`noise_variance` must be zero or positive; got {noise_variance}.")
+    checked_number(noise_variance, "`noise_variance`")
     found = unexplained_variance(X, y, rng=rng)
     if not found.uniform:
         raise ValueError(
@@ -266,7 +202,9 @@ def _of_rows(
     )
 
 
-def _refusal(found: Any, upper: NDArray[np.float64], epsilon: float, deviations: float, noise_variance: float) -> str:
+def _refusal(
+    found: UnexplainedVariance, upper: NDArray[np.float64], epsilon: float, deviations: float, noise_variance: float
+) -> str:
     best = int(upper.argmin())
     left, error = found.values[best] - noise_variance, found.standard_errors[best]
     told = (

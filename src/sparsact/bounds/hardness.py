@@ -58,9 +58,6 @@ def junta_time(n: int, s: int, *, c: float = 1.0) -> float:
     return c * log2(s) * log2(n)
 
 
-log2_junta_time = junta_time.log2
-
-
 @log_bound("Theorem 14", "A", "up to constants", "statistical queries, at least")
 def parity_queries(length: int, tau: float, *, c: float = 1.0) -> float:
     r"""Statistical queries to learn parities of m = ``length`` bits (Theorem 14): :math:`c\, 2^m \tau^2`.
@@ -72,9 +69,6 @@ def parity_queries(length: int, tau: float, *, c: float = 1.0) -> float:
     16384.0
     """
     return length + 2 * log2(tau) + log2(c)
-
-
-log2_parity_queries = parity_queries.log2
 
 
 @bound("Section 4, parity", "A", "proved", "size of a network for a lifted parity")

@@ -1,7 +1,7 @@
 r"""Degrees and numbers of rows that suffice to learn: Claim 2.1, Lemmas 7 and 18, Theorems 8 and 17.
 
-Logarithms are natural. Numbers that may exceed every float come in two forms: as a float, ``math.inf`` when too large,
-and, with ``log2_`` before the name, as their base-2 logarithm.
+Logarithms are natural. Numbers that may exceed every float are ``math.inf`` when too large, and their functions have an
+attribute ``log2``, the function that gives their base-2 logarithm.
 
 References
 ----------
@@ -88,9 +88,6 @@ def low_degree_samples(n: int, degree: int, C: float, epsilon: float, delta: flo
     return degree * log2(n) + 2 * log2_of(C) + log2_quotient([c, -log(delta)], [epsilon])
 
 
-log2_low_degree_samples = low_degree_samples.log2
-
-
 @bound("Lemma 7 with constants", None, "sharper", "rows of the low-degree algorithm")
 def low_degree_samples_explicit(n: int, degree: int, C: float, epsilon: float, delta: float) -> float:
     r"""Rows of Lemma 7 with every constant: :math:`m_1 = D a` to fit and :math:`m_2` to prove the error.
@@ -149,9 +146,6 @@ def uniform_samples(
     )
 
 
-log2_uniform_samples = uniform_samples.log2
-
-
 @log_bound("sharper Theorem 8", None, "sharper", "rows, uniform inputs, at the sharper degree")
 def sparse_samples(n: int, k: int, W: float, B: float, epsilon: float, delta: float, *, c: float = 1.0) -> float:
     r"""Rows of the low-degree algorithm at the sharper degree: Lemma 7 with :math:`d \le 4 k^2 W^2 / \epsilon`.
@@ -160,10 +154,7 @@ def sparse_samples(n: int, k: int, W: float, B: float, epsilon: float, delta: fl
     Lemma 7, unspecified. It stands beside Theorem 8.
     """
     degree, C = min(n, sufficient_degree(k, W, epsilon)), largest_value(n, k, W, B)
-    return log2_low_degree_samples(n, degree, C, epsilon, delta, c=c) if inf > C else inf
-
-
-log2_sparse_samples = sparse_samples.log2
+    return low_degree_samples.log2(n, degree, C, epsilon, delta, c=c) if inf > C else inf
 
 
 @bound("Lemma 18", "A", "proved", "rows, from a Rademacher complexity")

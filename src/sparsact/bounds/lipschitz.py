@@ -37,9 +37,6 @@ def table_size(ambient: int, intrinsic: int, L: float, epsilon: float, *, c: flo
     return power * intrinsic * max(0.0, log2_quotient([c, L, sqrt(ambient)], [epsilon]))
 
 
-log2_table_size = table_size.log2
-
-
 @bound("Theorem 4.1, samples", "B", "up to constants", "samples for the table")
 def table_samples(ambient: int, intrinsic: int, L: float, epsilon: float, *, c: float = 1.0) -> float:
     r"""Samples of the proof of Theorem 4.1: :math:`k\, V \ln V` for a cover by :math:`V = (2 c L \sqrt d/\epsilon)^k`.
@@ -47,7 +44,7 @@ def table_samples(ambient: int, intrinsic: int, L: float, epsilon: float, *, c: 
     *Up to constants*: the constant c (the proof's Gamma) is "large enough". They let every bucket, and every point,
     have a sample nearby.
     """
-    exponent = log2_table_size(ambient, intrinsic, L, epsilon, c=2 * c)
+    exponent = table_size.log2(ambient, intrinsic, L, epsilon, c=2 * c)
     return power_of_two(exponent + log2(max(1.0, exponent * log(2))) + log2(intrinsic))
 
 
@@ -71,9 +68,6 @@ def dense_width(ambient: int, intrinsic: int, L: float, epsilon: float, *, C1: f
     return intrinsic * log2_quotient([L, sqrt(ambient)], [C1, epsilon]) - log2(bits)
 
 
-log2_dense_width = dense_width.log2
-
-
 @log_bound("Theorem C.1", "B", "up to constants", "buckets of the table, as stated")
 def manifold_table_size(ambient: int, intrinsic: int, epsilon: float, *, c: float = 1.0) -> float:
     r"""Buckets of Theorem C.1 as stated, for 1-Lipschitz functions on a manifold: :math:`c\, (\sqrt{dk} / \epsilon)^k`.
@@ -81,9 +75,6 @@ def manifold_table_size(ambient: int, intrinsic: int, epsilon: float, *, c: floa
     *Up to constants*: c is unspecified, and the proof ends at :func:`manifold_table_size_proof`.
     """
     return log2(c) + intrinsic * log2(sqrt(ambient * intrinsic) / epsilon)
-
-
-log2_manifold_table_size = manifold_table_size.log2
 
 
 @log_bound("Theorem C.1, proof", "B", "up to constants", "buckets of the table, as proved")
@@ -95,16 +86,13 @@ def manifold_table_size_proof(ambient: int, intrinsic: int, epsilon: float, *, c
     return intrinsic * log2_quotient([c, ambient**2, sqrt(intrinsic)], [epsilon])
 
 
-log2_manifold_table_size_proof = manifold_table_size_proof.log2
-
-
 @bound("Theorem C.1, samples", "B", "up to constants", "samples for the table")
 def manifold_samples(ambient: int, intrinsic: int, epsilon: float, *, c: float = 1.0) -> float:
     r"""Samples of Theorem C.1: :math:`c\, k\, (\sqrt{dk} / \epsilon)^k \ln(\sqrt{dk} / \epsilon)`.
 
     *Up to constants*: c is unspecified. The logarithm counts as at least 1.
     """
-    exponent = log2_manifold_table_size(ambient, intrinsic, epsilon, c=c)
+    exponent = manifold_table_size.log2(ambient, intrinsic, epsilon, c=c)
     return power_of_two(exponent + log2(intrinsic * max(1.0, log(sqrt(ambient * intrinsic) / epsilon))))
 
 
@@ -129,13 +117,10 @@ def analytic_width(intrinsic: int, L: float, epsilon: float, *, C1: float = 1.0,
 
     At k = 20, L = 1 and epsilon = .01 the factor alone is :math:`2^{200}`:
 
-    >>> round(log2_analytic_width(20, 1.0, 0.01)), round(log2_analytic_width_paper(20, 1.0, 0.01))
+    >>> round(analytic_width.log2(20, 1.0, 0.01)), round(analytic_width_paper.log2(20, 1.0, 0.01))
     (57, 257)
     """
     return log2(c) + intrinsic * log2_quotient([L, C1], [sqrt(intrinsic), pi, epsilon])
-
-
-log2_analytic_width = analytic_width.log2
 
 
 @bound("Theorem D.1, mended samples", "B", "up to constants", "samples of a dense model, at least")
@@ -145,7 +130,7 @@ def analytic_samples(intrinsic: int, L: float, epsilon: float, *, C1: float = 1.
     *Up to constants*: that samples are more than parameters by a logarithm is stated without a proof. The logarithm
     counts as at least 1.
     """
-    return _samples(log2_analytic_width(intrinsic, L, epsilon, C1=C1, c=c))
+    return _samples(analytic_width.log2(intrinsic, L, epsilon, C1=C1, c=c))
 
 
 @log_bound("Theorem D.1", "B", "up to constants", "width of a dense model, as printed")
@@ -157,10 +142,7 @@ def analytic_width_paper(intrinsic: int, L: float, epsilon: float, *, C1: float 
     L-Lipschitz functions with a common value have a cover of :math:`2^{O(L \sqrt k / \epsilon)^k}` members. Use
     :func:`analytic_width`.
     """
-    return log2_analytic_width(intrinsic, L, epsilon, C1=C1, c=c) + intrinsic**2 / 2
-
-
-log2_analytic_width_paper = analytic_width_paper.log2
+    return analytic_width.log2(intrinsic, L, epsilon, C1=C1, c=c) + intrinsic**2 / 2
 
 
 @bound("Theorem D.1, samples", "B", "up to constants", "samples of a dense model, as printed")
@@ -169,7 +151,7 @@ def analytic_samples_paper(intrinsic: int, L: float, epsilon: float, *, C1: floa
 
     *Up to constants*, and unproved as that is: use :func:`analytic_samples`.
     """
-    return _samples(log2_analytic_width_paper(intrinsic, L, epsilon, C1=C1, c=c))
+    return _samples(analytic_width_paper.log2(intrinsic, L, epsilon, C1=C1, c=c))
 
 
 def _samples(log2_width: float) -> float:

@@ -10,8 +10,12 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.bounds.learning import degree_from_noise
-from sparsact.bounds.sensitivity import average_sensitivity_bound, sensitivity_certificate
+from sparsact.bounds.learning import degree_from_noise, tail_from_noise
+from sparsact.bounds.sensitivity import (
+    average_sensitivity_bound,
+    degree_from_sensitivity,
+    sensitivity_certificate,
+)
 from sparsact.bounds.stacks import stack_sensitivity
 from sparsact.fourier import Estimate, estimate_average_sensitivity, estimate_noise_sensitivity
 from sparsact.hypercube import bits_to_signs
@@ -75,17 +79,45 @@ _PILOT_SHARE: Final = 10
 
 
 @dataclass(frozen=True)
-class Measured:
-    """Sampled bounds of a network or stack: of its noise sensitivity at rho, and of its average sensitivity."""
+class SufficientDegree:
+    r"""A degree above which a function has Fourier weight at most ``epsilon``, and where that comes from.
 
-    n: int
+    Attributes
+    ----------
+    degree : int
+        The least that is known to be enough.
+    reason : str
+        One sentence: by which of the following.
+    epsilon, tail : float
+        The weight allowed, and an upper bound of the weight above ``degree``.
+    confidence : float
+        Probability that the bound holds, over the random samples; 1 where nothing was sampled.
+    rho, noise_sensitivity : float, Estimate or None
+        The noise measured: its correlation, and the noise sensitivity there (without an error where it is exact).
+    measured : float or None
+        Degree by Claim 2.1 from that noise sensitivity; infinite where it says nothing. From data: by the unexplained
+        variance.
+    activity : float or None
+        Degree from how strongly active units respond (:func:`~sparsact.bounds.sensitivity_certificate`); None where the
+        spectrum is exact and n > 16. Of a stack: from the average sensitivity measured.
+    worst_case : float or None
+        Degree for every network of this sparsity and W: :math:`4 k^2 W^2 / \epsilon`, less what rounding gives. Of a
+        stack: from :func:`stack_sensitivity`.
+    theorem_8 : float or None
+        Degree that Theorem 8 requires, with ``c`` for its unspecified constant.
+    """
+
+    degree: int
+    reason: str
     epsilon: float
-    confidence: float
-    rho: float
-    noise: Estimate
-    most_noise: float
-    most_response: float
-    worst_response: float
+    tail: float
+    confidence: float = 1.0
+    rho: float | None = None
+    noise_sensitivity: Estimate | None = None
+    measured: float | None = None
+    activity: float | None = None
+    worst_case: float | None = None
+    theorem_8: float | None = None
 
 
 class Proved(NamedTuple):
@@ -123,14 +155,20 @@ def proved_of_stack(stack: Stack, active: Sequence[int] | None) -> Proved:
     return Proved(bounds.highest - bounds.lowest, bounds.average, responses, largest)
 
 
-def measure(
+def least_degree_of(
     f: SparselyActivatedNetwork | Stack,
     epsilon: float,
     proved: Proved,
     how: tuple[float, int, Interval],
+    worst_reason: str,
+    worst: dict[str, float],
+    *,
     rng: np.random.Generator,
-) -> Measured:
-    """Measure a function; ``how`` is confidence, number of samples, kind of interval. Each bound has half the doubt."""
+) -> SufficientDegree:
+    """The least of three degrees, at most n: measured twice, with half of the doubt each, and the ``worst`` cases.
+
+    ``how`` is the confidence, the number of samples and the kind of interval.
+    """
     confidence, n_samples, interval = how
     each = (1 + confidence) / 2
 
@@ -149,16 +187,29 @@ def measure(
     rho = _best_noise(f, epsilon, promised, max(2, n_samples // _PILOT_SHARE), rng)
     noise = estimate_noise_sensitivity(f, f.n, rho, n_samples=n_samples, rng=rng)
     response = upper(proved.responses(n_samples, rng), proved.largest_response)
-    return Measured(
-        f.n,
-        epsilon,
-        confidence,
-        rho,
-        noise,
-        upper(noise, spread),
-        min(proved.average, response),
-        proved.average,
-    )
+    most_noise, most_response = upper(noise, spread), min(proved.average, response)
+    degrees = {
+        "measured": degree_from_noise(most_noise, rho, epsilon),
+        "activity": degree_from_sensitivity(most_response, epsilon),
+        **worst,
+    }
+    reasons = {
+        "worst_case": worst_reason,
+        "activity": "the mean response of the units that are active together.",
+        "measured": f"Claim 2.1 and the noise sensitivity measured at rho = {rho:g}.",
+    }
+    best = min(reasons, key=lambda name: degrees[name])
+    if degrees[best] >= f.n:
+        reason = f"there is no higher degree than n = {f.n}."
+        return SufficientDegree(f.n, reason, epsilon, 0.0, 1.0, rho, noise, **degrees)
+    degree = int(degrees[best])
+    tail = {
+        "worst_case": proved.average / (degree + 1),
+        "activity": most_response / (degree + 1),
+        "measured": tail_from_noise(most_noise, rho, degree),
+    }[best]
+    certain = 1.0 if best == "worst_case" else confidence
+    return SufficientDegree(degree, reasons[best], epsilon, tail, certain, rho, noise, **degrees)
 
 
 def _best_noise(

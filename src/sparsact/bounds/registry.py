@@ -145,11 +145,8 @@ def log_bound(statement: str, paper: Paper, status: Status, gives: str) -> Calla
         def function(*args: P.args, **kwargs: P.kwargs) -> float:
             return power_of_two(logarithm(*args, **kwargs))
 
-        name = formula.__name__
-        logarithm.__name__ = logarithm.__qualname__ = f"log2_{name}"
-        logarithm.__doc__ = f"Base-2 logarithm of :func:`{name}`, which may exceed every float."
+        logarithm.__doc__ = f"Base-2 logarithm of :func:`{formula.__name__}`, which may exceed every float."
         _complete(function, gives)
-        _complete(logarithm, f"base-2 logarithm of the {gives}")
         function.log2 = logarithm  # type: ignore[attr-defined]
         _bounds.append(BoundInfo(statement, paper, status, gives, function, logarithm))
         return cast("LogBound[P]", function)

@@ -30,13 +30,14 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Thread, current_thread, main_thread
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from sparsact.activity import Certificate
 from sparsact.certificate.inputs import Inputs
 from sparsact.certificate.preactivations import ConstraintRows, scaled_rows
 from sparsact.certificate.symmetry import Orbits, Reduction, Variables
@@ -44,6 +45,8 @@ from sparsact.certificate.witness import searched_witness
 from sparsact.exact_sign import Weights, grids
 from sparsact.network import SparselyActivatedNetwork
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Clique = NDArray[np.intp]
 ADDITIONS: Final = 2**32
 
@@ -186,11 +189,11 @@ def solve(program: Program, time_limit: float) -> Answer:
     return Answer(bound, False, False, result.x[:size], int(np.rint(result.x[size:]).sum()))
 
 
-def _interruptible(call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+def _interruptible(call: Callable[P, R], *args: P.args, **options: P.kwargs) -> R:
     """Result of a call of compiled code during which Ctrl-C ends this function; HiGHS itself ignores signals."""
     if current_thread() is not main_thread():
         return call(*args, **options)
-    answer: Future[Any] = Future()
+    answer: Future[R] = Future()
 
     def run() -> None:
         try:
@@ -223,6 +226,17 @@ class ActivityBounds:
     def closed(self) -> bool:
         """Whether nothing is left to find."""
         return self.empty or (self.witness is not None and self.lower == self.upper)
+
+    def certificate(self, n_units: int, inputs: str) -> Certificate:
+        """What the bounds prove."""
+        doubt = ""
+        if not self.closed:
+            doubt = self.obstacle or "the time limit came first"
+        elif self.doubtful:
+            doubt = f"{self.doubtful:,} points within the solver's tolerance were settled by exact sums"
+        return Certificate(
+            self.lower, self.upper, self.witness, "milp", self.proof, inputs, n_units, doubt=doubt, vacuous=self.empty
+        )
 
 
 def bounded(

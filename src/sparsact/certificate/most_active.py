@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from operator import index
 from typing import Final
 
 import numpy as np
 
 from sparsact import kernels
 from sparsact.activity import Certificate
-from sparsact.certificate.certificate import of_interval, of_sample, of_tally
 from sparsact.certificate.inputs import Inputs, InputsLike
 from sparsact.certificate.milp import bounded
-from sparsact.certificate.sampling import Distribution, sample, sampled
+from sparsact.certificate.sampling import Distribution, certificate_of_sample, sample
 from sparsact.certificate.sweep import MOST_INPUTS, enumerated, sweep
 from sparsact.certificate.symmetry import Characters, Orbits, Reduction
 from sparsact.kernels.dispatch import threads
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.validation.parameters import checked_generator, checked_option, checked_probability, checked_size
+from sparsact.validation.parameters import (
+    checked_generator,
+    checked_number,
+    checked_option,
+    checked_probability,
+    checked_size,
+)
 
 MOST_STATES: Final = 2**26
 COMPARISONS: Final = {"native": 2**34, "reference": 2**31}  # of the enumeration kernel, a few seconds
@@ -45,7 +49,8 @@ def proved(
     if method == "orbits" and inputs.lift is not None:
         method = "enumeration"  # a lift has no orbits of its own
     if method == "milp":
-        return of_interval(bounded(network, inputs, reduction, time_limit=time_limit, rng=rng), network, inputs)
+        found = bounded(network, inputs, reduction, time_limit=time_limit, rng=rng)
+        return found.certificate(network.s, inputs.words)
     if method == "enumeration":
         width = network.n if inputs.lift is None else inputs.lift.m
         if width > MOST_INPUTS:
@@ -55,7 +60,8 @@ def proved(
             )
         proof = f"enumeration of all {2**width:,} points" + " y" * (inputs.lift is not None)
         if inputs.is_cube:
-            return of_tally(enumerated(network, inputs, n_threads=n_threads), network, inputs, method, proof)
+            tally = enumerated(network, inputs, n_threads=n_threads)
+            return tally.certificate(network.s, inputs.words, method, proof)
     else:
         proof = f"enumeration of {reduction.n_states:,} orbits of points that the units cannot distinguish"
     if reduction.n_states > MOST_STATES:
@@ -63,7 +69,7 @@ def proved(
             f"orbits are counted up to {MOST_STATES:,}; there are {reduction.n_states:,}, for too few coordinates are "
             "alike: use method='milp'."
         )
-    return of_tally(sweep(network, inputs, reduction), network, inputs, method, proof)
+    return sweep(network, inputs, reduction).certificate(network.s, inputs.words, method, proof)
 
 
 def _cheapest(network: SparselyActivatedNetwork, inputs: Inputs, reduction: Reduction) -> str:
@@ -168,8 +174,7 @@ def certify(
             f"`{name}` is for method='sampled'; got method={method!r}: the others find the most themselves."
         )
     else:
-        if not time_limit >= 0:
-            raise ValueError(f"`time_limit` is a number of seconds, 0 or more; got {time_limit}.")
+        checked_number(time_limit, "`time_limit`")
         search = np.random.default_rng(0) if rng is None else checked_generator(rng)
         certificate = proved(network, allowed, method, time_limit=time_limit, rng=search, n_threads=threads(n_threads))
     return replace(certificate, seconds=time.perf_counter() - start)
@@ -185,10 +190,12 @@ def _sampled(
     rng: np.random.Generator | None,
 ) -> Certificate:
     confidence, n_samples = checked_probability(confidence, "`confidence`"), checked_size(n_samples, "`n_samples`")
-    if max_active is not None and not 0 <= index(max_active) <= network.s:
-        raise ValueError(f"`max_active` is a number of units, 0 to {network.s}; got {max_active}.")
     if distribution is not None and (inputs.lift is not None or len(inputs.offsets)):
         raise ValueError("pass `inputs` or a `distribution`, not both: a distribution says which inputs there are.")
-    at_most = None if max_active is None else index(max_active)
-    seen = sampled(network, sample(inputs, distribution, n_samples, rng), at_most, confidence)
-    return of_sample(seen, network, inputs, confidence, uniform=distribution is None)
+    at_most = None if max_active is None else checked_size(max_active, "`max_active`", 0, network.s)
+    X = sample(inputs, distribution, n_samples, rng)
+    if distribution is None:  # from the cube: a bound over all its points is proved as well
+        where, upper = f"a uniform {inputs.words.removeprefix('any ')}", network.s - int(network.dead_units().sum())
+    else:
+        where, upper = "an input from the distribution given", network.s
+    return certificate_of_sample(X, network.n_active(X), network.s, upper, where, at_most, confidence)

@@ -25,10 +25,9 @@ from math import prod
 from typing import Final
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsact.exact_sign import Weights, grids
+from sparsact.exact_sign import Weights, dense, grids
 from sparsact.kernels.enumeration import ROUNDING_STEPS
 from sparsact.network import SparselyActivatedNetwork
 
@@ -65,7 +64,7 @@ def nearest_values(
     for j, (step, span) in enumerate(np.stack(grids(W, b), axis=1).tolist()):
         if max(span, span - step) > MOST_DIGITS:
             continue
-        row = W[[j]].toarray()[0] if isinstance(W, sp.csr_array) else W[j]
+        row = dense(W[[j]])[0]
         magnitudes = Counter(_in_steps(x, step) for x in np.abs(row[row != 0]).tolist())
         if prod(count + 1 for count in magnitudes.values()) > MOST_VALUES:
             continue

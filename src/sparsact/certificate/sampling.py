@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 
+from sparsact.activity import Certificate
 from sparsact.certificate.inputs import Inputs
 from sparsact.hypercube import bits_to_signs
-from sparsact.network import SparselyActivatedNetwork
 from sparsact.validation.arrays import checked_columns
 from sparsact.validation.parameters import checked_generator
 
 Distribution: TypeAlias = Callable[[int, np.random.Generator], ArrayLike] | ArrayLike | None
 TRIES_PER_SAMPLE: Final = 256
-
-
-@dataclass(frozen=True, eq=False)
-class Sampled:
-    """What a sample showed."""
-
-    max_active: int
-    witness: NDArray[Any]
-    n_samples: int
-    at_most: int
-    exceeded: int
-    exceed_bound: float
 
 
 def clopper_pearson(exceeded: int, n_samples: int, confidence: float) -> float:
@@ -45,22 +32,39 @@ def clopper_pearson(exceeded: int, n_samples: int, confidence: float) -> float:
     return float(beta.ppf(confidence, exceeded + 1, n_samples - exceeded))
 
 
-def sampled(
-    network: SparselyActivatedNetwork, X: NDArray[np.float64], at_most: int | None, confidence: float
-) -> Sampled:
-    """Count the active units of a sample, (m, n), exactly; ``at_most`` None stands for the most seen.
+def certificate_of_sample(
+    X: NDArray[Any],
+    counts: NDArray[np.intp],
+    n_units: int,
+    upper: int,
+    where: str,
+    at_most: int | None,
+    confidence: float,
+) -> Certificate:
+    """From exact ``counts`` (m,) of active units at independent inputs X (m, n); ``at_most`` None: the most seen.
 
     The bound then still has its confidence: with m samples, the chance that all lie below a level that a new one passes
     with probability p is at most (1 - p)**m, which is what Clopper and Pearson say of 0 cases.
     """
-    counts = network.n_active(X)
     best = int(counts.argmax())
-    k = int(counts[best]) if at_most is None else at_most
+    most = int(counts[best])
+    k = most if at_most is None else at_most
     exceeded = int(np.count_nonzero(counts > k))
-    witness: NDArray[Any] = X[best]
-    if np.array_equal(np.abs(witness), np.ones(network.n)):
-        witness = witness.astype(np.int8)
-    return Sampled(int(counts[best]), witness, len(X), k, exceeded, clopper_pearson(exceeded, len(X), confidence))
+    witness = X[best].astype(np.int8) if (np.abs(X[best]) == 1).all() else X[best]
+    return Certificate(
+        most,
+        upper,
+        witness,
+        "sampled",
+        "a sample",
+        where,
+        n_units,
+        confidence,
+        n_samples=len(X),
+        at_most=k,
+        exceeded=exceeded,
+        exceed_bound=clopper_pearson(exceeded, len(X), confidence),
+    )
 
 
 def sample(

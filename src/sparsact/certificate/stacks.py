@@ -30,12 +30,18 @@ from numpy.typing import NDArray
 from sparsact.activity import Certificate, StackCertificate
 from sparsact.certificate.milp import Program, solve
 from sparsact.certificate.most_active import certify
-from sparsact.certificate.sampling import clopper_pearson
+from sparsact.certificate.sampling import certificate_of_sample
 from sparsact.certificate.symmetry import Variables
 from sparsact.hypercube import bits_to_signs
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.stack import Array, Stack, most_outputs, reach_from_below
-from sparsact.validation.parameters import checked_generator, checked_option, checked_probability, checked_size
+from sparsact.validation.parameters import (
+    checked_generator,
+    checked_number,
+    checked_option,
+    checked_probability,
+    checked_size,
+)
 
 METHODS_OF_STACKS: Final = ("auto", "enumeration", "milp", "sampled")
 MOST_INPUTS: Final = 24
@@ -105,8 +111,7 @@ def certify_stack(
             stack, checked_size(n_samples, "`n_samples`"), checked_probability(confidence, "`confidence`"), rng
         )
     else:
-        if not time_limit >= 0:
-            raise ValueError(f"`time_limit` is a number of seconds, 0 or more; got {time_limit}.")
+        checked_number(time_limit, "`time_limit`")
         found = _bounded(stack, time.monotonic() + time_limit, rng)
     seconds = time.perf_counter() - start
     *layers, whole = (replace(one, seconds=seconds) for one in found)
@@ -146,27 +151,9 @@ def _enumerated(stack: Stack) -> list[Certificate]:
 def _sampled(stack: Stack, n_samples: int, confidence: float, rng: np.random.Generator) -> list[Certificate]:
     X = bits_to_signs(rng.integers(2, size=(n_samples, stack.n), dtype=np.int8))
     each = 1 - (1 - confidence) / (stack.depth + 1)
-    found = []
-    for counts, size in zip(_with_total(stack.n_active(X)).T, _sizes(stack), strict=True):
-        best = int(counts.argmax())
-        most = int(counts[best])
-        found.append(
-            Certificate(
-                most,
-                size,
-                X[best],
-                "sampled",
-                "a sample",
-                f"a uniform point of {{-1,1}}^{stack.n}",
-                size,
-                confidence=each,
-                n_samples=n_samples,
-                at_most=most,
-                exceeded=0,
-                exceed_bound=clopper_pearson(0, n_samples, each),
-            )
-        )
-    return found
+    where = f"a uniform point of {{-1,1}}^{stack.n}"
+    counted = zip(_with_total(stack.n_active(X)).T, _sizes(stack), strict=True)
+    return [certificate_of_sample(X, counts, size, size, where, None, each) for counts, size in counted]
 
 
 def _bounded(stack: Stack, deadline: float, rng: np.random.Generator) -> list[Certificate]:

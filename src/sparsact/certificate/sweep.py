@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsact import kernels
+from sparsact.activity import Certificate
 from sparsact.certificate.inputs import Inputs
 from sparsact.certificate.preactivations import separated
 from sparsact.certificate.symmetry import Orbits, Reduction
-from sparsact.exact_sign import is_exact, two_parts
+from sparsact.exact_sign import dense, is_exact, two_parts
 from sparsact.hypercube import bits_to_signs
 from sparsact.network import SparselyActivatedNetwork
 
@@ -34,6 +34,20 @@ class SweepCount:
     settled: int = 0
     unsettled: int = 0
     histogram: NDArray[Any] | None = None
+
+    def certificate(self, n_units: int, inputs: str, method: str, proof: str) -> Certificate:
+        """What a count of every point or orbit proves."""
+        if self.witness is None:
+            return Certificate(0, 0, None, method, proof, inputs, n_units, vacuous=True)
+        doubt = ""
+        if self.lower < self.upper:
+            doubt = f"at least {self.unsettled:,} points within rounding error of a tie are left in doubt"
+        elif self.settled:
+            doubt = f"at least {self.settled:,} points within rounding error of a tie were settled by exact sums"
+        counts = None if self.histogram is None else tuple(self.histogram[: self.lower + 1].tolist())
+        return Certificate(
+            self.lower, self.upper, self.witness, method, proof, inputs, n_units, doubt=doubt, distribution=counts
+        )
 
 
 class Signs:
@@ -142,9 +156,7 @@ def enumerated(network: SparselyActivatedNetwork, inputs: Inputs, *, n_threads: 
     """
     if network.s > MOST_UNITS:
         return sweep(network, inputs, Orbits(network.W, inputs, merge=False))
-    weights: Any = network.W
-    W = np.ascontiguousarray(weights.toarray() if isinstance(weights, sp.csr_array) else weights)
-    counts = kernels.count_active(W, *separated(network), n_threads=n_threads)
+    counts = kernels.count_active(np.ascontiguousarray(dense(network.W)), *separated(network), n_threads=n_threads)
     witnesses = _points([counts.lower_witness, counts.upper_witness], network.n)
     exact = network.n_active(witnesses)
     best, upper = int(exact.argmax()), int(np.flatnonzero(counts.upper_histogram)[-1])

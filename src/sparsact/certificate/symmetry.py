@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsact.certificate.inputs import Inputs
-from sparsact.exact_sign import Weights
+from sparsact.exact_sign import Weights, dense
 from sparsact.hypercube import bits_to_signs, masks_of
 from sparsact.lift import Lift
 
@@ -106,9 +106,7 @@ class Orbits(Reduction):
 
     def reduced(self, W: Weights) -> NDArray[np.float64]:
         """The columns of one coordinate a group."""
-        columns: Any = W[:, self.first]
-        columns = columns.toarray() if isinstance(columns, sp.csr_array) else columns
-        return np.asarray(columns * self.sign[self.first], dtype=np.float64)
+        return np.asarray(dense(W[:, self.first]) * self.sign[self.first], dtype=np.float64)
 
     def _flipped(self, states: NDArray[np.int64]) -> NDArray[np.int64]:
         """How many coordinates of each group are negative (before signs), (len, F)."""
@@ -169,8 +167,7 @@ class Characters(Reduction):
 
     def reduced(self, W: Weights) -> NDArray[np.float64]:
         """Sums of the columns of like subsets."""
-        weights: Any = W @ self.merge
-        return weights.toarray() if isinstance(weights, sp.csr_array) else np.asarray(weights)
+        return dense(W @ self.merge)
 
     def features(self, states: NDArray[np.int64]) -> NDArray[np.float64]:
         """Products of coordinates of y; bit i of a state's number is bit i of y."""

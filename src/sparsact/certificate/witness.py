@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsact.certificate.inputs import Inputs
+from sparsact.exact_sign import dense
 from sparsact.hypercube import bits_to_signs
 from sparsact.network import SparselyActivatedNetwork
 
@@ -51,8 +51,7 @@ def _starts(network: SparselyActivatedNetwork, inputs: Inputs, rng: np.random.Ge
     walkers = bits_to_signs(rng.integers(2, size=(WALKERS, width)))
     if inputs.lift is None and network.s:
         units = rng.choice(network.s, size=min(network.s, WALKERS // 2), replace=False)
-        rows: Any = network.W[units]
-        favoured = np.sign(rows.toarray() if isinstance(rows, sp.csr_array) else rows).astype(np.int8)
+        favoured = np.sign(dense(network.W[units])).astype(np.int8)
         head = walkers[: len(units)]
         head[favoured != 0] = favoured[favoured != 0]
     return walkers

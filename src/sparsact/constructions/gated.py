@@ -12,7 +12,7 @@ from sparsact.exact_sign import is_exact
 from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.validation.arrays import checked_reals
-from sparsact.validation.parameters import checked_positive
+from sparsact.validation.parameters import checked_number, checked_positive
 
 
 def gated(weights: ArrayLike, n_address: int, gamma: float | None = None) -> SparselyActivatedNetwork:
@@ -104,8 +104,7 @@ def gate_strength(weights: ArrayLike, failure_probability: float = 0.0) -> float
     >>> gate_strength([[1, 2], [3, -1]])
     2.0
     """
-    if not 0 <= failure_probability < 1:
-        raise ValueError(f"`failure_probability` must lie in [0, 1); got {failure_probability}.")
+    checked_number(failure_probability, "`failure_probability`", below=1)
     linear = checked_reals(weights, "`weights`")
     if linear.ndim != 2 or not linear.size:
         raise ValueError(f"`weights` must have one row a unit and one column a data coordinate; got {linear.shape}.")

@@ -175,9 +175,7 @@ def indexing(b: int) -> SparselyActivatedNetwork:
     >>> net([[-1, 1, -1, 1, -1, -1], [-1, 1, 1, -1, 1, 1]])
     array([1., 0.])
     """
-    b = checked_size(b, "the number `b` of address coordinates", minimum=0)
-    if b > LARGEST_ADDRESS:
-        raise ValueError(f"`b` address coordinates choose among 2**b units, up to 2**{LARGEST_ADDRESS}; got b = {b}.")
+    b = checked_size(b, "the number `b` of address coordinates of 2**b units", 0, LARGEST_ADDRESS)
     addresses = points(b).astype(np.float64)
     s = len(addresses)
     W = sp.hstack([sp.csr_array(addresses), sp.eye_array(s) / 2], format="csr")

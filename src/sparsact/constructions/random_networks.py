@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from operator import index
 from typing import TypeAlias
 
@@ -85,37 +84,29 @@ def random_network(n: int, n_units: int, max_active: int, *, rng: np.random.Gene
     return SparselyActivatedNetwork(rng.choice([-1.0, 1.0], size=s), W, b)
 
 
-@dataclass(frozen=True)
-class _Leaf:
-    """A subcube: the coordinates it fixes, and to which signs."""
-
-    fixed: tuple[int, ...]
-    signs: tuple[int, ...]
-
-    def split(self, i: int) -> tuple[_Leaf, _Leaf]:
-        return _Leaf((*self.fixed, i), (*self.signs, 1)), _Leaf((*self.fixed, i), (*self.signs, -1))
+_Leaf: TypeAlias = dict[int, int]  # a subcube: the sign of each coordinate that it fixes
 
 
 def _random_leaves(n: int, n_leaves: int, rng: np.random.Generator) -> list[_Leaf]:
     """Leaves of a random decision tree: as balanced as can be, each split on a random coordinate that is still free."""
-    leaves = [_Leaf((), ())]
+    leaves: list[_Leaf] = [{}]
     while len(leaves) < n_leaves:
         shallow = leaves.pop(0)  # a queue: first come, least deep
-        free = np.setdiff1d(np.arange(n), shallow.fixed)
-        leaves.extend(shallow.split(int(rng.choice(free))))
+        i = int(rng.choice(np.setdiff1d(np.arange(n), list(shallow))))
+        leaves += [shallow | {i: 1}, shallow | {i: -1}]
     return leaves
 
 
 def _gated_unit(
     leaf: _Leaf, meeting: NDArray[np.float64], rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], float]:
-    n, fixed = len(meeting), list(leaf.fixed)
+    n, fixed, signs = len(meeting), list(leaf), np.array(list(leaf.values()))
     w = rng.normal(size=n) / np.sqrt(n - len(fixed))
     w[fixed] = 0
-    if np.array_equal(meeting[fixed], leaf.signs) and w @ meeting < 0:
+    if np.array_equal(meeting[fixed], signs) and w @ meeting < 0:
         w = -w
     strength = gate_strength(w[None])
-    w[fixed] = strength * np.array(leaf.signs)
+    w[fixed] = strength * signs
     return w, strength * len(fixed)
 
 

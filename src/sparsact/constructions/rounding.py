@@ -73,6 +73,14 @@ class ResidueLift:
         return self(checked_generator(rng).integers(self.q, size=(n_samples, self.m)))
 
 
+def checked_moduli(p: int, q: int) -> tuple[int, int]:
+    """Moduli of rounding, 2 <= p <= q."""
+    p, q = index(p), index(q)
+    if not 2 <= p <= q:
+        raise ValueError(f"the moduli must satisfy 2 <= p <= q; got p = {p}, q = {q}.")
+    return p, q
+
+
 def checked_residues(Y: ArrayLike, m: int, q: int) -> NDArray[np.int64]:
     """``Y`` as int64 residues modulo ``q``, one row a vector of ``m``."""
     rows = np.asarray(Y)
@@ -228,9 +236,7 @@ def _brought_down(sums: NDArray[np.int64], p: int, q: int, rule: Rule) -> NDArra
 
 
 def _checked_secret(w: ArrayLike, p: int, q: int, rule: Rule) -> tuple[NDArray[np.int64], int, int]:
-    p, q = index(p), index(q)
-    if not 2 <= p <= q:
-        raise ValueError(f"the moduli must satisfy 2 <= p <= q; got p = {p}, q = {q}.")
+    p, q = checked_moduli(p, q)
     checked_option(rule, "`rule`", get_args(Rule))
     secret = np.asarray(w)
     if secret.ndim != 1 or not len(secret):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact.fourier.subset_order import strongest, subset_order
 from sparsact.fourier.transform import walsh_hadamard
-from sparsact.hypercube import WORD, Masks, Subset, masks_of, n_words, sizes
+from sparsact.hypercube import WORD, Masks, Subset, masks_of, members_in_rounds, n_words, sizes
 from sparsact.kernels import evaluate
 
 Array = NDArray[np.float64]
@@ -131,6 +131,11 @@ class DenseCoefficients:
             block[high + low_sizes > degree] = 0.0
         return DenseCoefficients(low)
 
+    def above(self, threshold: float) -> SparseCoefficients:
+        """A list of the coefficients whose magnitude is above ``threshold``."""
+        kept = np.flatnonzero(np.abs(self.coefficients) > threshold)
+        return SparseCoefficients.summed(self.n, _masks_of_numbers(kept), self.coefficients[kept])
+
     def restricted(self, signs: dict[int, int]) -> DenseCoefficients:
         """On the other coordinates, with these signs fixed."""
         table = self.coefficients
@@ -217,13 +222,6 @@ class SparseCoefficients:
         totals = np.add.reduceat(coefficients[order], np.flatnonzero(first)) if len(masks) else coefficients.copy()
         return SparseCoefficients(n, masks[first], totals)
 
-    @staticmethod
-    def of_table(table: DenseCoefficients, threshold: float) -> SparseCoefficients:
-        """The coefficients of a table whose magnitude is above ``threshold``."""
-        kept = np.abs(table.coefficients) > threshold
-        masks = np.flatnonzero(kept).astype(np.uint64)[:, None]
-        return SparseCoefficients.summed(table.n, masks, table.coefficients[kept])
-
     def masks(self) -> Masks:
         """Masks of the stored subsets (N, words)."""
         return self.stored
@@ -242,7 +240,7 @@ class SparseCoefficients:
         influences = np.zeros(self.n)
         with np.errstate(over="ignore"):  # a sum with an infinite square is infinite
             squares = self.coefficients**2
-        for rows, coordinates in _members(self.stored):
+        for rows, coordinates in members_in_rounds(self.stored):
             influences += np.bincount(coordinates, weights=squares[rows], minlength=self.n)
         return influences
 
@@ -298,25 +296,12 @@ class SparseCoefficients:
         return SparseCoefficients(self.n, self.stored[kept], self.coefficients[kept])
 
 
-def _members(masks: Masks) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Rows and coordinates of all members, in rounds: the lowest coordinate left in one word of every row."""
-    for w, word in enumerate(masks.T):
-        rows = np.flatnonzero(word)
-        rest = word[rows]
-        while rows.size:
-            below = rest - np.uint64(1)
-            yield rows, WORD * w + np.bitwise_count(~rest & below).astype(np.intp)
-            rest &= below
-            left = rest != 0
-            rows, rest = rows[left], rest[left]
-
-
 def _only(masks: Masks, n: int, free: NDArray[np.intp]) -> Masks:
     """Masks of the ``free`` coordinates alone, renumbered in order."""
     number = np.full(n, -1)
     number[free] = np.arange(len(free))
     kept = np.zeros((len(masks), n_words(len(free))), dtype=np.uint64)
-    for rows, coordinates in _members(masks):
+    for rows, coordinates in members_in_rounds(masks):
         new = number[coordinates]
         rows, new = rows[new >= 0], new[new >= 0]
         kept[rows, new // WORD] |= np.uint64(1) << (new % WORD).astype(np.uint64)

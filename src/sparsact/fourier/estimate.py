@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import inf, log, sqrt
+from math import log, sqrt
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.validation.parameters import checked_probability
+from sparsact.validation.parameters import checked_number, checked_positive, checked_probability
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +56,8 @@ class Estimate:
         confidence : float
             Minimum probability for each number (not for all numbers of an array at once) to lie in its interval.
         """
-        if not 0 <= spread < inf:
-            raise ValueError(f"`spread` is the length of an interval in which all samples lie; got {spread}.")
-        half = spread * sqrt(log(2 / (1 - checked_probability(confidence, "`confidence`"))) / (2 * self.n_samples))
+        doubt = 1 - checked_probability(confidence, "`confidence`")
+        half = checked_number(spread, "`spread`") * sqrt(log(2 / doubt) / (2 * self.n_samples))
         return self.value - half, self.value + half
 
     def pooled(self, other: Estimate) -> Estimate:
@@ -122,8 +121,7 @@ def estimate_within(
     >>> bool(found.standard_error <= 0.02 * found.value)
     True
     """
-    if not relative_error > 0:
-        raise ValueError(f"`relative_error` must be positive, a share of the value; got {relative_error}.")
+    checked_positive(relative_error, "`relative_error`")
     found = estimate(n_samples)
     while found.n_samples + 1 < most:  # one sample has no standard error
         size = float(np.linalg.norm(found.value))
@@ -140,6 +138,6 @@ def _merged(one: Moments, other: Moments) -> Moments:
     return count, mean, one[2] + other[2] + step**2 * (one[0] * other[0] / count)
 
 
-def _of_moments(count: int, mean: Any, squares: Any) -> Estimate:
+def _of_moments(count: int, mean: NDArray[Any] | float, squares: NDArray[Any] | float) -> Estimate:
     error = np.sqrt(squares / (count - 1) / count)
     return Estimate(mean, error, count) if np.ndim(mean) else Estimate(float(mean), float(error), count)

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from operator import index
 from typing import Any, Final
 
 import numpy as np
@@ -115,8 +114,8 @@ def folding_matrix(n_groups: int, degree: int) -> NDArray[np.float64]:
            [0.  , 1.  , 0.  , 0.  , 0.  ],
            [0.25, 0.  , 0.75, 0.  , 0.  ]])
     """
-    if not (index(n_groups) >= 1 and index(degree) >= 0):
-        raise ValueError(f"at least 1 group and degree 0 are needed; got n_groups = {n_groups}, degree = {degree}.")
+    checked_size(n_groups, "`n_groups`")
+    checked_size(degree, "`degree`", minimum=0)
     chances = np.zeros((degree + 1, n_groups + 1))
     chances[0, 0] = 1
     share = np.arange(n_groups + 1) / n_groups

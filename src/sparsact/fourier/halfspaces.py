@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -78,7 +78,7 @@ class Unit(ABC):
     b: Fraction
     numbers: Numbers = field(default=float)
 
-    def __init__(self, w: Any, b: Any, numbers: Numbers = float) -> None:
+    def __init__(self, w: ArrayLike | Sequence[Fraction], b: float | Fraction, numbers: Numbers = float) -> None:
         if numbers not in (float, Fraction):
             raise ValueError(f"`numbers` is float or fractions.Fraction, in which to compute; got {numbers!r}.")
         object.__setattr__(self, "w", checked_rationals(w, "`w`"))
@@ -195,7 +195,7 @@ class Unit(ABC):
         """
         return self.numbers(self.influences().sum())
 
-    def noise_sensitivity(self, rho: Any) -> Any:
+    def noise_sensitivity(self, rho: float | Fraction) -> Any:
         r"""Noise sensitivity :math:`\mathbb{E}\,\frac14 (f(x) - f(y))^2`, as :meth:`Spectrum.noise_sensitivity`.
 
         From the joint law of the two sums, a table: ``2 n A**2`` operations for weights of sum A up to ``2**11``.
@@ -287,7 +287,7 @@ class Neuron(Unit):
     array([1.25, 0.5 ])
     """
 
-    def __init__(self, w: Any, b: Any, numbers: Numbers = float) -> None:
+    def __init__(self, w: ArrayLike | Sequence[Fraction], b: float | Fraction, numbers: Numbers = float) -> None:
         super().__init__(w, b, numbers)
         if numbers is float and sum(map(abs, self.w)) + abs(self.b) > LARGEST_VALUE:
             raise ValueError(

@@ -131,7 +131,7 @@ class Anova:
                     found.append((sites, letters, float(table[letters])))
         return sorted(found, key=lambda effect: -abs(effect[2]))[:n_effects]
 
-    def plot(self, **options: Any) -> Any:
+    def plot(self, **options: object) -> Any:
         """Draw the effects of letters by site, on new axes or on ``ax``: a :class:`~sparsact.LettersDisplay`.
 
         ``letters`` and ``feature_names`` name letters and sites. Variances are drawn by ``from_anova`` of

@@ -22,7 +22,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -33,9 +33,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact.fourier.coefficients import DenseCoefficients, SparseCoefficients, subset_sizes
 from sparsact.fourier.spectrum import Spectrum
-from sparsact.fourier.subset_order import Shown
+from sparsact.fourier.subset_values import SubsetValues
 from sparsact.hypercube import Masks, Subset, masks_of, sizes, subsets_of
-from sparsact.validation.arrays import checked_signs, checked_subset
+from sparsact.validation.arrays import checked_signs
 from sparsact.validation.parameters import checked_option, checked_size
 
 Coefficients = DenseCoefficients | SparseCoefficients
@@ -46,7 +46,7 @@ OF_ORDER_ONE: Final = {"SV": "SII", "BV": "BII"}  # shapiq's names of order 1: S
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Interactions(Shown):
+class Interactions(SubsetValues):
     """Values of an interaction index, set by set, as :func:`interactions` computes them.
 
     Attributes
@@ -74,12 +74,7 @@ class Interactions(Shown):
     order: int
     point: NDArray[np.int8]
     reference: NDArray[np.int8] | None
-    _kind, _value = "interactions", "value"
-
-    @property
-    def n(self) -> int:
-        """Number of coordinates."""
-        return self.storage.n
+    _kind, _value, _least = "interactions", "value", 1
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -87,28 +82,13 @@ class Interactions(Shown):
         return self.storage.coefficients
 
     @property
-    def subsets(self) -> list[Subset]:
-        """Stored sets as tuples of coordinates."""
-        return subsets_of(self.storage.masks())
-
-    @property
     def baseline(self) -> float:
         """Value of no coordinate: f at the reference, or its mean; of ``"FBII"`` the constant of the polynomial."""
         return self[()]
 
-    def __getitem__(self, subset: Iterable[int]) -> float:
-        members = checked_subset(subset)
-        masks_of([members], self.n)  # validates the coordinates
-        return self.storage.coefficient(members)
-
-    def items(self) -> Iterator[tuple[Subset, float]]:
-        """Pairs of stored set and value."""
-        return zip(self.subsets, self.values.tolist(), strict=True)
-
     def top(self, k: int, min_order: int = 1) -> list[tuple[Subset, float]]:
         """The k values of largest magnitude of sets of at least ``min_order`` coordinates, strongest first."""
-        masks, values = self.storage.strongest(k, min_order)
-        return list(zip(subsets_of(masks), values.tolist(), strict=True))
+        return self._strongest(k, min_order)
 
     def spectrum(self) -> Spectrum:
         r"""The function again: :math:`\hat f(S) = (-1)^{|S|} \chi_S(r) \sum_{T \supseteq S} 2^{-|T|} a_T`.
@@ -175,7 +155,7 @@ class Interactions(Shown):
 
 
 def interactions(
-    function: Any,
+    function: object,
     index: str = "Moebius",
     order: int | None = None,
     *,

@@ -79,7 +79,7 @@ class SignedSum:
             yield from self.plus_all(low).each_without_one(high)
 
 
-def correlated_sums(groups: Groups, rho: Any, numbers: Numbers) -> SignedSum:
+def correlated_sums(groups: Groups, rho: float | Fraction, numbers: Numbers) -> SignedSum:
     """Joint law of the sums at x and at y, where y is x under noise: its mass is a table (A + 1, A + 1).
 
     A pair of signs ``(x_i, y_i)`` has probability (1 + rho) / 4 if they are equal, else (1 - rho) / 4.

@@ -12,7 +12,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import singledispatch
 from operator import index
@@ -22,16 +22,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact.fourier.coefficients import DenseCoefficients, SparseCoefficients
-from sparsact.fourier.subset_order import Shown, formula
+from sparsact.fourier.subset_values import SubsetValues, formula
 from sparsact.fourier.transform import walsh_hadamard
-from sparsact.hypercube import Masks, Subset, masks_of, subsets_of
+from sparsact.hypercube import Masks, Subset
 from sparsact.notebook import html_table
 from sparsact.validation.arrays import (
     checked_masks,
     checked_reals,
     checked_restriction,
     checked_signs,
-    checked_subset,
     checked_table,
 )
 from sparsact.validation.parameters import checked_correlation
@@ -40,7 +39,7 @@ LARGEST_TABLE: Final = 26  # coordinates; 2**26 float64 are half a gigabyte
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Spectrum(Shown):
+class Spectrum(SubsetValues):
     r"""Fourier coefficients of a real-valued function on :math:`\{-1, 1\}^n`.
 
     Immutable; two are equal when they are the same function. Make one with :meth:`of` or :meth:`from_coefficients`. It
@@ -62,10 +61,10 @@ class Spectrum(Shown):
     """
 
     storage: DenseCoefficients | SparseCoefficients
-    _kind, _value = "spectrum", "coefficient"
+    _kind, _value, _least = "spectrum", "coefficient", 0
 
     @classmethod
-    def of(cls, thing: Any, n: int | None = None) -> Spectrum:
+    def of(cls, thing: object, n: int | None = None) -> Spectrum:
         """Spectrum of a function in any of its forms.
 
         Parameters
@@ -127,11 +126,6 @@ class Spectrum(Shown):
         return cls(stored)
 
     @property
-    def n(self) -> int:
-        """Number of coordinates."""
-        return self.storage.n
-
-    @property
     def coefficients(self) -> NDArray[np.float64]:
         """Stored coefficients, read-only, in the order of :attr:`subsets`."""
         return self.storage.coefficients
@@ -141,22 +135,9 @@ class Spectrum(Shown):
         """Stored subsets as masks (N, words): a table in table order, else by size, then lexicographically."""
         return self.storage.masks()
 
-    @property
-    def subsets(self) -> list[Subset]:
-        """Stored subsets as tuples, in the order of :attr:`masks`."""
-        return subsets_of(self.masks)
-
-    def items(self) -> Iterator[tuple[Subset, float]]:
-        """Pairs of stored subset and coefficient, in the order of :attr:`subsets`."""
-        return zip(self.subsets, self.coefficients.tolist(), strict=True)
-
     def coefficient(self, subset: Iterable[int]) -> float:
         r"""Coefficient :math:`\hat f(S)` of a tuple of coordinates; zero when it is not stored."""
-        members = checked_subset(subset)
-        masks_of([members], self.n)  # validates the coordinates
-        return self.storage.coefficient(members)
-
-    __getitem__ = coefficient
+        return self[subset]
 
     def top(self, k: int, min_degree: int = 0) -> list[tuple[Subset, float]]:
         """The k stored coefficients of largest magnitude with ``|S| >= min_degree``, strongest first.
@@ -166,15 +147,7 @@ class Spectrum(Shown):
         >>> Spectrum.of([1, 1, 1, -1]).top(3, min_degree=1)
         [((0,), 0.5), ((1,), 0.5), ((0, 1), -0.5)]
         """
-        masks, coefficients = self.storage.strongest(k, min_degree)
-        return list(zip(subsets_of(masks), coefficients.tolist(), strict=True))
-
-    def as_records(self, k: int, min_degree: int = 0) -> list[dict[str, Any]]:
-        """:meth:`top` as plain rows ``subset, size, coefficient, weight`` for tables and JSON; weight is its square."""
-        return [
-            {"subset": list(subset), "size": len(subset), "coefficient": value, "weight": value * value}
-            for subset, value in self.top(k, min_degree)
-        ]
+        return self._strongest(k, min_degree)
 
     def weight_by_degree(self) -> NDArray[np.float64]:
         """Sums of squared coefficients :math:`W_k`, shape (n + 1,), whatever the degree of the function.
@@ -275,9 +248,7 @@ class Spectrum(Shown):
 
     def to_sparse(self, threshold: float = 0.0) -> Spectrum:
         """The coefficients above ``threshold`` in magnitude, stored as a list of subsets; at 0 the same function."""
-        if isinstance(self.storage, SparseCoefficients):
-            return Spectrum(self.storage.above(threshold))
-        return Spectrum(SparseCoefficients.of_table(self.storage, threshold))
+        return Spectrum(self.storage.above(threshold))
 
     def _table(self) -> DenseCoefficients:
         if isinstance(self.storage, DenseCoefficients):
@@ -296,7 +267,7 @@ class Spectrum(Shown):
             raise ValueError(f"the functions have {self.n} and {other.n} coordinates; they must have the same.")
         if isinstance(self.storage, SparseCoefficients) and isinstance(other.storage, SparseCoefficients):
             return Spectrum(self.storage + other.storage)
-        return Spectrum(_dense(self.storage) + _dense(other.storage))
+        return Spectrum(self._table() + other._table())
 
     def __mul__(self, factor: float) -> Spectrum:
         return Spectrum(self.storage * float(factor))
@@ -329,10 +300,6 @@ class Spectrum(Shown):
         caption = f"Spectrum on {self.n} coordinates, {self._degree()}: the largest coefficients"
         rows = (("".join(f"x{i} " for i in subset) or "1", f"{value:.4g}") for subset, value in self.top(10))
         return html_table(caption, ("monomial", "coefficient"), rows)
-
-
-def _dense(storage: DenseCoefficients | SparseCoefficients) -> DenseCoefficients:
-    return storage if isinstance(storage, DenseCoefficients) else storage.to_dense()
 
 
 @singledispatch

@@ -1,16 +1,14 @@
-"""The order of subsets, by size and then lexicographically; formulas, tables and pictures of values in this order."""
+"""The order of subsets: by size, then lexicographically."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact import registry
-from sparsact.hypercube import Masks, Subset, sizes
-from sparsact.notebook import to_pandas
+from sparsact.hypercube import Masks, sizes
 
 _REVERSED_BYTES: Final = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1), bitorder="little")
 
@@ -59,59 +57,3 @@ def strongest(
     chosen = np.concatenate([above, tied])
     order = np.lexsort((*_tuple_ranks(masks_at(chosen)).T[::-1], sizes[chosen], -magnitude[chosen]))
     return chosen[order[:k]]
-
-
-def formula(terms: Sequence[tuple[Subset, float]], most: int) -> str:
-    """The first ``most`` terms that are not zero, with dots where there are more.
-
-    >>> formula([((), 2.0), ((0, 70), -1.0)], 4)
-    '2 - 1 x0 x70'
-    """
-    some = [(subset, value) for subset, value in terms if value]
-    text = " ".join(_term(subset, value) for subset, value in some[:most]).removeprefix("+ ") or "0"
-    text = "-" + text[2:] if text.startswith("- ") else text
-    return text + " + ..." * (len(some) > most)
-
-
-def _term(subset: Subset, value: float) -> str:
-    return " ".join(["-" if value < 0 else "+", f"{abs(value):.4g}", *(f"x{i}" for i in subset)])
-
-
-class Shown:
-    """A base of spectra and interactions, which list the largest of their stored values by ``top``."""
-
-    _kind: ClassVar[str]  # by which the registry knows its picture
-    _value: ClassVar[str]  # name of the column of values
-
-    @property
-    def subsets(self) -> list[Subset]:
-        """Stored sets of coordinates."""
-        raise NotImplementedError
-
-    def top(self, k: int, /) -> list[tuple[Subset, float]]:
-        """The largest values, strongest first."""
-        raise NotImplementedError
-
-    def to_frame(self, n_terms: int | None = None, feature_names: Sequence[str] | None = None) -> Any:
-        """The largest values, by default all that are stored, as a ``pandas.DataFrame``; wants pandas.
-
-        Columns are ``subset`` (a tuple of coordinates, or of their names), ``size``, and the values.
-        """
-        found = self.top(len(self.subsets) if n_terms is None else n_terms)
-        rows = [
-            {
-                "subset": subset if feature_names is None else tuple(feature_names[i] for i in subset),
-                "size": len(subset),
-                self._value: value,
-            }
-            for subset, value in found
-        ]
-        return to_pandas(rows, ("subset", "size", self._value))
-
-    def plot(self, **options: Any) -> Any:
-        """Draw it, on new axes or on ``ax``: a :class:`~sparsact.SpectrumDisplay` or an ``InteractionsDisplay``.
-
-        ``feature_names`` names the coordinates; other options go to the display's ``from_spectrum`` or
-        ``from_interactions``. Wants matplotlib.
-        """
-        return getattr(registry.find(registry.DISPLAYS[self._kind]), f"from_{self._kind}")(self, **options)

@@ -1,11 +1,11 @@
 """Hardness made visible: oracles that keep a ledger, the problems they hide, and learners that do or do not survive."""
 
+from sparsact.hardness.answers import StatisticalQueryOracle
 from sparsact.hardness.binary_polynomial import algebraic_normal_form, binary_degree, correlation_immunity
 from sparsact.hardness.distribution import Examples, LabelledDistribution, LiftedFunction, Support
 from sparsact.hardness.elimination import (
-    BinarySolution,
     InconsistentLabelsError,
-    ModularSolution,
+    LinearSolution,
     solve_binary,
     solve_modulo,
 )
@@ -18,7 +18,6 @@ from sparsact.hardness.queries import (
     QueryBudgetError,
     QueryRecord,
     StatisticalQueries,
-    StatisticalQueryOracle,
 )
 from sparsact.hardness.query_learners import heavy_coefficients, low_degree_by_queries
 from sparsact.hardness.rounding import (
@@ -39,7 +38,6 @@ from sparsact.hardness.rounding_attacks import (
 )
 
 __all__ = [
-    "BinarySolution",
     "ContestRow",
     "Examples",
     "InconsistentLabelsError",
@@ -49,8 +47,8 @@ __all__ = [
     "LearningWithRounding",
     "Ledger",
     "LiftedFunction",
+    "LinearSolution",
     "MembershipOracle",
-    "ModularSolution",
     "ParityAdversary",
     "QueryBudgetError",
     "QueryRecord",

@@ -13,118 +13,113 @@ References
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import ceil, log
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import kernels
 from sparsact.hardness.distribution import Examples, LabelledDistribution, weighted_characters
+from sparsact.hardness.queries import Query, StatisticalQueries, query_values
 from sparsact.hypercube import WORD, Masks, n_words
+from sparsact.validation.parameters import checked_generator, checked_option, checked_probability
 
-Query = Callable[[NDArray[Any], NDArray[Any]], Any]
 SIGNS_AT_ONCE: Final = 2**22
 MAX_SAMPLES: Final = 10**9  # of one answer
 
 
-class Answers(ABC):
-    """Legal answers to statistical queries about one distribution, at one tolerance."""
+class StatisticalQueryOracle(StatisticalQueries):
+    r"""Statistical queries about a labelled distribution.
 
-    n_samples = 0
-    """Number of random examples drawn for one answer."""
+    Parameters
+    ----------
+    examples, tolerance : LabelledDistribution, and float
+        Points and the labels of the unknown function, and :math:`\tau`, in (0, 1].
+    answers : {"sampling", "adversarial", "exact"}
+        Which legal answer is given; see :mod:`sparsact.hardness.answers`.
+    budget : int, optional
+        Maximum number of queries.
+    failure_probability, rng : float, and numpy.random.Generator
+        Of sampled answers: the chance of each to be off by more than the tolerance, and the source of randomness.
 
-    def __init__(self, distribution: LabelledDistribution, tolerance: float) -> None:
-        self.distribution = distribution
-        self.tolerance = tolerance
+    Notes
+    -----
+    Exact and adversarial answers to arbitrary queries enumerate the points, so there may be at most ``2**16``; to
+    queries of characters they read the spectrum of the label, at any size. Sampled answers draw
+    ``ceil(2 ln(2 / failure_probability) / tolerance**2)`` examples for each query or each family of characters, by
+    Hoeffding's inequality.
 
-    @abstractmethod
-    def mean(self, phi: Query) -> float:
-        r"""Answer for :math:`\mathbb{E}[\phi(x, y)]`."""
+    Examples
+    --------
+    A parity of three bits and an adversary: only its own character has an answer other than 0.
 
-    @abstractmethod
-    def correlations(self, masks: Masks) -> NDArray[np.float64]:
-        r"""Answers for :math:`\mathbb{E}[y\, \chi_T(x)]`, one for each subset T."""
-
-
-class SampledAnswers(Answers):
-    """Means over fresh examples, enough that each is off by more than the tolerance with at most a stated chance.
-
-    Queries asked together share their examples; a union bound over them needs no independence.
+    >>> from sparsact.hardness import parity_distribution
+    >>> oracle = StatisticalQueryOracle(parity_distribution((0, 1, 3), 5), 0.1, "adversarial", budget=10)
+    >>> oracle.correlations([(0,), (1, 3), (0, 1, 3)])
+    array([0. , 0. , 0.9])
+    >>> oracle.ledger.n_queries, oracle.ledger.left
+    (3, 7)
     """
 
     def __init__(
-        self, distribution: LabelledDistribution, tolerance: float, chance: float, rng: np.random.Generator
+        self,
+        examples: LabelledDistribution,
+        tolerance: float,
+        answers: Literal["sampling", "adversarial", "exact"] = "sampling",
+        *,
+        budget: int | None = None,
+        failure_probability: float = 1e-6,
+        rng: np.random.Generator | None = None,
     ) -> None:
-        super().__init__(distribution, tolerance)
-        self.n_samples = hoeffding_samples(tolerance, chance)
-        if self.n_samples > MAX_SAMPLES:
-            raise ValueError(
-                f"a sampled answer within {tolerance} takes {self.n_samples:.2g} examples, at most {MAX_SAMPLES:.2g} "
-                'are drawn: raise `tolerance`, or take answers="exact" or "adversarial".'
-            )
-        self.rng = rng
+        super().__init__(examples.n, tolerance, budget)
+        self.examples = examples
+        self.answers = checked_option(answers, "`answers`", ("sampling", "adversarial", "exact"))
+        self.rng = checked_generator(rng) if answers == "sampling" else None
+        if self.rng is not None:
+            chance = checked_probability(failure_probability, "`failure_probability`")
+            self.n_samples = hoeffding_samples(self.tolerance, chance)
+            if self.n_samples > MAX_SAMPLES:
+                raise ValueError(
+                    f"a sampled answer within {tolerance} takes {self.n_samples:.2g} examples, at most "
+                    f'{MAX_SAMPLES:.2g} are drawn: raise `tolerance`, or take answers="exact" or "adversarial".'
+                )
 
-    def mean(self, phi: Query) -> float:
-        """Mean of phi over fresh examples."""
-        return sum(float(query_values(phi, X, y).sum()) for X, y in self._batches()) / self.n_samples
+    def _mean(self, phi: Query) -> float:
+        if self.rng is not None:
+            return sum(float(query_values(phi, X, y).sum()) for X, y in self._batches(self.rng)) / self.n_samples
+        X, y, probability = self.examples.support()
+        truth = float(probability @ query_values(phi, X, y))
+        if self.answers == "exact":
+            return truth
+        values, label = np.unique(y, return_inverse=True)  # one call of phi per distinct label
+        shares = np.bincount(label, weights=probability)
+        decoys = (float(probability @ query_values(phi, X, np.full_like(y, value))) for value in values)
+        decoy = sum(share * mean for share, mean in zip(shares, decoys, strict=True))
+        return float(np.clip(decoy, truth - self.tolerance, truth + self.tolerance))
 
-    def correlations(self, masks: Masks) -> NDArray[np.float64]:
-        """Means of all products over the same fresh examples."""
-        total = np.zeros(len(masks))
-        for X, y in self._batches():
-            total += _sums_of_products(X, y, masks)
-        return total / self.n_samples
-
-    def _batches(self) -> Iterator[Examples]:
-        rows = max(1, SIGNS_AT_ONCE // self.distribution.n)
-        for start in range(0, self.n_samples, rows):
-            yield self.distribution.sample(min(rows, self.n_samples - start), rng=self.rng)
-
-
-class ExactAnswers(Answers):
-    """The expectations themselves, by enumeration or from the spectrum."""
-
-    def mean(self, phi: Query) -> float:
-        """Expectation of phi over the support."""
-        X, y, probability = self.distribution.support()
-        return float(probability @ query_values(phi, X, y))
-
-    def correlations(self, masks: Masks) -> NDArray[np.float64]:
-        """Expectations of the products; refused where a label is known to be outside [-1, 1]."""
-        largest = self.distribution.largest_label
+    def _correlations(self, masks: Masks) -> NDArray[np.float64]:
+        if self.rng is not None:  # a union bound over the masks needs no independent examples
+            total = sum((_sums_of_products(X, y, masks) for X, y in self._batches(self.rng)), np.zeros(len(masks)))
+            return total / self.n_samples
+        largest = self.examples.largest_label
         if largest > 1 + 1e-12:
             raise ValueError(
                 f"a query must have values in [-1, 1]; a label, and so its product with a character, has size "
                 f"{largest}: divide the labels by it."
             )
-        return self.distribution.correlations(masks)
+        truth = self.examples.correlations(masks)
+        if self.answers == "exact":
+            return truth
+        mean_label = self.examples.correlations(np.zeros((1, n_words(self.n)), dtype=np.uint64))
+        decoys = mean_label * self.examples.character_means(masks)  # under independent labels the means multiply
+        return np.clip(decoys, truth - self.tolerance, truth + self.tolerance)
 
-
-class AdversarialAnswers(ExactAnswers):
-    """The legal answers nearest to those under labels that are drawn independently of the points."""
-
-    def mean(self, phi: Query) -> float:
-        """The value under independent labels, clipped to the legal answers; one call of phi per distinct label."""
-        X, y, probability = self.distribution.support()
-        values, label = np.unique(y, return_inverse=True)
-        shares = np.bincount(label, weights=probability)
-        decoy = sum(
-            share * float(probability @ query_values(phi, X, np.full_like(y, value)))
-            for value, share in zip(values, shares, strict=True)
-        )
-        return float(self._nearest_legal(super().mean(phi), decoy))
-
-    def correlations(self, masks: Masks) -> NDArray[np.float64]:
-        """The same for products with characters: under independent labels the means multiply."""
-        mean_label = self.distribution.correlations(np.zeros((1, n_words(self.distribution.n)), dtype=np.uint64))
-        decoys = mean_label * self.distribution.character_means(masks)
-        return np.asarray(self._nearest_legal(super().correlations(masks), decoys))
-
-    def _nearest_legal(self, truth: Any, decoy: Any) -> Any:
-        return np.clip(decoy, truth - self.tolerance, truth + self.tolerance)
+    def _batches(self, rng: np.random.Generator) -> Iterator[Examples]:
+        rows = max(1, SIGNS_AT_ONCE // self.n)
+        for start in range(0, self.n_samples, rows):
+            yield self.examples.sample(min(rows, self.n_samples - start), rng=rng)
 
 
 def hoeffding_samples(accuracy: float, failure_probability: float) -> int:
@@ -134,21 +129,6 @@ def hoeffding_samples(accuracy: float, failure_probability: float) -> int:
     1060
     """
     return ceil(2 * log(2 / failure_probability) / accuracy**2)
-
-
-def query_values(phi: Query, X: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
-    """Values (rows,) of a query at examples, refused unless they are legal: finite and in [-1, 1]."""
-    returned = np.asarray(phi(X, y))
-    if np.iscomplexobj(returned):
-        raise ValueError(f"a query must have real values in [-1, 1]; it returned {returned.dtype}: query each part.")
-    values = returned.astype(np.float64, copy=False)
-    if values.shape != (len(X),):
-        raise ValueError(f"a query must return one value per example, shape ({len(X)},); it returned {values.shape}.")
-    illegal = ~(np.abs(values) <= 1 + 1e-12)  # NaN too; rounding of a legal product is forgiven
-    if illegal.any():
-        worst = values[illegal][0]
-        raise ValueError(f"a query must have values in [-1, 1]; it returned {worst}: divide it by its bound.")
-    return values
 
 
 def _sums_of_products(X: NDArray[Any], y: NDArray[np.float64], masks: Masks) -> NDArray[np.float64]:

@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sparsact.fourier import Spectrum
 from sparsact.fourier.coefficients import DenseCoefficients
-from sparsact.hypercube import WORD, Masks, bits_to_signs, masks_of, n_words, points, subsets_of
+from sparsact.hypercube import Masks, bits_to_signs, masks_of, members_in_rounds, n_words, points, subsets_of
 from sparsact.lift import Lift
 from sparsact.validation.arrays import checked_per_row
 from sparsact.validation.parameters import checked_generator, checked_size
@@ -52,9 +52,15 @@ class LabelledDistribution(ABC):
     def sample(self, n_samples: int, *, rng: np.random.Generator) -> Examples:
         """Independent examples."""
 
+    @property
     @abstractmethod
+    def _tabulated(self) -> Examples:
+        """All points, each of the same probability; a ValueError where there are too many."""
+
     def support(self) -> Support:
         """All points, for exact expectations; a ValueError where there are too many."""
+        X, y = self._tabulated
+        return Support(X, y, np.full(len(y), 1 / len(y)))
 
     def correlations(self, masks: Masks) -> NDArray[np.float64]:
         r"""Exact :math:`\mathbb{E}[y\, \chi_T(x)]` of every subset T, shape (N,)."""
@@ -107,12 +113,9 @@ class LiftedFunction(LabelledDistribution):
     array([1., 1., 0.])
     """
 
-    def __init__(self, f: Any, m: int, lift: Lift | None = None) -> None:
+    def __init__(self, f: Spectrum | ArrayLike | Callable[..., Any], m: int, lift: Lift | None = None) -> None:
         checked_size(m, "`m`, the number of uniform bits,")
-        self.lift = Lift([(i,) for i in range(m)], m) if lift is None else lift
-        if self.lift.m != m:
-            raise ValueError(f"the function has {m} coordinates and the lift takes {self.lift.m}; they must agree.")
-        self.m = m
+        self.lift, self.m = Lift.of(lift, m), m
         self.f: Callable[..., Any] = f if callable(f) else Spectrum.of(f)
         if isinstance(self.f, Spectrum) and self.f.n != m:
             raise ValueError(f"the function has {self.f.n} coordinates, not m = {m}; pass its own number.")
@@ -131,13 +134,9 @@ class LiftedFunction(LabelledDistribution):
         Y = bits_to_signs(checked_generator(rng).integers(2, size=(n_samples, self.m), dtype=np.int8))
         return Examples(self.lift(Y), self.labels(Y))
 
-    def support(self) -> Support:
-        """All ``2**m`` lifted points, in table order of y; at most 16 bits."""
-        X, y = self._tabulated
-        return Support(X, y, np.full(len(y), 0.5**self.m))
-
     @cached_property
     def _tabulated(self) -> Examples:
+        """All ``2**m`` lifted points, in table order of y; at most 16 bits."""
         y = self._label_table
         return frozen(self.lift(points(self.m)), y)
 
@@ -183,13 +182,6 @@ def pulled_back(lift: Lift, masks: Masks) -> Masks:
     """
     of_coordinate = masks_of(lift.subsets, lift.m)
     bits = np.zeros((len(masks), n_words(lift.m)), dtype=np.uint64)
-    for w, word in enumerate(masks.T):
-        rest = word.copy()
-        rows = np.flatnonzero(rest)
-        while rows.size:
-            below = rest[rows] - np.uint64(1)
-            lowest = np.bitwise_count(~rest[rows] & below).astype(np.intp)
-            bits[rows] ^= of_coordinate[WORD * w + lowest]
-            rest[rows] &= below
-            rows = rows[rest[rows] != 0]
+    for rows, coordinates in members_in_rounds(masks):
+        bits[rows] ^= of_coordinate[coordinates]
     return bits

@@ -23,41 +23,28 @@ class InconsistentLabelsError(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class BinarySolution:
-    """A solution of a system over GF(2), unique if the ``rank`` is the number of unknowns.
+class LinearSolution:
+    """A solution of a linear system over GF(2) or modulo a prime, unique if the ``rank`` is the number of unknowns.
 
     Attributes
     ----------
-    bits : ndarray of shape (N,), uint8
-        The solution whose free unknowns are 0.
+    values : ndarray of shape (N,), int
+        The solution whose free unknowns are 0: bits, uint8, or residues, int64.
     rank, word_operations : int
-        Rank of the matrix, and words of 64 bits that elimination has added to others.
+        Rank of the matrix; and, over GF(2), words of 64 bits that elimination has added to others.
     """
 
-    bits: NDArray[np.uint8]
+    values: NDArray[Any]
     rank: int
-    word_operations: int
+    word_operations: int = 0
 
     @property
     def unique(self) -> bool:
         """Whether there is no other solution."""
-        return self.rank == len(self.bits)
+        return self.rank == len(self.values)
 
 
-@dataclass(frozen=True, eq=False)
-class ModularSolution:
-    """A solution ``residues`` (N,), int64, of a system modulo a prime, free unknowns 0, and the rank of the matrix."""
-
-    residues: NDArray[np.int64]
-    rank: int
-
-    @property
-    def unique(self) -> bool:
-        """Whether there is no other solution."""
-        return self.rank == len(self.residues)
-
-
-def solve_binary(A: ArrayLike, b: ArrayLike) -> BinarySolution:
+def solve_binary(A: ArrayLike, b: ArrayLike) -> LinearSolution:
     r"""A solution of :math:`A s = b` over GF(2), every free unknown 0; :class:`InconsistentLabelsError` if none exists.
 
     Parameters
@@ -67,13 +54,13 @@ def solve_binary(A: ArrayLike, b: ArrayLike) -> BinarySolution:
 
     Returns
     -------
-    solution : BinarySolution
+    solution : LinearSolution
         Takes at most rank * M * ceil((N + 1) / 64) additions of words, half of that on random bits.
 
     Examples
     --------
     >>> solve_binary([[1, 1, 0], [0, 1, 1], [1, 0, 1]], [1, 0, 1])
-    BinarySolution(bits=array([1, 0, 0], dtype=uint8), rank=2, word_operations=3)
+    LinearSolution(values=array([1, 0, 0], dtype=uint8), rank=2, word_operations=3)
     """
     bits = _augmented(np.asarray(A), np.asarray(b))
     if bits.dtype not in (np.bool_, np.int8, np.uint8, np.int32, np.int64):
@@ -85,14 +72,14 @@ def solve_binary(A: ArrayLike, b: ArrayLike) -> BinarySolution:
     return solve_packed(columns, len(bits))
 
 
-def solve_packed(columns: NDArray[np.uint64], n_equations: int) -> BinarySolution:
+def solve_packed(columns: NDArray[np.uint64], n_equations: int) -> LinearSolution:
     """:func:`solve_binary` of N columns and the right-hand side below them, packed: (N + 1, ceil(n_equations / 64))."""
     n_unknowns = len(columns) - 1
     rows = kernels.transpose_bits(columns, n_equations)
     pivots, operations = reduce_rows(rows, n_unknowns)
     sides = rows[:, n_unknowns // WORD] >> np.uint64(n_unknowns % WORD) & np.uint64(1)
     bits = _solution(sides, pivots, n_unknowns, "over GF(2)", "no such function has these labels")
-    return BinarySolution(bits.astype(np.uint8), len(pivots), operations)
+    return LinearSolution(bits.astype(np.uint8), len(pivots), operations)
 
 
 def reduce_rows(rows: NDArray[np.uint64], n_columns: int) -> tuple[list[int], int]:
@@ -121,7 +108,7 @@ def reduce_rows(rows: NDArray[np.uint64], n_columns: int) -> tuple[list[int], in
     return pivots, operations
 
 
-def solve_modulo(A: ArrayLike, b: ArrayLike, prime: int) -> ModularSolution:
+def solve_modulo(A: ArrayLike, b: ArrayLike, prime: int) -> LinearSolution:
     r"""A solution of :math:`A w \equiv b` modulo a prime, every free unknown 0; or :class:`InconsistentLabelsError`.
 
     Parameters
@@ -133,20 +120,20 @@ def solve_modulo(A: ArrayLike, b: ArrayLike, prime: int) -> ModularSolution:
 
     Returns
     -------
-    solution : ModularSolution
+    solution : LinearSolution
         Takes rank * M * N multiplications.
 
     Examples
     --------
     >>> solve_modulo([[2, 1], [1, 3]], [0, 4], 7)
-    ModularSolution(residues=array([2, 3]), rank=2)
+    LinearSolution(values=array([2, 3]), rank=2, word_operations=0)
     """
     p = checked_prime(prime)
     rows = _augmented(_residues(A, "`A`", p), _residues(b, "`b`", p))
     n_unknowns = rows.shape[1] - 1
     pivots = eliminate(rows, p, n_unknowns, lambda values, modulus: values % modulus)[1]
     over = f"modulo {p}"
-    return ModularSolution(
+    return LinearSolution(
         _solution(rows[:, -1], pivots, n_unknowns, over, f"the labels are not linear {over}"), len(pivots)
     )
 

@@ -295,7 +295,7 @@ def _polynomial_variables(examples: Points, degree: int, chance: float, work: Wo
         raise ValueError(
             f"{rows.n_rows} examples leave several polynomials of degree {degree} in {n} variables; pass more examples."
         )
-    return sorted({i for M, bit in zip(monomials, solution.bits, strict=True) if bit for i in M})
+    return sorted({i for M, bit in zip(monomials, solution.values, strict=True) if bit for i in M})
 
 
 def _mixed(points: NDArray[Any], labels: NDArray[Any], variables: Subset) -> NDArray[np.intp] | None:

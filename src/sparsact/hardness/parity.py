@@ -27,13 +27,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact.fourier import Spectrum, walsh_hadamard
 from sparsact.fourier.spectrum import spectrum_of
-from sparsact.hardness.answers import Query, query_values
 from sparsact.hardness.distribution import LARGEST_ENUMERATION, LiftedFunction, pulled_back
 from sparsact.hardness.elimination import solve_binary
-from sparsact.hardness.queries import StatisticalQueries
+from sparsact.hardness.queries import Query, StatisticalQueries, query_values
 from sparsact.hypercube import Masks, Subset, points, signs_to_bits
 from sparsact.lift import Lift
 from sparsact.validation.arrays import checked_sign_examples, checked_signs, checked_subset
+from sparsact.validation.parameters import checked_size
 
 
 def parity_distribution(subset: Iterable[int], m: int, *, lifted: bool = False) -> LiftedFunction:
@@ -124,7 +124,7 @@ def learn_parity(X: ArrayLike, y: ArrayLike) -> LearnedParity:
     """
     points, labels = checked_sign_examples(X, y)
     solution = solve_binary(signs_to_bits(points), signs_to_bits(labels))
-    subset = tuple(np.flatnonzero(solution.bits).tolist())
+    subset = tuple(np.flatnonzero(solution.values).tolist())
     return LearnedParity(subset, points.shape[1], solution.rank)
 
 
@@ -153,11 +153,8 @@ class ParityAdversary(StatisticalQueries):
     """
 
     def __init__(self, m: int, tolerance: float, lift: Lift | None = None, *, budget: int | None = None) -> None:
-        if not 1 <= m <= LARGEST_ENUMERATION:
-            raise ValueError(f"the adversary keeps a list of all 2**m parities, m from 1 to 16; got m = {m}.")
-        self.lift = Lift([(i,) for i in range(m)], m) if lift is None else lift
-        if self.lift.m != m:
-            raise ValueError(f"the lift takes {self.lift.m} bits, not m = {m}; they must agree.")
+        checked_size(m, "`m` of an adversary, which keeps a list of all 2**m parities,", maximum=LARGEST_ENUMERATION)
+        self.lift = Lift.of(lift, m)
         super().__init__(self.lift.n, tolerance, budget)
         self.m = m
         self.possible: NDArray[np.bool_] = np.ones(2**m, dtype=bool)

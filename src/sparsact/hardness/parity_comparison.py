@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from operator import index
 from typing import Any, Final, Literal
 
 import numpy as np
 
+from sparsact.hardness.answers import StatisticalQueryOracle
 from sparsact.hardness.distribution import LiftedFunction
 from sparsact.hardness.parity import learn_parity, parity_distribution
-from sparsact.hardness.queries import MembershipOracle, StatisticalQueryOracle
+from sparsact.hardness.queries import MembershipOracle
 from sparsact.hardness.query_learners import heavy_coefficients, low_degree_by_queries
 from sparsact.hypercube import n_subsets
 from sparsact.learners import LowDegreeRegressor
 from sparsact.validation.arrays import checked_subset
-from sparsact.validation.parameters import checked_generator, checked_share
+from sparsact.validation.parameters import checked_generator, checked_share, checked_size
 
 Access = Literal["statistical queries", "examples", "membership queries"]
 SPARE_EXAMPLES: Final = 20  # beyond the rank: elimination fails to determine the parity with probability 2**-20
@@ -61,8 +61,7 @@ def statistical_queries_needed(m: int, tolerance: float) -> float:
     -------
     count : float
     """
-    if not 1 <= index(m) <= LARGEST_COUNT:
-        raise ValueError(f"`m` must lie between 1 and {LARGEST_COUNT}, where the count still is a float; got {m}.")
+    checked_size(m, "`m`", maximum=LARGEST_COUNT)
     checked_share(tolerance, "`tolerance`", ", as queries have values in [-1, 1]")
     return max(0.0, tolerance**2 * (2.0**m - 9))
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from operator import index
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.hardness.answers import AdversarialAnswers, Answers, ExactAnswers, Query, SampledAnswers
-from sparsact.hardness.distribution import LabelledDistribution
 from sparsact.hypercube import Masks
 from sparsact.validation.arrays import checked_masks, checked_per_row, checked_signs
-from sparsact.validation.parameters import checked_generator, checked_probability, checked_share, checked_size
+from sparsact.validation.parameters import checked_share, checked_size
+
+Query = Callable[[NDArray[Any], NDArray[Any]], ArrayLike]
 
 
 class QueryBudgetError(RuntimeError):
@@ -69,8 +68,8 @@ class Ledger:
     records: list[QueryRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        if self.budget is not None and index(self.budget) < 0:
-            raise ValueError(f"`budget` is a number of queries, or None for no limit; got {self.budget}.")
+        if self.budget is not None:
+            checked_size(self.budget, "`budget`", minimum=0)
 
     @property
     def n_queries(self) -> int:
@@ -114,7 +113,8 @@ class StatisticalQueries(ABC):
         number of queries.
     """
 
-    _samples_per_answer = 0
+    n_samples = 0
+    """Number of random examples drawn for one answer, or for one family of characters."""
 
     def __init__(self, n: int, tolerance: float, budget: int | None = None) -> None:
         self.n = n
@@ -129,7 +129,7 @@ class StatisticalQueries(ABC):
         """
         self.ledger.admit(1)
         answer = self._mean(phi)
-        self.ledger.record(description, [answer], tolerance=self.tolerance, n_samples=self._samples_per_answer)
+        self.ledger.record(description, [answer], tolerance=self.tolerance, n_samples=self.n_samples)
         return answer
 
     def correlation(self, g: Callable[[NDArray[Any]], Any], description: str = "a correlation") -> float:
@@ -146,7 +146,7 @@ class StatisticalQueries(ABC):
         masks = checked_masks(subsets, self.n)
         self.ledger.admit(len(masks))
         answers = self._correlations(masks)
-        samples = self._samples_per_answer if len(masks) else 0
+        samples = self.n_samples if len(masks) else 0
         self.ledger.record(description, answers, tolerance=self.tolerance, n_samples=samples)
         return answers
 
@@ -157,70 +157,19 @@ class StatisticalQueries(ABC):
     def _correlations(self, masks: Masks) -> NDArray[np.float64]: ...
 
 
-class StatisticalQueryOracle(StatisticalQueries):
-    r"""Statistical queries about a labelled distribution.
-
-    Parameters
-    ----------
-    examples, tolerance : LabelledDistribution, and float
-        Points and the labels of the unknown function, and :math:`\tau`, in (0, 1].
-    answers : {"sampling", "adversarial", "exact"}
-        Which legal answer is given; see :mod:`sparsact.hardness.answers`.
-    budget : int, optional
-        Maximum number of queries.
-    failure_probability, rng : float, and numpy.random.Generator
-        Of sampled answers: the chance of each to be off by more than the tolerance, and the source of randomness.
-
-    Notes
-    -----
-    Exact and adversarial answers to arbitrary queries enumerate the points, so there may be at most ``2**16``; to
-    queries of characters they read the spectrum of the label, at any size. Sampled answers draw
-    ``ceil(2 ln(2 / failure_probability) / tolerance**2)`` examples for each query or each family of characters, by
-    Hoeffding's inequality.
-
-    Examples
-    --------
-    A parity of three bits and an adversary: only its own character has an answer other than 0.
-
-    >>> from sparsact.hardness import parity_distribution
-    >>> oracle = StatisticalQueryOracle(parity_distribution((0, 1, 3), 5), 0.1, "adversarial", budget=10)
-    >>> oracle.correlations([(0,), (1, 3), (0, 1, 3)])
-    array([0. , 0. , 0.9])
-    >>> oracle.ledger.n_queries, oracle.ledger.left
-    (3, 7)
-    """
-
-    def __init__(
-        self,
-        examples: LabelledDistribution,
-        tolerance: float,
-        answers: Literal["sampling", "adversarial", "exact"] = "sampling",
-        *,
-        budget: int | None = None,
-        failure_probability: float = 1e-6,
-        rng: np.random.Generator | None = None,
-    ) -> None:
-        super().__init__(examples.n, tolerance, budget)
-        self.examples = examples
-        self.answers: Answers
-        if answers == "adversarial":
-            self.answers = AdversarialAnswers(examples, self.tolerance)
-        elif answers == "exact":
-            self.answers = ExactAnswers(examples, self.tolerance)
-        elif answers != "sampling":
-            raise ValueError(f'`answers` is "sampling", "adversarial" or "exact"; got {answers!r}.')
-        elif rng is None:
-            raise ValueError("sampled answers need a source of randomness: pass `rng`, a numpy.random.Generator.")
-        else:
-            chance = checked_probability(failure_probability, "`failure_probability`")
-            self.answers = SampledAnswers(examples, self.tolerance, chance, checked_generator(rng))
-        self._samples_per_answer = self.answers.n_samples
-
-    def _mean(self, phi: Query) -> float:
-        return self.answers.mean(phi)
-
-    def _correlations(self, masks: Masks) -> NDArray[np.float64]:
-        return self.answers.correlations(masks)
+def query_values(phi: Query, X: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
+    """Values (rows,) of a query at examples, refused unless they are legal: finite and in [-1, 1]."""
+    returned = np.asarray(phi(X, y))
+    if np.iscomplexobj(returned):
+        raise ValueError(f"a query must have real values in [-1, 1]; it returned {returned.dtype}: query each part.")
+    values = returned.astype(np.float64, copy=False)
+    if values.shape != (len(X),):
+        raise ValueError(f"a query must return one value per example, shape ({len(X)},); it returned {values.shape}.")
+    illegal = ~(np.abs(values) <= 1 + 1e-12)  # NaN too; rounding of a legal product is forgiven
+    if illegal.any():
+        worst = values[illegal][0]
+        raise ValueError(f"a query must have values in [-1, 1]; it returned {worst}: divide it by its bound.")
+    return values
 
 
 class MembershipOracle:

@@ -20,7 +20,6 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -29,18 +28,15 @@ from numpy.typing import NDArray
 from sparsact.fourier import Spectrum, walsh_hadamard
 from sparsact.hardness.answers import hoeffding_samples
 from sparsact.hardness.queries import MembershipOracle, StatisticalQueries
-from sparsact.hypercube import Masks, bits_to_signs, masks_of, n_subsets, n_words, sizes, subset_masks, subsets_of
-from sparsact.learners.points import Points, pack, unpack
-from sparsact.validation.arrays import checked_masks
+from sparsact.hypercube import Masks, bits_to_signs, masks_of, n_subsets, n_words, subset_masks
+from sparsact.learners.points import pack
 from sparsact.validation.parameters import checked_generator, checked_probability, checked_size
 
 ROWS_AT_ONCE: Final = 2**16
 MIN_THRESHOLD: Final = 1e-3  # at which a round takes more than 1e15 queries
 
 
-def low_degree_by_queries(
-    oracle: StatisticalQueries, degree: int, *, subsets: Iterable[Iterable[int]] | Masks | None = None
-) -> Spectrum:
+def low_degree_by_queries(oracle: StatisticalQueries, degree: int) -> Spectrum:
     r"""All correlations of degree at most d, asked one by one, as the coefficients of a hypothesis.
 
     .. math:: h(x) = \sum_{|T| \le d} a_T\, \chi_T(x), \qquad |a_T - \mathbb{E}[y\, \chi_T(x)]| \le \tau
@@ -49,8 +45,6 @@ def low_degree_by_queries(
     ----------
     oracle, degree : StatisticalQueries, and int
         The oracle, asked once per coefficient, and the largest size of a subset, from 0 to n.
-    subsets : tuples of coordinates or masks, optional
-        Ask only for these, of size at most ``degree``, instead of all.
 
     Returns
     -------
@@ -71,13 +65,8 @@ def low_degree_by_queries(
     <Spectrum on 3 coordinates, degree 1: 0.5 x0 + 0.5 x1 + 0.5 x2>
     """
     checked_size(degree, "`degree`", minimum=0, maximum=oracle.n)
-    if subsets is None:
-        oracle.ledger.admit(n_subsets(oracle.n, degree))  # before the masks take memory
-        masks = subset_masks(oracle.n, degree)
-    else:
-        masks = checked_masks(subsets, oracle.n)
-        if (sizes(masks) > degree).any():
-            raise ValueError(f"`subsets` must have at most {degree} members each, the degree; raise `degree`.")
+    oracle.ledger.admit(n_subsets(oracle.n, degree))  # before the masks take memory
+    masks = subset_masks(oracle.n, degree)
     answers = oracle.correlations(masks, f"characters of degree at most {degree}")
     return Spectrum.from_coefficients(answers[answers != 0], masks[answers != 0], oracle.n)
 
@@ -168,7 +157,7 @@ def _weights(
         what = f"pairs that differ in coordinates below {new.stop}"
         products = _values(oracle, x, what) * _values(oracle, x ^ d, what)
         part = d[:, new.start : new.stop].astype(np.intp) @ (1 << np.arange(len(new)))
-        for total, character in zip(totals, _characters(d, buckets), strict=True):
+        for total, character in zip(totals, pack(d, "bits").characters(buckets).T, strict=True):
             total += np.bincount(part, weights=products * character, minlength=len(total))
     return walsh_hadamard(totals, normalize=False) / pairs
 
@@ -180,7 +169,7 @@ def _estimated(oracle: MembershipOracle, subsets: Masks, n_points: int, rng: np.
     for rows in _batches(n_points):
         bits = rng.integers(2, size=(rows, oracle.n), dtype=np.int8)
         values = _values(oracle, bits, "points for the coefficients")
-        totals += _characters(bits, subsets) @ values
+        totals += values @ pack(bits, "bits").characters(subsets)
     return Spectrum.from_coefficients(totals / max(n_points, 1), subsets, oracle.n)
 
 
@@ -190,13 +179,6 @@ def _values(oracle: MembershipOracle, bits: NDArray[np.int8], description: str) 
     if largest > 1:
         raise ValueError(f"the function must have values in [-1, 1]; the largest is {largest}: divide it by its bound.")
     return values
-
-
-def _characters(bits: NDArray[np.int8], subsets: Masks) -> NDArray[np.int8]:
-    """Character of each subset at every point, (N, rows)."""
-    columns = pack(bits, "bits").columns
-    parities = [np.bitwise_xor.reduce(columns[list(subset)], axis=0) for subset in subsets_of(subsets)]
-    return unpack(Points(np.reshape(parities, (len(subsets), columns.shape[1])).astype(np.uint64), len(bits))).T
 
 
 def _batches(n_rows: int) -> list[int]:

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact.constructions import ResidueLift, rounded_products, rounding
-from sparsact.constructions.rounding import checked_residues
-from sparsact.hardness.distribution import LARGEST_ENUMERATION, Examples, LabelledDistribution, Support, frozen
-from sparsact.hardness.elimination import ModularSolution, checked_prime, solve_modulo
+from sparsact.constructions.rounding import checked_moduli, checked_residues
+from sparsact.hardness.distribution import LARGEST_ENUMERATION, Examples, LabelledDistribution, frozen
+from sparsact.hardness.elimination import LinearSolution, checked_prime, solve_modulo
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.validation.arrays import checked_per_row, checked_reals
 from sparsact.validation.parameters import checked_generator
@@ -45,8 +45,7 @@ class RoundingReduction:
     q: int
 
     def __post_init__(self) -> None:
-        if not 2 <= index(self.p) <= index(self.q):
-            raise ValueError(f"the moduli must satisfy 2 <= p <= q; got p = {self.p}, q = {self.q}.")
+        checked_moduli(self.p, self.q)
         if max(index(self.m) * (self.q - 1) ** 2, self.p * self.q) >= 2**63:
             raise ValueError(f"products modulo q must fit int64; m = {self.m}, q = {self.q} do not: take a smaller q.")
 
@@ -139,18 +138,14 @@ class LearningWithRounding(LabelledDistribution):
         """The same samples, lifted."""
         return self.reduction.examples(self.residues(n_samples, rng=rng))
 
-    def support(self) -> Support:
+    @cached_property
+    def _tabulated(self) -> Examples:
         """All ``q**m`` vectors, lifted; at most 2**16."""
         if self.q**self.m > 2**LARGEST_ENUMERATION:
             raise ValueError(
                 f"an exact expectation needs all q**m vectors, at most 2**{LARGEST_ENUMERATION}; here {self.q}**"
                 f'{self.m}: take answers="sampling".'
             )
-        X, y = self._tabulated
-        return Support(X, y, np.full(len(y), 1 / len(y)))
-
-    @cached_property
-    def _tabulated(self) -> Examples:
         Y = all_residues(self.m, self.q)
         return frozen(*self.reduction.examples(Residues(Y, self.labels(Y))))
 
@@ -235,7 +230,7 @@ def consistent_secrets(
     return secrets
 
 
-def secret_modulo(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> ModularSolution:
+def secret_modulo(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> LinearSolution:
     r"""The secret modulo p, from labels by the rule "modulo", where p is a prime that divides q.
 
     Then :math:`(\langle w, y \rangle \bmod q) \bmod p = \langle w \bmod p, y \rangle \bmod p`, a linear equation, and
@@ -251,13 +246,13 @@ def secret_modulo(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> ModularSol
 
     Returns
     -------
-    solution : ModularSolution
-        ``residues`` is w mod p; m + O(1) uniform samples determine it. :class:`InconsistentLabelsError` if the labels
+    solution : LinearSolution
+        ``values`` is w mod p; m + O(1) uniform samples determine it. :class:`InconsistentLabelsError` if the labels
         are not linear modulo p, as rounded ones are not.
 
     Examples
     --------
-    >>> secret_modulo([[1, 0], [5, 1], [2, 2]], [1, 1, 0], p=3, q=6).residues
+    >>> secret_modulo([[1, 0], [5, 1], [2, 2]], [1, 1, 0], p=3, q=6).values
     array([1, 2])
     """
     checked_prime(p)

@@ -114,7 +114,7 @@ def linearised_secret(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> Secret
         solution = solve_modulo(system[:, 1:], -system[:, 0], q)
     except InconsistentLabelsError:
         return SecretSearch(None, operations)
-    found = dict(zip(chosen[1:], solution.residues, strict=True))
+    found = dict(zip(chosen[1:], solution.values, strict=True))
     return SecretSearch(_consistent(_secrets_with(found, m, degree, q), vectors, wanted, p, q), operations)
 
 
@@ -294,7 +294,7 @@ def lattice_secret(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> SecretSea
         operations += steps * (len(block) + 1)
         found = [row * np.sign(row[-1]) for row in reduced if abs(row[-1]) == margin]
         products = [(doubled - row[:-1]) // 2 % q for row in found]
-        candidates = [solve_modulo(block[:m], product[:m], q).residues for product in products]
+        candidates = [solve_modulo(block[:m], product[:m], q).values for product in products]
         secret = _consistent(candidates, vectors, wanted, p, q)
         if secret is not None:
             break
@@ -304,7 +304,7 @@ def lattice_secret(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> SecretSea
 def _embedding(block: Integers, doubled: Integers, margin: int, q: int) -> Integers:
     """Basis of all (2 Y w mod 2 q, 0), and the row (twice the centres, margin)."""
     m, rest = block.shape[1], block[block.shape[1] :]
-    combined = [solve_modulo(block[:m].T, vector, q).residues for vector in rest]
+    combined = [solve_modulo(block[:m].T, vector, q).values for vector in rest]
     basis = np.zeros((len(block) + 1, len(block) + 1), dtype=np.int64)
     basis[:m, :m] = 2 * np.eye(m, dtype=np.int64)
     basis[:m, m:-1] = 2 * np.array(combined, dtype=np.int64).reshape(-1, m).T

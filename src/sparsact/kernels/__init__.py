@@ -10,7 +10,7 @@ from sparsact.kernels.enumeration import ActiveCounts, count_active
 from sparsact.kernels.exact_sums import add_products, exponent_range
 from sparsact.kernels.gather import gather_dot, gather_sum, scatter_outer
 from sparsact.kernels.network_values import active_units, flip_differences, flip_squares, network_values
-from sparsact.kernels.neurons import ActiveDot, SparseProduct, active_counts, active_counts_at
+from sparsact.kernels.neurons import ActiveDot, SparseProduct
 from sparsact.kernels.packed_bits import pack_columns, parity_counts, transpose_bits
 from sparsact.kernels.polynomial import evaluate, evaluate_packed
 from sparsact.kernels.selection import top_k, top_k_dot, top_k_masked
@@ -21,8 +21,6 @@ __all__ = [
     "ActiveCounts",
     "ActiveDot",
     "SparseProduct",
-    "active_counts",
-    "active_counts_at",
     "active_units",
     "add_products",
     "backend",

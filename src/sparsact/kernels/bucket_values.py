@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from sparsact.kernels.hashing import Hashes, project, unfilled_places
 
 Array = NDArray[np.float64]
 Keys = NDArray[np.uint64]
+Integers = NDArray[np.signedinteger[Any]]
 Combination = Literal["average", "first"]
 
 
@@ -43,29 +44,6 @@ def packed(coefficients: Array, weights: Array) -> Array:
     return np.concatenate([coefficients.reshape(len(weights), D * n_targets), weights[:, None]], axis=1)
 
 
-def bucket_values(
-    X: Array,
-    hashes: Hashes,
-    slots: Keys,
-    degree: int,
-    coefficients: Array,
-    weights: Array,
-    trend: Array,
-    *,
-    combine: Combination = "average",
-    n_threads: int = 1,
-) -> tuple[Array, Array]:
-    """Values (m, targets) at rows: the trend (d, targets), and the tables' average by weight, or first answer.
-
-    ``weights`` (B,) belong to buckets; at 0 a bucket is empty. The second result (m,) is the weight behind each
-    value: 0 where every table misses.
-    """
-    values, total = np.empty((len(X), trend.shape[1])), np.empty(len(X))
-    records = np.ascontiguousarray(packed(coefficients, weights))
-    predictor(hashes, slots, degree, records, trend, combine)(X, values, total, n_threads)
-    return values, total
-
-
 def predictor(
     hashes: Hashes,
     slots: Keys,
@@ -75,12 +53,36 @@ def predictor(
     combine: Combination = "average",
     unsolved: Unsolved = SOLVED,
 ) -> Any:
-    """:func:`bucket_values` that holds all but the rows, with buckets as :func:`packed` has them.
+    """Values at rows: the trend (d, targets), and the tables' average by weight, or first answer.
 
-    It is called with ``(X, values, total, n_threads)`` and fills ``values`` (m, targets) and ``total`` (m,). Arrays are
-    held, not copied, and ``records`` filled in as buckets are solved; the kernels are those chosen when it was made.
+    It is called with ``(X, values, total, n_threads)`` and fills ``values`` (m, targets) and ``total`` (m,), the weight
+    behind each: 0 where every table misses. Buckets are ``records`` as :func:`packed` has them; at weight 0 one is
+    empty. Arrays are held, not copied, and ``records`` filled in as buckets are solved; the kernels are those chosen
+    when it was made.
     """
     return dispatch.chosen.BucketPredictor(*hashes, slots, degree, records, trend, combine, *unsolved)
+
+
+def fill_answers(
+    V: Array, ids: Integers, records: Array, degree: int, combine: Combination, values: Array, total: Array
+) -> None:
+    """Fill values (m, targets) and total (m,) from the buckets ``ids`` (m, T) of rows with features V; -1: none."""
+    shape = len(values), (records.shape[1] - 1) // values.shape[1], values.shape[1]
+    values[:], total[:] = 0.0, 0.0
+    for t, numbers in enumerate(ids.T):
+        record = np.zeros((len(values), records.shape[1]))
+        record[numbers >= 0] = records[numbers[numbers >= 0]]
+        own, weight = record[:, :-1].reshape(shape), record[:, -1]
+        phi = features(V[:, t % V.shape[1]], degree)
+        if combine == "first":
+            answers = (total == 0) & (weight > 0)
+            total += np.where(answers, weight, 0.0)
+            add_polynomials(values, phi, own, answers.astype(np.float64))
+        else:
+            add_polynomials(values, phi, own, weight)
+            total += np.maximum(weight, 0.0)
+    if combine == "average":
+        average_over_weights(values, total)
 
 
 @dispatch.kernel
@@ -92,28 +94,14 @@ class _BucketPredictor:
 
     @np.errstate(over="ignore", invalid="ignore")  # rows that are not finite have such values: native does not warn
     def __call__(self, X: Array, values: Array, total: Array, n_threads: int) -> None:
-        hashes, m, (n, stride) = self._hashes, len(X), self._records.shape
+        hashes, m, n = self._hashes, len(X), len(self._records)
         n_tables, n_targets, found = len(hashes.seeds), values.shape[1], unfilled_places(m, hashes)
         dispatch.reference.places(X, *hashes, *found)
         numbers = np.empty(m * n_tables, dtype=np.int32)
         dispatch.reference.find(self._slots, found.keys.ravel(), numbers)
         ids = np.where(numbers < n, numbers, np.int32(-1)).reshape(m, n_tables)
         self._refresh(np.unique(ids[ids >= 0]))
-        values[:], total[:] = 0.0, 0.0
-        for t in range(n_tables):
-            record = np.where(ids[:, t, None] >= 0, self._records[ids[:, t]] if n else 0.0, 0.0)
-            record = np.broadcast_to(record, (m, stride))
-            own = record[:, :-1].reshape(m, (stride - 1) // n_targets, n_targets)
-            phi = features(found.V[:, t % found.V.shape[1]], self._degree)
-            if self._combine == "first":
-                answers = (total == 0) & (record[:, -1] > 0)
-                total += np.where(answers, record[:, -1], 0.0)
-                add_polynomials(values, phi, own, answers.astype(np.float64))
-            else:
-                add_polynomials(values, phi, own, record[:, -1])
-                total += np.maximum(record[:, -1], 0.0)
-        if self._combine == "average":
-            average_over_weights(values, total)
+        fill_answers(found.V, ids, self._records, self._degree, self._combine, values, total)
         values += project(X, hashes.centre, self._trend, np.zeros(n_targets))
 
     def _refresh(self, met: NDArray[np.int32]) -> None:
@@ -132,7 +120,7 @@ class _BucketPredictor:
 
 def row_predictor(
     tables: Sequence[Any],
-    backup: Any,
+    backup: Callable[..., None] | None,
     level: float,
     low: float,
     high: float,
@@ -151,12 +139,14 @@ def row_predictor(
 
 @dispatch.kernel
 class _RowPredictor:
-    def __init__(self, tables: list[Any], backup: Any, level: float, low: float, high: float, *line: Array) -> None:
+    def __init__(
+        self, tables: list[Any], backup: Callable[..., None] | None, level: float, low: float, high: float, *line: Array
+    ) -> None:
         self._tables, self._backup, self._level, self._limits = tables, backup, level, (low, high)
         self._centre, self._slopes = line
 
     @np.errstate(over="ignore", invalid="ignore")
-    def __call__(self, x: Any) -> float | None:
+    def __call__(self, x: object) -> float | None:
         d = len(self._tables[0]._hashes.centre)
         if type(x) is not np.ndarray or x.dtype != np.float64 or x.shape not in ((d,), (1, d)):
             return None

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels import dispatch
-from sparsact.kernels.bucket_statistics import average_over_weights, features
-from sparsact.kernels.bucket_values import Combination
+from sparsact.kernels.bucket_values import Combination, fill_answers, packed
 from sparsact.kernels.hashing import Hashes, unfilled_places
 
 Array = NDArray[np.float64]
@@ -29,7 +28,7 @@ def predictor(
     ``starts`` (2**c + 1,), c > 0, tells where the keys of each first c bits begin, and ``tags`` (B,) are the next 32
     bits of each key. Coefficients (B, D, targets) and weights (B,) are both float64, or float32 with weights of float32
     or uint16; values are added up in float64: the average by weight over tables, or the first table that is not empty.
-    Arrays are held, not copied.
+    Arrays are held, not copied, but by the reference.
     """
     return dispatch.chosen.compact_predictor(*hashes, starts, tags, degree, coefficients, weights, combine)
 
@@ -38,28 +37,15 @@ def predictor(
 class _compact_predictor:  # noqa: N801 # a kernel's name
     def __init__(self, *parts: Any) -> None:
         self._hashes = Hashes(*parts[:7])
-        self._starts, self._tags, self._degree, self._coefficients, self._weights, self._combine = parts[7:]
+        self._starts, self._tags, self._degree, coefficients, weights, self._combine = parts[7:]
+        self._records = packed(coefficients.astype(np.float64), weights.astype(np.float64))
 
     @np.errstate(over="ignore", invalid="ignore")  # rows that are not finite have such values: native does not warn
     def __call__(self, X: Array, values: Array, total: Array, n_threads: int) -> None:
         found = unfilled_places(len(X), self._hashes)
         dispatch.reference.places(X, *self._hashes, *found)
-        values[:], total[:] = 0.0, 0.0
-        for t, ids in enumerate(self._find(found.keys).T):
-            known = ids >= 0
-            weight = np.zeros(len(X))
-            weight[known] = self._weights[ids[known]]
-            if self._combine == "first":
-                weight[total > 0] = 0.0
-            rows = np.flatnonzero(weight > 0)
-            phi = features(found.V[rows, t % found.V.shape[1]], self._degree)
-            value = np.zeros((len(rows), values.shape[1]))
-            for a in range(phi.shape[1]):
-                value += phi[:, a, None] * self._coefficients[ids[rows], a].astype(np.float64)
-            values[rows] += value if self._combine == "first" else weight[rows, None] * value
-            total += weight
-        if self._combine == "average":
-            average_over_weights(values, total)
+        ids = self._find(found.keys)
+        fill_answers(found.V, ids, self._records, self._degree, self._combine, values, total)
 
     def _find(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         bits = np.uint64((len(self._starts) - 1).bit_length() - 1)

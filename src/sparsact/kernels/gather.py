@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from sparsact.kernels import dispatch
 
@@ -120,7 +120,7 @@ def widened(values: Array) -> Array:
     return (values.astype(np.uint32) << 16).view(np.float32) if values.dtype == np.uint16 else values
 
 
-def narrowed(values: Array, dtype: Any) -> Array:
+def narrowed(values: Array, dtype: DTypeLike) -> Array:
     """``values`` in the stored dtype: float32 becomes the nearest half, ties to even, and a NaN stays one."""
     if dtype != np.uint16:
         return values.astype(dtype) if dtype == np.float16 else values

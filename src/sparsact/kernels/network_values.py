@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from sparsact.kernels import dispatch
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    Weights: TypeAlias = NDArray[np.float64] | csr_array  # (s, n)
+
 Array = NDArray[np.float64]
 Integers = NDArray[np.signedinteger[Any]]
 
@@ -20,7 +22,7 @@ PREACTIVATIONS_AT_ONCE: Final = 2**20
 DIFFERENCES_AT_ONCE: Final = 2**21
 
 
-def network_values(X: NDArray[Any], W: Any, u: Array, b: Array, *, n_threads: int = 1) -> Array:
+def network_values(X: NDArray[Any], W: Weights, u: Array, b: Array, *, n_threads: int = 1) -> Array:
     """Values (m,) of the network ``sum_j u[j] * relu(W[j] @ x - b[j])``; W is an array or a csr_array.
 
     Sparse weights: a product and a sum per non-zero and row, with the same bits on every kernel, instruction set and
@@ -104,7 +106,7 @@ def _preactivations(X: NDArray[Any], indptr: Integers, indices: Integers, weight
         yield z - threshold
 
 
-def flip_differences(X: NDArray[Any], W: Any, u: Array, b: Array, *, n_threads: int = 1) -> Array:
+def flip_differences(X: NDArray[Any], W: Weights, u: Array, b: Array, *, n_threads: int = 1) -> Array:
     r"""Changes :math:`h(x) - h(x^{\oplus i})` of a network when coordinate i of a point is flipped, (m, n).
 
     .. math:: \sum_j u_j \left( \sigma(z_j) - \sigma(z_j - 2 w_{ji} x_i) \right)
@@ -128,7 +130,7 @@ def flip_differences(X: NDArray[Any], W: Any, u: Array, b: Array, *, n_threads: 
     return differences
 
 
-def flip_squares(X: NDArray[Any], W: Any, u: Array, b: Array, *, n_threads: int = 1) -> Array:
+def flip_squares(X: NDArray[Any], W: Weights, u: Array, b: Array, *, n_threads: int = 1) -> Array:
     r"""Sensitivity :math:`\frac14 \sum_i (h(x) - h(x^{\oplus i}))^2` at every point, (m,).
 
     Takes the arguments, and has the cost, of :func:`flip_differences`, but never holds its result as a whole.
@@ -147,14 +149,16 @@ def _blocks(X: NDArray[Any]) -> Iterator[slice]:
         yield slice(start, min(start + rows, len(X)))
 
 
-def _reach(W: Any) -> Array:
+def _reach(W: Weights) -> Array:
     """The most that one flip moves each pre-activation, (s,)."""
-    largest = abs(W).max(axis=1)
-    return np.asarray(2 * (largest if isinstance(W, np.ndarray) else largest.toarray().ravel()))
+    if isinstance(W, np.ndarray):
+        return np.asarray(2 * np.abs(W).max(axis=1))
+    sizes: Any = abs(W)
+    return np.asarray(2 * sizes.max(axis=1).toarray().ravel())
 
 
 def _fill_differences(
-    X: NDArray[Any], W: Any, u: Array, b: Array, reach: Array, differences: Array, n_threads: int
+    X: NDArray[Any], W: Weights, u: Array, b: Array, reach: Array, differences: Array, n_threads: int
 ) -> None:
     Z = np.ascontiguousarray(X.astype(np.float64) @ W.T - b)
     signs = np.ascontiguousarray(X, dtype=np.int8)
@@ -166,7 +170,7 @@ def _fill_differences(
 
 @dispatch.kernel
 def _flip_differences(
-    X: NDArray[Any], Z: Array, W: Any, u: Array, reach: Array, differences: Array, n_threads: int
+    X: NDArray[Any], Z: Array, W: Array, u: Array, reach: Array, differences: Array, n_threads: int
 ) -> None:
     """Differences (m, n) of points X with pre-activations Z (m, s); this order of additions defines the rounding.
 
@@ -199,7 +203,7 @@ def _sparse_flip_differences(
     """:func:`flip_differences` with the three parts of a CSR array; a weight of 0 adds 0, so the bits are the same."""
     from scipy.sparse import csr_array  # loads slowly, and tables of data need none
 
-    W = csr_array((weights, indices, indptr), shape=(len(u), X.shape[1]))
+    W: Any = csr_array((weights, indices, indptr), shape=(len(u), X.shape[1]))
     _flip_differences(X, Z, W.toarray(), u, reach, differences, n_threads)
 
 

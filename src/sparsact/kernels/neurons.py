@@ -52,7 +52,7 @@ class SparseProduct:
     Notes
     -----
     Reads a row once for all inputs of 64 that have its unit active: ``entries * n`` multiplications and, for 64 inputs,
-    ``units * n`` weights, for the two of :func:`active_counts`.
+    ``units * n`` weights, for the numbers of entries that are not zero and of units that some input has active.
 
     Examples
     --------
@@ -145,48 +145,6 @@ class ActiveDot:
         return run(X.ctypes.data, on.ctypes.data, len(X), out.ctypes.data, n_threads, on.size if most is None else most)
 
 
-def active_counts(H: Array) -> tuple[int, int]:
-    """Entries of H (m, s) that are not zero, and units (columns) that some input has active.
-
-    H is C-contiguous: numbers as the kernels take them, or a mask, bool or uint8. Before any weight is read this says
-    what a sparse product would cost.
-
-    Parameters
-    ----------
-    H : ndarray of shape (m, s)
-        Activations or a mask.
-
-    Returns
-    -------
-    entries, units : int
-        Both counts.
-
-    Examples
-    --------
-    >>> active_counts(np.array([[3.0, 0.0, 1.0], [0.0, -0.0, np.nan]]))
-    (3, 2)
-    """
-    m, s = H.shape
-    return active_counts_at(H.ctypes.data, m, s, H.itemsize)
-
-
-def active_counts_at(h: int, m: int, s: int, size: int) -> tuple[int, int]:
-    """:func:`active_counts` of memory at an address.
-
-    Parameters
-    ----------
-    h, m, s, size : int
-        Address, rows, units, and bytes per number (1: a mask).
-
-    Returns
-    -------
-    entries, units : int
-        Both counts.
-    """
-    entries, units = dispatch.chosen.active_counts(h, m, s, size)
-    return entries, units
-
-
 def _checked(rows: Array, bias: Array | None, size: int, numbers: DTypeLike | None) -> np.dtype[Any]:
     """The dtype of inputs and biases for these weights."""
     if rows.ndim != 2 or rows.dtype not in _NUMBERS or not rows.flags.c_contiguous:
@@ -269,13 +227,6 @@ class _ActiveDot(_Neurons):
                 products = row_dots(widened(X[i]), widened(self._rows[taken])) + self._biases(s)[taken]
                 dots[i, taken] = narrowed(products, dots.dtype)
         return entries
-
-
-@dispatch.kernel
-def _active_counts(h: int, m: int, s: int, size: int) -> tuple[int, int]:
-    numbers: dict[int, Any] = {8: np.float64, 4: np.float32, 2: np.uint16, 1: np.uint8}
-    on = nonzero(array_at(h, (m, s), numbers[size]))
-    return int(on.sum()), int(on.any(axis=0).sum())
 
 
 def nonzero(values: Array) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.hypercube import WORD, Masks, n_subsets, n_words, sizes, subset_masks
+from sparsact.hypercube import Masks, members_in_rounds, n_subsets, n_words, sizes, subset_masks
 from sparsact.kernels import dispatch
 
 Array = NDArray[np.float64]
@@ -97,12 +97,7 @@ def subset_counts(n: int, size: int) -> NDArray[np.int64]:
 def _ranks(masks: Masks, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     size = counts.shape[1] - 1
     ranks, above = np.zeros(len(masks), dtype=np.int64), sizes(masks)
-    for w, word in enumerate(masks.T):
-        left = word.copy()
-        while len(some := np.flatnonzero(left)):  # take the lowest members off
-            lowest = left[some] & -left[some]
-            left[some] ^= lowest
-            above[some] -= 1
-            member = WORD * w + np.bitwise_count(lowest - np.uint64(1)).astype(np.intp)  # its bytes end at 255
-            ranks[some] += counts[member, size - above[some]]
+    for rows, members in members_in_rounds(masks):
+        above[rows] -= 1
+        ranks[rows] += counts[members, size - above[rows]]
     return ranks

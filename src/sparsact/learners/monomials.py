@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from sparsact.hypercube import Subset
 from sparsact.learners.low_degree.polynomial import Family
 from sparsact.learners.low_degree.real_columns import monomials
-from sparsact.learners.points import Encoding, dense_blocks, numeric_rows, pack, recognize, unpack
+from sparsact.learners.points import Encoding, dense_blocks, numeric_rows, pack, set_encoding, unpack
 from sparsact.memory import has_room
 
 
@@ -52,6 +52,7 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit
            [-1., -1.,  1.]])
     """
 
+    encoding_: Encoding | None
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 0, None, closed="left")],
         "domain": [StrOptions({"auto", "cube", "real"})],
@@ -77,15 +78,16 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit
         tags.input_tags.sparse = True
         return tags
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """See how the rows X (m, n) are written; a MemoryError if memory does not hold a list of the monomials."""
         self._validate_params()
         rows = numeric_rows(self, X, reset=True, ensure_all_finite=self.domain != "cube")
-        kind, _ = recognize(rows, self.domain, getattr(self, "feature_names_in_", None))
-        self.encoding_: Encoding | None = None if kind == "real" else "signs" if kind == "ones" else kind
+        set_encoding(self, rows)
         n = self.n_features_in_
-        family = Family.full(n, self.degree, self.min_degree) if self.subsets is None else None
-        self._family = family or Family.explicit(n, list(self.subsets or ()))
+        if self.subsets is None:
+            self._family = Family.full(n, self.degree, self.min_degree)
+        else:
+            self._family = Family.explicit(n, list(self.subsets))
         return self
 
     @property

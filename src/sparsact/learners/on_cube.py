@@ -12,15 +12,16 @@ from scipy.stats import t
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.hypercube import Subset, masks_of
-from sparsact.learners.points import Encoding, kernel_dtype, points_of, unpack
+from sparsact.learners.points import Encoding, Points, kernel_dtype, median_cuts, points_of, set_encoding, unpack
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 from sparsact.validation.arrays import checked_subset
-from sparsact.validation.estimators import checked_rows
+from sparsact.validation.estimators import checked_rows, checked_sample_weight
 from sparsact.validation.parameters import checked_probability
 
 Array = NDArray[np.float64]
 
+_WEIGHTS: Final = (1e-100, 1e100)  # beyond, squares of sums vanish or overflow
 LEARNED: Final[Checks] = {
     "n_features_in_": schema.as_count,
     "encoding_": schema.as_encoding,
@@ -38,24 +39,48 @@ class OnCube:
     _LEARNED: ClassVar[Checks] = LEARNED
     _CONTENT: ClassVar[str]  # the attribute that a fit sets last
 
+    domain: str
     n_features_in_: int
     encoding_: Encoding | None
     cuts_: Array | None
     _freedom: float = np.inf
     _coefficients: Callable[[Iterable[Iterable[int]] | None], tuple[Array, Array]]
 
+    def _rows_to_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[NDArray[Any], Array, Array]:
+        """Rows of positive weight (m, n), their targets and weights (m,); sets ``encoding_`` and ``cuts_``.
+
+        A weight w counts as w rows: noise of variance v becomes v / w, whether w is below one or above. Raises a
+        ValueError for what cannot be points or weights.
+        """
+        rows, targets = checked_rows(
+            self, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=self.domain != "cube"
+        )
+        weights = checked_sample_weight(sample_weight, rows)
+        there = weights > 0
+        rows, weights = kernel_dtype(rows[there]), weights[there].clip(*_WEIGHTS)
+        set_encoding(self, rows)
+        self.cuts_ = median_cuts(rows, weights) if self.encoding_ is None else None
+        return rows, np.asarray(targets, dtype=np.float64)[there], weights
+
+    def _packed(self, rows: NDArray[Any]) -> Points:
+        """Rows as points of the cube."""
+        return points_of(rows, self.encoding_, self.cuts_, getattr(self, "feature_names_in_", None))
+
     def _unpacked(self, rows: NDArray[Any]) -> Array:
         """Rows as bits."""
-        points = points_of(rows, self.encoding_, self.cuts_, getattr(self, "feature_names_in_", None))
-        return unpack(points, "bits").astype(np.float64)
+        return unpack(self._packed(rows), "bits").astype(np.float64)
+
+    def _points(self, X: ArrayLike) -> Points:
+        """Rows to predict as points of the cube."""
+        check_is_fitted(self)
+        finite = self.encoding_ is None  # on the cube, packing names the column and the row of a NaN
+        return self._packed(kernel_dtype(checked_rows(self, X, reset=False, dtype="numeric", ensure_all_finite=finite)))
 
     def _bits(self, X: ArrayLike) -> Array:
         """Rows to predict as bits."""
-        check_is_fitted(self)
-        finite = self.encoding_ is None
-        return self._unpacked(
-            kernel_dtype(checked_rows(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
-        )
+        return unpack(self._points(X), "bits").astype(np.float64)
 
     def _named(self, subsets: Iterable[Iterable[int]]) -> list[Subset]:
         """Subsets of the columns that are asked for."""
@@ -77,11 +102,11 @@ class OnCube:
         values, errors = self._coefficients(subsets)
         return values[:, None] + np.outer(errors, float(t.ppf(level, self._freedom)) * np.array([-1, 1]))
 
-    def _write(self, path: str | Path, arrays: Arrays, **changed: Any) -> None:
-        """Write a file of the learned state, with some of it changed, the cuts, and further arrays."""
+    def _write(self, path: str | Path, arrays: Arrays, **changed: State) -> None:
+        """Write a file of the learned state, with parts of it changed or added, the cuts, and further arrays."""
         check_is_fitted(self)
         state = schema.learned_state(self, self._LEARNED) | {"params": schema.params_of(self)}
-        state |= {part: state[part] | values for part, values in changed.items()}
+        state |= {part: state.get(part, {}) | values for part, values in changed.items()}
         cuts = {} if self.cuts_ is None else {"cuts": self.cuts_}
         modelfile.write(path, type(self).__name__, state, arrays | cuts)
 

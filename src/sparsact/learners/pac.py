@@ -214,7 +214,7 @@ def _checked_rows(X: ArrayLike, y: ArrayLike, inputs: str) -> tuple[NDArray[Any]
     return rows, targets
 
 
-def _checked_network(inputs: str, real: bool, **parameters: Any) -> dict[str, Any]:
+def _checked_network(inputs: str, real: bool, **parameters: float | None) -> dict[str, Any]:
     """Those parameters of a class that are given; s and k, or k, W and B, or none."""
     given = {name: value for name, value in parameters.items() if value is not None}
     check_named(**given)
@@ -256,7 +256,9 @@ class _Task:
     def has_class(self) -> bool:
         return "W" in self.network
 
-    def checked_range(self, targets: NDArray[np.float64], y_range: Any) -> tuple[tuple[float, float], bool]:
+    def checked_range(
+        self, targets: NDArray[np.float64], y_range: tuple[float, float] | None
+    ) -> tuple[tuple[float, float], bool]:
         """Range of the targets, and whether it is an assumption."""
         if y_range is None and not self.has_class:
             return (-inf, inf), False
@@ -311,11 +313,8 @@ class _Task:
         known = f"degree {enough} is enough for every network of the class, and {needed:,.0f} rows for it"
         if needed <= m and n_subsets(self.n, enough) <= _LARGEST_SYSTEM:
             return LowDegreeRegressor(degree=enough), needed, f"It is proved beforehand that {known}."
-        return (
-            LowDegreeRegressor(degree="auto"),
-            needed,
-            f"The least held-out error; that {known} is proved beforehand.",
-        )
+        why = f"The least held-out error; that {known} is proved beforehand."
+        return LowDegreeRegressor(degree="auto"), needed, why
 
     def rows_for_degree(self, degree: int, limits: tuple[float, float]) -> float:
         """Rows that are enough for a degree with this split."""

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact import kernels
+from sparsact.hypercube import Masks, subsets_of
 from sparsact.validation.arrays import aligned
-from sparsact.validation.estimators import checked_rows, checked_sample_weight
+from sparsact.validation.estimators import checked_rows
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array  # loads slowly, and tables of data need none
+
+    Rows: TypeAlias = NDArray[Any] | csr_array  # (m, n)
 
 Encoding = Literal["signs", "bits"]
 _SYMBOLS: Final[dict[str, tuple[int, int]]] = {"signs": (1, -1), "bits": (0, 1)}
 _SPELLED: Final[dict[str, str]] = {"signs": "signs +1/-1", "bits": "bits 0/1"}
-_WEIGHTS: Final = (1e-100, 1e100)  # beyond, squares of sums vanish or overflow
 _VALUES_AT_ONCE: Final = 1 << 22  # of a sparse matrix, made dense by blocks of rows
 _KERNEL_DTYPES: Final = {np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "i1", "u1", "?")}
 
@@ -60,34 +65,40 @@ class Points:
         places = {bytes(ones.nbytes): -1}
         return np.array([places.setdefault(row.tobytes(), i) for i, row in enumerate(from_zero)], dtype=np.intp)
 
+    def characters(self, masks: Masks) -> NDArray[np.int8]:
+        """Characters of subsets at the points, (n_rows, N)."""
+        parities = [np.bitwise_xor.reduce(self.columns[list(subset)], axis=0) for subset in subsets_of(masks)]
+        words = np.array(parities, dtype=np.uint64).reshape(len(masks), self.columns.shape[1])
+        return unpack(Points(words, self.n_rows))
+
     @classmethod
     def from_codes(cls, codes: NDArray[np.uint64], n: int) -> Points:
         """Points from their packed words, shape (n_rows, ceil(n / 64))."""
         return cls(kernels.transpose_bits(codes, n), len(codes))
 
 
-def kernel_dtype(X: Any) -> Any:
+def kernel_dtype(X: Rows) -> Any:
     """X in a type that the packing kernel reads; a sparse matrix stays sparse."""
     X = X if X.dtype in _KERNEL_DTYPES else X.astype(np.float64)
-    return X if hasattr(X, "tocsr") else aligned(np.asarray(X))
+    return aligned(X) if isinstance(X, np.ndarray) else X
 
 
-def numeric_rows(learner: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
+def numeric_rows(learner: object, X: ArrayLike, y: object = "no_validation", **checks: object) -> Any:
     """X, or X and y, as :func:`checked_rows` checks them, X in a type that the packing kernel reads."""
     checked = checked_rows(learner, X, y, dtype="numeric", accept_sparse="csr", **checks)
     return (kernel_dtype(checked[0]), checked[1]) if isinstance(checked, tuple) else kernel_dtype(checked)
 
 
-def dense_blocks(X: Any) -> Iterator[NDArray[Any]]:
+def dense_blocks(X: Rows) -> Iterator[NDArray[Any]]:
     """The rows as they are or, of a sparse matrix, blocks of rows (a multiple of 64, but for the last) as arrays."""
-    if not hasattr(X, "tocsr"):
+    if isinstance(X, np.ndarray):
         yield X
         return
     n_rows = max(1, _VALUES_AT_ONCE // (64 * max(1, X.shape[1]))) * 64
     yield from (X[start : start + n_rows].toarray() for start in range(0, X.shape[0], n_rows))
 
 
-def _packed(X: Any, encoding: Encoding) -> tuple[NDArray[np.uint64], int]:
+def _packed(X: Rows, encoding: Encoding) -> tuple[NDArray[np.uint64], int]:
     """:func:`sparsact.kernels.pack_columns` of an array, or of a sparse matrix block by block."""
     columns, row = [], 0
     for block in dense_blocks(X):
@@ -99,12 +110,12 @@ def _packed(X: Any, encoding: Encoding) -> tuple[NDArray[np.uint64], int]:
     return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1), -1
 
 
-def _holds_minus_one(X: Any) -> bool:
+def _holds_minus_one(X: Rows) -> bool:
     """Whether some number is -1; NumPy 2.1 may crash where it compares unsigned numbers with it."""
-    return X.dtype.kind not in "bu" and bool(((X.data if hasattr(X, "tocsr") else X) == -1).any())
+    return X.dtype.kind not in "bu" and bool(((X if isinstance(X, np.ndarray) else X.data) == -1).any())
 
 
-def detect_encoding(X: Any) -> tuple[Encoding | Literal["real", "ones"], Points | None]:
+def detect_encoding(X: Rows) -> tuple[Encoding | Literal["real", "ones"], Points | None]:
     """How the rows of X are written, and the points packed while finding out.
 
     As bits, as signs, as other real numbers, or all 1, which may be bits or signs (then nothing is packed yet).
@@ -125,7 +136,7 @@ def detect_encoding(X: Any) -> tuple[Encoding | Literal["real", "ones"], Points 
 
 
 def recognize(
-    X: Any, domain: str, names: NDArray[Any] | None = None
+    X: Rows, domain: str, names: NDArray[Any] | None = None
 ) -> tuple[Encoding | Literal["real", "ones"], Points | None]:
     """:func:`detect_encoding`, where the user has named a domain, or ``"auto"``.
 
@@ -140,7 +151,21 @@ def recognize(
     return encoding, points
 
 
-def pack(X: Any, encoding: Encoding, names: NDArray[Any] | None = None) -> Points:
+class OfCube(Protocol):
+    """A learner over the cube, or over real columns, while it is fitted."""
+
+    domain: str
+    encoding_: Encoding | None
+
+
+def set_encoding(learner: OfCube, rows: Rows) -> Points | None:
+    """Set ``encoding_`` by rows to fit: None for real columns; the points, if they were packed on the way."""
+    kind, points = recognize(rows, learner.domain, getattr(learner, "feature_names_in_", None))
+    learner.encoding_ = None if kind == "real" else "signs" if kind == "ones" else kind
+    return points
+
+
+def pack(X: Rows, encoding: Encoding, names: NDArray[Any] | None = None) -> Points:
     """Packed points of an (m, n) array or sparse matrix written as ``encoding``.
 
     Raises
@@ -161,7 +186,7 @@ def pack(X: Any, encoding: Encoding, names: NDArray[Any] | None = None) -> Point
     return Points(columns, X.shape[0])
 
 
-def _remedy(encoding: Encoding, value: Any) -> str:
+def _remedy(encoding: Encoding, value: float) -> str:
     if encoding == "bits" and value == -1:
         return "pass bits, (1 - X) / 2, as when the model was fitted."
     if encoding == "signs" and value == 0:
@@ -206,22 +231,3 @@ def points_of(
 ) -> Points:
     """Points of rows by the encoding that was fitted or, for real columns, by cuts: bit 1 is a value above the cut."""
     return pack(rows, encoding or "signs", names) if cuts is None else pack(rows > cuts, "bits")
-
-
-def rows_of_cube(
-    learner: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64]]:
-    """Rows of positive weight (m, n) that a learner of its ``domain`` is fitted to, their targets and weights (m,).
-
-    A weight w counts as w rows: noise of variance v becomes v / w, whether w is below one or above. Sets ``encoding_``
-    and ``cuts_``; one of them is None. Raises a ValueError for what cannot be points or weights.
-    """
-    finite = learner.domain != "cube"  # there, packing names the column and the row of a NaN
-    rows, targets = checked_rows(learner, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=finite)
-    weights = checked_sample_weight(sample_weight, rows)
-    there = weights > 0
-    rows, weights = kernel_dtype(rows[there]), weights[there].clip(*_WEIGHTS)
-    kind, _ = recognize(rows, learner.domain, getattr(learner, "feature_names_in_", None))
-    learner.encoding_ = None if kind == "real" else "signs" if kind == "ones" else kind
-    learner.cuts_ = median_cuts(rows, weights) if kind == "real" else None
-    return rows, np.asarray(targets, dtype=np.float64)[there], weights

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.fourier import Estimate
+from sparsact.fourier.estimate import Estimate, mean_of
 from sparsact.hypercube import points
 from sparsact.validation.arrays import checked_reals, checked_signs
 from sparsact.validation.parameters import checked_positive, checked_size
@@ -57,6 +58,5 @@ def checked_draws(signs: ArrayLike | None, m: int) -> NDArray[np.float64]:
 
 def mean_of_draws(maxima: NDArray[np.float64], exact: bool) -> Estimate:
     """Mean over the draws, the first axis; without error if these are all sign vectors."""
-    mean = maxima.mean(axis=0)
-    error: Any = np.zeros_like(mean) if exact else maxima.std(axis=0, ddof=1) / np.sqrt(len(maxima))
-    return Estimate(mean, error, len(maxima)) if np.ndim(mean) else Estimate(float(mean), float(error), len(maxima))
+    found = mean_of([maxima])
+    return replace(found, standard_error=found.standard_error * 0) if exact else found

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from inspect import signature
 from math import isfinite
-from typing import Any, Final, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ def present_names(written: Mapping[str, Any], known: Collection[str]) -> dict[st
     return {names[name]: value for name, value in written.items()}
 
 
-def learned_state(learner: Any, learned: Checks) -> State:
+def learned_state(learner: object, learned: Checks) -> State:
     """Names of the declared attributes that the estimator has, and the names of its columns."""
     state: State = {"learned": {name: to_json(getattr(learner, name)) for name in learned if hasattr(learner, name)}}
     if hasattr(learner, "feature_names_in_"):
@@ -169,7 +169,7 @@ def strip_prefix(name: str, arrays: Arrays) -> Arrays:
 # ---- JSON values ----
 
 
-def to_json(value: Any) -> Any:
+def to_json(value: object) -> Any:
     """A parameter as a JSON value; a RandomState, whose past is gone, as None."""
     if isinstance(value, np.generic):
         return value.item()
@@ -180,33 +180,33 @@ def to_json(value: Any) -> Any:
     return None if isinstance(value, np.random.RandomState) else value
 
 
-def as_count(value: Any, name: str, *, minimum: int = 0, maximum: int = MAX_COUNT) -> int:
+def as_count(value: object, name: str, *, minimum: int = 0, maximum: int = MAX_COUNT) -> int:
     """A whole number of a file that counts something."""
     if type(value) is not int or not minimum <= value <= maximum:
         raise ValueError(f"{name} is {str(value)[:40]}, not a whole number from {minimum} on")
     return value
 
 
-def as_n_rows(value: Any, name: str) -> int:
+def as_n_rows(value: object, name: str) -> int:
     """A number of rows of a file."""
     return as_count(value, name, maximum=MAX_ROWS)
 
 
-def as_nonnegative(value: Any, name: str) -> float:
+def as_nonnegative(value: object, name: str) -> float:
     """A finite number of a file, 0 or more."""
-    if type(value) not in (int, float) or not isfinite(value) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value < 0:
         raise ValueError(f"{name} is {str(value)[:40]}, not a number from 0 on")
     return float(value)
 
 
-def as_bool(value: Any, name: str) -> bool:
+def as_bool(value: object, name: str) -> bool:
     """True or False."""
     if not isinstance(value, bool):
         raise ValueError(f"{name} is {str(value)[:40]}, neither true nor false")
     return value
 
 
-def as_str(value: Any, name: str) -> str:
+def as_str(value: object, name: str) -> str:
     """A text of a file."""
     if not isinstance(value, str):
         raise ValueError(f"{name} is a {type(value).__name__}, not a text")
@@ -214,15 +214,15 @@ def as_str(value: Any, name: str) -> str:
     return value
 
 
-def as_strs(value: Any, name: str) -> list[str]:
+def as_strs(value: object, name: str) -> list[str]:
     """A list of texts of a file."""
     if not isinstance(value, list):
         raise ValueError(f"{name} is a {type(value).__name__}, not a list of texts")
     return [as_str(one, name) for one in value]
 
 
-def as_encoding(value: Any, name: str = "encoding") -> Literal["signs", "bits"] | None:
+def as_encoding(value: object, name: str = "encoding") -> Literal["signs", "bits"] | None:
     """The encoding of points by that name, if there is one."""
     if value not in ("signs", "bits", None):
         raise ValueError(f"unknown {name} {value!r}")
-    return cast('Literal["signs", "bits"] | None', value)
+    return value

@@ -49,7 +49,7 @@ def checked_reals(values: ArrayLike, what: str) -> NDArray[np.float64]:
     return array
 
 
-def checked_per_row(values: Any, n_rows: int, what: str) -> NDArray[np.float64]:
+def checked_per_row(values: ArrayLike, n_rows: int, what: str) -> NDArray[np.float64]:
     """``values`` as finite float64, shape (n_rows,); ``what`` names the function that returned them."""
     array = checked_reals(values, f"values of {what}")
     if array.shape != (n_rows,):
@@ -57,7 +57,7 @@ def checked_per_row(values: Any, n_rows: int, what: str) -> NDArray[np.float64]:
     return array
 
 
-def _array(values: Any, what: str) -> NDArray[Any]:
+def _array(values: object, what: str) -> NDArray[Any]:
     """``values`` as the dense array they are; what NumPy would take apart or drop is refused."""
     if hasattr(values, "tocsr"):
         raise ValueError(f"{what} must be a dense array; got a sparse one: pass its toarray().")
@@ -77,8 +77,17 @@ def aligned(array: NDArray[Any]) -> NDArray[Any]:
     return array if array.flags.aligned else array.copy()
 
 
-def check_exact(values: Any, numbers: NDArray[np.float64], what: str) -> None:
-    """Raise for integers that float64 cannot hold: proofs about their roundings ``numbers`` would not hold for them."""
+def checked_exact(values: ArrayLike, what: str) -> NDArray[np.float64]:
+    """A copy of ``values`` as finite float64, C-contiguous; integers that it cannot hold are refused.
+
+    Proofs about their roundings would not hold for them.
+    """
+    numbers = checked_reals(values, what).copy(order="C")
+    _check_exact(values, numbers, what)
+    return numbers
+
+
+def _check_exact(values: ArrayLike, numbers: NDArray[np.float64], what: str) -> None:
     array = np.asarray(values)
     if array.dtype.kind not in "iuO" or not np.abs(numbers).max(initial=0.0) >= 2.0**53:
         return
@@ -93,14 +102,12 @@ def check_exact(values: Any, numbers: NDArray[np.float64], what: str) -> None:
 def checked_weights(W: Any) -> Any:
     """A copy of ``W`` as float64: an array in C order, or a csr_array in canonical form without explicit zeros."""
     if not hasattr(W, "tocsr"):
-        dense = checked_reals(W, "`W`").copy(order="C")
-        check_exact(W, dense, "`W`")
-        return dense
+        return checked_exact(W, "`W`")
     if np.dtype(W.dtype).kind not in "biuf":
         raise ValueError(f"`W` must hold real numbers; got a sparse matrix of {W.dtype}.")
     weights: Any = sp.csr_array(W, dtype=np.float64, copy=True)
     checked_reals(weights.data, "weights of `W`")
-    check_exact(sp.csr_array(W).data, weights.data, "`W`")
+    _check_exact(sp.csr_array(W).data, weights.data, "`W`")
     weights.sum_duplicates()
     weights.eliminate_zeros()
     checked_reals(weights.data, "weights of `W`")
@@ -129,7 +136,7 @@ def check_row_weights(weights: NDArray[np.float64]) -> None:
         )
 
 
-def checked_rationals(values: Any, what: str) -> tuple[Fraction, ...]:
+def checked_rationals(values: object, what: str) -> tuple[Fraction, ...]:
     """``values``, one axis of integers, Fractions or finite floats, as the fractions that they are."""
     array = np.asarray(values, dtype=object)
     if array.ndim != 1:
@@ -137,7 +144,7 @@ def checked_rationals(values: Any, what: str) -> tuple[Fraction, ...]:
     return tuple(_rational(value, what) for value in array.tolist())
 
 
-def _rational(value: Any, what: str) -> Fraction:
+def _rational(value: object, what: str) -> Fraction:
     number = value.item() if isinstance(value, np.generic) else value
     if not isinstance(number, Rational | float) or number in (np.inf, -np.inf) or number != number:
         raise ValueError(f"{what} must hold rational numbers (integers, Fractions, finite floats); got {value!r}.")
@@ -159,15 +166,20 @@ def checked_columns(X: ArrayLike, n: int) -> NDArray[np.float64]:
 
 def checked_points(X: ArrayLike, n: int) -> NDArray[Any]:
     """:func:`checked_columns` that leaves int8 and float32 as they are, which some kernels read without a copy."""
+    rows = _rows_of_points(X, n)
+    if rows.dtype in (np.int8, np.float32) and _all_finite(rows):
+        return rows
+    return checked_reals(rows, "`X`")
+
+
+def _rows_of_points(X: ArrayLike, n: int) -> NDArray[Any]:
     rows = _array(X, "`X`")
     if rows.ndim != 2 or rows.shape[1] != n:
         remedy = ": pass X[None]" if rows.shape == (n,) else ""
         raise ValueError(f"`X` must have one row a point and {n} columns; got shape {rows.shape}{remedy}.")
     if rows.dtype == bool:
         raise ValueError("`X` holds bits; points are signs: pass sparsact.hypercube.bits_to_signs(X).")
-    if rows.dtype in (np.int8, np.float32) and _all_finite(rows):
-        return rows
-    return checked_reals(rows, "`X`")
+    return rows
 
 
 def checked_floats(values: ArrayLike, what: str) -> NDArray[Any]:
@@ -182,11 +194,7 @@ def checked_floats(values: ArrayLike, what: str) -> NDArray[Any]:
 
 def checked_signs(X: ArrayLike, n: int) -> NDArray[Any]:
     """``X`` as an (m, n) array of signs, in its own dtype."""
-    points = _array(X, "`X`")
-    if points.ndim != 2 or points.shape[1] != n:
-        raise ValueError(f"`X` must have one row a point and {n} columns; got shape {points.shape}.")
-    if points.dtype == bool:
-        raise ValueError("`X` holds bits; points are signs: pass sparsact.hypercube.bits_to_signs(X).")
+    points = _rows_of_points(X, n)
     if points.dtype.kind not in "iufO":  # a complex number of size 1 is no sign
         points = checked_reals(points, "`X`")
     strange = (points != 1) & (points != -1)
@@ -253,7 +261,7 @@ def has_shape(array: Any, shape: Shape) -> bool:
     return len(array.shape) == len(shape) and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
 
 
-def is_tensor(thing: Any) -> bool:
+def is_tensor(thing: object) -> bool:
     """Whether it is a torch tensor, found without importing torch."""
     return any(kind.__module__ == "torch" and kind.__name__ == "Tensor" for kind in type(thing).__mro__)
 

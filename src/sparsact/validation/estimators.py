@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, _get_feature_names, validate_data
 
 
-def checked_rows(learner: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
+def checked_rows(learner: object, X: object, y: Any = "no_validation", **checks: Any) -> Any:
     """X, or X and y, as :func:`sklearn.utils.validation.validate_data` returns them.
 
     X may also be what exports an Arrow stream only, such as a relation of DuckDB or a reader of record batches.
@@ -36,7 +36,7 @@ def checked_rows(learner: Any, X: Any, y: Any = "no_validation", **checks: Any) 
         return validate_data(learner, X, y, **checks)
 
 
-def refuse_named_columns(learner: Any, X: Any) -> None:
+def refuse_named_columns(learner: object, X: object) -> None:
     """Refuse a frame where ``learner`` was fitted to the encoded columns of a table, which have an order but no names.
 
     Such a model would take columns by their places, and numbers that are not standardised.
@@ -54,7 +54,7 @@ _ZEROS: Final = {"allow_all_zero_weights"} & signature(_check_sample_weight).par
 
 
 def checked_sample_weight(
-    weights: Any, X: NDArray[Any], *, allow_all_zero_weights: bool = False
+    weights: object, X: NDArray[Any], *, allow_all_zero_weights: bool = False
 ) -> NDArray[np.float64]:
     """Weights (m,) of the rows of X, none negative; ones if they are None."""
     _check_kinds(weights, "`sample_weight`")
@@ -97,7 +97,7 @@ def are_counts(weights: NDArray[np.float64]) -> bool:
     return bool((weights == np.floor(weights)).all()) and float(weights.sum()) <= _MOST_REPEATED
 
 
-def check_classes(named: Any, known: NDArray[Any]) -> None:
+def check_classes(named: object, known: NDArray[Any]) -> None:
     """Refuse classes that a later call of ``partial_fit`` names otherwise than the first."""
     if named is not None and not np.array_equal(np.unique(np.asarray(named)), known):
         raise ValueError(
@@ -119,7 +119,7 @@ def class_places(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp
 
 
 def _check_kinds(
-    values: Any, what: str, *, texts: bool = False, bit_strings: bool = False, exact: bool = False
+    values: object, what: str, *, texts: bool = False, bit_strings: bool = False, exact: bool = False
 ) -> None:
     """Refuse masked entries, dates, texts (unless ``texts``), and ``bit_strings`` that were read as integers.
 
@@ -199,7 +199,7 @@ def _lost_zeros(column: NDArray[Any]) -> bool:
 
 
 @contextmanager
-def _errors_name_place(**tables: Any) -> Iterator[None]:
+def _errors_name_place(**tables: object) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
@@ -214,12 +214,12 @@ def _errors_name_place(**tables: Any) -> Iterator[None]:
         raise
 
 
-def _label(values: Any, column: int) -> str:
+def _label(values: object, column: int) -> str:
     """A column of a frame by its name, of an array by its number."""
     return repr(str(list(values.columns)[column])) if hasattr(values, "columns") else str(column)
 
 
-def _first_not_finite(values: Any) -> tuple[int, ...] | None:
+def _first_not_finite(values: object) -> tuple[int, ...] | None:
     """Place of the first NaN or infinity of a table or a column; None where there is none, or it cannot be found."""
     try:
         strange = ~np.isfinite(np.asarray(values, dtype=np.float64))
@@ -241,7 +241,7 @@ def _is_missing(values: Any) -> NDArray[np.bool_]:
     return found.reshape(array.shape)
 
 
-def _equals_itself(value: Any) -> bool:
+def _equals_itself(value: object) -> bool:
     """False for NaN, and for pandas.NA, whose comparisons have no truth."""
     same = value == value
     return isinstance(same, bool | np.bool_) and bool(same)

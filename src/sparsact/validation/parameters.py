@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from math import inf, isfinite
 from numbers import Real
 from operator import index
-from typing import Any, Final
+from typing import Any, Final, SupportsIndex, TypeVar
 
 import numpy as np
 
+Option = TypeVar("Option")
 MAX_SEED: Final = 2**63 - 1
 
 # What a formula's count means, and its smallest value. The same letter means the same in every function of
@@ -35,9 +36,9 @@ _COUNTS: Final = {
 _NONNEGATIVE: Final = ("W", "B", "R", "C", "noise_sensitivity", "average_sensitivity", "second_moment", "spread")
 
 
-def checked_size(value: Any, what: str, minimum: int = 1, maximum: int | None = None) -> int:
+def checked_size(value: object, what: str, minimum: int = 1, maximum: int | None = None) -> int:
     """An integer of any kind as an int, from ``minimum`` to ``maximum``."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise TypeError(f"{what} must be an integer; got {value!r}.")
     number = index(value)
     if number < minimum and maximum is None:
@@ -47,51 +48,47 @@ def checked_size(value: Any, what: str, minimum: int = 1, maximum: int | None = 
     return number
 
 
-def checked_number(value: Any, what: str, below: float = inf) -> float:
+def _checked_number(value: object, what: str, fits: Callable[[float], bool], need: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not fits(float(value)):
+        raise ValueError(f"{what} must {need}; got {value!r}.")
+    return float(value)
+
+
+def checked_number(value: object, what: str, below: float = inf) -> float:
     """A number from 0 to below a limit, as a float."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < below:
-        raise ValueError(f"{what} must be a number in [0, {below:g}); got {value!r}.")
-    return float(value)
+    return _checked_number(value, what, lambda x: 0 <= x < below, f"be a number in [0, {below:g})")
 
 
-def checked_positive(value: Any, what: str) -> float:
+def checked_positive(value: object, what: str) -> float:
     """A finite number above 0 as a float."""
-    number = float(value)
-    if not 0 < number < inf:
-        raise ValueError(f"{what} must be a finite number above 0; got {value!r}.")
-    return number
+    return _checked_number(value, what, lambda x: 0 < x < inf, "be a finite number above 0")
 
 
-def checked_probability(value: float, what: str) -> float:
+def checked_probability(value: object, what: str) -> float:
     """A number strictly between 0 and 1: a confidence, or the probability of a failure."""
-    if not 0 < value < 1:
-        raise ValueError(f"{what} must lie strictly between 0 and 1; got {value}.")
-    return float(value)
+    return _checked_number(value, what, lambda x: 0 < x < 1, "lie strictly between 0 and 1")
 
 
-def checked_share(value: float, what: str, reason: str = "") -> float:
+def checked_share(value: object, what: str, reason: str = "") -> float:
     """A number above 0 and at most 1; ``reason`` says why it must be."""
-    if not 0 < value <= 1:
-        raise ValueError(f"{what} must lie in (0, 1]{reason}; got {value}.")
-    return float(value)
+    return _checked_number(value, what, lambda x: 0 < x <= 1, f"lie in (0, 1]{reason}")
 
 
-def checked_correlation(rho: float) -> float:
+def checked_correlation(rho: object) -> float:
     """``rho`` in [-1, 1]: a coordinate is flipped with probability (1 - rho) / 2."""
-    if not -1 <= rho <= 1:
-        raise ValueError(f"`rho` must lie in [-1, 1], as (1 - rho) / 2 is a probability; got {rho}.")
-    return float(rho)
+    return _checked_number(rho, "`rho`", lambda x: -1 <= x <= 1, "lie in [-1, 1], as (1 - rho) / 2 is a probability")
 
 
-def checked_option(value: Any, what: str, options: Iterable[Any]) -> Any:
-    """``value`` itself, refused unless it is one of the options."""
+def checked_option(value: object, what: str, options: Iterable[Option]) -> Option:
+    """The option that ``value`` is, refused unless it is one."""
     options = tuple(options)
-    if value not in options:
-        raise ValueError(f"{what} must be one of {', '.join(map(str, options))}; got {value!r}.")
-    return value
+    for option in options:
+        if value == option:
+            return option
+    raise ValueError(f"{what} must be one of {', '.join(map(str, options))}; got {value!r}.")
 
 
-def checked_generator(rng: Any) -> np.random.Generator:
+def checked_generator(rng: object) -> np.random.Generator:
     """``rng`` itself; a seed or None is refused, as a generator is made once and then passed on."""
     if not isinstance(rng, np.random.Generator):
         raise ValueError(f"`rng` must be a numpy.random.Generator; got {rng!r}: pass numpy.random.default_rng(seed).")
@@ -118,7 +115,7 @@ def check_named(**parameters: Any) -> None:
             )
 
 
-def _need(name: str, value: Any) -> str | None:
+def _need(name: str, value: object) -> str | None:
     """What the value must be, unless it is."""
     if name in _COUNTS:
         minimum, what = _COUNTS[name]
@@ -139,7 +136,9 @@ def _need(name: str, value: Any) -> str | None:
     return None if value > 0 else "positive"
 
 
-def check_sizes(record: Any, *names: str, minimum: int = 1, maximum: int | None = None, optional: bool = False) -> None:
+def check_sizes(
+    record: object, *names: str, minimum: int = 1, maximum: int | None = None, optional: bool = False
+) -> None:
     """Fields of a frozen record that are integers in that range; None too where they are ``optional``."""
     for name in names:
         if not (optional and getattr(record, name) is None):
@@ -147,12 +146,12 @@ def check_sizes(record: Any, *names: str, minimum: int = 1, maximum: int | None 
             object.__setattr__(record, name, size)
 
 
-def check_random_state(record: Any) -> None:
+def check_random_state(record: object) -> None:
     """The field ``random_state`` of a router: an integer from 0 to below 2**63."""
     check_sizes(record, "random_state", minimum=0, maximum=MAX_SEED)
 
 
-def check_numbers(record: Any, *names: str, positive: bool = False, optional: bool = False) -> None:
+def check_numbers(record: object, *names: str, positive: bool = False, optional: bool = False) -> None:
     """Fields of a frozen record that are finite, and not negative; above 0 where they must be ``positive``."""
     for name in names:
         value = getattr(record, name)
@@ -166,11 +165,11 @@ def check_numbers(record: Any, *names: str, positive: bool = False, optional: bo
         object.__setattr__(record, name, float(value))
 
 
-def check_bool(record: Any, name: str) -> None:
+def check_bool(record: object, name: str) -> None:
     """A field of a record that is True or False."""
     if not isinstance(getattr(record, name), bool):
         raise TypeError(f"{_field(record, name)} must be True or False; got {getattr(record, name)!r}.")
 
 
-def _field(record: Any, name: str) -> str:
+def _field(record: object, name: str) -> str:
     return f"`{name}` of {type(record).__name__}"

@@ -115,9 +115,9 @@ def _predictions(
 ) -> NDArray[np.float64]:
     p = problem.p
     if learner == ELIMINATION:
-        return np.asarray(test.Y @ secret_modulo(train.Y, train.labels, p, problem.q).residues % p, dtype=np.float64)
+        return np.asarray(test.Y @ secret_modulo(train.Y, train.labels, p, problem.q).values % p, dtype=np.float64)
     if learner == CARRIES:
-        combination = solve_modulo(carry_monomials(train.Y, p), train.labels, p).residues
+        combination = solve_modulo(carry_monomials(train.Y, p), train.labels, p).values
         return np.asarray(carry_monomials(test.Y, p) @ combination % p, dtype=np.float64)
     X, y = problem.reduction.examples(train)
     with warnings.catch_warnings():

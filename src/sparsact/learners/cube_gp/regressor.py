@@ -27,7 +27,6 @@ from sparsact.learners.cube_gp.marginal import MarginalPosterior
 from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.systems.cube import MOST_DIRECT_ROWS
-from sparsact.learners.points import rows_of_cube
 from sparsact.transaction import transaction
 
 REFINED_ROWS: Final = 2_000  # from which kernel and noise are learned at last where there are inducing points
@@ -191,7 +190,7 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
         """Learn kernel and noise, and fit rows X (m, n), targets y (m,) and weights (m,)."""
         self._validate_params()
         seed = tuple(check_random_state(self.random_state).randint(2**31 - 1, size=4).tolist())
-        rows = self._standardized(*rows_of_cube(self, X, y, sample_weight))
+        rows = self._standardized(*self._rows_to_fit(X, y, sample_weight))
         prior = self._prior(rows.bits.shape[1]).of_rows(rows)
         rng = np.random.default_rng(seed)
         chosen = rows

@@ -116,11 +116,6 @@ class Bottom:
         """Phi (m, t) of pre-activations, which are overwritten."""
         return np.maximum(z, 0.0, out=z) if self.activation == "relu" else z
 
-    def same_as(self, other: Any) -> bool:
-        """Whether the two are the same layer."""
-        arrays = ((self.B, other.B), (self.c, other.c), (self.centre, other.centre))
-        return self.activation == other.activation and all(np.array_equal(*pair) for pair in arrays)
-
 
 @dataclass(frozen=True, eq=False)
 class SparseLayer:
@@ -145,8 +140,7 @@ class SparseLayer:
         """The layer with what a file says that its router needs, which must be as the router would draw it."""
         layer = cls(bottom, router, {})
         columns = layer.routed_columns
-        if router.width(columns) != bottom.t or router.max_active(columns) > bottom.t:
-            raise ValueError(f"{router!r} does not choose among {bottom.t} units")
+        check_router(router, columns, bottom.t)
         drawn = router.initial_state(columns, rng=cast("np.random.Generator", _Zeros()))
         for name, array in drawn.items():
             layer.state[name] = check_array(arrays, f"router.{name}", np.float64, array.shape)
@@ -212,14 +206,11 @@ class SparseLayer:
 
     def difference(self, other: SparseLayer) -> str:
         """What sets two layers apart, in words; empty when they are the same."""
-        if not self.bottom.same_as(other.bottom):
+        if not _alike(vars(self.bottom), vars(other.bottom)):
             return "bottom layers"
         if self.router != other.router:
             return "routers"
-        same = self.state.keys() == other.state.keys() and all(
-            np.array_equal(self.state[name], other.state[name]) for name in self.state
-        )
-        return "" if same else "states of their routers (hashes)"
+        return "" if _alike(self.state, other.state) else "states of their routers (hashes)"
 
     def flops(self, n_targets: int, *, routing: bool) -> int:
         """Multiplications and additions of one prediction: of the active units alone, or with their choice too."""
@@ -229,6 +220,20 @@ class SparseLayer:
             return active
         idle = (self.bottom.t - self.n_active) * of_a_unit if self.by_values else 0
         return active + idle + self.bottom.d * bool(self.bottom.centre.any()) + self.router.flops(self.routed_columns)
+
+
+def _alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return one.keys() == other.keys() and all(np.array_equal(value, other[name]) for name, value in one.items())
+
+
+def check_router(router: Router, columns: int, n_units: int) -> None:
+    """Refuse a router that, at this number of columns, does not choose among these units."""
+    if router.width(columns) != n_units:
+        raise ValueError(
+            f"`router` chooses among {router.width(columns)} units and `n_units` is {n_units}; make them equal."
+        )
+    if (most := router.max_active(columns)) > n_units:
+        raise ValueError(f"`router` switches on {most} of {n_units} units; lower that, or widen.")
 
 
 def router_of(router: str | Router, n_units: int, n_active: int, *, absolute: bool, seed: tuple[int, ...]) -> Router:

@@ -14,9 +14,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.learners.dsm.features import NAMES, Bottom, SparseLayer, entropy, router_of, stream
+from sparsact.learners.dsm.features import NAMES, Bottom, SparseLayer, check_router, entropy, router_of, stream
 from sparsact.learners.dsm.fitted import FittedDSM, check_differences, check_size, units_of
-from sparsact.learners.dsm.training import RidgeStatistic, RMSProp, TopLayer, add_rows, train
+from sparsact.learners.dsm.training import RidgeStatistic, RMSProp, TopLayer, add_rows, features_by_rows
 from sparsact.routing import Router
 from sparsact.statistics.centred import about_mean
 from sparsact.transaction import transaction
@@ -286,16 +286,18 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
             add_rows(self._statistic, self.layer_, rows, columns, weights)
             self.__dict__.pop("_solution", None)
         else:
-            train(
-                self.top_,
-                self.layer_,
-                (rows, columns, weights),
-                RMSProp(self.learning_rate, self.rho, self.epsilon),
-                epochs=epochs,
-                batch_size=int(self.batch_size),
-                fit_intercept=self.fit_intercept,
-                seed=self._seed,
-            )
+            features, top = features_by_rows(layer, rows, epochs), self.top_
+            optimiser = RMSProp(self.learning_rate, self.rho, self.epsilon)
+            for number in range(len(top.losses), len(top.losses) + epochs):  # goes on after a pause as without one
+                top.epoch(
+                    features,
+                    columns,
+                    weights,
+                    optimiser,
+                    batch_size=int(self.batch_size),
+                    fit_intercept=self.fit_intercept,
+                    rng=stream(self._seed, "order", number),
+                )
         self.n_rows_ = self.n_rows_ + len(rows)
 
     def _draw(self, rows: Array, weights: Array) -> SparseLayer:
@@ -303,12 +305,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         self._seed = entropy(self.random_state)
         t, d, router = int(self.n_units), rows.shape[1], self._router
         columns = t if router.routes_on != "inputs" else d
-        if router.width(columns) != t:
-            raise ValueError(
-                f"`router` chooses among {router.width(columns)} units and `n_units` is {t}; make them equal."
-            )
-        if router.max_active(columns) > t:
-            raise ValueError(f"`router` switches on {router.max_active(columns)} of {t} units; lower that, or widen.")
+        check_router(router, columns, t)
         kind: dict[str, Any] = {"bias": self.bias, "activation": self.activation, "rng": stream(self._seed, "bottom")}
         if self.bottom == "pca":
             bottom = Bottom.principal(rows, weights, t, **kind)

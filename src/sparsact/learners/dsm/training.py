@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels.dispatch import blas_threads
-from sparsact.learners.dsm.features import Array, SparseLayer, stream
+from sparsact.learners.dsm.features import Array, SparseLayer
 from sparsact.learners.low_degree.factor import Factor
 from sparsact.saving.schema import ArrayField, Arrays, State, add_prefix, as_n_rows, read_arrays
 from sparsact.statistics.centred import CentredSums
@@ -155,38 +155,11 @@ def add_rows(statistic: RidgeStatistic, layer: SparseLayer, X: Array, targets: A
         statistic.add(Batch(layer.features(X[block]), targets[block], weights[block]))
 
 
-def train(
-    top: TopLayer,
-    layer: SparseLayer,
-    sample: tuple[Array, Array, Array],
-    optimiser: RMSProp,
-    *,
-    epochs: int,
-    batch_size: int,
-    fit_intercept: bool,
-    seed: tuple[int, ...],
-) -> None:
-    """Train for some epochs on rows (m, d), targets (m, T), weights (m,).
-
-    The order of an epoch follows from the seed and the number of epochs before it, so that training goes on after a
-    pause as it would have without.
-    """
-    X, targets, weights = sample
-    kept = _all_features(layer, X) if epochs > 1 and len(X) * layer.bottom.t <= KEPT else None
-    for _ in range(epochs):
-        top.epoch(
-            (lambda batch: layer.features(X[batch])) if kept is None else kept.__getitem__,
-            targets,
-            weights,
-            optimiser,
-            batch_size=batch_size,
-            fit_intercept=fit_intercept,
-            rng=stream(seed, "order", len(top.losses)),
-        )
-
-
-def _all_features(layer: SparseLayer, X: Array) -> Array:
-    features = np.empty((len(X), layer.bottom.t))
+def features_by_rows(layer: SparseLayer, X: Array, n_epochs: int) -> Callable[[NDArray[np.intp]], Array]:
+    """Map from rows of X (m, d) to their features: kept between epochs, if memory bears it."""
+    if n_epochs == 1 or len(X) * layer.bottom.t > KEPT:
+        return lambda batch: layer.features(X[batch])
+    kept = np.empty((len(X), layer.bottom.t))
     for block in layer.blocks(len(X)):
-        features[block] = layer.features(X[block])
-    return features
+        kept[block] = layer.features(X[block])
+    return kept.__getitem__

@@ -21,7 +21,6 @@ from sparsact.learners.latent.fitting import MeasuredRows, fitted_gp, fitted_pol
 from sparsact.learners.latent.polynomial import MAX_ITER
 from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate, chosen, degrees_to_try
 from sparsact.learners.latent.targets import Targets, checked_bounds
-from sparsact.learners.points import rows_of_cube
 from sparsact.statistics.units import exponents_of
 from sparsact.transaction import transaction
 
@@ -186,7 +185,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
 
     def _rows(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> MeasuredRows:
         """Points and targets of the rows of positive weight; notes the encoding."""
-        rows, answers, weights = rows_of_cube(self, X, y, sample_weight)
+        rows, answers, weights = self._rows_to_fit(X, y, sample_weight)
         targets = Targets.of(answers, weights, checked_bounds(self.censoring, answers, weights))
         if self.link == "log":
             targets.logarithms()  # raises here, where the error can name the targets as they are

@@ -77,14 +77,5 @@ class IntegerSample:
         columns = [self._odd(masks ^ other, everywhere)[0] for other in others]
         return 1 - 2 * np.array(columns).T.reshape(len(masks), len(others)) / self.n_rows
 
-    def values(self, masks: Masks) -> NDArray[np.int8]:
-        """Monomials at the rows, (m, N)."""
-        everywhere = np.zeros((len(masks), len(self.points.columns[0])), dtype=np.uint64)
-        for row, mask in zip(everywhere, masks, strict=True):
-            members = np.flatnonzero(np.unpackbits(mask.astype("<u8").view(np.uint8), bitorder="little"))
-            row[:] = np.bitwise_xor.reduce(self.points.columns[members], axis=0)
-        bits = kernels.packed_bits.unpacked_rows(everywhere, self.n_rows)
-        return (1 - 2 * bits.astype(np.int8)).T
-
     def _odd(self, masks: Masks, planes: NDArray[np.uint64]) -> NDArray[np.int64]:
         return kernels.parity_counts(self.points.columns, planes, np.ascontiguousarray(masks), n_threads=self.n_threads)

@@ -19,11 +19,12 @@ from sparsact.hypercube import Subset, subsets_of
 from sparsact.kernels.dispatch import blas_threads, threads
 from sparsact.learners.low_degree import LowDegreeRegressor
 from sparsact.learners.low_degree.saving import read_solution, solution_state
-from sparsact.learners.points import Encoding, Points, kernel_dtype, median_cuts, points_of, recognize, unpack
+from sparsact.learners.on_cube import LEARNED, OnCube
+from sparsact.learners.points import Encoding, Points, kernel_dtype, median_cuts, set_encoding, unpack
 from sparsact.learners.sparse_fourier.integer_sample import IntegerSample
 from sparsact.learners.sparse_fourier.search import SearchOptions, TermSearch
-from sparsact.saving import modelfile, schema
-from sparsact.saving.schema import ArrayField, Arrays, Checks, State
+from sparsact.saving import schema
+from sparsact.saving.schema import Arrays, Checks, State
 from sparsact.validation.estimators import checked_rows
 
 Array = NDArray[np.float64]
@@ -31,17 +32,15 @@ Array = NDArray[np.float64]
 LARGEST_DEGREE: Final = 6
 MOST_TERMS: Final = 500
 _LEARNED: Final[Checks] = {
-    "n_features_in_": schema.as_count,
-    "encoding_": schema.as_encoding,
+    **LEARNED,
     "threshold_": schema.as_nonnegative,
     "n_monomials_": schema.as_n_rows,
     "n_iter_": schema.as_count,
     "certified_": schema.as_bool,
 }
-_ARRAYS: Final = {"cuts": ArrayField("n", finite=True, optional=True)}
 
 
-class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
+class SparseFourierRegressor(OnCube, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     r"""The significant monomials among all of degree at most d, and least squares on them.
 
     .. math:: f(x) = \hat f(\emptyset) + \sum_{S \in A} \hat f(S)\, \chi_S(x), \qquad \chi_S(x) = \prod_{i \in S} x_i,
@@ -131,6 +130,7 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     [(5,), (1, 40), (2, 30, 62)]
     """
 
+    _LEARNED, _CONTENT = _LEARNED, "polynomial_"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, LARGEST_DEGREE, closed="both")],
         "significance": [Interval(Real, 0, 1, closed="neither")],
@@ -174,11 +174,9 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         finite = self.domain != "cube"  # there, packing names the column and the row of a NaN
         rows, targets = checked_rows(self, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=finite)
         rows, targets = kernel_dtype(rows), np.asarray(targets, dtype=np.float64)
-        kind, points = recognize(rows, self.domain, getattr(self, "feature_names_in_", None))
-        self.encoding_: Encoding | None = None if kind == "real" else "signs" if kind == "ones" else kind
-        self.cuts_ = median_cuts(rows) if kind == "real" else None
-        if points is None:
-            points = self._points(rows)
+        points = set_encoding(self, rows)
+        self.cuts_ = median_cuts(rows) if self.encoding_ is None else None
+        points = self._packed(rows) if points is None else points
         held = self._held_out(len(targets), rng)
         terms, critical = self._search(*((points, targets) if held is None else (points[~held], targets[~held])), rng)
         self.polynomial_ = self._refit(points, targets, terms, critical)
@@ -236,15 +234,8 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
     def predict(self, X: ArrayLike) -> Array:
         """Predicted targets, (m,)."""
-        check_is_fitted(self)
-        finite = self.encoding_ is None
-        rows = kernel_dtype(checked_rows(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
-        polynomial = self.polynomial_._fitted.polynomial
-        return np.asarray(polynomial.values(self._points(rows), n_threads=threads(self.n_jobs))[:, 0])
-
-    def _points(self, rows: NDArray[Any]) -> Points:
-        """Rows as points of the cube."""
-        return points_of(rows, self.encoding_, self.cuts_, getattr(self, "feature_names_in_", None))
+        points = self._points(X)
+        return np.asarray(self.polynomial_._fitted.polynomial.values(points, n_threads=threads(self.n_jobs))[:, 0])
 
     @property
     def coefficients_(self) -> Array:
@@ -292,37 +283,24 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
-        check_is_fitted(self)
-        state = schema.learned_state(self, _LEARNED) | {"params": schema.params_of(self)}
-        arrays: Arrays = {} if self.cuts_ is None else {"cuts": self.cuts_}
+        arrays: Arrays = {}
+        solutions: dict[str, State] = {}
         for name in ("polynomial", "held_out"):
-            if (model := getattr(self, name + "_")) is not None:
-                solution, parts = solution_state(model._fitted)
-                state[name], arrays = solution, arrays | schema.add_prefix(name, parts)
-        modelfile.write(path, type(self).__name__, state, arrays)
+            if (model := getattr(self, name + "_", None)) is not None:
+                solutions[name], parts = solution_state(model._fitted)
+                arrays |= schema.add_prefix(name, parts)
+        self._write(path, arrays, **solutions)
 
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:
         """The regressor that :meth:`save` wrote."""
-        learner: Self = schema.rebuild(cls, state, _LEARNED)
+        learner, _ = cls._read(state, arrays, {})
         n = learner.n_features_in_
-        learner.cuts_ = schema.read_arrays(_ARRAYS, arrays, n=n).get("cuts")
-        if (learner.cuts_ is None) == (learner.encoding_ is None):
-            raise ValueError("columns that are neither cut nor points of the cube, or both")
         for name in ("polynomial", "held_out"):
             setattr(learner, name + "_", _of_file(name, n, state, arrays))
         if learner.polynomial_ is None:
             raise ValueError("no polynomial")
         return learner
-
-    def __sklearn_tags__(self) -> Any:
-        """Real columns are cut at their medians: too coarse for scikit-learn's check of R squared."""
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "polynomial_" in self.__dict__
 
     def _report(self, line: str) -> None:
         if self.verbose:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from sparsact.hypercube import Masks, masks_of, n_subsets, n_words, sizes
+from sparsact.hypercube import Masks, masks_of, n_subsets, n_words, sizes, subsets_of
 from sparsact.kernels.monomial_scan import (
     MOST_ROWS,
     MonomialTable,
@@ -121,7 +121,7 @@ class TermSearch:
     def residual(self, model: Masks) -> Array:
         """The target less its least squares on the monomials of the model."""
         gram, means = self.sample.products(model, model), self.sample.means(model)
-        values = self.sample.values(model)
+        values = self.sample.points.characters(model)
         return self.sample.target - values @ np.linalg.solve(gram, means)
 
     def scanned(self, residual: Array) -> Masks:
@@ -169,8 +169,8 @@ class TermSearch:
             return model[:0]
         strongest = np.argsort(-strength[far, near], kind="stable")[:ALIAS_ROWS]
         found = []
-        for mask in model[1:]:
-            inside = np.flatnonzero(np.unpackbits(mask.astype("<u8").view(np.uint8), bitorder="little"))
+        for mask, subset in zip(model[1:], subsets_of(model[1:]), strict=True):
+            inside = np.array(subset)
             row, column = np.nonzero(strength[inside] >= ALIAS)
             one, other = np.r_[inside[row], far[strongest]], np.r_[column, near[strongest]]
             masks = mask ^ self.singles[one] ^ np.where((one != other)[:, None], self.singles[other], np.uint64(0))

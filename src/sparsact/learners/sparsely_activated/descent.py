@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy.optimize import OptimizeResult, minimize
 
 from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSample
@@ -61,7 +61,9 @@ class PenalisedRisk:
     limits: NormLimits
 
     @classmethod
-    def of(cls, sample: TrainingSample, max_active: int, limits: NormLimits, dtype: Any = np.float64) -> PenalisedRisk:
+    def of(
+        cls, sample: TrainingSample, max_active: int, limits: NormLimits, dtype: DTypeLike = np.float64
+    ) -> PenalisedRisk:
         """The risk on the rows of a sample."""
         design, targets, shares = (
             each.astype(dtype, copy=False) for each in (sample.design, sample.targets, sample.weights / sample.total)
@@ -131,8 +133,8 @@ class PenalisedRisk:
             value, gradient = self(at(flat), penalty, shifts)
             return value, (moved * (gradient[:, None, :] @ steps.transpose(0, 2, 1))[:, 0]).ravel()
 
-        gtol = 1e-12 if self.design.dtype == np.float64 else 1e-7
         exact = self.design.dtype == np.float64
+        gtol = 1e-12 if exact else 1e-7
         values = [np.inf]
 
         def settled(intermediate_result: OptimizeResult) -> None:

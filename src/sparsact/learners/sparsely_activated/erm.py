@@ -17,7 +17,7 @@ import numpy as np
 
 from sparsact.learners.sparsely_activated.descent import PenalisedRisk
 from sparsact.learners.sparsely_activated.forest import forest
-from sparsact.learners.sparsely_activated.held_out import FEWEST, Descended, HeldOutSearch
+from sparsact.learners.sparsely_activated.held_out import FEWEST, Bounds, Descended, HeldOutSearch
 from sparsact.learners.sparsely_activated.leaf_models import EXACT, TrainingSample
 from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimits, separated, units_of
 from sparsact.learners.sparsely_activated.tree import n_parameters, score
@@ -29,17 +29,6 @@ DEVIATIONS: Final = 1.0  # standard errors on the rows held out, that suffice wh
 MISSED: Final = 1.1  # times the held-out error: so much on the rows fitted is a worse network
 MOST_TREES: Final = 3  # in a sum: more take minutes, and descent does better
 MORE: Final = 4  # times the units allowed, of the tree that is thinned
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """What bounds the search: the parameters of :class:`.SparselyActivatedRegressor` of these names."""
-
-    n_units: int
-    max_active: int
-    n_restarts: int
-    max_iter: int
-    tol: float
 
 
 @dataclass(frozen=True)
@@ -126,14 +115,13 @@ class Minimisation:
     def run(self) -> ERMCandidate:
         """The best of all candidates; ends early at a fit that is perfect and no accident."""
         self.report(self.best)
-        bounds = self.bounds
         self._grow(TreeOptions())
-        descent_first = self._n_trees > 1 and bounds.n_restarts > 1 and len(self.sample) >= FEWEST  # sums are dear
+        descent_first = self._n_trees > 1 and self.bounds.n_restarts > 1 and len(self.sample) >= FEWEST  # sums are dear
         if not descent_first:
             self._grow_further()
         if self._settled() or len(self.sample) < FEWEST:
             return self.best
-        search = HeldOutSearch(self.sample, bounds.n_units, bounds.max_active, bounds.max_iter, self.limits, self.rng)
+        search = HeldOutSearch(self.sample, self.bounds, self.limits, self.rng)
         self._restart(search, descent_first=descent_first)
         return self.best if self._settled(LIKELY) else self._chosen(search)
 

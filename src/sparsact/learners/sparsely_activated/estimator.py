@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sparsact.learners.points import Encoding, kernel_dtype, pack, recognize, unpack
-from sparsact.learners.sparsely_activated.erm import Bounds
+from sparsact.learners.points import Encoding, kernel_dtype, pack, set_encoding, unpack
+from sparsact.learners.sparsely_activated.held_out import Bounds
 from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSample
 from sparsact.statistics.distinct_rows import distinct_rows
 from sparsact.validation.estimators import checked_rows, checked_sample_weight, weights_as_counts
@@ -25,6 +25,7 @@ LARGEST_TARGET: Final = 1e301
 class SparselyActivatedModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the learners of sparsely activated networks."""
 
+    encoding_: Encoding | None
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_units": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "max_active": [Interval(Integral, 1, None, closed="left")],
@@ -80,8 +81,7 @@ class SparselyActivatedModel(BaseEstimator):  # type: ignore[misc] # scikit-lear
         )
         _check_targets(targets)
         weights = weights_as_counts(checked_sample_weight(sample_weight, rows))
-        kind, _ = recognize(kernel_dtype(rows), self.domain, getattr(self, "feature_names_in_", None))
-        self.encoding_: Encoding | None = None if kind == "real" else "signs" if kind == "ones" else kind
+        set_encoding(self, kernel_dtype(rows))
         there = weights > 0
         return self._inputs(rows)[there], np.asarray(targets, dtype=np.float64)[there], weights[there]
 
@@ -100,7 +100,7 @@ def generator_of(random_state: int | np.random.RandomState | None) -> np.random.
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
 
 
-def _check_targets(y: Any) -> None:
+def _check_targets(y: NDArray[Any]) -> None:
     """Refuse targets so large that usual columns would be too narrow: their weights would overflow."""
     largest = float(np.abs(np.asarray(y, dtype=np.float64)).max())
     if largest > LARGEST_TARGET:

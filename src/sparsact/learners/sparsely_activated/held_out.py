@@ -19,7 +19,7 @@ SHARE, LARGEST_SHARE, USEFUL, MOST_HELD = 0.15, 1 / 3, 30, 3000  # of the rows t
 FEWEST_ROWS: Final = 2  # for each parameter of the units that a descent starts from
 AMPLE_ROWS: Final = 4.5  # with fewer, units that are too many share out the rows of one, and cannot be removed
 WIDER: Final = 3  # times the units allowed
-RATE, PENALTIES = 0.06, (1.0, 10.0)  # of the descents; penalties by turns
+PENALTIES: Final = (1.0, 10.0)  # of the descents, by turns
 STEPS: Final = 12.5  # of mini-batches, for each iteration allowed
 N_QUICK: Final = 8000  # rows at least, while the units are thinned
 HARMLESS: Final = 1.25  # times the least held-out error: go on removing units
@@ -82,6 +82,17 @@ class HeldOut(Generic[Model]):
         return bool(mean > deviations * np.sqrt(self._mean((gain - mean) ** 2) / len(gain)))
 
 
+@dataclass(frozen=True)
+class Bounds:
+    """What bounds the search: the parameters of :class:`.SparselyActivatedRegressor` of these names."""
+
+    n_units: int
+    max_active: int
+    n_restarts: int
+    max_iter: int
+    tol: float
+
+
 class HeldOutSearch(HeldOut[GateUnits]):
     """Descents on most rows of a sample, compared on the rest.
 
@@ -89,34 +100,26 @@ class HeldOutSearch(HeldOut[GateUnits]):
     ----------
     sample : TrainingSample
         The rows.
-    n_units, max_active, max_iter : int
-        The most units, the most that a row may switch on, iterations of each descent.
+    bounds : Bounds
+        Of the class, and of the search.
     limits : NormLimits
         The scale of the class.
     rng : numpy.random.Generator
         Of the split, the starts and the batches.
     """
 
-    def __init__(
-        self,
-        sample: TrainingSample,
-        n_units: int,
-        max_active: int,
-        max_iter: int,
-        limits: NormLimits,
-        rng: np.random.Generator,
-    ) -> None:
+    def __init__(self, sample: TrainingSample, bounds: Bounds, limits: NormLimits, rng: np.random.Generator) -> None:
         fitted, held = split(len(sample), rng)
         self.train, self.held = part(sample, fitted), part(sample, held)
         super().__init__(self.held.targets, self.held.weights, self.train.variation() / self.train.total)
-        self.max_active, self.max_iter, self.rng = max_active, max_iter, rng
+        self.max_active, self.max_iter, self.rng = bounds.max_active, bounds.max_iter, rng
         self.most = int(self.train.total / (FEWEST_ROWS * (sample.n + 1)))
-        self.n_units = min(n_units, self.most)
+        self.n_units = min(bounds.n_units, self.most)
         self.n_aimed = self.n_units  # to which units are removed whatever it costs
-        self.risk = PenalisedRisk.of(self.train, max_active, limits)
+        self.risk = PenalisedRisk.of(self.train, self.max_active, limits)
         n_quick = max(N_QUICK, FEWEST_ROWS * self.n_wide * (sample.n + 1))
         quick = part(self.train, np.arange(min(n_quick, len(self.train))))
-        self.quick = PenalisedRisk.of(quick, max_active, limits, np.float32)
+        self.quick = PenalisedRisk.of(quick, self.max_active, limits, np.float32)
         self.n_descents = 0
 
     @property
@@ -145,15 +148,7 @@ class HeldOutSearch(HeldOut[GateUnits]):
         steps = int(STEPS * self.max_iter)
         penalty = PENALTIES[self.n_descents % len(PENALTIES)]
         self.n_descents += 1
-        units = random_units(
-            self.train,
-            self.n_wide,
-            self.max_active,
-            penalty=penalty,
-            rate=RATE,
-            n_steps=steps,
-            rng=self.rng,
-        )
+        units = random_units(self.train, self.n_wide, self.max_active, penalty, steps, self.rng)
         before, self.least = self.least, np.inf
         found = self.thin(units, "descent", penalty, steps)
         lossy, self.least = found.error > LOSSLESS * self.least, min(before, self.least)

@@ -24,6 +24,7 @@ from sparsact.learners.sparsely_activated.to_network import GateUnits
 
 N_STARTS: Final = 2
 BATCH: Final = 256  # rows
+RATE: Final = 0.06
 BETAS: Final = (0.9, 0.99)
 EPSILON: Final = 1e-8
 WARM_UP: Final = 50  # steps
@@ -35,14 +36,7 @@ Floats = NDArray[np.float32]
 
 
 def random_units(
-    sample: TrainingSample,
-    n_units: int,
-    max_active: int,
-    *,
-    penalty: float,
-    rate: float,
-    n_steps: int,
-    rng: np.random.Generator,
+    sample: TrainingSample, n_units: int, max_active: int, penalty: float, n_steps: int, rng: np.random.Generator
 ) -> GateUnits:
     """The better of two networks of ``n_units`` that start at random, over the design of the sample."""
     whiten = _whitening(sample)
@@ -54,7 +48,7 @@ def random_units(
     theta = (rng.standard_normal(shape) / np.sqrt(max(shape[1] - 1, 1))).astype(np.float32)
     theta[:, -1] = rng.uniform(-1.2, 0.8, len(theta))
     u = (rng.standard_normal(len(theta)) / np.sqrt(n_units)).astype(np.float32)
-    _descend(rows, targets, weights, theta, u, max_active, penalty, rate, n_steps, rng)
+    _descend((rows, targets, weights), theta, u, max_active, penalty, n_steps, rng)
     some = slice(N_JUDGED)
     errors = _summed(np.maximum(rows[some] @ theta.T, 0) * u) - targets[some, None]
     best = int(np.argmin(np.nan_to_num((weights[some, None] * errors**2).mean(axis=0), nan=np.inf)))
@@ -79,18 +73,16 @@ def _summed(contributions: Floats) -> Floats:
 
 
 def _descend(
-    rows: Floats,
-    targets: Floats,
-    weights: Floats,
+    data: tuple[Floats, Floats, Floats],
     theta: Floats,
     u: Floats,
     max_active: int,
     penalty: float,
-    rate: float,
     n_steps: int,
     rng: np.random.Generator,
 ) -> None:
-    """Move ``theta`` and ``u`` in place."""
+    """Move ``theta`` and ``u`` in place; the data are rows, targets and weights."""
+    rows, targets, weights = data
     size = min(BATCH, len(rows))
     order, at = rng.permutation(len(rows)), 0
     moments: list[Any] = [(each, np.zeros_like(each), np.zeros_like(each)) for each in (theta, u)]
@@ -101,7 +93,7 @@ def _descend(
         at += size
         ramp = min(1.0, max(0.0, (step / n_steps - RAMP[0]) / (RAMP[1] - RAMP[0])))
         along = slopes(rows[batch], targets[batch], weights[batch], theta, u, max_active, penalty * ramp)
-        now = rate * (0.5 * (1 + np.cos(np.pi * step / n_steps)) + LAST_RATE) * min(1.0, step / WARM_UP)
+        now = RATE * (0.5 * (1 + np.cos(np.pi * step / n_steps)) + LAST_RATE) * min(1.0, step / WARM_UP)
         corrections = [1 - beta**step for beta in BETAS]
         for (values, first, second), slope in zip(moments, along, strict=True):
             first += (1 - BETAS[0]) * (slope - first)
