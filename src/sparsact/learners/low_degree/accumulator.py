@@ -14,7 +14,13 @@ from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.polynomial import Family
 from sparsact.learners.low_degree.real_columns import CentredMoments
 from sparsact.learners.low_degree.solvers.cells import MAX_CELLS_N, cells_bytes, prefers_cells
-from sparsact.learners.low_degree.solvers.solver import ProblemSize, choose_solver, possible, prefers_moments
+from sparsact.learners.low_degree.solvers.solver import (
+    LowDegreeStatistic,
+    ProblemSize,
+    choose_solver,
+    possible,
+    prefers_moments,
+)
 from sparsact.learners.points import Encoding, Points, pack, recognize
 from sparsact.memory import has_room
 from sparsact.saving import schema
@@ -23,7 +29,6 @@ from sparsact.statistics.statistic import Batch
 
 _ROWS_AT_ONCE: Final = 1 << 16
 _BYTES_OF_A_FOLD: Final = 4096  # of the sums of no rows, as objects
-LowDegreeStatistic = Cells | DistinctPoints | Moments | CentredMoments
 _FORMS: Final[dict[str, Callable[[int, int], LowDegreeStatistic]]] = {
     Cells.kind: Cells,
     DistinctPoints.kind: DistinctPoints,
@@ -149,33 +154,34 @@ class Accumulator:
         if encoding == "real":
             self._begin(spec, "real", None)
         elif encoding != "ones":
-            self._begin(spec, "cube", encoding, len(batch.positive()))
+            self._begin(spec, "cube", encoding)
         return points
 
-    def _begin(self, spec: FitSpec, domain: str, encoding: Encoding | None, n_rows: int = 0) -> None:
-        form = "real" if domain == "real" else "rows"
-        possible(spec.solver, spec.size(self.n, n_rows, self.n_targets, form))
+    def _begin(self, spec: FitSpec, domain: str, encoding: Encoding | None) -> None:
+        size = spec.size(self.n, 0, self.n_targets, "real" if domain == "real" else "rows")
+        possible(spec.solver, size)
         if self.n_folds > 1 and not has_room(float(self.n_folds * _BYTES_OF_A_FOLD), spec.max_memory):
             raise MemoryError(
                 f"{self.n_folds:,} folds keep as many sets of sums, more than memory holds; pass a smaller cv."
             )
         if domain == "real":
-            choose_solver(spec.solver, spec.size(self.n, 0, self.n_targets, form), spec.max_memory)
+            choose_solver(spec.solver, size, spec.max_memory)
             first: LowDegreeStatistic = CentredMoments(spec.family(self.n), self.n_targets)
         else:
-            first = self._compact_form(spec, n_rows, begin=True) or DistinctPoints(self.n, self.n_targets)
+            first = DistinctPoints(self.n, self.n_targets)
         self.domain, self.encoding = domain, encoding
         self.statistics = [first, *(first.empty() for _ in range(self.n_folds - 1))]
 
-    def _compact_form(self, spec: FitSpec, n_rows: int, *, begin: bool = False) -> Cells | Moments | None:
+    def _compact_form(self, spec: FitSpec, n_rows: int) -> Cells | Moments | None:
         """Empty statistic that costs less than distinct points for the given number of rows, if there is one."""
-        size = spec.size(self.n, n_rows, self.n_targets)
-        named = spec.solver == "cells"
-        affords = named or has_room(self.n_folds * cells_bytes(self.n, self.n_targets), spec.max_memory)
         if spec.solver == "kernel":
             return None
-        if (begin and named) or (spec.solver != "moments" and prefers_cells(self.n, n_rows) and affords):
+        preferred = spec.solver != "moments" and prefers_cells(self.n, n_rows)
+        if spec.solver == "cells" or (
+            preferred and has_room(self.n_folds * cells_bytes(self.n, self.n_targets), spec.max_memory)
+        ):
             return Cells(self.n, self.n_targets)
+        size = spec.size(self.n, n_rows, self.n_targets)
         if (self.n > MAX_CELLS_N or spec.solver == "moments") and prefers_moments(size):
             choose_solver(spec.solver, size, spec.max_memory)
             return Moments(spec.family(self.n), self.n_targets, n_threads=spec.n_threads)
@@ -197,7 +203,7 @@ class Accumulator:
         for fold, statistic in enumerate(self.statistics):
             part = batch if batch.folds is None else batch[batch.folds == fold]
             for block in part.blocks(_ROWS_AT_ONCE):  # the memory in between is bounded
-                (statistic.add if sign > 0 else statistic.remove)(block)
+                statistic.add(block, sign)
 
     # ---- sums of several ----
 

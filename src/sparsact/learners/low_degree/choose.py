@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from sparsact.bounds.unexplained import unexplained_variance
 from sparsact.hypercube import bits_to_signs, n_subsets
-from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec, LowDegreeStatistic
+from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
 from sparsact.learners.low_degree.normal_equations import NormalEquations
 from sparsact.learners.low_degree.polynomial import Penalty
 from sparsact.learners.low_degree.real_columns import CentredMoments, lost_in_words
-from sparsact.learners.low_degree.solvers.solver import choose_solver
+from sparsact.learners.low_degree.solvers.solver import LowDegreeStatistic, choose_solver
 from sparsact.learners.points import detect_encoding
 from sparsact.statistics.folds import deal
 from sparsact.statistics.simplest import simplest
@@ -159,7 +159,7 @@ def _scores(
         wanted = spec.with_degree(degrees[i])
         size = wanted.size(training.n, training.n_rows, training.n_targets, training.kind)
         plan = choose_solver(spec.solver, size, spec.max_memory)
-        family = training.family_of(wanted.family(training.n))
+        family = wanted.family(training.n)
         if plan.explicit_gram or isinstance(held_out, CentredMoments):  # real columns write it out always
             both = both or (training.normal_equations(family, **how), held_out.normal_equations(family, **how))
             train, test = (equations.leading(len(family)) for equations in both)
@@ -204,7 +204,7 @@ def told_apart(statistic: LowDegreeStatistic, spec: FitSpec, degrees: list[int],
     """The degrees whose products of columns rounding has left; warns of the others, and refuses if all are such."""
     if not isinstance(statistic, CentredMoments) or not fit_intercept:
         return degrees
-    family = statistic.family_of(spec.with_degree(degrees[-1]).family(statistic.n))
+    family = spec.with_degree(degrees[-1]).family(statistic.n)
     lost = statistic.lost_product(family)
     kept = [degree for degree in degrees if not lost or degree < len(lost)]
     if not kept:

@@ -14,13 +14,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels.dispatch import threads
-from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec, LowDegreeStatistic
+from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic
 from sparsact.learners.low_degree.fitted import FittedLowDegree
 from sparsact.learners.low_degree.polynomial import Penalty, Solution
 from sparsact.learners.low_degree.real_columns import CentredMoments
-from sparsact.learners.low_degree.solvers.solver import choose_solver, solvers
+from sparsact.learners.low_degree.solvers.solver import LowDegreeStatistic, choose_solver, solvers
 from sparsact.learners.points import numeric_rows
 from sparsact.statistics.exact_sum import LIMB_BITS
 from sparsact.statistics.statistic import Batch
@@ -272,7 +272,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
             n_rows = statistic.n_points  # distinct ones, after rescaling
         size = spec.size(statistic.n, n_rows, statistic.n_targets, statistic.kind)
         plan = choose_solver(spec.solver, size, spec.max_memory)
-        family = statistic.family_of(spec.family(statistic.n))
+        family = spec.family(statistic.n)
         if isinstance(statistic, CentredMoments) and self.fit_intercept:
             statistic.check_kept(family)
         return plan.solver.solve(statistic, family, penalty, plan, n_threads=spec.n_threads)

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import WORD
-from sparsact.learners.low_degree.accumulator import LowDegreeStatistic
 from sparsact.learners.low_degree.compact_sums import Cells, Moments
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Solution
 from sparsact.learners.low_degree.real_columns import CentredMoments
+from sparsact.learners.low_degree.solvers.solver import LowDegreeStatistic
 from sparsact.learners.points import Points
 
 
@@ -74,7 +74,8 @@ def total_effects(
     .. [1] M. J. W. Jansen, "Analysis of variance designs for model output", Computer Physics Communications, 1999.
     """
     if isinstance(statistic, DistinctPoints | Cells):
-        effects, variance = _effects_at(polynomial, statistic.as_points(), n_threads)
+        points = statistic.as_points() if isinstance(statistic, Cells) else statistic
+        effects, variance = _effects_at(polynomial, points, n_threads)
     else:
         effects, variance = _effects_by_sums(polynomial, statistic, n_threads)
     shares = np.divide(effects, variance, out=np.zeros_like(effects), where=variance > 0)

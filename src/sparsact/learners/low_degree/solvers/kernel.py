@@ -11,19 +11,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels.dispatch import blas_threads
+from sparsact.learners.low_degree.compact_sums import Cells
 from sparsact.learners.low_degree.design import Design
 from sparsact.learners.low_degree.distinct_points import DistinctPoints, correlations
 from sparsact.learners.low_degree.factor import Factor
 from sparsact.learners.low_degree.identification import PRIMES, reduced_echelon, residues
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Penalty, Solution
 from sparsact.learners.low_degree.real_columns import monomials
-from sparsact.learners.low_degree.solvers.solver import ProblemSize, Solver, SolverPlan, ending, judged
+from sparsact.learners.low_degree.solvers.solver import (
+    LowDegreeStatistic,
+    ProblemSize,
+    Solver,
+    SolverPlan,
+    ending,
+    judged,
+)
 from sparsact.learners.points import Points, unpack
 from sparsact.statistics.exact_sum import ExactSum
 
@@ -47,9 +55,12 @@ class KernelSolver(Solver):
         reason = f"{d:,} monomials exceed the {m:,} rows: the kernel over Hamming distances is the smaller system"
         return SolverPlan(self, 28.0 * m * m + size.nbytes, reason, 0 if d > m else None, explicit_gram=False)
 
-    def solve(self, statistic: Any, family: Family, penalty: Penalty, plan: SolverPlan, *, n_threads: int) -> Solution:
+    def solve(
+        self, statistic: LowDegreeStatistic, family: Family, penalty: Penalty, plan: SolverPlan, *, n_threads: int
+    ) -> Solution:
         """The polynomial of a family that fits the rows of a statistic."""
-        points = statistic.to(DistinctPoints)
+        points = statistic.as_points() if isinstance(statistic, Cells) else statistic
+        assert isinstance(points, DistinctPoints)  # noqa: S101 - as its forms say
         polynomial, design = solve_dual(points, family, penalty)
         mean = points.totals.sums.to_float() / points.weight if penalty.fit_intercept else np.zeros(points.n_targets)
         reason = plan.reason + ending(design.factor)
