@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sparsact.learners.low_degree.compact_sums import Cells, Moments
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
-from sparsact.learners.low_degree.polynomial import Family
+from sparsact.learners.low_degree.polynomial import Family, Penalty
 from sparsact.learners.low_degree.real_columns import CentredMoments
 from sparsact.learners.low_degree.solvers.cells import MAX_CELLS_N, cells_bytes, prefers_cells
 from sparsact.learners.low_degree.solvers.solver import (
@@ -20,6 +20,7 @@ from sparsact.learners.low_degree.solvers.solver import (
     choose_solver,
     possible,
     prefers_moments,
+    solvers,
 )
 from sparsact.learners.points import Encoding, Points, pack, recognize
 from sparsact.memory import has_room
@@ -48,9 +49,9 @@ class FitSpec:
 
     degree: int
     min_degree: int
-    subsets: Any
+    subsets: Sequence[Sequence[int]] | None
     solver: str
-    domain: str
+    fit_intercept: bool
     max_memory: float | None
     n_threads: int
 
@@ -58,6 +59,11 @@ class FitSpec:
         """The same for another largest degree; a list of subsets is cut to it."""
         subsets = None if self.subsets is None else [subset for subset in self.subsets if len(subset) <= degree]
         return replace(self, degree=degree, subsets=subsets)
+
+    def penalty(self, alpha: float) -> Penalty:
+        """How the coefficients are estimated."""
+        kind = "ridge" if self.solver == "auto" else solvers()[self.solver].penalty
+        return Penalty(kind, alpha, self.fit_intercept)
 
     def family(self, n: int) -> Family:
         """The monomials that the learner may use."""
@@ -103,35 +109,48 @@ class Accumulator:
         """Rows of positive weight seen so far."""
         return sum(sign * len(batch) for sign, batch in self.pending) + sum(each.n_rows for each in self.statistics)
 
-    def change(self, spec: FitSpec, batch: Batch, sign: int = 1, names: NDArray[Any] | None = None) -> None:
-        """Add the rows of a batch or, with sign -1, take them away. After an error, change a fork made before.
+    def recognized(self, X: NDArray[Any], domain: str, names: NDArray[Any] | None = None) -> Points | NDArray[Any]:
+        """Rows as the statistics take them; the first show the domain, unless all are 1, which may be bits or signs.
 
         Raises
         ------
         ValueError
-            If X is not written like the rows before, or if more rows are taken away than are there.
+            If X is not written like the rows before.
+        """
+        if self.domain is None:
+            encoding, points = recognize(X, domain, names)
+            if encoding == "ones":
+                return X
+            self.domain, self.encoding = ("real", None) if encoding == "real" else ("cube", encoding)
+            if points is not None:
+                return points
+        return X.astype(np.float64, copy=False) if self.encoding is None else pack(X, self.encoding, names)
+
+    def change(self, spec: FitSpec, batch: Batch, sign: int = 1) -> None:
+        """Add :meth:`recognized` rows or, with sign -1, take them away. After an error, change a fork made before.
+
+        Raises
+        ------
+        ValueError
+            If more rows are taken away than are there, or if they have other targets.
         """
         if batch.y.shape[1] != self.n_targets:
             raise ValueError(f"`y` has {batch.y.shape[1]} targets, the rows before had {self.n_targets}; pass as many.")
         if sign < 0 and self.n_rows < (gone := len(batch.positive())):
             raise ValueError(f"cannot forget {gone} rows of {self.n_rows}; forget only rows that were fitted.")
-        points = self._recognize(spec, batch, names) if self.domain is None else None
-        if self.domain is None:  # all values are 1: bits or signs, which a later row will show
+        if self.domain is None:  # a later row will show what the ones are
             kept = batch.positive()
             copies = (None if part is None else part.copy() for part in (kept.y, kept.weights, kept.folds))
             self.pending.append((sign, Batch(np.broadcast_to(np.int8(1), (len(kept), self.n)), *copies)))  # type: ignore[arg-type]
             return
-        rows = self._rows(batch.X, names) if points is None else points
         self._flush_pending(spec)
-        self._change(spec, replace(batch, X=rows), sign)
-
-    def _rows(self, X: NDArray[Any], names: NDArray[Any] | None = None) -> Points | NDArray[np.float64]:
-        return X.astype(np.float64, copy=False) if self.encoding is None else pack(X, self.encoding, names)
+        self._change(spec, batch, sign)
 
     def _flush_pending(self, spec: FitSpec) -> None:
         pending, self.pending = self.pending, []
         for sign, batch in pending:
-            self._change(spec, replace(batch, X=self._rows(np.ascontiguousarray(batch.X))), sign)
+            X = self.recognized(np.ascontiguousarray(batch.X), "auto")
+            self._change(spec, replace(batch, X=X), sign)
 
     def fork(self) -> Accumulator:
         """A copy to change in this one's stead; the two share what changes leave alone."""
@@ -141,35 +160,28 @@ class Accumulator:
         """The accumulator itself or, while all values are 1, a copy in which they are signs."""
         if self.domain is not None:
             return self
-        twin = replace(self, statistics=[])
-        twin._begin(spec, "cube", "signs")
+        twin = replace(self, statistics=[], domain="cube", encoding="signs")
+        twin._begin(spec)
         twin._flush_pending(spec)
         return twin
 
-    # ---- domain and form ----
+    # ---- form ----
 
-    def _recognize(self, spec: FitSpec, batch: Batch, names: NDArray[Any] | None) -> Points | None:
-        """Begin with the domain of the first rows, if they show it; the points, where they were packed on the way."""
-        encoding, points = recognize(batch.X, spec.domain, names)
-        if encoding == "real":
-            self._begin(spec, "real", None)
-        elif encoding != "ones":
-            self._begin(spec, "cube", encoding)
-        return points
-
-    def _begin(self, spec: FitSpec, domain: str, encoding: Encoding | None) -> None:
-        size = spec.size(self.n, 0, self.n_targets, "real" if domain == "real" else "rows")
+    def _begin(self, spec: FitSpec) -> None:
+        """Make statistics without rows, once the domain is known."""
+        if self.statistics:
+            return
+        size = spec.size(self.n, 0, self.n_targets, "real" if self.domain == "real" else "rows")
         possible(spec.solver, size)
         if self.n_folds > 1 and not has_room(float(self.n_folds * _BYTES_OF_A_FOLD), spec.max_memory):
             raise MemoryError(
                 f"{self.n_folds:,} folds keep as many sets of sums, more than memory holds; pass a smaller cv."
             )
-        if domain == "real":
+        if self.domain == "real":
             choose_solver(spec.solver, size, spec.max_memory)
             first: LowDegreeStatistic = CentredMoments(spec.family(self.n), self.n_targets)
         else:
             first = DistinctPoints(self.n, self.n_targets)
-        self.domain, self.encoding = domain, encoding
         self.statistics = [first, *(first.empty() for _ in range(self.n_folds - 1))]
 
     def _compact_form(self, spec: FitSpec, n_rows: int) -> Cells | Moments | None:
@@ -198,6 +210,7 @@ class Accumulator:
                 self.statistics[fold] = form
 
     def _change(self, spec: FitSpec, batch: Batch, sign: int) -> None:
+        self._begin(spec)
         batch = batch.positive()
         self._adapt(spec, self.n_rows + sign * len(batch))
         for fold, statistic in enumerate(self.statistics):
@@ -220,21 +233,20 @@ class Accumulator:
                 f"cannot merge {other.n} columns, {other.n_targets} targets, {other.n_folds} folds into "
                 f"{self.n}, {self.n_targets}, {self.n_folds}; fit both alike."
             )
-        if other.domain is None:
-            for sign, batch in list(other.pending):
-                self.change(spec, replace(batch, X=np.ascontiguousarray(batch.X)), sign)
-            return
         if self.domain is None:
-            self._begin(spec, other.domain, other.encoding)
-        if (self.domain, self.encoding) != (other.domain, other.encoding):
+            self.domain, self.encoding = other.domain, other.encoding
+        if other.domain is not None and (self.domain, self.encoding) != (other.domain, other.encoding):
             raise ValueError(
                 f"cannot merge a learner of {other.encoding or 'real columns'} into one of "
                 f'{self.encoding or "real columns"}; write all rows alike or, if they are numbers, pass domain="real".'
             )
-        self._adapt(spec, self.n_rows + other.n_rows)
-        for fold, theirs in enumerate(other.statistics):
-            self.statistics[fold] = _joined(self.statistics[fold], theirs)
-        self._flush_pending(spec)
+        self.pending = self.pending + other.pending
+        if self.domain is not None:
+            self._begin(spec)
+            self._adapt(spec, self.n_rows + other.n_rows)
+            for fold, theirs in enumerate(other.statistics):
+                self.statistics[fold] = _joined(self.statistics[fold], theirs)
+            self._flush_pending(spec)
 
     def rescaled(self, exponent: int, origin: NDArray[np.float64]) -> Accumulator:
         """The same rows with targets ``y_t / 2**(32 * exponent) - origin_t``, to read from."""

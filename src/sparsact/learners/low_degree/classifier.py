@@ -60,7 +60,7 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
         self._partial_fit(X, y, sample_weight, reset=not self._begun(), classes=classes)
 
     def _validated(
-        self, X: Any, y: Any, *, reset: bool, classes: Any = None
+        self, X: ArrayLike, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
     ) -> tuple[NDArray[Any], NDArray[np.float64]]:
         rows, labels = self._checked_with_targets(X, y, reset=reset)
         check_classification_targets(labels)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Final, Self
 
@@ -52,14 +52,14 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
 
     def __init__(
         self,
-        degree: Any = 2,
+        degree: int | str = 2,
         alpha: float | str = 0.0,
         solver: str = "auto",
         fit_intercept: bool = True,
         *,
         domain: str = "auto",
         min_degree: int = 1,
-        subsets: Iterable[Iterable[int]] | None = None,
+        subsets: Sequence[Sequence[int]] | None = None,
         max_memory: float | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -96,19 +96,38 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         self._partial_fit(X, y, sample_weight, reset=False, sign=-1)
 
     def _partial_fit(
-        self, X: Any, y: Any, weight: Any, *, reset: bool, sign: int = 1, streamed: bool = True, **options: Any
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        *,
+        reset: bool,
+        sign: int = 1,
+        streamed: bool = True,
+        **options: ArrayLike | None,
     ) -> None:
-        """Check rows, and add or remove them."""
+        """Add or remove rows; a batch of a stream may be all weight zero, the rows of one fit may not."""
         rows, targets = self._validated(X, y, reset=reset, **options)
+        weights = None
+        if sample_weight is not None:
+            weights = checked_sample_weight(sample_weight, rows, allow_all_zero_weights=streamed)
+            check_row_weights(weights)
+            _check_products(weights, targets)
         if not streamed:
-            self._choose_degree(rows, targets, weight)
-        self._change(rows, targets, weight, sign=sign, streamed=streamed)
+            self._choose_degree(Batch(rows, targets, weights))
+        n_folds = self._n_folds()
+        if not self._begun():
+            self.accumulator_ = Accumulator(rows.shape[1], targets.shape[1], n_folds)
+        found = self.accumulator_.recognized(rows, self.domain, getattr(self, "feature_names_in_", None))
+        batch = Batch(found, targets, weights, self._folds_of(len(targets), sign) if n_folds > 1 else None)
+        self.accumulator_.change(self._spec(), batch, sign)
+        self._solution = None
 
     @abstractmethod
-    def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    def _validated(self, X: ArrayLike, y: ArrayLike, *, reset: bool) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Checked rows (m, n) and what is regressed on them (m, T)."""
 
-    def _choose_degree(self, X: NDArray[Any], y: NDArray[np.float64], weight: ArrayLike | None) -> None:
+    def _choose_degree(self, batch: Batch) -> None:
         """Choose what the parameters leave to the rows of a fit."""
 
     def _fork(self) -> Callable[[bool], None]:
@@ -116,31 +135,6 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         if self._begun():
             self.accumulator_ = self.accumulator_.fork()
         return lambda kept: None
-
-    def _change(
-        self,
-        X: NDArray[Any],
-        y: NDArray[np.float64],
-        sample_weight: ArrayLike | None,
-        *,
-        sign: int = 1,
-        streamed: bool = True,
-    ) -> None:
-        """Add validated rows to the statistic, (m, n) and (m, T); rows of weight zero are left out.
-
-        A batch of a stream may be all weight zero, the rows of one fit may not.
-        """
-        weights = None
-        if sample_weight is not None:
-            weights = checked_sample_weight(sample_weight, X, allow_all_zero_weights=streamed)
-            check_row_weights(weights)
-            _check_products(weights, y)
-        n_folds = self._n_folds()
-        if not self._begun():
-            self.accumulator_ = Accumulator(X.shape[1], y.shape[1], n_folds)
-        batch = Batch(X, y, weights, self._folds_of(len(y), sign) if n_folds > 1 else None)
-        self.accumulator_.change(self._spec(), batch, sign, getattr(self, "feature_names_in_", None))
-        self._solution = None
 
     def _n_folds(self) -> int:
         return 1
@@ -175,7 +169,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
             self.min_degree,
             self.subsets,
             self.solver,
-            self.domain,
+            self.fit_intercept,
             None if self.max_memory is None else float(self.max_memory),
             threads(self.n_jobs),
         )
@@ -217,6 +211,12 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         check_is_fitted(self)
         return self._largest_degree()
 
+    @property
+    def alpha_(self) -> float:
+        """The penalty."""
+        check_is_fitted(self)
+        return float(self.alpha)
+
     def __sklearn_is_fitted__(self) -> bool:
         return self._begun() or self._solution is not None
 
@@ -234,16 +234,9 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
     def _solve(self) -> Solution:
         spec = self._spec()
         seen = self.accumulator_.resolved(spec)
-        solution = self._solve_for(seen.statistics[0], spec, self._penalty())
+        solution = self._solve_for(seen.statistics[0], spec, spec.penalty(self.alpha_))
         solution.encoding = seen.encoding
         return solution
-
-    @property
-    def _penalty_kind(self) -> str:
-        return "ridge" if self.solver == "auto" else solvers()[self.solver].penalty
-
-    def _penalty(self) -> Penalty:
-        return Penalty(self._penalty_kind, float(self.alpha), self.fit_intercept)
 
     def _solve_for(self, statistic: LowDegreeStatistic, spec: FitSpec, penalty: Penalty) -> Solution:
         if not statistic.n_rows:
