@@ -113,14 +113,14 @@ class LearnerSum:
 
     def state(self) -> tuple[State, Arrays]:
         """Return what was seen as JSON and arrays."""
-        arrays: Arrays = {}
-        return {"rows": self.n_rows, "seen": self.learner._state(arrays) if self.seen else None}, arrays
+        seen, arrays = self.learner.state() if self.seen else (None, {})
+        return {"rows": self.n_rows, "seen": seen}, arrays
 
     def restore(self, state: State, arrays: Arrays) -> None:
         """Restore what was seen from a saved state."""
         self.n_rows, self.seen = state["rows"], state["seen"] is not None
         if self.seen:
-            self.learner._restore(state["seen"], arrays)
+            self.learner.restore(state["seen"], arrays)
 
 
 def with_params_of(learner: Any, estimator: Any) -> Any:

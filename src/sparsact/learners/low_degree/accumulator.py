@@ -201,13 +201,14 @@ class Accumulator:
 
     def _adapt(self, spec: FitSpec, n_rows: int) -> None:
         """Change distinct points into cells or moments once those are cheaper; all hold the same sums exactly."""
-        loose = [fold for fold, statistic in enumerate(self.statistics) if statistic.kind == DistinctPoints.kind]
-        compact = self._compact_form(spec, n_rows) if loose else None
-        if compact is not None:
-            for fold in loose:
-                form = compact.empty()
-                form.merge(self.statistics[fold])
-                self.statistics[fold] = form
+        if any(isinstance(statistic, DistinctPoints) for statistic in self.statistics) and (
+            compact := self._compact_form(spec, n_rows)
+        ):
+            for fold, statistic in enumerate(self.statistics):
+                if isinstance(statistic, DistinctPoints):
+                    form = compact.empty()
+                    form.merge(statistic)
+                    self.statistics[fold] = form
 
     def _change(self, spec: FitSpec, batch: Batch, sign: int) -> None:
         self._begin(spec)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
@@ -103,7 +103,7 @@ class CVSelection:
     alpha: float
     score: float
     results: dict[str, NDArray[Any]]
-    r2_of_targets: NDArray[np.float64] | None = None
+    r2_of_targets: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
 
 def choose(seen: Accumulator, spec: FitSpec, degrees: list[int], alphas: list[float]) -> CVSelection:

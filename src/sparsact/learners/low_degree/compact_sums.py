@@ -154,6 +154,13 @@ class Cells(CompactSums):
         return self.as_points().squared_error(polynomial, n_threads=n_threads)
 
 
+def points_of(statistic: object) -> DistinctPoints | None:
+    """The distinct points of a statistic; None if it holds none."""
+    if isinstance(statistic, Cells):
+        return statistic.as_points()
+    return statistic if isinstance(statistic, DistinctPoints) else None
+
+
 class Moments(CompactSums):
     """Exact sums of weights times the characters of every symmetric difference, and of targets times the family's.
 

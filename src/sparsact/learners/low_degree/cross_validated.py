@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from numbers import Integral
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ from sparsact.learners.low_degree.solvers.solver import solvers
 from sparsact.statistics.folds import deal
 from sparsact.transaction import transaction
 
-Folds = int | BaseCrossValidator | Iterable[tuple[ArrayLike, ArrayLike]] | None
+Folds: TypeAlias = int | BaseCrossValidator | Iterable[tuple[ArrayLike, ArrayLike]] | None
 
 
 class LowDegreeRegressorCV(LowDegreeRegressor):

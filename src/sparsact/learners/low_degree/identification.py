@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -130,7 +130,7 @@ class RowSpace:
         found = []
         columns = slice(0 if self.fit_intercept else 1, None if self.n_leading is None else 1 + self.n_leading)
         for prime in PRIMES:
-            gram = self.gram(self.family, read=lambda sums, prime=prime: sums.modulo(prime))
+            gram = self.gram(self.family, read=partial(ExactSum.modulo, prime=prime))
             part = gram[columns, columns]
             found.append(reduced_echelon(part, prime))
             if len(found[-1][0]) == len(part):

@@ -311,12 +311,11 @@ class LSHModel(FittedLSH):
         empty._forget_solution()
         return empty
 
-    def _state(self, arrays: Arrays) -> State:
-        """The sums of the model, without its layout, added to ``arrays``."""
-        arrays |= self.table_.state()[1]
-        return {}
+    def state(self) -> tuple[State, Arrays]:
+        """Return the sums of the model, without its layout, as arrays."""
+        return {}, self.table_.state()[1]
 
-    def _restore(self, state: State, arrays: Arrays) -> None:
-        """Restore what :meth:`_state` wrote into a blank model of the same layout."""
+    def restore(self, state: State, arrays: Arrays) -> None:
+        """Restore what :meth:`state` returned into a blank model of the same layout."""
         self.table_ = self.table_.empty()
         self.table_.restore(state, arrays)

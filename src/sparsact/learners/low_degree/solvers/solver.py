@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sparsact.hypercube import n_subsets, n_words
 from sparsact.learners.low_degree.compact_sums import Cells, Moments
-from sparsact.learners.low_degree.design import Design
+from sparsact.learners.low_degree.design import Design, KnownDesign
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic
 from sparsact.learners.low_degree.factor import Factor
@@ -145,7 +145,7 @@ def judged(
     reason: str,
     penalty: Penalty,
     mean: NDArray[np.float64],
-    design: Design | None = None,
+    design: Design,
     *,
     n_threads: int,
 ) -> Solution:
@@ -155,9 +155,9 @@ def judged(
     return Solution(polynomial, solver.name, reason, error, squares, *rows, penalty, design)
 
 
-def ending(factor: Factor | None) -> str:
+def ending(factor: Factor) -> str:
     """The end of a reason: whether the rows determine all coefficients."""
-    if factor is None or factor.method != "eigenvectors":
+    if factor.method != "eigenvectors":
         return "."
     return f"; the rows determine only {factor.rank:,} directions, so the solution of least norm is taken."
 
@@ -295,4 +295,5 @@ class CorrelationSolver(Solver):
         sums = statistic.correlations(family, n_threads=n_threads).T
         intercept = sums[0] / statistic.weight * penalty.fit_intercept
         polynomial = FittedPolynomial(family, sums[1:] / (statistic.weight + penalty.alpha), intercept)
-        return judged(statistic, polynomial, self, _AVERAGES, penalty, intercept, n_threads=n_threads)
+        design = KnownDesign(float(len(family)))
+        return judged(statistic, polynomial, self, _AVERAGES, penalty, intercept, design, n_threads=n_threads)
