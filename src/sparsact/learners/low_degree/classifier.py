@@ -48,8 +48,6 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
     array(['odd'], dtype='<U4')
     """
 
-    _needs_classes = True  # before the first row
-
     @transaction
     def partial_fit(
         self,

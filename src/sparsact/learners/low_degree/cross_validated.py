@@ -118,7 +118,6 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         self.verbose = verbose
 
     _next_folds: NDArray[np.intp] | None = None  # of rows that come next, where they do not follow from their numbers
-    _needs_row_numbers = True  # the fold of a row follows from them
 
     @transaction
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:

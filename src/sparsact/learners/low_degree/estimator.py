@@ -35,8 +35,6 @@ _NO_STATISTIC: Final = "a model without its statistic cannot take in more rows; 
 class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the low-degree estimators; see :class:`LowDegreeRegressor` for the parameters."""
 
-    _accepts_zero_weight = True  # batches of no weight at all, whose labels and encoding are looked at
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 0, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],

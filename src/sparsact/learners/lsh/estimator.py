@@ -41,7 +41,6 @@ class LSHModel(FittedLSH):
     n_stages: int | str = 1
     base: str = "linear"
     columns: str = "all"
-    _needs_layout = True  # chosen from a sample before rows are summed
     _first_rows: tuple[Batch, ...] = ()  # of a stream that began with few
     _n_laid_out: int = 0  # rows that the layout was chosen from
     _stream: Stream | None = None  # all rows, where they came with ``adapt=True``
