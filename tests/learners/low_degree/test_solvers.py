@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import Lasso, LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
+from sklearn.utils._param_validation import StrOptions
 
 from sparsact import LowDegreeRegressor, kernels
 from sparsact.fourier import walsh_hadamard
@@ -22,7 +24,7 @@ from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.solvers import cells
 from sparsact.learners.low_degree.solvers import solver as choice
 from sparsact.learners.low_degree.solvers.kernel import between, krawtchouk_sums
-from sparsact.learners.low_degree.solvers.solver import solvers
+from sparsact.learners.low_degree.solvers.solver import Solver, SolverPlan, solvers
 
 SOLVERS = sorted(name for name, one in solvers().items() if one.by_name and one.penalty == "ridge")
 CLOSE = {"rtol": 1e-7, "atol": 1e-8}
@@ -320,3 +322,44 @@ def test_every_solver_states_what_it_needs_or_why_it_cannot_serve(name, form):
         assert choice.choose_solver(name, size, offer.nbytes) == offer
         with pytest.raises(MemoryError, match="max_memory"):
             choice.choose_solver(name, size, offer.nbytes / 1e6)
+
+
+@pytest.fixture
+def added(monkeypatch):
+    """The name of a solver of this file alone, which solves the normal equations in its own way; one file adds it."""
+
+    class PseudoInverse(Solver):
+        """Ridge by a pseudo-inverse."""
+
+        name = "pseudo-inverse"
+
+        def cost(self, size):
+            return SolverPlan(self, size.nbytes + 16.0 * size.n_monomials**2, "it was named", None)
+
+        def estimate(self, equations, penalty, plan):
+            inverse = np.linalg.pinv(equations.gram + penalty.alpha * np.eye(len(equations.gram)), rcond=1e-11)
+            return inverse @ equations.rhs, equations.feature_mean, f"{plan.reason}.", None
+
+    solvers.cache_clear()
+    monkeypatch.setitem(LowDegreeRegressor._parameter_constraints, "solver", [StrOptions(set(solvers()))])
+    yield PseudoInverse.name
+    del PseudoInverse
+    solvers.cache_clear()
+    gc.collect()  # classes know their subclasses while these live
+    assert "pseudo-inverse" not in solvers()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_added_solver_goes_through_the_matrix(added, kind):
+    test_least_norm_of_any_table(added, kind, 83, 6, 2, 1)
+    test_least_norm_of_any_table(added, kind, 29, 7, 3, 1)
+
+
+def test_an_added_solver_is_held_to_the_contract(added):
+    test_a_list_of_subsets(added)
+    test_a_complete_table_gives_its_spectrum(added)
+    test_no_monomials_at_all(added, {"degree": 0})
+    with pytest.raises(ValueError, match="needs points of the cube"):
+        LowDegreeRegressor(solver=added).fit(np.arange(9.0)[:, None] / 7, np.arange(9.0))
+    with pytest.raises(MemoryError, match="max_memory"):
+        LowDegreeRegressor(solver=added, max_memory=10).fit(np.eye(5, dtype=int), np.arange(5.0))
