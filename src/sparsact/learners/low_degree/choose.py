@@ -110,10 +110,17 @@ def choose(seen: Accumulator, spec: FitSpec, degrees: list[int], alphas: list[fl
     """The lowest degree as good as the best, and its penalty, by held-out errors as shares of each target's variance.
 
     Each degree has the penalty of least error, of equal ones the largest; the degree is then chosen by
-    :func:`.simplest`. Errors in the table are in units of the targets, which the caller knows.
+    :func:`.simplest`. Targets are of size one, as :meth:`Accumulator.rescaled` gives them: else squares may overflow or
+    vanish; errors in the table are in that unit.
     """
-    squared, variance = fold_scores(seen, spec, degrees, alphas)
-    whole = seen.total().variances()
+    everything = seen.total()
+    squared = np.empty((len(degrees), len(alphas), seen.n_folds, seen.n_targets))
+    for fold, held_out in enumerate(seen.statistics):
+        training = everything.copy()
+        training.merge(held_out, -1)  # type: ignore[arg-type] # of one form
+        squared[:, :, fold] = _scores(training, held_out, spec, degrees, alphas)
+    variance = np.stack([held_out.variances() for held_out in seen.statistics])  # of each fold about its mean
+    whole = everything.variances()
     variance = np.where(variance > CONSTANT * whole, variance, 0.0)
     results, r2_of_targets = summary(degrees, alphas, squared, variance)
     error = (squared / np.where(whole > 0, whole, 1.0)).mean(axis=-1)  # (degrees, alphas, folds)
@@ -126,22 +133,6 @@ def choose(seen: Accumulator, spec: FitSpec, degrees: list[int], alphas: list[fl
     return CVSelection(degrees[degree], alphas[alpha], score, results, r2_of_targets)
 
 
-def fold_scores(
-    seen: Accumulator, spec: FitSpec, degrees: list[int], alphas: list[float]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Held-out mean squared errors (degrees, alphas, folds, T), and each fold's variance about its mean (folds, T).
-
-    Of targets of size one, as :meth:`Accumulator.rescaled` gives them: else squares may overflow or vanish.
-    """
-    shape = (len(degrees), len(alphas), seen.n_folds, seen.n_targets)
-    squared, everything = np.empty(shape), seen.total()
-    for fold, held_out in enumerate(seen.statistics):
-        training = everything.copy()
-        training.merge(held_out, -1)  # type: ignore[arg-type] # of one form
-        squared[:, :, fold] = _scores(training, held_out, spec, degrees, alphas)
-    return squared, np.stack([held_out.variances() for held_out in seen.statistics])
-
-
 def _scores(
     training: LowDegreeStatistic,
     held_out: LowDegreeStatistic,
@@ -149,6 +140,7 @@ def _scores(
     degrees: list[int],
     alphas: list[float],
 ) -> NDArray[np.float64]:
+    """Held-out mean squared errors (degrees, alphas, T)."""
     squared = np.empty((len(degrees), len(alphas), held_out.n_targets))
     both: tuple[NormalEquations, NormalEquations] | None = None  # of the largest degree: lower ones are a part of it
     how: dict[str, Any] = {"fit_intercept": spec.fit_intercept, "n_threads": spec.n_threads}

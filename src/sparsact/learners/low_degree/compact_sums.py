@@ -9,7 +9,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.low_degree.alike import first_alike, single_columns
+from sparsact.hypercube import sizes
 from sparsact.learners.low_degree.distinct_points import DistinctPoints, SymmetricDifferences, correlations
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic, Reading
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
@@ -268,8 +268,12 @@ class Moments(CompactSums):
 
     def first_alike(self) -> NDArray[np.intp]:
         """Place of the first column that each equals up to sign on all rows, (n,); -1 if it is constant."""
-        columns = single_columns(self.family)
-        return first_alike(columns, np.stack([self._extreme(row) for row in self._places(columns)]))
+        n_columns, first = int((sizes(self.family.masks) == 1).sum()), np.arange(self.n)
+        columns = Family(self.n, self.family.masks[:n_columns], None)
+        alike = np.stack([self._extreme(row) for row in self._places(columns)])
+        members = np.array([i for (i,) in columns.subsets], dtype=np.intp)
+        first[members] = np.append(-1, members)[alike[1:].argmax(axis=1)]
+        return first
 
     def _places(self, family: Family) -> NDArray[np.intp]:
         """Places of the moments of ``S xor T`` for S, T in ``[(), *family]``, a leading part, (D + 1, D + 1)."""

@@ -21,6 +21,7 @@ from sparsact.learners.low_degree.solvers.solver import solvers
 from sparsact.statistics.folds import deal
 from sparsact.transaction import transaction
 
+MAX_FOLDS: Final = 1 << 16  # sets of sums, each a few kilobytes as objects
 Folds: TypeAlias = int | BaseCrossValidator | Iterable[tuple[ArrayLike, ArrayLike]] | None
 
 
@@ -138,8 +139,8 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
                 "`cv` lists folds of given rows, which only fit can use; pass a number of folds to stream."
             )
         folds = 5 if self.cv is None else int(self.cv)
-        if folds < 2:
-            raise ValueError(f"cross-validation needs at least 2 folds; got cv={folds}.")
+        if not 2 <= folds <= MAX_FOLDS:
+            raise ValueError(f"cross-validation needs 2 to {MAX_FOLDS:,} folds; got cv={folds:,}.")
         return folds
 
     def _folds_of(self, n_rows: int, sign: int) -> NDArray[np.intp] | None:
@@ -153,15 +154,9 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
             return self._next_folds
         return deal(first, n_rows, self._n_folds(), self.random_state)
 
-    @transaction
-    def merge(self, other: Self) -> None:
-        """Add the rows that another estimator of the same parameters has seen, each to the fold that it is in.
-
-        Rows that come later are assigned as if the rows of both had come before. Where both assigned theirs from row 0,
-        the folds differ from the folds of one stream.
-        """
+    def _before_merge(self, other: Self) -> None:
         self.rows_dealt_ = getattr(self, "rows_dealt_", 0) + getattr(other, "rows_dealt_", 0)
-        super().merge(other)
+        super()._before_merge(other)
 
     def _chooses_degree(self) -> bool:
         return False  # by folds, when it is solved

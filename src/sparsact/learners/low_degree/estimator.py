@@ -176,14 +176,17 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
     def merge(self, other: Self) -> None:
         """Add the rows that another estimator of the same parameters has seen; the same bits as one fit of all rows.
 
+        Rows stay in the folds that they are in, and later ones are assigned as if the rows of both had come before.
+
         Raises
         ------
         ValueError
-            If the two have seen rows of different width, targets or encoding.
+            If the two have seen rows of different width, targets or encoding, or have chosen different degrees.
         """
         check_is_fitted(other)
         if not other._begun() or (not self._begun() and self._solution is not None):
             raise ValueError(_NO_STATISTIC)
+        self._before_merge(other)
         for name in ("feature_names_in_", "classes_"):
             mine, theirs = np.asarray(getattr(self, name, None)), np.asarray(getattr(other, name, None))
             if self._begun() and not np.array_equal(mine, theirs):
@@ -197,6 +200,9 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
                     setattr(self, name, getattr(other, name))
         self.accumulator_.merge(self._spec(), other.accumulator_)
         self._solution = None
+
+    def _before_merge(self, other: Self) -> None:
+        """Check that what the two have chosen is the same."""
 
     # ---- solution out ----
 

@@ -181,25 +181,17 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         check_is_fitted(self)
         return str(self._automatic[1]) if self._chooses_degree() else "the degree was given."
 
-    @transaction
-    def merge(self, other: Self) -> None:
-        """Add the rows that another estimator of the same parameters has seen; the same bits as one fit of all rows.
-
-        Raises
-        ------
-        ValueError
-            If the two have seen rows of different width, targets or encoding, or have chosen different degrees.
-        """
-        check_is_fitted(other)
-        if self._begun() and self._chooses_alpha() and self.alpha_ != other.alpha_:
+    def _before_merge(self, other: Self) -> None:
+        if not self._begun():
+            return
+        if self._chooses_alpha() and self.alpha_ != other.alpha_:
             raise ValueError(
                 f"cannot merge: the two have penalties {self.alpha_:g} and {other.alpha_:g}; fit both with one of them."
             )
-        if self._begun() and self._largest_degree() != other._largest_degree():
+        if self._largest_degree() != other._largest_degree():
             raise ValueError(
                 f"cannot merge: the two have degrees {self.degree_} and {other.degree_}; fit both with one of them."
             )
-        super().merge(other)
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predicted targets, (m,) or (m, T)."""
