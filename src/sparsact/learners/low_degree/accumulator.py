@@ -161,14 +161,14 @@ class Accumulator:
         if self.domain is not None:
             return self
         twin = replace(self, statistics=[], domain="cube", encoding="signs")
-        twin._begin(spec)
+        twin._begin(spec, 0)
         twin._flush_pending(spec)
         return twin
 
     # ---- form ----
 
-    def _begin(self, spec: FitSpec) -> None:
-        """Make statistics without rows, once the domain is known."""
+    def _begin(self, spec: FitSpec, n_rows: int) -> None:
+        """Make the statistics, in the form for a number of rows, once the domain is known."""
         if self.statistics:
             return
         size = spec.size(self.n, 0, self.n_targets, "real" if self.domain == "real" else "rows")
@@ -181,7 +181,7 @@ class Accumulator:
             choose_solver(spec.solver, size, spec.max_memory)
             first: LowDegreeStatistic = CentredMoments(spec.family(self.n), self.n_targets)
         else:
-            first = DistinctPoints(self.n, self.n_targets)
+            first = self._compact_form(spec, n_rows) or DistinctPoints(self.n, self.n_targets)
         self.statistics = [first, *(first.empty() for _ in range(self.n_folds - 1))]
 
     def _compact_form(self, spec: FitSpec, n_rows: int) -> Cells | Moments | None:
@@ -211,9 +211,10 @@ class Accumulator:
                     self.statistics[fold] = form
 
     def _change(self, spec: FitSpec, batch: Batch, sign: int) -> None:
-        self._begin(spec)
         batch = batch.positive()
-        self._adapt(spec, self.n_rows + sign * len(batch))
+        n_rows = self.n_rows + sign * len(batch)
+        self._begin(spec, n_rows)
+        self._adapt(spec, n_rows)
         for fold, statistic in enumerate(self.statistics):
             part = batch if batch.folds is None else batch[batch.folds == fold]
             for block in part.blocks(_ROWS_AT_ONCE):  # the memory in between is bounded
@@ -243,7 +244,7 @@ class Accumulator:
             )
         self.pending = self.pending + other.pending
         if self.domain is not None:
-            self._begin(spec)
+            self._begin(spec, other.n_rows)
             self._adapt(spec, self.n_rows + other.n_rows)
             for fold, theirs in enumerate(other.statistics):
                 self.statistics[fold] = _joined(self.statistics[fold], theirs)

@@ -34,7 +34,7 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
         The labels, sorted.
     coefficients_, intercept_, spectrum_ : as in :class:`LowDegreeRegressor`
         For one function (two classes) or one a class.
-    subsets_, solver_, solver_reason_, n_samples_seen_ : as in :class:`LowDegreeRegressor`
+    subsets_, alpha_, solver_, solver_reason_, n_samples_seen_ : as in :class:`LowDegreeRegressor`
 
     References
     ----------

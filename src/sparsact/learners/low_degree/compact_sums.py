@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from sparsact.hypercube import sizes
 from sparsact.learners.low_degree.distinct_points import DistinctPoints, SymmetricDifferences, correlations
-from sparsact.learners.low_degree.exact_statistic import ExactStatistic, Reading
+from sparsact.learners.low_degree.exact_statistic import ExactStatistic, Reading, Totals
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
-from sparsact.learners.low_degree.totals import Totals
 from sparsact.learners.points import Points
 from sparsact.memory import has_room
 from sparsact.saving.schema import Arrays, State

@@ -134,6 +134,9 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
             self.accumulator_ = self.accumulator_.fork()
         return lambda kept: None
 
+    def _n_folds(self) -> int:
+        return 1
+
     def _folds_of(self, n_rows: int, sign: int) -> NDArray[np.intp] | None:
         return None
 

@@ -13,24 +13,136 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
-from math import frexp
+from fractions import Fraction
+from math import frexp, inf
 from typing import ClassVar, Final, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.learners.low_degree.identification import RowSpace
-from sparsact.learners.low_degree.normal_equations import NormalEquations
+from sparsact.learners.low_degree.normal_equations import ROWS_AT_ONCE, NormalEquations, centre_exactly
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
-from sparsact.learners.low_degree.totals import Totals
 from sparsact.learners.points import Points
 from sparsact.saving.schema import Arrays, State, as_n_rows, check_array
-from sparsact.statistics.exact_sum import MAX_DIGIT, MAX_LIMBS, ExactSum
+from sparsact.statistics.exact_sum import LIMB_BITS, MAX_DIGIT, MAX_LIMBS, ExactSum
 from sparsact.statistics.statistic import Batch
 
-_ROWS_AT_ONCE: Final = 64
+MAX_UNIT: Final = 31  # of a unit that is a float; targets beyond 2**992 are below 2**32 of it
+_MAX_APART: Final = 332  # powers of two between targets, so that squares of the smaller do not vanish
 _FEW_DIGITS: Final = 1e-6  # of the weight: features of a variance below it are centred exactly
 Reading = Callable[[ExactSum], NDArray[np.float64]]  # how exact moments become the entries of a Gram matrix
+
+
+class Totals:
+    """Exact totals over the rows seen so far.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows of non-zero weight.
+    weight, sums, squares : ExactSum of shape (1,), (T,), (T,)
+        Sums of ``w``, ``w * y_t`` and ``w * y_t**2``.
+    """
+
+    def __init__(self, n_targets: int) -> None:
+        self.n_rows = 0
+        self.weight = ExactSum.zeros((1,))
+        self.sums = ExactSum.zeros((n_targets,))
+        self.squares = ExactSum.zeros((n_targets,))
+
+    def update(self, y: NDArray[np.float64], weights: NDArray[np.float64], sign: int = 1) -> None:
+        """Add (sign 1) or take away (sign -1) rows: targets (m, T), weights (m,), already carrying the sign."""
+        self.n_rows += sign * len(y)
+        self.weight.add(weights, None, np.zeros(len(y), dtype=np.uint64))
+        for target, column in enumerate(y.T):
+            values = np.ascontiguousarray(column)
+            here = np.full(len(y), target, dtype=np.uint64)
+            self.sums.add(values, weights, here)
+            self.squares.add(values, weights, here, values)
+
+    def merge(self, other: Totals, sign: int = 1) -> None:
+        """Add (or, with sign -1, take away) the rows of another."""
+        self.n_rows += sign * other.n_rows
+        for mine, theirs in zip(self.parts(), other.parts(), strict=True):
+            mine.merge(theirs, sign)
+
+    def copy(self) -> Totals:
+        """An independent copy."""
+        twin = Totals(self.sums.shape[0])
+        twin.merge(self)
+        return twin
+
+    def parts(self) -> tuple[ExactSum, ExactSum, ExactSum]:
+        """The exact sums: weight, sums, squares."""
+        return self.weight, self.sums, self.squares
+
+    def target_exponent(self) -> int:
+        """Place on the grid of limbs of a unit of the targets: near their root mean square, so that squares are floats.
+
+        Raises
+        ------
+        ValueError
+            If targets differ so much in size that no unit serves all.
+        """
+        (weight,) = self.weight.to_fractions()
+        sizes = [square / weight for square in self.squares.to_fractions()] if weight > 0 else []
+        some = [size for size in sizes if size > 0]
+        if not some:
+            return 0
+        powers = [size.numerator.bit_length() - size.denominator.bit_length() for size in some]
+        check_alike((max(powers) - min(powers)) // 2, sizes.index(min(some)), sizes.index(max(some)))
+        return min(round(max(powers) / (2 * LIMB_BITS)), MAX_UNIT)
+
+    def mean(self, place: int) -> NDArray[np.float64]:
+        """The mean of each target over ``2**(32 * place)``, rounded once; zeros if there is no weight."""
+        (weight,) = self.weight.to_fractions()
+        if not weight:
+            return np.zeros(self.sums.shape)
+        return np.array([float(total / weight) for total in self.sums.rescaled(place).to_fractions()])
+
+    def rescaled(self, place: int, origin: NDArray[np.float64]) -> Totals:
+        """The totals of ``y_t / 2**(32 * place) - origin_t``, exactly; to read from."""
+        view = Totals(self.sums.shape[0])
+        view.n_rows, view.weight = self.n_rows, self.weight
+        view.sums, view.squares = self.sums.rescaled(place), self.squares.rescaled(2 * place)
+        if origin.any():
+            both, view.sums, view.squares = view.sums.copy(), view.sums.copy(), view.squares.copy()
+            view.sums.add_multiples(self.weight, -origin)
+            both.merge(view.sums)  # w (y - c)**2 = w y**2 - c (w y + w (y - c))
+            view.squares.add_multiples(both, -origin)
+        return view
+
+    def squares_about(self, centre: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weighted sum of ``(y_t - centre_t)**2`` per target, rounded once: nothing cancels; inf beyond float64."""
+        if not np.isfinite(centre).all():
+            raise ValueError("the mean of a target is beyond any double; scale the targets down, or the weights up.")
+        (weight,) = self.weight.to_fractions()
+        return np.array(
+            [
+                _rounded(square - 2 * Fraction(c) * total + Fraction(c) ** 2 * weight)
+                for c, total, square in zip(
+                    centre.tolist(), self.sums.to_fractions(), self.squares.to_fractions(), strict=True
+                )
+            ]
+        )
+
+
+def _rounded(value: Fraction) -> float:
+    """The nearest float; of what none reaches, infinity."""
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
+
+
+def check_alike(powers_of_two: int, small: int, large: int) -> None:
+    """Refuse targets so far apart in size that squares of both are not float64 in one unit."""
+    if powers_of_two > _MAX_APART:
+        raise ValueError(
+            f"targets {small} and {large} differ in size by more than 1e100, so that no unit serves the squares of "
+            "both; fit them in turns, or scale them."
+        )
 
 
 class ExactStatistic(ABC):
@@ -174,15 +286,15 @@ class ExactStatistic(ABC):
             feature_mean, target_mean = sums / weight, correlations[:, 0] / weight
             rhs = correlations[:, 1:] - np.outer(target_mean, sums)
             centred, shares = gram[1:, 1:], np.ldexp(sums, -exponent)
-            for start in range(0, len(centred), _ROWS_AT_ONCE):  # in place: no second D x D array
-                block = centred[start : start + _ROWS_AT_ONCE]
+            for start in range(0, len(centred), ROWS_AT_ONCE):  # in place: no second D x D array
+                block = centred[start : start + ROWS_AT_ONCE]
                 block *= scale  # W G - s s' first: of counts below 2**26 these are integers, and exact
-                block -= np.outer(sums[start : start + _ROWS_AT_ONCE], shares)
+                block -= np.outer(sums[start : start + ROWS_AT_ONCE], shares)
                 block /= scale
             if not (weight < 2.0**26 and weight == round(weight) and (sums == np.round(sums)).all()):
                 small = np.flatnonzero(centred.diagonal() < _FEW_DIGITS * weight)
                 if len(small):
-                    self._centre_exactly(centred, family, small)
+                    centre_exactly(centred, self.gram, family, small)
         else:
             feature_mean, target_mean = np.zeros(len(family)), np.zeros(self.n_targets)
             centred, rhs = gram[1:, 1:], correlations[:, 1:]
@@ -190,35 +302,6 @@ class ExactStatistic(ABC):
         row_space = RowSpace(self.gram, family, fit_intercept)
         means = feature_mean, target_mean
         return NormalEquations(centred, rhs.T.copy(), *means, squares, weight, self.n_rows, fit_intercept, row_space)
-
-    def _centre_exactly(self, gram: NDArray[np.float64], family: Family, small: NDArray[np.intp]) -> None:
-        """Replace a centred Gram matrix by ``(W c_ST - c_S c_T) / W``, rounded once.
-
-        ``small`` are the features of so small a variance that few of its digits are right. If all of them are constant,
-        zeros are put there.
-        """
-        kept: list[ExactSum] = []
-
-        def places(moments: ExactSum) -> NDArray[np.float64]:
-            kept.append(moments)
-            return np.arange(moments.shape[0], dtype=np.float64)
-
-        place = self.gram(family, read=places).astype(np.intp)
-        moments = kept[0]
-        moments.normalize()
-        weight, sums = moments.take(place[0, :1]), moments.take(place[0, 1:])
-        if _constant(weight, sums.take(small)):
-            gram[small], gram[:, small] = 0.0, 0.0
-            return
-        for start in range(0, len(family), _ROWS_AT_ONCE):
-            rows = slice(start, start + _ROWS_AT_ONCE)
-            products = moments.take(place[1:][rows, 1:])
-            block = ExactSum.zeros(products.shape)
-            for higher, limb in enumerate(weight.limbs.astype(np.float64)):
-                block.add_multiples(products, limb, weight.base + higher)
-            for higher, limb in enumerate(sums.limbs[:, rows].astype(np.float64)):
-                block.add_multiples(sums, -limb[:, None], sums.base + higher)
-            gram[rows] = block.to_float() / weight.to_float()
 
     def _parts(self) -> dict[str, ExactSum]:
         totals = zip(("total.weight", "total.sums", "total.squares"), self.totals.parts(), strict=True)
@@ -247,13 +330,3 @@ class ExactStatistic(ABC):
         weight, means = self.weight, self.totals.sums.to_float()
         if not np.isfinite([weight, *means]).all() or (weight <= 0 if self.n_rows else weight != 0):
             raise ValueError("a weight of rows that are there is none, or sums are beyond any double")
-
-
-def _constant(weight: ExactSum, sums: ExactSum) -> bool:
-    """Whether all features of these weighted sums are 1 everywhere, or -1 everywhere."""
-    off = np.ones(sums.shape, dtype=bool)
-    for sign in (1.0, -1.0):
-        rest = sums.copy()
-        rest.add_multiples(weight, np.array(sign))
-        off &= rest.nonzero()
-    return not off.any()

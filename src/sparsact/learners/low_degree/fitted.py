@@ -66,8 +66,9 @@ class FittedLowDegree(ABC):
     def _single(self) -> bool:
         """Whether there is one function, so that no axis counts the targets."""
 
+    @abstractmethod
     def _n_folds(self) -> int:
-        return 1
+        """Folds that rows are dealt to."""
 
     def _squeezed(self, values: NDArray[np.float64]) -> Any:
         """Values with targets first, without that axis for a single function."""

@@ -19,8 +19,11 @@ from scipy.linalg import norm
 
 from sparsact.learners.low_degree.design import Design
 from sparsact.learners.low_degree.factor import Factor
-from sparsact.learners.low_degree.identification import RowSpace
+from sparsact.learners.low_degree.identification import Gram, RowSpace
+from sparsact.learners.low_degree.polynomial import Family
+from sparsact.statistics.exact_sum import ExactSum
 
+ROWS_AT_ONCE: Final = 64
 _SAME: Final = 1e-8  # of a length: closer than that, a vector lies in the space that rounded sums span
 
 
@@ -116,3 +119,43 @@ class NormalEquations(Design):
         shift = (self.target_mean - target_mean) - (self.feature_mean - feature_mean) @ coef
         fitted = np.einsum("dt,dt->t", coef, self.gram @ coef - 2 * self.rhs)
         return np.asarray(np.maximum(self.target_squares + fitted + self.weight * shift**2, 0.0))
+
+
+def centre_exactly(centred: NDArray[np.float64], gram: Gram, family: Family, small: NDArray[np.intp]) -> None:
+    """Replace a centred Gram matrix by ``(W c_ST - c_S c_T) / W``, rounded once.
+
+    ``small`` are the features of so small a variance that few of its digits are right. If all of them are constant,
+    zeros are put there.
+    """
+    kept: list[ExactSum] = []
+
+    def places(moments: ExactSum) -> NDArray[np.float64]:
+        kept.append(moments)
+        return np.arange(moments.shape[0], dtype=np.float64)
+
+    place = gram(family, read=places).astype(np.intp)
+    moments = kept[0]
+    moments.normalize()
+    weight, sums = moments.take(place[0, :1]), moments.take(place[0, 1:])
+    if _constant(weight, sums.take(small)):
+        centred[small], centred[:, small] = 0.0, 0.0
+        return
+    for start in range(0, len(family), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        products = moments.take(place[1:][rows, 1:])
+        block = ExactSum.zeros(products.shape)
+        for higher, limb in enumerate(weight.limbs.astype(np.float64)):
+            block.add_multiples(products, limb, weight.base + higher)
+        for higher, limb in enumerate(sums.limbs[:, rows].astype(np.float64)):
+            block.add_multiples(sums, -limb[:, None], sums.base + higher)
+        centred[rows] = block.to_float() / weight.to_float()
+
+
+def _constant(weight: ExactSum, sums: ExactSum) -> bool:
+    """Whether all features of these weighted sums are 1 everywhere, or -1 everywhere."""
+    off = np.ones(sums.shape, dtype=bool)
+    for sign in (1.0, -1.0):
+        rest = sums.copy()
+        rest.add_multiples(weight, np.array(sign))
+        off &= rest.nonzero()
+    return not off.any()

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import Subset, sizes
+from sparsact.learners.low_degree.exact_statistic import MAX_UNIT, check_alike
 from sparsact.learners.low_degree.normal_equations import NormalEquations
 from sparsact.learners.low_degree.polynomial import Family
-from sparsact.learners.low_degree.totals import MAX_UNIT, check_alike
 from sparsact.saving.schema import ArrayField, Arrays, State, as_n_rows, as_nonnegative, read_arrays
 from sparsact.statistics.centred import CentredSums
 from sparsact.statistics.exact_sum import LIMB_BITS, MAX_LIMBS
