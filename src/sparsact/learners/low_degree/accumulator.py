@@ -242,10 +242,10 @@ class Accumulator:
                 f"cannot merge a learner of {other.encoding or 'real columns'} into one of "
                 f'{self.encoding or "real columns"}; write all rows alike or, if they are numbers, pass domain="real".'
             )
-        self.pending = self.pending + other.pending
+        n_rows, self.pending = self.n_rows + other.n_rows, self.pending + other.pending
         if self.domain is not None:
-            self._begin(spec, other.n_rows)
-            self._adapt(spec, self.n_rows + other.n_rows)
+            self._begin(spec, n_rows)
+            self._adapt(spec, n_rows)
             for fold, theirs in enumerate(other.statistics):
                 self.statistics[fold] = _joined(self.statistics[fold], theirs)
             self._flush_pending(spec)
