@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -15,6 +20,10 @@ from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.polynomial import Family
 from sparsact.learners.low_degree.real_columns import CentredMoments
 from sparsact.learners.points import pack
+from sparsact.passes.dask import Engine
+from sparsact.passes.progress import StageProgress
+from sparsact.passes.resumable import Checkpoint
+from sparsact.passes.source import Partition, Pass
 from sparsact.statistics.sample import RowSample
 from sparsact.statistics.statistic import Batch, Statistic
 
@@ -42,7 +51,43 @@ def labels(part):
     return Batch(BITS[part], (Y[part, 0] > 0.3).astype(int))
 
 
+@dataclass
+class Largest:
+    """A statistic of the tests alone: the largest target. A new one is a file of its own, and an entry below."""
+
+    n_rows: int = 0
+    value: float = -np.inf
+
+    def empty(self):
+        return Largest()
+
+    def add(self, batch):
+        self.merge(Largest(len(batch), batch.y.max(initial=-np.inf)))
+
+    def merge(self, other):
+        self.n_rows, self.value = self.n_rows + other.n_rows, max(self.value, other.value)
+
+    def state(self):
+        return {"n_rows": self.n_rows}, {"value": np.array([self.value])}
+
+    def restore(self, state, arrays):
+        self.n_rows, self.value = state["n_rows"], float(arrays["value"][0])
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows as a source, which begins anywhere, and as the reader of a partition."""
+
+    batch_of: Callable[[slice], Batch]
+    size: int = 20
+
+    def batches(self, first_row=0, stop=M):
+        for start in range(first_row, stop, self.size):
+            yield self.batch_of(slice(start, min(start + self.size, stop)))
+
+
 EXACT = {
+    "largest": (Largest(), rows),
     "distinct points": (DistinctPoints(N, T), points),
     "cells": (Cells(N, T), points),
     "moments": (Moments(FAMILY, T), points),
@@ -112,3 +157,28 @@ def test_an_empty_one_has_no_rows_and_changes_nothing(case):
     expected = total(statistic, batch_of, [])
     whole.merge(nothing)
     assert_same(case, whole, expected)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_pass_in_one_process_by_workers_and_resumed_are_the_same(case, tmp_path):
+    statistic, batch_of = CASES[case]
+    whole, source = total(statistic, batch_of, []), Rows(batch_of)
+    bounds = [(0, 30), (30, 31), (31, 31), *((start, min(start + 5, M)) for start in range(31, M, 5))]
+    parts = [Partition(f"{start} to {stop}", source, (start, stop), stop - start) for start, stop in bounds]
+    apart = statistic.empty()
+    assert Engine(None).run(Pass("sum", source, apart, lambda: parts), StageProgress(None, "learning")) == M
+    assert_same(case, apart, whole)
+
+    def stopped(first_row):
+        yield from islice(source.batches(first_row), 2)
+        raise KeyboardInterrupt
+
+    file, stage = tmp_path / "sums", StageProgress(None, "learning")
+    first, second = Checkpoint.at(file, 0), Checkpoint.at(file, 0)
+    first.begin([], {})
+    with pytest.raises(KeyboardInterrupt):
+        first.run(Pass("sum", SimpleNamespace(batches=stopped), statistic.empty()), stage)
+    second.begin([], {})
+    resumed = second.run(Pass("sum", source, statistic.empty()), stage)
+    assert 0 < stage.resumed < M
+    assert_same(case, resumed, whole)

@@ -28,6 +28,7 @@ from sparsact.distributed.additive import LearnerSum
 from sparsact.distributed.partitions import ArrayReader
 from sparsact.extras import missing
 from sparsact.passes.dask import PassTask, joined, summed
+from sparsact.passes.source import Partition
 
 X, Y, _ = table(EXACT["rows"], m=90)
 
@@ -166,9 +167,9 @@ def test_the_estimator_is_left_alone():
 def test_hash_tables_that_outgrow_the_memory(monkeypatch):
     points, targets, _ = table(ROUNDED["lsh"], m=90)
     blank = clone(ROUNDED["lsh"]).fit(points, targets).blank()
-    task = PassTask(2, "partition 2", ArrayReader())
+    task = PassTask(Partition("partition 2", ArrayReader()))
     parts = [
-        summed(LearnerSum(blank), PassTask(i, f"partition {i}", ArrayReader()), points[i::2], targets[i::2])
+        summed(LearnerSum(blank), PassTask(Partition(f"partition {i}", ArrayReader())), points[i::2], targets[i::2])
         for i in (0, 1)
     ]
     monkeypatch.setattr(memory, "SMALL", 0)

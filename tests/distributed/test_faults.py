@@ -136,7 +136,6 @@ def test_only_statistics_come_home(client):
     """The client is sent far fewer bytes than the rows have, whatever the worker sums."""
     X = da.random.default_rng(0).integers(0, 2, (400_000, 8), chunks=(50_000, 8), dtype=np.int64)
     model = distributed.fit(EXACT["cells"], (X, X[:, 0] * 1.0), client)
-    arrays: dict[str, np.ndarray] = {}
-    model._state(arrays)
+    _, arrays = model.state()
     assert model.n_samples_seen_ == 400_000
     assert sum(array.nbytes for array in arrays.values()) < X.nbytes / 100

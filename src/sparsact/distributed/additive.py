@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,17 +23,14 @@ from sparsact.learners import (
 from sparsact.saving.schema import Arrays, State
 from sparsact.statistics.statistic import Batch
 
-_ADDITIVE: Final = (
-    LowDegreeRegressor,
-    LowDegreeClassifier,
-    LowDegreeRegressorCV,
-    LSHRegressor,
-    LSHClassifier,
-    DSMRegressor,
-)
+WITH_CLASSES: Final = (LowDegreeClassifier, LSHClassifier)  # which must be known before the first row
+WITH_LAYOUT: Final = (LSHRegressor, LSHClassifier, DSMRegressor)  # chosen from a sample before rows are summed
+_ADDITIVE: Final = (LowDegreeRegressor, LowDegreeClassifier, LowDegreeRegressorCV, *WITH_LAYOUT)
+AdditiveLearner = LowDegreeRegressor | LowDegreeClassifier | LSHRegressor | LSHClassifier | DSMRegressor
+L = TypeVar("L", bound=AdditiveLearner)
 
 
-def check_additive(estimator: Any) -> None:
+def check_additive(estimator: AdditiveLearner) -> None:
     """Refuse a learner whose statistic cannot be summed over partitions.
 
     Raises
@@ -57,20 +54,15 @@ def check_additive(estimator: Any) -> None:
     estimator._validate_params()
 
 
-def seeded(estimator: Any) -> Any:
+def seeded(estimator: L) -> L:
     """A clone whose random numbers are the same on every worker: a seed is drawn now where none was given."""
-    twin = clone(estimator)
+    twin: L = clone(estimator)
     if "random_state" in twin.get_params() and not isinstance(twin.random_state, Integral):
         twin.random_state = int(check_random_state(estimator.random_state).randint(2**31 - 1))
     return twin
 
 
-def needs(estimator: Any, what: str) -> bool:
-    """Whether an estimator declares a need: ``"classes"``, a ``"layout"``, or ``"row_numbers"``."""
-    return bool(getattr(estimator, f"_needs_{what}", False))
-
-
-def empty(learner: Any) -> Any:
+def empty(learner: L) -> L:
     """A learner of the same layout or layer, where there is one, that holds no rows, and will remember none."""
     if "table_" in vars(learner):
         return learner.blank(remember_rows=False)
@@ -78,33 +70,35 @@ def empty(learner: Any) -> Any:
 
 
 @dataclass
-class LearnerSum:
+class LearnerSum(Generic[L]):
     """What a learner sees, of the given classes where it needs them: a statistic of partitions."""
 
-    learner: Any  # blank, until rows come
+    learner: L  # blank, until rows come
     classes: NDArray[Any] | None = None
     n_rows: int = 0  # of any weight
     seen: bool = False
 
-    def empty(self) -> LearnerSum:
+    def empty(self) -> LearnerSum[L]:
         """The same without rows."""
         return LearnerSum(empty(self.learner), self.classes)
 
     def add(self, batch: Batch) -> None:
         """Add rows."""
-        learner, options, y, weights = self.learner, {}, batch.y, batch.weights
-        if needs(learner, "classes"):
-            options["classes"] = self.classes
-        if needs(learner, "row_numbers"):
+        learner, y, weights = self.learner, batch.y, batch.weights
+        if isinstance(learner, LowDegreeRegressorCV):
             learner.rows_dealt_ = batch.first_row
         self.n_rows += len(y)
-        if len(y) and (weights is None or np.any(weights) or hasattr(learner, "_accepts_zero_weight")):
-            learner.partial_fit(batch.X, y, sample_weight=weights, **options)
+        # Of rows without weight, low-degree models look at labels and encoding; a layout would refuse them.
+        if len(y) and (weights is None or np.any(weights) or not isinstance(learner, WITH_LAYOUT)):
+            if isinstance(learner, WITH_CLASSES):
+                learner.partial_fit(batch.X, y, self.classes, weights)
+            else:
+                learner.partial_fit(batch.X, y, sample_weight=weights)
             self.seen = True
-        if needs(learner, "row_numbers"):
+        if isinstance(learner, LowDegreeRegressorCV):
             learner.rows_dealt_ = self.n_rows  # of this partition alone: `merge` adds them up
 
-    def merge(self, other: LearnerSum) -> None:
+    def merge(self, other: LearnerSum[L]) -> None:
         """Add what another has seen."""
         if other.seen:
             self.learner = self.learner if self.seen else empty(other.learner)  # which knows its layer
@@ -113,17 +107,17 @@ class LearnerSum:
 
     def state(self) -> tuple[State, Arrays]:
         """Return what was seen as JSON and arrays."""
-        arrays: Arrays = {}
-        return {"rows": self.n_rows, "seen": self.learner._state(arrays) if self.seen else None}, arrays
+        seen, arrays = self.learner.state() if self.seen else (None, {})
+        return {"rows": self.n_rows, "seen": seen}, arrays
 
     def restore(self, state: State, arrays: Arrays) -> None:
         """Restore what was seen from a saved state."""
         self.n_rows, self.seen = state["rows"], state["seen"] is not None
         if self.seen:
-            self.learner._restore(state["seen"], arrays)
+            self.learner.restore(state["seen"], arrays)
 
 
-def with_params_of(learner: Any, estimator: Any) -> Any:
+def with_params_of(learner: L, estimator: L) -> L:
     """The learner with the seed that the user gave, rather than the one drawn from it."""
     if hasattr(estimator, "random_state"):
         learner = copy(learner)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
 from sparsact.datasets.columns import Encoding
-from sparsact.distributed.additive import check_additive, with_params_of
+from sparsact.distributed.additive import L, check_additive, with_params_of
 from sparsact.extras import missing
 from sparsact.passes.progress import OnProgress
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def fit(
-    estimator: Any,
-    data: Any,
+    estimator: L,
+    data: object,
     client: Client | None = None,
     *,
     target: str | Sequence[str] | None = None,
@@ -26,7 +26,7 @@ def fit(
     encoding: Encoding | None = None,
     classes: ArrayLike | None = None,
     progress: OnProgress | None = None,
-) -> Any:
+) -> L:
     r"""An estimator fitted to rows that lie in partitions, by many processes or machines.
 
     Every partition becomes a statistic where it is, by the estimator's own ``partial_fit``; statistics are merged in a

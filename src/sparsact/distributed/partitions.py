@@ -7,12 +7,13 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from math import isnan
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import dask
 import dask.array
 import numpy as np
 from dask.base import is_dask_collection
+from numpy.typing import NDArray
 
 from sparsact.datasets.cell_values import numbers
 from sparsact.datasets.columns import Classes, Encoding
@@ -21,6 +22,14 @@ from sparsact.datasets.readers import Source, open_source
 from sparsact.datasets.tables import BATCH_ROWS, encoded_table
 from sparsact.passes.source import Partition, Reader
 from sparsact.statistics.statistic import Batch
+
+if TYPE_CHECKING:
+    import dask.dataframe
+    import pandas as pd
+    from dask.delayed import Delayed
+
+    Block: TypeAlias = NDArray[Any] | pd.DataFrame
+    Collection: TypeAlias = dask.array.Array | dask.dataframe.DataFrame
 
 
 class CountedReader(Reader, Protocol):
@@ -34,7 +43,7 @@ class CountedReader(Reader, Protocol):
 class ArrayReader:
     """A block of X, one of y, and maybe one of weights."""
 
-    def batches(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[Batch]:
+    def batches(self, X: Block, y: Block, sample_weight: NDArray[Any] | None = None) -> Iterator[Batch]:
         """The one batch there is."""
         if len(X) != len(y):
             raise ValueError(f"X has {len(X)} rows and y {len(y)}; cut both alike.")
@@ -42,7 +51,7 @@ class ArrayReader:
             raise ValueError(f"X has {len(X)} rows and sample_weight {len(sample_weight)}; cut both alike.")
         yield Batch(X, y, sample_weight)
 
-    def count(self, X: Any, y: Any, sample_weight: Any = None) -> int:
+    def count(self, X: Block, y: Block, sample_weight: NDArray[Any] | None = None) -> int:
         """Number of rows."""
         return len(y)
 
@@ -54,14 +63,14 @@ class FrameReader:
     targets: tuple[str, ...]
     weight: str | None
 
-    def batches(self, frame: Any) -> Iterator[Batch]:
+    def batches(self, frame: pd.DataFrame) -> Iterator[Batch]:
         """The one batch there is."""
         others = [*self.targets, *([] if self.weight is None else [self.weight])]
         y = frame[self.targets[0]] if len(self.targets) == 1 else frame[list(self.targets)]
         weights = None if self.weight is None else frame[self.weight].to_numpy()
         yield Batch(frame.drop(columns=others), y.to_numpy(), weights)
 
-    def count(self, frame: Any) -> int:
+    def count(self, frame: pd.DataFrame) -> int:
         """Number of rows."""
         return len(frame)
 
@@ -143,7 +152,9 @@ def partitions(data: Any, roles: Roles) -> list[Partition[CountedReader]] | Iter
     TypeError
         If the data are of no known kind.
     """
-    if isinstance(data, str | Path) or (isinstance(data, list) and data and _are_paths(data)):
+    if isinstance(data, str | Path) or (
+        isinstance(data, list) and data and all(isinstance(item, str | Path) for item in data)
+    ):
         return _of_files([data] if isinstance(data, str | Path) else data, roles)
     if is_dask_collection(data):
         return _of_frame(data, roles)
@@ -155,10 +166,6 @@ def partitions(data: Any, roles: Roles) -> list[Partition[CountedReader]] | Iter
     raise TypeError(
         f"`data` is a {type(data).__name__}; pass (X, y) Dask arrays, a Dask DataFrame, paths, or batches (X, y)."
     )
-
-
-def _are_paths(items: list[Any]) -> bool:
-    return all(isinstance(item, str | Path) for item in items)
 
 
 def _of_files(paths: Sequence[str | Path], roles: Roles) -> list[Partition[CountedReader]]:
@@ -179,7 +186,7 @@ def _of_files(paths: Sequence[str | Path], roles: Roles) -> list[Partition[Count
     ]
 
 
-def _of_frame(frame: Any, roles: Roles) -> list[Partition[CountedReader]]:
+def _of_frame(frame: dask.dataframe.DataFrame, roles: Roles) -> list[Partition[CountedReader]]:
     if not hasattr(frame, "columns") or not hasattr(frame, "npartitions"):
         raise TypeError(f"a {type(frame).__name__} alone has no targets; pass (X, y).")
     _need_target(roles)
@@ -189,7 +196,8 @@ def _of_frame(frame: Any, roles: Roles) -> list[Partition[CountedReader]]:
         if name not in frame.columns:
             raise ValueError(f"the data frame has no column {name!r}; its columns are {list(frame.columns)[:12]}.")
     reader = FrameReader(roles.targets, roles.weight)
-    return [Partition(f"partition {i}", reader, (part,)) for i, part in enumerate(frame.to_delayed())]
+    blocks = frame.to_delayed()  # type: ignore[no-untyped-call]
+    return [Partition(f"partition {i}", reader, (part,)) for i, part in enumerate(blocks)]
 
 
 def _of_arrays(data: tuple[Any, ...]) -> list[Partition[CountedReader]]:
@@ -210,12 +218,12 @@ def _of_arrays(data: tuple[Any, ...]) -> list[Partition[CountedReader]]:
     ]
 
 
-def _rows(part: Any) -> tuple[float, ...]:
+def _rows(part: Collection) -> tuple[float, ...]:
     """Rows of each block; NaN where they are not known."""
     return tuple(map(float, part.chunks[0])) if hasattr(part, "chunks") else (float("nan"),) * part.npartitions
 
 
-def _cut_like(part: Any, rows: tuple[float, ...], name: str) -> Any:
+def _cut_like(part: Collection, rows: tuple[float, ...], name: str) -> Collection:
     """Targets or weights in blocks of the rows of X."""
     own = _rows(part)
     known = not any(map(isnan, (*own, *rows)))
@@ -234,12 +242,12 @@ def _cut_like(part: Any, rows: tuple[float, ...], name: str) -> Any:
     return part
 
 
-def _delayed(part: Any) -> list[Any]:
-    blocks = part.to_delayed()
+def _delayed(part: Collection) -> list[Delayed]:
+    blocks = part.to_delayed()  # type: ignore[no-untyped-call]
     return list(blocks.ravel()) if hasattr(blocks, "ravel") else list(blocks)
 
 
-def _of_batch(i: int, batch: Any) -> Partition[CountedReader]:
+def _of_batch(i: int, batch: object) -> Partition[CountedReader]:
     if not isinstance(batch, tuple | list) or len(batch) not in (2, 3) or not all(hasattr(b, "__len__") for b in batch):
         raise ValueError(f"batch {i} is no (X, y) or (X, y, sample_weight); it is a {type(batch).__name__}.")
     pieces = deepcopy(tuple(batch))  # it waits for others, while its maker may fill the same arrays again

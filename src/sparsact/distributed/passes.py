@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from dask.delayed import delayed
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _get_feature_names, check_X_y
 
-from sparsact.distributed.additive import LearnerSum, empty, needs, seeded
+from sparsact.distributed.additive import WITH_CLASSES, WITH_LAYOUT, L, LearnerSum, empty, seeded
 from sparsact.distributed.partitions import CountedReader
+from sparsact.learners import LowDegreeRegressorCV
 from sparsact.learners.lsh.model_choice import distinct
 from sparsact.learners.lsh.tuning import ROWS_FOR_WIDTH
-from sparsact.passes.dask import Engine, PartialSum, PassTask, Running, joined, of_partition, restored, starts, tree
+from sparsact.passes.dask import Engine, PartialSum, Running, joined, leaves, of_partition, tree
 from sparsact.passes.progress import OnProgress, StageProgress, listening
-from sparsact.passes.source import Partition
+from sparsact.passes.source import Partition, placed
 from sparsact.saving.schema import Arrays, State
 from sparsact.statistics.statistic import Batch
 
@@ -116,7 +118,7 @@ class DistinctSample:
         self.rows, self.form = tuple(arrays[str(i)] for i in range(len(arrays))), tuple(state["form"])
 
 
-def laid_out(estimator: Any, sample: DistinctSample) -> Any:
+def laid_out(estimator: L, sample: DistinctSample) -> L:
     """A blank learner whose layout or layer suits the sample, which has rows."""
     X: Any
     X, Y, weights = sample.rows
@@ -133,15 +135,10 @@ def laid_out(estimator: Any, sample: DistinctSample) -> Any:
 
 
 @of_partition
-def counted(shared: None, task: PassTask[CountedReader], *pieces: Any) -> tuple[int, tuple[int, ...]]:
+def counted(shared: None, part: Partition[CountedReader], *pieces: object) -> tuple[int, int]:
     """Number of rows of one partition."""
-    n_rows = task.reader.count(*pieces)
-    return n_rows, (n_rows,)
-
-
-def concatenated(shared: None, parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """Numbers of rows one after another."""
-    return tuple(n_rows for part in parts for n_rows in part)
+    n_rows = part.reader.count(*pieces)
+    return n_rows, n_rows
 
 
 BLOCK: Final = 32  # batches of an iterable that are summed in one graph
@@ -164,25 +161,29 @@ class Passes:
         if not self.parts:
             raise ValueError(_EMPTY)
 
-    def fitted(self, estimator: Any, classes: Any) -> Any:
+    def fitted(self, estimator: L, classes: ArrayLike | None) -> L:
         """A new estimator that has learned every row, and is solved."""
-        blank = self._blank(seeded(estimator), classes)
-        whole = self._learned(blank) if self.more is None else self._learned_in_blocks(blank, self.more)
+        whole = self._blank(seeded(estimator), classes)
+        if self.more is None:
+            self._learn(whole)
+        else:
+            self._learn_in_blocks(whole, chain(self.parts, self.more))
         if not whole.seen:
             raise ValueError(_EMPTY)
         _ = getattr(whole.learner, "intercept_", None)  # found now, so that predictions change nothing
         return whole.learner
 
-    def _blank(self, blank: Any, classes: Any) -> LearnerSum:
+    def _blank(self, blank: L, classes: ArrayLike | None) -> LearnerSum[L]:
         """What every partition begins with: the classes, and the layout of hash tables or of a bottom layer."""
         known = None
-        if needs(blank, "classes"):
+        if isinstance(blank, WITH_CLASSES):
             known = self._classes() if classes is None else np.unique(np.asarray(classes))
         elif classes is not None:
             raise ValueError(f"a {type(blank).__name__} has no classes; leave `classes` out.")
-        if not needs(blank, "layout"):
+        if not isinstance(blank, WITH_LAYOUT):
             return LearnerSum(blank, known)
-        sample = self.engine.sum(self.parts, DistinctSample(classes=known), self._stage("sampling"))
+        sample = DistinctSample(classes=known)
+        self.engine.add(sample, self.parts, self._stage("sampling"))
         if not sample.rows:
             raise ValueError(_EMPTY)
         return LearnerSum(laid_out(blank, sample), known)
@@ -190,49 +191,45 @@ class Passes:
     def _classes(self) -> NDArray[Any]:
         if self.more is not None:
             raise ValueError("batches can be had once only, so their classes cannot be looked for; pass classes=.")
-        found = self.engine.sum(self.parts, LabelSet(), self._stage("classes")).found
-        if found is None:
+        labels = LabelSet()
+        self.engine.add(labels, self.parts, self._stage("classes"))
+        if labels.found is None:
             raise ValueError(_EMPTY)
-        return found
+        return labels.found
 
-    def _learned(self, blank: LearnerSum) -> LearnerSum:
-        first_rows: list[int] | None = None
-        if needs(blank.learner, "row_numbers"):
-            sizes = [part.n_rows for part in self.parts]
-            if None in sizes:
-                stage = self._stage("counting")
-                sizes = list(self.engine.reduced(self.parts, None, stage, leaf=counted, merge=concatenated))
-            first_rows = starts(sizes)
-        return self.engine.sum(self.parts, blank, self._stage("learning"), first_rows)
+    def _learn(self, whole: LearnerSum[L]) -> None:
+        parts = self.parts
+        if isinstance(whole.learner, LowDegreeRegressorCV):  # the fold of a row follows from its number
+            if any(part.n_rows is None for part in parts):
+                stage = StageProgress(self.on_progress, "counting", n_partitions=len(parts))
+                with listening(stage, self.engine.client) as topic:
+                    counts = self.engine.start(delayed(list)(leaves(counted, None, parts, topic=topic))).result()
+                parts = [replace(part, n_rows=n_rows) for part, n_rows in zip(parts, counts, strict=True)]
+            parts = placed(parts)
+        self.engine.add(whole, parts, self._stage("learning"))
 
-    def _learned_in_blocks(self, blank: LearnerSum, more: Iterator[Partition[CountedReader]]) -> LearnerSum:
+    def _learn_in_blocks(self, whole: LearnerSum[L], parts: Iterator[Partition[CountedReader]]) -> None:
         """One graph for every few batches, which are let go when it is done; two of them at once."""
-        stage, running = self._stage("learning"), deque[Running]()
-        whole, number, n_rows = PartialSum("batch 0", "batch 0", 0, blank.state()), 0, 0
+        stage, running, n_rows = self._stage("learning"), deque[Running](), 0
+        blank = whole.empty()
+        sums = PartialSum("batch 0", "batch 0", 0, blank.state())
         with listening(stage, self.engine.client) as topic:
             try:
-                for block in _blocks(chain(self.parts, more)):
+                while block := placed(islice(parts, BLOCK), n_rows):
+                    graph = tree(block, blank, number=stage.n_partitions, topic=topic)
                     stage.n_partitions += len(block)
-                    first_rows = [n_rows + start for start in starts([part.n_rows for part in block])]
-                    graph = tree(block, blank, first_rows, number=number, topic=topic)
+                    n_rows = block[-1].first_row + (block[-1].n_rows or 0)
                     running.append(self.engine.start(graph))
-                    number, n_rows = number + len(block), n_rows + sum(part.n_rows or 0 for part in block)
                     if len(running) == AT_ONCE:
-                        whole = joined(blank, [whole, running[0].result()])
+                        sums = joined(blank, [sums, running[0].result()])
                         running.popleft()
                 while running:
-                    whole = joined(blank, [whole, running[0].result()])
+                    sums = joined(blank, [sums, running[0].result()])
                     running.popleft()
             finally:
                 for left in running:
                     left.cancel()
-        return restored(blank, whole)
+        whole.restore(*sums.sums)
 
     def _stage(self, name: str) -> StageProgress:
         return StageProgress(self.on_progress, name)
-
-
-def _blocks(parts: Iterator[Partition[CountedReader]]) -> Iterator[list[Partition[CountedReader]]]:
-    """The partitions, a fixed number at a time."""
-    while block := list(islice(parts, BLOCK)):
-        yield block

@@ -19,8 +19,8 @@ from sparsact.fit.term import CONFIDENCE, Term
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset
 from sparsact.learners.cube_ensemble import CubeEnsemble
+from sparsact.learners.low_degree.compact_sums import points_of
 from sparsact.learners.low_degree.estimator import LowDegree
-from sparsact.learners.low_degree.real_columns import CentredMoments
 from sparsact.learners.on_cube import OnCube
 from sparsact.learners.predictor import predictor
 
@@ -158,10 +158,9 @@ def covers_cube(model: LowDegree) -> bool:
     n = model.n_features_in_
     if model.domain_ == "real" or n > LARGEST_CUBE or model.n_samples_seen_ < 2**n:
         return False
-    total = model.accumulator_.total()
-    if isinstance(total, CentredMoments):
+    rows = points_of(model.accumulator_.total())
+    if rows is None:
         return False
-    rows = total.as_points()
     rows.deduplicate()
     weights = rows.weights.take(np.flatnonzero(rows.weights.nonzero())).to_float()
     return bool(len(weights) == 2**n and (weights == weights[0]).all())

@@ -60,15 +60,15 @@ class FoldSums:
 
     def state(self) -> tuple[State, Arrays]:
         """Return the sums as JSON and arrays."""
-        of_search: Arrays = {}
+        search, of_search = self.search.state()
         sample, arrays = self.sample.state()
-        state = {"search": self.search._state(of_search), "sample": sample}
+        state = {"search": search, "sample": sample}
         arrays |= add_prefix("search", of_search) | {"low": np.atleast_1d(self.low), "high": np.atleast_1d(self.high)}
         return state, arrays | self.design.arrays()
 
     def restore(self, state: State, arrays: Arrays) -> None:
         """Restore the sums from a saved state."""
-        self.search._restore(state["search"], strip_prefix("search", arrays))
+        self.search.restore(state["search"], strip_prefix("search", arrays))
         self.sample.restore(state["sample"], arrays)
         self.design.restore(arrays)
         self.low, self.high = arrays["low"], arrays["high"]

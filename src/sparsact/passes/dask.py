@@ -6,18 +6,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
-from itertools import accumulate
 from logging import ERROR
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from uuid import uuid4
 
 import dask
-from dask.delayed import delayed
+from dask.delayed import Delayed, delayed
 
 from sparsact.passes.progress import StageProgress, listening, report
-from sparsact.passes.source import B, Partition, Pass, R, Reader, S
+from sparsact.passes.source import B, Partition, Pass, R, Reader, S, placed
 from sparsact.saving.schema import Arrays, State
 from sparsact.statistics.statistic import Batch, Statistic
+
+if TYPE_CHECKING:
+    from distributed import Client, Future, LocalCluster
 
 Sums = TypeVar("Sums", bound=Statistic[Batch])
 WAIT_FOR_WORKERS: Final = 60  # seconds: a batch system may start them one after the other
@@ -29,12 +31,10 @@ class PartitionError(ValueError):
 
 @dataclass(frozen=True)
 class PassTask(Generic[R]):
-    """One partition's place: its number and name, how it is read, and the rows before it."""
+    """One partition's work: the partition without its pieces, its number, and the topic that hears when it is done."""
 
-    number: int
-    name: str
-    reader: R
-    first_row: int = 0
+    part: Partition[R]
+    number: int = 0
     topic: str | None = None
 
 
@@ -60,13 +60,13 @@ def of_partition(work: Work) -> Callable[..., Any]:
     """Work on one partition, which tells its progress and names the partition in what it raises."""
 
     @wraps(work)
-    def named(shared: Any, task: PassTask[Any], *pieces: Any) -> Any:
+    def named(shared: object, task: PassTask[Reader], *pieces: object) -> Any:
         try:
-            n_rows, result = work(shared, task, *pieces)
+            n_rows, result = work(shared, task.part, *pieces)
         except (ValueError, TypeError) as error:
-            raise PartitionError(f"{task.name}: {error}") from error
+            raise PartitionError(f"{task.part.name}: {error}") from error
         except MemoryError as error:
-            raise MemoryError(f"{task.name}: {error}") from error
+            raise MemoryError(f"{task.part.name}: {error}") from error
         if task.topic is not None:
             report(task.topic, task.number, n_rows)
         return result
@@ -75,13 +75,13 @@ def of_partition(work: Work) -> Callable[..., Any]:
 
 
 @of_partition
-def summed(statistic: Statistic[Batch], task: PassTask[Reader], *pieces: Any) -> tuple[int, PartialSum]:
+def summed(statistic: Statistic[Batch], part: Partition[Reader], *pieces: object) -> tuple[int, PartialSum]:
     """The sums of one partition."""
     own, n_rows = statistic.empty(), 0
-    for batch in task.reader.batches(*pieces):
-        own.add(replace(batch, first_row=task.first_row + n_rows))
+    for batch in part.reader.batches(*pieces):
+        own.add(replace(batch, first_row=part.first_row + n_rows))
         n_rows += len(batch)
-    return n_rows, PartialSum(task.name, task.name, n_rows, own.state())
+    return n_rows, PartialSum(part.name, part.name, n_rows, own.state())
 
 
 def joined(statistic: Statistic[Batch], parts: Sequence[PartialSum]) -> PartialSum:
@@ -110,23 +110,17 @@ def restored(statistic: Sums, part: PartialSum) -> Sums:
 ARITY: Final = 8  # parts of one merge
 
 
-def starts(sizes: Sequence[int | None]) -> list[int]:
-    """Number of the first row of each part, by their lengths; an unknown length counts as 0."""
-    return [0, *accumulate(size or 0 for size in sizes)][: len(sizes)]
-
-
 @dataclass(frozen=True)
 class Running:
     """A graph that is being computed by a client or, without one, once its result is asked for."""
 
-    root: Any
-    client: Any = None
-    future: Any = None
+    root: Delayed
+    future: Future[Any] | None = None
 
     def result(self) -> Any:
         """Wait for the value."""
-        if self.client is None:
-            return self.root.compute(scheduler="threads")
+        if self.future is None:
+            return self.root.compute(scheduler="threads")  # type: ignore[no-untyped-call]
         try:
             return self.future.result()
         except BaseException:
@@ -135,90 +129,75 @@ class Running:
 
     def cancel(self) -> None:
         """Let the workers stop."""
-        if self.client is not None:
-            self.client.cancel([self.future])
+        if self.future is not None:
+            self.future.cancel()  # type: ignore[no-untyped-call]
 
 
 class Engine:
     """Computes graphs on a Dask client or, without one, in the threads of this process."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Client | None) -> None:
         self.client = _client(client)
 
-    def start(self, root: Any) -> Running:
+    def start(self, root: Delayed) -> Running:
         """Begin to compute."""
         if self.client is None:
             return Running(root)
         # Batches that exist once only travel inside the graph, so that a lost worker's part can be done again.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-            return Running(root, self.client, self.client.compute(root))
+            return Running(root, self.client.compute(root))  # type: ignore[no-untyped-call]
 
-    def sum(
-        self,
-        parts: Sequence[Partition[Any]],
-        statistic: Sums,
-        stage: StageProgress,
-        first_rows: Sequence[int] | None = None,
-    ) -> Sums:
-        """The statistic of all partitions."""
-        return restored(statistic, self.reduced(parts, statistic, stage, first_rows))
-
-    def reduced(
-        self,
-        parts: Sequence[Partition[Any]],
-        shared: Any,
-        stage: StageProgress,
-        first_rows: Sequence[int] | None = None,
-        leaf: Callable[..., Any] = summed,
-        merge: Callable[..., Any] = joined,
-    ) -> Any:
-        """The value of a :func:`tree`."""
+    def add(self, statistic: Statistic[Batch], parts: Sequence[Partition[Reader]], stage: StageProgress) -> int:
+        """Add all rows of the partitions to a statistic without rows; return their number."""
         stage.n_partitions = len(parts)
         with listening(stage, self.client) as topic:
-            return self.start(tree(parts, shared, first_rows, leaf, merge, topic=topic)).result()
+            found = self.start(tree(parts, statistic.empty(), topic=topic)).result()
+        statistic.restore(*found.sums)
+        return int(found.n_rows)
 
     def run(self, one: Pass[B, S], stage: StageProgress) -> int:
         """Add all rows to the statistic of a pass that has partitions; return their number."""
         if one.partitions is None or not isinstance(one.statistic, Statistic):
             raise TypeError(f"the pass {one.name!r} cannot be divided; make it in one process.")
-        parts = one.partitions()
-        found = self.reduced(parts, one.statistic.empty(), stage, starts([part.n_rows for part in parts]))
-        one.statistic.restore(*found.sums)
-        return int(found.n_rows)
+        return self.add(one.statistic, placed(one.partitions()), stage)
 
 
-def tree(
-    parts: Sequence[Partition[Any]],
-    shared: Any,
-    first_rows: Sequence[int] | None = None,
-    leaf: Callable[..., Any] = summed,
-    merge: Callable[..., Any] = joined,
+def leaves(
+    work: Callable[..., Any],
+    shared: object,
+    parts: Sequence[Partition[Reader]],
     *,
     number: int = 0,
     topic: str | None = None,
-) -> Any:
-    """A delayed value: the statistic of every partition, merged ``ARITY`` at a time, in their order."""
-    token = uuid4().hex
-    common = delayed(shared, pure=False, traverse=False)
+) -> list[Delayed]:
+    """Delayed work on each partition; they are numbered from ``number`` on."""
+    token, common = uuid4().hex, delayed(shared, pure=False, traverse=False)
     nodes = []
-    for i, (part, first_row) in enumerate(zip(parts, first_rows or [0] * len(parts), strict=True)):
+    for i, part in enumerate(parts):
         pieces = [delayed(piece, pure=False, traverse=False) for piece in part.pieces]
-        task = PassTask(number + i, part.name, part.reader, first_row, topic)
-        own = delayed(task, pure=False, traverse=False)
-        nodes.append(delayed(leaf, pure=False)(common, own, *pieces, dask_key_name=(f"partition-{token}", i)))
-    level = 0
+        task = delayed(PassTask(replace(part, pieces=()), number + i, topic), pure=False, traverse=False)
+        nodes.append(delayed(work, pure=False)(common, task, *pieces, dask_key_name=(f"partition-{token}", i)))
+    return nodes
+
+
+def tree(
+    parts: Sequence[Partition[Reader]], statistic: Statistic[Batch], *, number: int = 0, topic: str | None = None
+) -> Delayed:
+    """The delayed sums of every partition, merged ``ARITY`` at a time, in their order."""
+    token, common = uuid4().hex, delayed(statistic, pure=False, traverse=False)
+    nodes, level = leaves(summed, statistic, parts, number=number, topic=topic), 0
     while len(nodes) > 1 or not level:
         level += 1
         groups = [nodes[i : i + ARITY] for i in range(0, len(nodes), ARITY)]
         nodes = [
-            delayed(merge, pure=False)(common, group, dask_key_name=(f"merge{level}-{token}", i))
+            delayed(joined, pure=False)(common, group, dask_key_name=(f"merge{level}-{token}", i))
             for i, group in enumerate(groups)
         ]
     return nodes[0]
 
 
 @contextmanager
-def workers(cluster: Any) -> Iterator[Engine]:
+def workers(cluster: Client | str) -> Iterator[Engine]:
     """The workers of a client, or at an address: ``local:2`` starts two processes, ``tcp://host:port`` is running."""
     from distributed import Client, LocalCluster
 
@@ -230,20 +209,20 @@ def workers(cluster: Any) -> Iterator[Engine]:
         if kind == "local" and rest.isdecimal() and int(rest) > 0:
             options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": ERROR}
             try:
-                scheduler = stack.enter_context(LocalCluster(n_workers=int(rest), **options))  # type: ignore[no-untyped-call]
+                scheduler: LocalCluster | str = stack.enter_context(LocalCluster(n_workers=int(rest), **options))  # type: ignore[no-untyped-call]
             except (RuntimeError, OSError) as error:
                 raise ValueError(
                     f"cluster {cluster}: its workers ended while they started ({error}); see what they print by "
                     "`dask worker`, or fit without a cluster."
                 ) from error
         elif kind in ("tcp", "tls", "ucx"):
-            scheduler = cluster
+            scheduler = str(cluster)
         else:
             raise ValueError(f"cluster {cluster} is neither local:N, with N processes to start, nor tcp://host:port.")
-        yield _workers(stack, cluster, scheduler)
+        yield _workers(stack, str(cluster), scheduler)
 
 
-def _workers(stack: ExitStack, address: str, scheduler: Any) -> Engine:
+def _workers(stack: ExitStack, address: str, scheduler: LocalCluster | str) -> Engine:
     """The workers of a scheduler, once the first has joined it."""
     from distributed import Client
 
@@ -262,7 +241,7 @@ def _workers(stack: ExitStack, address: str, scheduler: Any) -> Engine:
     return Engine(client)
 
 
-def _client(client: Any) -> Any:
+def _client(client: Client | None) -> Client | None:
     try:
         from distributed import Client, default_client
     except ImportError:

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from time import perf_counter
 from types import FrameType
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sparsact.environment import Interrupted
 from sparsact.passes.progress import StageProgress
@@ -19,6 +19,9 @@ from sparsact.passes.source import B, Pass, S
 from sparsact.saving import modelfile
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 from sparsact.statistics.statistic import Resumable
+
+if TYPE_CHECKING:
+    from sparsact.passes.dask import Engine
 
 BYTES_OF_ENDS: Final = 1 << 16
 SUMS_OF: Final = "0.1.0"  # the version from which passes sum up the same; raise it when they change
@@ -92,13 +95,6 @@ def _ends(path: Path) -> str:
 SHARE_OF_TIME: Final = 20  # time of the fit over the time that writing may take
 
 
-class PassWorkers(Protocol):
-    """Processes that sum up the partitions of a pass."""
-
-    def run(self, one: Pass[B, S], stage: StageProgress) -> int:
-        """Add all rows to the statistic of a pass that has partitions; return their number."""
-
-
 @dataclass
 class Checkpoint:
     """The passes that a fit has made or begun, and the file that holds what they have summed."""
@@ -106,7 +102,7 @@ class Checkpoint:
     path: Path | None = None  # None keeps nothing
     every: float | None = None  # seconds between two writings; None reads nothing, and writes only when stopped
     how_to_resume: str = ""  # ends the message of `Interrupted`
-    workers: PassWorkers | None = None  # for passes that have partitions
+    workers: Engine | None = None  # for passes that have partitions
     _fingerprint: State = field(default_factory=dict)
     _pending: dict[str, tuple[int, State, Arrays]] = field(default_factory=dict)  # that an earlier run began
     _begun: dict[str, tuple[int, Resumable[Any]]] = field(default_factory=dict)  # by this run, with their rows

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Sized
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from sparsact.statistics.statistic import Batch, Resumable
@@ -26,17 +26,27 @@ class Reader(Protocol):
         """Yield the rows in their order."""
 
 
-R = TypeVar("R", bound=Reader)
+R = TypeVar("R", bound=Reader, covariant=True)
 
 
 @dataclass(frozen=True)
 class Partition(Generic[R]):
-    """A part of the rows: what messages call it, how it is read and from what, and its length, if that is known."""
+    """A part of the rows: its name in messages, how it is read and from what, its length if known, its first row."""
 
     name: str
     reader: R
-    pieces: tuple[Any, ...] = ()
+    pieces: tuple[object, ...] = ()
     n_rows: int | None = None
+    first_row: int = 0
+
+
+def placed(parts: Iterable[Partition[R]], first_row: int = 0) -> list[Partition[R]]:
+    """The partitions with the numbers of their first rows; an unknown length counts as 0."""
+    found = []
+    for part in parts:
+        found.append(replace(part, first_row=first_row))
+        first_row += part.n_rows or 0
+    return found
 
 
 S = TypeVar("S", bound=Resumable[Any])
@@ -52,4 +62,4 @@ class Pass(Generic[B, S]):
     name: str
     source: RowSource[B]
     statistic: S
-    partitions: Callable[[], Sequence[Partition[Any]]] | None = None
+    partitions: Callable[[], Sequence[Partition[Reader]]] | None = None

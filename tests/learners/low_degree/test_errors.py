@@ -138,7 +138,7 @@ class TestMemory:
 
 
 def test_real_columns_on_a_route_of_the_cube():
-    for solver in ("cells", "moments", "kernel"):
+    for solver in ("cells", "moments", "kernel", "correlation"):
         with pytest.raises(ValueError, match=r'real columns.*solver="auto"'):
             LowDegreeRegressor(solver=solver).fit(BITS + 0.5, Y)
 

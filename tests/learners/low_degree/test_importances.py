@@ -66,7 +66,7 @@ def test_it_is_half_the_mean_squared_change_by_another_draw_of_the_column(name, 
 def test_from_the_dual_where_coefficients_are_too_many(monkeypatch):
     model = LowDegreeRegressor(4, 1.0, "kernel").fit(SIGNS, Y)
     expected = model.feature_importances_
-    monkeypatch.setattr("sparsact.learners.low_degree.polynomial._MAX_WALK", 3)
+    monkeypatch.setattr("sparsact.learners.low_degree.solvers.kernel._MAX_WALK", 3)
     monkeypatch.setattr("sparsact.learners.low_degree.polynomial._MAX_TABLE", 3)
     again = LowDegreeRegressor(4, 1.0, "kernel").fit(SIGNS, Y)
     assert_allclose(again.feature_importances_, expected, rtol=1e-9)

@@ -73,15 +73,15 @@ class FilledTables:
         states: list[State] = []
         arrays: Arrays = {}
         for number, model in enumerate(self.models):
-            own: Arrays = {}
-            states.append(model._state(own))
+            state, own = model.state()
+            states.append(state)
             arrays |= add_prefix(f"model{number}", own)
         return {"models": states}, arrays
 
     def restore(self, state: State, arrays: Arrays) -> None:
         """Restore the rows from a saved state."""
         for number, (model, seen) in enumerate(zip(self.models, state["models"], strict=True)):
-            model._restore(seen, strip_prefix(f"model{number}", arrays))
+            model.restore(seen, strip_prefix(f"model{number}", arrays))
             model._forget_solution()
 
 

@@ -141,14 +141,13 @@ class FittedDSM:
             learner.statistic_.restore(state, arrays)
         return cast("Self", learner)
 
-    def _state(self, arrays: Arrays) -> State:
-        """What the model has seen, without its layer: names, shapes, and the sums."""
+    def state(self) -> tuple[State, Arrays]:
+        """Return what the model has seen, without its layer: names, shapes, and the sums as arrays."""
         rows, sums = self._statistic.state()
-        arrays |= sums
-        return schema.learned_state(self, _LEARNED) | rows
+        return schema.learned_state(self, _LEARNED) | rows, sums
 
-    def _restore(self, state: State, arrays: Arrays) -> None:
-        """Take over what :meth:`_state` wrote of a model of the same layer."""
+    def restore(self, state: State, arrays: Arrays) -> None:
+        """Restore what :meth:`state` returned of a model of the same layer."""
         schema.restore_learned(self, state, _LEARNED)
         self.statistic_ = RidgeStatistic(self.layer_.bottom.t, self._n_targets)
         self.statistic_.restore(state, arrays)

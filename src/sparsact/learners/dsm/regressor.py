@@ -131,7 +131,6 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     True
     """
 
-    _needs_layout = True  # mean and units, chosen from a sample before rows are summed
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_units": [Interval(Integral, 1, None, closed="left")],
         "n_active": [Interval(Integral, 1, None, closed="left")],

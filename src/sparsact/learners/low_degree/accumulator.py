@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -11,10 +11,17 @@ from numpy.typing import NDArray
 
 from sparsact.learners.low_degree.compact_sums import Cells, Moments
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
-from sparsact.learners.low_degree.polynomial import Family
+from sparsact.learners.low_degree.polynomial import Family, Penalty
 from sparsact.learners.low_degree.real_columns import CentredMoments
 from sparsact.learners.low_degree.solvers.cells import MAX_CELLS_N, cells_bytes, prefers_cells
-from sparsact.learners.low_degree.solvers.solver import ProblemSize, choose_solver, possible, prefers_moments
+from sparsact.learners.low_degree.solvers.solver import (
+    LowDegreeStatistic,
+    ProblemSize,
+    choose_solver,
+    possible,
+    prefers_moments,
+    solvers,
+)
 from sparsact.learners.points import Encoding, Points, pack, recognize
 from sparsact.memory import has_room
 from sparsact.saving import schema
@@ -23,7 +30,6 @@ from sparsact.statistics.statistic import Batch
 
 _ROWS_AT_ONCE: Final = 1 << 16
 _BYTES_OF_A_FOLD: Final = 4096  # of the sums of no rows, as objects
-LowDegreeStatistic = Cells | DistinctPoints | Moments | CentredMoments
 _FORMS: Final[dict[str, Callable[[int, int], LowDegreeStatistic]]] = {
     Cells.kind: Cells,
     DistinctPoints.kind: DistinctPoints,
@@ -43,9 +49,9 @@ class FitSpec:
 
     degree: int
     min_degree: int
-    subsets: Any
+    subsets: Sequence[Sequence[int]] | None
     solver: str
-    domain: str
+    fit_intercept: bool
     max_memory: float | None
     n_threads: int
 
@@ -53,6 +59,11 @@ class FitSpec:
         """The same for another largest degree; a list of subsets is cut to it."""
         subsets = None if self.subsets is None else [subset for subset in self.subsets if len(subset) <= degree]
         return replace(self, degree=degree, subsets=subsets)
+
+    def penalty(self, alpha: float) -> Penalty:
+        """How the coefficients are estimated."""
+        kind = "ridge" if self.solver == "auto" else solvers()[self.solver].penalty
+        return Penalty(kind, alpha, self.fit_intercept)
 
     def family(self, n: int) -> Family:
         """The monomials that the learner may use."""
@@ -98,35 +109,48 @@ class Accumulator:
         """Rows of positive weight seen so far."""
         return sum(sign * len(batch) for sign, batch in self.pending) + sum(each.n_rows for each in self.statistics)
 
-    def change(self, spec: FitSpec, batch: Batch, sign: int = 1, names: NDArray[Any] | None = None) -> None:
-        """Add the rows of a batch or, with sign -1, take them away. After an error, change a fork made before.
+    def recognized(self, X: NDArray[Any], domain: str, names: NDArray[Any] | None = None) -> Points | NDArray[Any]:
+        """Rows as the statistics take them; the first show the domain, unless all are 1, which may be bits or signs.
 
         Raises
         ------
         ValueError
-            If X is not written like the rows before, or if more rows are taken away than are there.
+            If X is not written like the rows before.
+        """
+        if self.domain is None:
+            encoding, points = recognize(X, domain, names)
+            if encoding == "ones":
+                return X
+            self.domain, self.encoding = ("real", None) if encoding == "real" else ("cube", encoding)
+            if points is not None:
+                return points
+        return X.astype(np.float64, copy=False) if self.encoding is None else pack(X, self.encoding, names)
+
+    def change(self, spec: FitSpec, batch: Batch, sign: int = 1) -> None:
+        """Add :meth:`recognized` rows or, with sign -1, take them away. After an error, change a fork made before.
+
+        Raises
+        ------
+        ValueError
+            If more rows are taken away than are there, or if they have other targets.
         """
         if batch.y.shape[1] != self.n_targets:
             raise ValueError(f"`y` has {batch.y.shape[1]} targets, the rows before had {self.n_targets}; pass as many.")
         if sign < 0 and self.n_rows < (gone := len(batch.positive())):
             raise ValueError(f"cannot forget {gone} rows of {self.n_rows}; forget only rows that were fitted.")
-        points = self._recognize(spec, batch, names) if self.domain is None else None
-        if self.domain is None:  # all values are 1: bits or signs, which a later row will show
+        if self.domain is None:  # a later row will show what the ones are
             kept = batch.positive()
             copies = (None if part is None else part.copy() for part in (kept.y, kept.weights, kept.folds))
             self.pending.append((sign, Batch(np.broadcast_to(np.int8(1), (len(kept), self.n)), *copies)))  # type: ignore[arg-type]
             return
-        rows = self._rows(batch.X, names) if points is None else points
         self._flush_pending(spec)
-        self._change(spec, replace(batch, X=rows), sign)
-
-    def _rows(self, X: NDArray[Any], names: NDArray[Any] | None = None) -> Points | NDArray[np.float64]:
-        return X.astype(np.float64, copy=False) if self.encoding is None else pack(X, self.encoding, names)
+        self._change(spec, batch, sign)
 
     def _flush_pending(self, spec: FitSpec) -> None:
         pending, self.pending = self.pending, []
         for sign, batch in pending:
-            self._change(spec, replace(batch, X=self._rows(np.ascontiguousarray(batch.X))), sign)
+            X = self.recognized(np.ascontiguousarray(batch.X), "auto")
+            self._change(spec, replace(batch, X=X), sign)
 
     def fork(self) -> Accumulator:
         """A copy to change in this one's stead; the two share what changes leave alone."""
@@ -136,46 +160,40 @@ class Accumulator:
         """The accumulator itself or, while all values are 1, a copy in which they are signs."""
         if self.domain is not None:
             return self
-        twin = replace(self, statistics=[])
-        twin._begin(spec, "cube", "signs")
+        twin = replace(self, statistics=[], domain="cube", encoding="signs")
+        twin._begin(spec, 0)
         twin._flush_pending(spec)
         return twin
 
-    # ---- domain and form ----
+    # ---- form ----
 
-    def _recognize(self, spec: FitSpec, batch: Batch, names: NDArray[Any] | None) -> Points | None:
-        """Begin with the domain of the first rows, if they show it; the points, where they were packed on the way."""
-        encoding, points = recognize(batch.X, spec.domain, names)
-        if encoding == "real":
-            self._begin(spec, "real", None)
-        elif encoding != "ones":
-            self._begin(spec, "cube", encoding, len(batch.positive()))
-        return points
-
-    def _begin(self, spec: FitSpec, domain: str, encoding: Encoding | None, n_rows: int = 0) -> None:
-        form = "real" if domain == "real" else "rows"
-        possible(spec.solver, spec.size(self.n, n_rows, self.n_targets, form))
+    def _begin(self, spec: FitSpec, n_rows: int) -> None:
+        """Make the statistics, in the form for a number of rows, once the domain is known."""
+        if self.statistics:
+            return
+        size = spec.size(self.n, 0, self.n_targets, "real" if self.domain == "real" else "rows")
+        possible(spec.solver, size)
         if self.n_folds > 1 and not has_room(float(self.n_folds * _BYTES_OF_A_FOLD), spec.max_memory):
             raise MemoryError(
                 f"{self.n_folds:,} folds keep as many sets of sums, more than memory holds; pass a smaller cv."
             )
-        if domain == "real":
-            choose_solver(spec.solver, spec.size(self.n, 0, self.n_targets, form), spec.max_memory)
+        if self.domain == "real":
+            choose_solver(spec.solver, size, spec.max_memory)
             first: LowDegreeStatistic = CentredMoments(spec.family(self.n), self.n_targets)
         else:
-            first = self._compact_form(spec, n_rows, begin=True) or DistinctPoints(self.n, self.n_targets)
-        self.domain, self.encoding = domain, encoding
+            first = self._compact_form(spec, n_rows) or DistinctPoints(self.n, self.n_targets)
         self.statistics = [first, *(first.empty() for _ in range(self.n_folds - 1))]
 
-    def _compact_form(self, spec: FitSpec, n_rows: int, *, begin: bool = False) -> Cells | Moments | None:
+    def _compact_form(self, spec: FitSpec, n_rows: int) -> Cells | Moments | None:
         """Empty statistic that costs less than distinct points for the given number of rows, if there is one."""
-        size = spec.size(self.n, n_rows, self.n_targets)
-        named = spec.solver == "cells"
-        affords = named or has_room(self.n_folds * cells_bytes(self.n, self.n_targets), spec.max_memory)
         if spec.solver == "kernel":
             return None
-        if (begin and named) or (spec.solver != "moments" and prefers_cells(self.n, n_rows) and affords):
+        preferred = spec.solver != "moments" and prefers_cells(self.n, n_rows)
+        if spec.solver == "cells" or (
+            preferred and has_room(self.n_folds * cells_bytes(self.n, self.n_targets), spec.max_memory)
+        ):
             return Cells(self.n, self.n_targets)
+        size = spec.size(self.n, n_rows, self.n_targets)
         if (self.n > MAX_CELLS_N or spec.solver == "moments") and prefers_moments(size):
             choose_solver(spec.solver, size, spec.max_memory)
             return Moments(spec.family(self.n), self.n_targets, n_threads=spec.n_threads)
@@ -183,21 +201,24 @@ class Accumulator:
 
     def _adapt(self, spec: FitSpec, n_rows: int) -> None:
         """Change distinct points into cells or moments once those are cheaper; all hold the same sums exactly."""
-        loose = [fold for fold, statistic in enumerate(self.statistics) if statistic.kind == DistinctPoints.kind]
-        compact = self._compact_form(spec, n_rows) if loose else None
-        if compact is not None:
-            for fold in loose:
-                form = compact.empty()
-                form.merge(self.statistics[fold])
-                self.statistics[fold] = form
+        if any(isinstance(statistic, DistinctPoints) for statistic in self.statistics) and (
+            compact := self._compact_form(spec, n_rows)
+        ):
+            for fold, statistic in enumerate(self.statistics):
+                if isinstance(statistic, DistinctPoints):
+                    form = compact.empty()
+                    form.merge(statistic)
+                    self.statistics[fold] = form
 
     def _change(self, spec: FitSpec, batch: Batch, sign: int) -> None:
         batch = batch.positive()
-        self._adapt(spec, self.n_rows + sign * len(batch))
+        n_rows = self.n_rows + sign * len(batch)
+        self._begin(spec, n_rows)
+        self._adapt(spec, n_rows)
         for fold, statistic in enumerate(self.statistics):
             part = batch if batch.folds is None else batch[batch.folds == fold]
             for block in part.blocks(_ROWS_AT_ONCE):  # the memory in between is bounded
-                (statistic.add if sign > 0 else statistic.remove)(block)
+                statistic.add(block, sign)
 
     # ---- sums of several ----
 
@@ -214,21 +235,20 @@ class Accumulator:
                 f"cannot merge {other.n} columns, {other.n_targets} targets, {other.n_folds} folds into "
                 f"{self.n}, {self.n_targets}, {self.n_folds}; fit both alike."
             )
-        if other.domain is None:
-            for sign, batch in list(other.pending):
-                self.change(spec, replace(batch, X=np.ascontiguousarray(batch.X)), sign)
-            return
         if self.domain is None:
-            self._begin(spec, other.domain, other.encoding)
-        if (self.domain, self.encoding) != (other.domain, other.encoding):
+            self.domain, self.encoding = other.domain, other.encoding
+        if other.domain is not None and (self.domain, self.encoding) != (other.domain, other.encoding):
             raise ValueError(
                 f"cannot merge a learner of {other.encoding or 'real columns'} into one of "
                 f'{self.encoding or "real columns"}; write all rows alike or, if they are numbers, pass domain="real".'
             )
-        self._adapt(spec, self.n_rows + other.n_rows)
-        for fold, theirs in enumerate(other.statistics):
-            self.statistics[fold] = _joined(self.statistics[fold], theirs)
-        self._flush_pending(spec)
+        n_rows, self.pending = self.n_rows + other.n_rows, self.pending + other.pending
+        if self.domain is not None:
+            self._begin(spec, n_rows)
+            self._adapt(spec, n_rows)
+            for fold, theirs in enumerate(other.statistics):
+                self.statistics[fold] = _joined(self.statistics[fold], theirs)
+            self._flush_pending(spec)
 
     def rescaled(self, exponent: int, origin: NDArray[np.float64]) -> Accumulator:
         """The same rows with targets ``y_t / 2**(32 * exponent) - origin_t``, to read from."""

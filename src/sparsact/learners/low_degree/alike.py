@@ -8,26 +8,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.hypercube import sizes
-from sparsact.learners.low_degree.polynomial import Family, Solution
+from sparsact.learners.low_degree.polynomial import Solution
 
 _ENOUGH_ROWS: Final = 20  # fewer make columns alike by chance; 20 make one pair of random bits in 500,000 alike
 _NAMED: Final = 3  # columns in a warning
-
-
-def single_columns(family: Family) -> Family:
-    """The subsets of one coordinate, which are the leading part of a family."""
-    return Family(family.n, family.masks[: int((sizes(family.masks) == 1).sum())], None)
-
-
-def first_alike(columns: Family, alike: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Place of the first column that each is like, (n,); -1 if it is constant, its own if it is not in ``columns``.
-
-    ``alike`` (D + 1, D + 1) says it of the pairs of ``[(), *columns]``.
-    """
-    members, first = np.array([i for (i,) in columns.subsets], dtype=np.intp), np.arange(columns.n)
-    first[members] = np.append(-1, members)[alike[1:].argmax(axis=1)]
-    return first
 
 
 def warn_of_columns_alike(solution: Solution, names: NDArray[Any] | None) -> None:

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.bounds.unexplained import unexplained_variance
 from sparsact.hypercube import bits_to_signs, n_subsets
-from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec, LowDegreeStatistic
+from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
 from sparsact.learners.low_degree.normal_equations import NormalEquations
-from sparsact.learners.low_degree.polynomial import Penalty
 from sparsact.learners.low_degree.real_columns import CentredMoments, lost_in_words
-from sparsact.learners.low_degree.solvers.solver import choose_solver
+from sparsact.learners.low_degree.solvers.solver import LowDegreeStatistic, choose_solver
 from sparsact.learners.points import detect_encoding
+from sparsact.statistics.exact_sum import LIMB_BITS
 from sparsact.statistics.folds import deal
 from sparsact.statistics.simplest import simplest
 from sparsact.statistics.statistic import Batch
@@ -103,19 +103,24 @@ class CVSelection:
     alpha: float
     score: float
     results: dict[str, NDArray[Any]]
-    r2_of_targets: Any = None
+    r2_of_targets: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
 
-def choose(
-    seen: Accumulator, spec: FitSpec, degrees: list[int], alphas: list[float], *, fit_intercept: bool
-) -> CVSelection:
+def choose(seen: Accumulator, spec: FitSpec, degrees: list[int], alphas: list[float]) -> CVSelection:
     """The lowest degree as good as the best, and its penalty, by held-out errors as shares of each target's variance.
 
     Each degree has the penalty of least error, of equal ones the largest; the degree is then chosen by
-    :func:`.simplest`. Errors in the table are in units of the targets, which the caller knows.
+    :func:`.simplest`. Targets are of size one, as :meth:`Accumulator.rescaled` gives them: else squares may overflow or
+    vanish; errors in the table are in that unit.
     """
-    squared, variance = fold_scores(seen, spec, degrees, alphas, fit_intercept=fit_intercept)
-    whole = seen.total().variances()
+    everything = seen.total()
+    squared = np.empty((len(degrees), len(alphas), seen.n_folds, seen.n_targets))
+    for fold, held_out in enumerate(seen.statistics):
+        training = everything.copy()
+        training.merge(held_out, -1)  # type: ignore[arg-type] # of one form
+        squared[:, :, fold] = _scores(training, held_out, spec, degrees, alphas)
+    variance = np.stack([held_out.variances() for held_out in seen.statistics])  # of each fold about its mean
+    whole = everything.variances()
     variance = np.where(variance > CONSTANT * whole, variance, 0.0)
     results, r2_of_targets = summary(degrees, alphas, squared, variance)
     error = (squared / np.where(whole > 0, whole, 1.0)).mean(axis=-1)  # (degrees, alphas, folds)
@@ -128,38 +133,22 @@ def choose(
     return CVSelection(degrees[degree], alphas[alpha], score, results, r2_of_targets)
 
 
-def fold_scores(
-    seen: Accumulator, spec: FitSpec, degrees: list[int], alphas: list[float], *, fit_intercept: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Held-out mean squared errors (degrees, alphas, folds, T), and each fold's variance about its mean (folds, T).
-
-    Of targets of size one, as :meth:`Accumulator.rescaled` gives them: else squares may overflow or vanish.
-    """
-    shape = (len(degrees), len(alphas), seen.n_folds, seen.n_targets)
-    squared, everything = np.empty(shape), seen.total()
-    for fold, held_out in enumerate(seen.statistics):
-        training = everything.copy()
-        training.merge(held_out, -1)  # type: ignore[arg-type] # of one form
-        squared[:, :, fold] = _scores(training, held_out, spec, degrees, alphas, fit_intercept)
-    return squared, np.stack([held_out.variances() for held_out in seen.statistics])
-
-
 def _scores(
     training: LowDegreeStatistic,
     held_out: LowDegreeStatistic,
     spec: FitSpec,
     degrees: list[int],
     alphas: list[float],
-    fit_intercept: bool,
 ) -> NDArray[np.float64]:
+    """Held-out mean squared errors (degrees, alphas, T)."""
     squared = np.empty((len(degrees), len(alphas), held_out.n_targets))
     both: tuple[NormalEquations, NormalEquations] | None = None  # of the largest degree: lower ones are a part of it
-    how: dict[str, Any] = {"fit_intercept": fit_intercept, "n_threads": spec.n_threads}
+    how: dict[str, Any] = {"fit_intercept": spec.fit_intercept, "n_threads": spec.n_threads}
     for i in reversed(range(len(degrees))):
         wanted = spec.with_degree(degrees[i])
         size = wanted.size(training.n, training.n_rows, training.n_targets, training.kind)
         plan = choose_solver(spec.solver, size, spec.max_memory)
-        family = training.family_of(wanted.family(training.n))
+        family = wanted.family(training.n)
         if plan.explicit_gram or isinstance(held_out, CentredMoments):  # real columns write it out always
             both = both or (training.normal_equations(family, **how), held_out.normal_equations(family, **how))
             train, test = (equations.leading(len(family)) for equations in both)
@@ -168,8 +157,7 @@ def _scores(
             squared[i] = np.stack(errors) / test.weight
             continue
         for j, alpha in enumerate(alphas):
-            penalty = Penalty("ridge", alpha, fit_intercept)
-            found = plan.solver.solve(training, family, penalty, plan, n_threads=spec.n_threads)
+            found = plan.solver.solve(training, family, spec.penalty(alpha), plan, n_threads=spec.n_threads)
             error = held_out.squared_error(found.polynomial, n_threads=spec.n_threads)
             squared[i, j] = error / held_out.weight
     return squared
@@ -200,11 +188,30 @@ def summary(
     }, of_targets
 
 
-def told_apart(statistic: LowDegreeStatistic, spec: FitSpec, degrees: list[int], *, fit_intercept: bool) -> list[int]:
+def searched(seen: Accumulator, spec: FitSpec, degrees: list[int], alphas: Sequence[float] | None) -> CVSelection:
+    """What :func:`choose` takes of degrees and penalties for targets of any size; None: the penalties of the solver."""
+    everything, penalty = seen.total(), spec.penalty(0.0)
+    exponent = everything.target_exponent()
+    of_size_one, unit = seen.rescaled(exponent, penalty.origin(everything, exponent)), 2.0 ** (LIMB_BITS * exponent)
+    if alphas is None and penalty.kind == "lasso":
+        spread = unit * float(np.sqrt(of_size_one.total().variances()).mean())
+        alphas = [alpha * spread for alpha in LASSO_ALPHAS]
+    alphas = list(ALPHAS if alphas is None else alphas)
+    over_unit = [replace(penalty, alpha=alpha).over(unit).alpha for alpha in alphas]
+    degrees = _told_apart(everything, spec, degrees)
+    chosen = choose(of_size_one, spec, degrees, over_unit)
+    chosen.results["alpha"] = np.tile(alphas, len(degrees))
+    with np.errstate(over="ignore"):
+        for name in ("mean_mse", "std_mse", "fold_mse"):
+            chosen.results[name] = unit * (unit * chosen.results[name])
+    return replace(chosen, alpha=alphas[over_unit.index(chosen.alpha)])
+
+
+def _told_apart(statistic: LowDegreeStatistic, spec: FitSpec, degrees: list[int]) -> list[int]:
     """The degrees whose products of columns rounding has left; warns of the others, and refuses if all are such."""
-    if not isinstance(statistic, CentredMoments) or not fit_intercept:
+    if not isinstance(statistic, CentredMoments) or not spec.fit_intercept:
         return degrees
-    family = statistic.family_of(spec.with_degree(degrees[-1]).family(statistic.n))
+    family = spec.with_degree(degrees[-1]).family(statistic.n)
     lost = statistic.lost_product(family)
     kept = [degree for degree in degrees if not lost or degree < len(lost)]
     if not kept:
@@ -214,10 +221,16 @@ def told_apart(statistic: LowDegreeStatistic, spec: FitSpec, degrees: list[int],
     return kept
 
 
-def automatic(
-    batch: Batch, spec: FitSpec, degree: int | None, alpha: float | None, *, fit_intercept: bool
-) -> tuple[int, str, float]:
-    """A degree and a penalty for some rows by five folds, and one sentence on how the degree was chosen.
+class Automatic(NamedTuple):
+    """A degree and a penalty that were chosen, and one sentence on how the degree was."""
+
+    degree: int
+    reason: str
+    alpha: float
+
+
+def automatic(batch: Batch, spec: FitSpec, domain: str, degree: int | None, alpha: float | None) -> Automatic:
+    """A degree and a penalty for some rows by five folds, where they are None.
 
     Parameters
     ----------
@@ -225,14 +238,17 @@ def automatic(
         Rows as the learner was given them, checked.
     spec : FitSpec
         Of the learner; its degree is not looked at.
+    domain : {"auto", "cube", "real"}
+        Of the learner.
     degree, alpha : int, float or None
         None is to be chosen.
-    fit_intercept : bool
-        Of the learner.
     """
-    batch = _of_size_one(batch.positive(), centred=fit_intercept)
+    batch = batch.positive()
     (n_rows, n), n_targets, alphas = batch.X.shape, batch.y.shape[1], list(ALPHAS) if alpha is None else [alpha]
-    real = spec.domain == "real" or detect_encoding(batch.X)[0] == "real"
+    n_folds = min(_FOLDS, n_rows)
+    seen = Accumulator(n, n_targets, n_folds)
+    rows = seen.recognized(batch.X, domain)
+    real = seen.domain == "real"
     reach = degrees_in_reach(n, n_rows, n_targets, spec, real=real) if degree is None else [degree]
     degrees = enough_rows(reach, n, n_rows, spec, alphas) if degree is None else reach
     most = f"at most {degrees[-1]} is affordable for {n_rows:,} rows of {n} columns"
@@ -246,16 +262,14 @@ def automatic(
     elif degrees == [0]:
         reason = f"the mean alone: {most}, for degree 1 has too many monomials for the rows, the memory or the time."
     if n_rows < 2 or (len(degrees) == 1 and len(alphas) == 1):
-        return degrees[0], reason, alphas[0]
-    spec, n_folds = spec.with_degree(degrees[-1]), min(_FOLDS, n_rows)
-    seen = Accumulator(n, n_targets, n_folds)
-    seen.change(spec, replace(batch, folds=deal(0, n_rows, n_folds, 0)))
-    degrees = told_apart(seen.resolved(spec).total(), spec, degrees, fit_intercept=fit_intercept)
-    chosen = choose(seen.resolved(spec), spec, degrees, alphas, fit_intercept=fit_intercept)
-    if degree is not None or spec.subsets is not None or degrees[-1] == n:
-        return chosen.degree, reason, chosen.alpha
-    larger, note = _beyond(batch, spec, chosen.degree, degrees[-1] + 1, penalised=max(alphas) > 0, real=real)
-    return larger, f"{reason[:-1]}; {note}", chosen.alpha
+        return Automatic(degrees[0], reason, alphas[0])
+    spec = spec.with_degree(degrees[-1])
+    seen.change(spec, replace(batch, X=rows, folds=deal(0, n_rows, n_folds, 0)))
+    chosen = searched(seen.resolved(spec), spec, degrees, alphas)
+    if degree is None and spec.subsets is None and degrees[-1] < n:
+        larger, note = _beyond(batch, spec, chosen.degree, degrees[-1] + 1, penalised=max(alphas) > 0, real=real)
+        return Automatic(larger, f"{reason[:-1]}; {note}", chosen.alpha)
+    return Automatic(chosen.degree, reason, chosen.alpha)
 
 
 def _beyond(batch: Batch, spec: FitSpec, chosen: int, first: int, *, penalised: bool, real: bool) -> tuple[int, str]:
@@ -272,7 +286,8 @@ def _beyond(batch: Batch, spec: FitSpec, chosen: int, first: int, *, penalised: 
         return chosen, note
     X = batch.X.toarray() if hasattr(batch.X, "tocsr") else batch.X
     signs = bits_to_signs(X) if detect_encoding(X)[0] == "bits" else X
-    found = unexplained_variance(signs, batch.y[:, 0], rng=np.random.default_rng(0))
+    y = np.ldexp(batch.y[:, 0], -exponents_of(batch.y[:, 0]))  # of size one, so that squares are floats
+    found = unexplained_variance(signs, y, rng=np.random.default_rng(0))
     if not found.uniform or len(found.values) <= first or not found.values[0] > 0:
         return chosen, f"{note[:-1]}, and the rows are not uniform, so that pairs of them do not show its weight."
     now, then = (found.predicted_errors(m) / found.values[0])[[chosen, first]]
@@ -280,9 +295,3 @@ def _beyond(batch: Batch, spec: FitSpec, chosen: int, first: int, *, penalised: 
     if not then < now:
         return chosen, f"{note[:-1]}; {shares}."
     return first, f"degree {first} ({count:,} monomials) was taken without folds: {shares}."
-
-
-def _of_size_one(batch: Batch, *, centred: bool) -> Batch:
-    """Targets scaled by a power of two, so that squares are float64, and about their mean: the choice is the same."""
-    y = np.ldexp(batch.y, -exponents_of(batch.y.ravel()))
-    return replace(batch, y=y - np.average(y, axis=0, weights=batch.weights) if centred else y)

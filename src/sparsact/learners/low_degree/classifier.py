@@ -10,6 +10,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from sparsact.learners.low_degree.estimator import LowDegree
+from sparsact.saving import schema
+from sparsact.saving.schema import Arrays, State
 from sparsact.transaction import transaction
 from sparsact.validation.estimators import check_classes, class_places
 
@@ -32,7 +34,7 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
         The labels, sorted.
     coefficients_, intercept_, spectrum_ : as in :class:`LowDegreeRegressor`
         For one function (two classes) or one a class.
-    subsets_, solver_, solver_reason_, n_samples_seen_ : as in :class:`LowDegreeRegressor`
+    subsets_, alpha_, solver_, solver_reason_, n_samples_seen_ : as in :class:`LowDegreeRegressor`
 
     References
     ----------
@@ -46,8 +48,6 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
     array(['odd'], dtype='<U4')
     """
 
-    _needs_classes = True  # before the first row
-
     @transaction
     def partial_fit(
         self,
@@ -60,7 +60,7 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
         self._partial_fit(X, y, sample_weight, reset=not self._begun(), classes=classes)
 
     def _validated(
-        self, X: Any, y: Any, *, reset: bool, classes: Any = None
+        self, X: ArrayLike, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
     ) -> tuple[NDArray[Any], NDArray[np.float64]]:
         rows, labels = self._checked_with_targets(X, y, reset=reset)
         check_classification_targets(labels)
@@ -83,6 +83,18 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
         if self._single:
             return np.where(place[:, None] == 1, 1.0, -1.0)
         return np.equal(place[:, None], np.arange(len(self.classes_)), dtype=bool).astype(np.float64)
+
+    def _known(self) -> tuple[State, Arrays]:
+        state, arrays = super()._known()
+        if (labels := schema.write_classes(self.classes_, arrays)) is not None:
+            state["classes"] = labels
+        return state, arrays
+
+    def _restore_known(self, state: State, arrays: Arrays, n_targets: int) -> None:
+        self.classes_ = schema.read_classes(state, arrays)
+        if n_targets != (1 if self._single else len(self.classes_)):
+            raise ValueError(f"{n_targets} functions of {len(self.classes_)} classes")
+        super()._restore_known(state, arrays, n_targets)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Values of the regressed functions: (m,), positive for ``classes_[1]``, or (m, n_classes)."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from copy import copy
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.low_degree.alike import first_alike, single_columns
+from sparsact.hypercube import sizes
 from sparsact.learners.low_degree.distinct_points import DistinctPoints, SymmetricDifferences, correlations
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic, Reading, Totals
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
@@ -39,18 +39,17 @@ class CompactSums(ExactStatistic):
         twin._waiting = DistinctPoints(self.n, self.n_targets) if self._waiting is None else self._waiting.fork()
         return twin
 
-    def merge(self, other: Any, sign: int = 1) -> None:
+    def merge(self, other: ExactStatistic, sign: int = 1) -> None:
         """Add (or, with sign -1, take away) the rows of another of the same form, or of distinct points."""
         other.flush()
-        weights, sums = self.summed(other) if isinstance(other, DistinctPoints) else self._alike(other)
+        if isinstance(other, DistinctPoints):
+            weights, sums = self.summed(other)
+        elif type(self) is type(other):
+            weights, sums = other.weights, other.sums
+        else:
+            self._refuse(other)
         self.totals.merge(other.totals, sign)
         self.weights, self.sums = self.weights.plus(weights, sign), self.sums.plus(sums, sign)
-
-    def _alike(self, other: Any) -> tuple[ExactSum, ExactSum]:
-        """Weights and sums of another statistic, which must be of the same form."""
-        if type(self) is not type(other):
-            raise ValueError(f"cannot merge {other.kind} into {self.kind}; fit both with the same solver.")
-        return other.weights, other.sums
 
     def flush(self) -> None:
         """Bring waiting rows into the sums, in new arrays, by one assignment."""
@@ -103,6 +102,15 @@ class Cells(CompactSums):
         place = distinct.codes[:, 0].astype(np.intp)
         return distinct.weights.scattered(place, 2**self.n), distinct.sums.scattered(place, 2**self.n)
 
+    @classmethod
+    def of(cls, statistic: ExactStatistic) -> Self:
+        """The cells of a statistic that holds points: itself, if it is in cells."""
+        if isinstance(statistic, cls):
+            return statistic
+        cells = cls(statistic.n, statistic.n_targets)
+        cells.merge(statistic)
+        return cells
+
     def as_points(self) -> DistinctPoints:
         """The cells that hold something, as distinct points."""
         self.flush()
@@ -135,6 +143,21 @@ class Cells(CompactSums):
         self.flush()
         codes = np.flatnonzero(self.weights.nonzero()).astype(np.uint64)[:, None]
         return Points.from_codes(codes, self.n).first_alike()
+
+    def aliases(self, family: Family, place: int) -> NDArray[np.bool_]:
+        """Whether each monomial of ``[(), *family]`` equals, up to sign, that of ``place`` on all rows."""
+        return self.as_points().aliases(family, place)
+
+    def squared_error(self, polynomial: FittedPolynomial, *, n_threads: int = 1) -> NDArray[np.float64]:
+        """Weighted squared error (T,) of a polynomial on the rows."""
+        return self.as_points().squared_error(polynomial, n_threads=n_threads)
+
+
+def points_of(statistic: object) -> DistinctPoints | None:
+    """The distinct points of a statistic; None if it holds none."""
+    if isinstance(statistic, Cells):
+        return statistic.as_points()
+    return statistic if isinstance(statistic, DistinctPoints) else None
 
 
 class Moments(CompactSums):
@@ -200,13 +223,14 @@ class Moments(CompactSums):
     def _emptied(self) -> DistinctPoints:
         return DistinctPoints(self.n, self.n_targets)
 
-    def _alike(self, other: Any) -> tuple[ExactSum, ExactSum]:
+    def merge(self, other: ExactStatistic, sign: int = 1) -> None:
+        """Add (or, with sign -1, take away) the rows of another of the same family, or of distinct points."""
         if isinstance(other, Moments) and not np.array_equal(self.family.masks, other.family.masks):
             raise ValueError(
                 f"cannot merge moments of {len(other.family)} monomials into moments of {len(self.family)}; "
                 "fit both with the same degree, min_degree and subsets."
             )
-        return super()._alike(other)
+        super().merge(other, sign)
 
     def state(self) -> tuple[State, Arrays]:
         """The sums as JSON and arrays."""
@@ -243,8 +267,12 @@ class Moments(CompactSums):
 
     def first_alike(self) -> NDArray[np.intp]:
         """Place of the first column that each equals up to sign on all rows, (n,); -1 if it is constant."""
-        columns = single_columns(self.family)
-        return first_alike(columns, np.stack([self._extreme(row) for row in self._places(columns)]))
+        n_columns, first = int((sizes(self.family.masks) == 1).sum()), np.arange(self.n)
+        columns = Family(self.n, self.family.masks[:n_columns], None)
+        alike = np.stack([self._extreme(row) for row in self._places(columns)])
+        members = np.array([i for (i,) in columns.subsets], dtype=np.intp)
+        first[members] = np.append(-1, members)[alike[1:].argmax(axis=1)]
+        return first
 
     def _places(self, family: Family) -> NDArray[np.intp]:
         """Places of the moments of ``S xor T`` for S, T in ``[(), *family]``, a leading part, (D + 1, D + 1)."""

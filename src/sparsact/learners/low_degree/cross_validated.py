@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sparsact.learners.low_degree.choose import (
-    ALPHAS,
-    LASSO_ALPHAS,
-    CVSelection,
-    choose,
-    degrees_in_reach,
-    enough_rows,
-    told_apart,
-)
+from sparsact.learners.low_degree.choose import ALPHAS, CVSelection, degrees_in_reach, enough_rows, searched
+from sparsact.learners.low_degree.compact_sums import Moments
 from sparsact.learners.low_degree.estimator import LowDegree
-from sparsact.learners.low_degree.polynomial import Penalty, Solution
+from sparsact.learners.low_degree.polynomial import Solution
+from sparsact.learners.low_degree.real_columns import CentredMoments
 from sparsact.learners.low_degree.regressor import LowDegreeRegressor
 from sparsact.learners.low_degree.solvers.solver import solvers
-from sparsact.learners.points import detect_encoding
-from sparsact.statistics.exact_sum import LIMB_BITS
 from sparsact.statistics.folds import deal
 from sparsact.transaction import transaction
+
+MAX_FOLDS: Final = 1 << 16  # sets of sums, each a few kilobytes as objects
+Folds: TypeAlias = int | BaseCrossValidator | Iterable[tuple[ArrayLike, ArrayLike]] | None
 
 
 class LowDegreeRegressorCV(LowDegreeRegressor):
@@ -99,14 +93,14 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         self,
         degrees: Sequence[int] | str = "auto",
         alphas: Sequence[float] | str = "auto",
-        cv: Any = 5,
+        cv: Folds = 5,
         solver: str = "auto",
         fit_intercept: bool = True,
         *,
         random_state: int = 0,
         domain: str = "auto",
         min_degree: int = 1,
-        subsets: Iterable[Iterable[int]] | None = None,
+        subsets: Sequence[Sequence[int]] | None = None,
         max_memory: float | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -124,39 +118,32 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    _split: NDArray[np.intp] | None = None  # folds of the rows being fitted, when `cv` lists them
     _next_folds: NDArray[np.intp] | None = None  # of rows that come next, where they do not follow from their numbers
-    _real_columns = False  # of the first rows, where degrees are to be found
-
-    _needs_row_numbers = True  # the fold of a row follows from them
 
     @transaction
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Fit to rows X (m, n) and targets y (m,) or (m, T), forgetting what was seen before."""
-        self._split = None if isinstance(self.cv, Integral) or self.cv is None else _test_folds(self.cv, X, y)
+        self._next_folds = None if isinstance(self.cv, Integral) or self.cv is None else _test_folds(self.cv, X, y)
         super().fit(X, y, sample_weight)
-        self._split = None
+        self._next_folds = None
 
     def _restart(self) -> None:
         super()._restart()
         self.rows_dealt_ = 0
 
     def _n_folds(self) -> int:
-        if self._split is not None:
-            return int(self._split.max()) + 1
         if self.cv is not None and not isinstance(self.cv, Integral):
+            if self._next_folds is not None:
+                return int(self._next_folds.max()) + 1
             raise ValueError(
                 "`cv` lists folds of given rows, which only fit can use; pass a number of folds to stream."
             )
         folds = 5 if self.cv is None else int(self.cv)
-        if folds < 2:
-            raise ValueError(f"cross-validation needs at least 2 folds; got cv={folds}.")
+        if not 2 <= folds <= MAX_FOLDS:
+            raise ValueError(f"cross-validation needs 2 to {MAX_FOLDS:,} folds; got cv={folds:,}.")
         return folds
 
     def _folds_of(self, n_rows: int, sign: int) -> NDArray[np.intp] | None:
-        if self._split is not None:
-            self.rows_dealt_ = n_rows
-            return self._split
         if sign < 0:
             raise ValueError(
                 "which fold a row went to is not kept, so it cannot be forgotten; fit the other rows again."
@@ -167,15 +154,9 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
             return self._next_folds
         return deal(first, n_rows, self._n_folds(), self.random_state)
 
-    @transaction
-    def merge(self, other: Self) -> None:
-        """Add the rows that another estimator of the same parameters has seen, each to the fold that it is in.
-
-        Rows that come later are assigned as if the rows of both had come before. Where both assigned theirs from row 0,
-        the folds differ from the folds of one stream.
-        """
+    def _before_merge(self, other: Self) -> None:
         self.rows_dealt_ = getattr(self, "rows_dealt_", 0) + getattr(other, "rows_dealt_", 0)
-        super().merge(other)
+        super()._before_merge(other)
 
     def _chooses_degree(self) -> bool:
         return False  # by folds, when it is solved
@@ -183,33 +164,28 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
     def _chooses_alpha(self) -> bool:
         return False
 
-    def _change(self, X: NDArray[Any], *rows: Any, **options: Any) -> None:
-        if self._all_degrees() and not self._begun():
-            self._real_columns = self.domain == "real" or detect_encoding(X)[0] == "real"
-        super()._change(X, *rows, **options)
-
     def _all_degrees(self) -> bool:
         return isinstance(self.degrees, str)
 
-    def _penalties(self) -> list[float]:
-        return list(ALPHAS) if isinstance(self.alphas, str) else sorted({float(alpha) for alpha in self.alphas})
+    def _penalties(self) -> list[float] | None:
+        """Penalties to try, ascending; None for ``"auto"``."""
+        return None if isinstance(self.alphas, str) else sorted({float(alpha) for alpha in self.alphas})
 
     def _degrees_in_reach(self, n_rows: int) -> list[int]:
         seen = self.accumulator_
-        real = self._real_columns if seen.domain is None else seen.domain == "real"
-        return degrees_in_reach(seen.n, n_rows, seen.n_targets, self._spec(degree=0), real=real)
+        return degrees_in_reach(seen.n, n_rows, seen.n_targets, self._spec(degree=0), real=seen.domain == "real")
 
-    def _degrees_to_compare(self, alphas: list[float]) -> list[int]:
+    def _degrees_to_compare(self) -> list[int]:
         if not self._all_degrees():
             return sorted({int(degree) for degree in self.degrees})
         seen, spec = self.accumulator_, self._spec()
-        found = enough_rows(self._degrees_in_reach(seen.n_rows), seen.n, seen.n_rows, spec, alphas)
-        kept = [each.family for each in seen.statistics if hasattr(each, "family")]  # of sums that serve no other
+        found = enough_rows(self._degrees_in_reach(seen.n_rows), seen.n, seen.n_rows, spec, self._penalties() or ALPHAS)
+        kept = [each.family for each in seen.statistics if isinstance(each, Moments | CentredMoments)]  # serve no other
         return [d for d in found if all(len(spec.with_degree(d).family(seen.n)) <= len(family) for family in kept)]
 
     def _largest_degree(self) -> int:
         """The largest degree that the sums must serve: of ``"auto"``, as many rows as have come allow it."""
-        if not self._penalties() or min(self._penalties()) < 0:
+        if (alphas := self._penalties()) is not None and not (alphas and alphas[0] >= 0):
             raise ValueError(_EMPTY)
         if self._all_degrees():
             return self._degrees_in_reach(self.rows_dealt_)[-1]
@@ -259,23 +235,10 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         for fold, statistic in enumerate(seen.statistics):
             if not statistic.n_rows:
                 raise ValueError(f"fold {fold} holds no row of positive weight; pass a smaller cv, or other folds.")
-        everything = seen.total()
-        exponent, penalty = everything.target_exponent(), Penalty(self._penalty_kind, 0.0, self.fit_intercept)
-        of_size_one, unit = seen.rescaled(exponent, penalty.origin(everything, exponent)), 2.0 ** (LIMB_BITS * exponent)
-        alphas = self._penalties()
-        if self._penalty_kind == "lasso" and isinstance(self.alphas, str):
-            spread = unit * float(np.sqrt(of_size_one.total().variances()).mean())
-            alphas = [alpha * spread for alpha in LASSO_ALPHAS]
-        degrees = told_apart(everything, spec, self._degrees_to_compare(alphas), fit_intercept=self.fit_intercept)
-        over_unit = [replace(penalty, alpha=alpha).over(unit).alpha for alpha in alphas]
-        chosen = choose(of_size_one, spec, degrees, over_unit, fit_intercept=self.fit_intercept)
-        chosen = replace(chosen, alpha=alphas[over_unit.index(chosen.alpha)])
-        chosen.results["alpha"] = np.tile(alphas, len(degrees))
-        solution = self._solve_for(everything, spec.with_degree(chosen.degree), replace(penalty, alpha=chosen.alpha))
+        chosen = searched(seen, spec, self._degrees_to_compare(), self._penalties())
+        spec = spec.with_degree(chosen.degree)
+        solution = self._solve_for(seen.total(), spec, spec.penalty(chosen.alpha))
         solution.encoding = seen.encoding
-        with np.errstate(over="ignore"):
-            for name in ("mean_mse", "std_mse", "fold_mse"):
-                chosen.results[name] = solution.unit * (solution.unit * chosen.results[name])
         solution.choice = chosen
         return solution
 
@@ -283,10 +246,11 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
 _EMPTY: Final = "`degrees` and `alphas` need at least one value each, none negative."
 
 
-def _test_folds(cv: Any, X: Any, y: ArrayLike) -> NDArray[np.intp]:
-    n_rows = len(np.asarray(y))
-    folds = np.full(n_rows, -1, dtype=np.intp)
-    for fold, (_, test) in enumerate(check_cv(cv).split(X, np.asarray(y))):
+def _test_folds(cv: Folds, X: ArrayLike, y: ArrayLike) -> NDArray[np.intp]:
+    """The fold of each row, (m,)."""
+    targets = np.asarray(y)
+    folds = np.full(len(targets), -1, dtype=np.intp)
+    for fold, (_, test) in enumerate(check_cv(cv).split(X, targets)):
         if (folds[test] >= 0).any():
             raise ValueError(
                 "`cv` tests some rows twice; folds must not overlap, because each is taken from the total."

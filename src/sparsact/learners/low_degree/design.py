@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-class Design:
+class Design(ABC):
     """What is left of the rows after a fit, to say how sure its coefficients are."""
+
+    @property
+    @abstractmethod
+    def identified(self) -> NDArray[np.bool_] | None:
+        """Whether the rows determine each coefficient of ``[(), *subsets]``, (D + 1,); None if that is not known."""
 
     @abstractmethod
     def effective_parameters(self, alpha: float) -> float:
         """Effective parameters, the intercept not counted."""
 
-    identified: Any  # whether the rows determine each coefficient of ``[(), *subsets]``, (D + 1,)
-
     def all_variances(self, alpha: float) -> NDArray[np.float64] | None:
         """Variance per unit of residual variance of each coefficient of ``[(), *subsets]``, if they cost little."""
+        return None
 
     def unscaled_variances(self, places: NDArray[np.intp], alpha: float) -> NDArray[np.float64] | None:
-        """The same at some places, (N,), one at a time; None if there are none."""
+        """The same at some places, (N,), one at a time; None without formula, NaN if not determined by the rows."""
         variances = self.all_variances(alpha)
         return None if variances is None else variances[places]
+
+
+@dataclass(frozen=True, eq=False)
+class KnownDesign(Design):
+    """What a file says of the rows, or an average: all of it, or no more than the number of coefficients."""
+
+    parameters: float
+    variances: NDArray[np.float64] | None = None
+    identified: NDArray[np.bool_] | None = None
+
+    def effective_parameters(self, alpha: float) -> float:
+        """The number that is known."""
+        return self.parameters
+
+    def all_variances(self, alpha: float) -> NDArray[np.float64] | None:
+        """The variances, if they are known."""
+        return self.variances

@@ -175,18 +175,16 @@ class DistinctPoints(ExactStatistic):
         """Points held, repeated ones counted as often as they stand."""
         return len(self.codes) + sum(len(codes) for codes, _, _ in self._appended)
 
-    def as_points(self) -> Self:
-        """The statistic itself."""
-        return self
-
     def _add(self, points: Points, y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
         each = np.broadcast_to(weights, y.T.shape)
         sums = ExactSum.of(np.ascontiguousarray(y.T), np.ascontiguousarray(each))
         self._append(points.codes(), ExactSum.of(weights), sums)
 
-    def merge(self, other: Self, sign: int = 1) -> None:
+    def merge(self, other: ExactStatistic, sign: int = 1) -> None:
         """Add (or, with sign -1, take away) the rows of another."""
         other.flush()
+        if not isinstance(other, DistinctPoints):
+            self._refuse(other)
         self.totals.merge(other.totals, sign)
         self._append(other.codes, other.weights.times(sign), other.sums.times(sign))
 

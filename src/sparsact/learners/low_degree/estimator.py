@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Final, Self
 
@@ -14,13 +14,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels.dispatch import threads
-from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec, LowDegreeStatistic
+from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic
 from sparsact.learners.low_degree.fitted import FittedLowDegree
 from sparsact.learners.low_degree.polynomial import Penalty, Solution
 from sparsact.learners.low_degree.real_columns import CentredMoments
-from sparsact.learners.low_degree.solvers.solver import choose_solver, solvers
+from sparsact.learners.low_degree.solvers.solver import LowDegreeStatistic, choose_solver, solvers
 from sparsact.learners.points import numeric_rows
 from sparsact.statistics.exact_sum import LIMB_BITS
 from sparsact.statistics.statistic import Batch
@@ -34,8 +34,6 @@ _NO_STATISTIC: Final = "a model without its statistic cannot take in more rows; 
 
 class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the low-degree estimators; see :class:`LowDegreeRegressor` for the parameters."""
-
-    _accepts_zero_weight = True  # batches of no weight at all, whose labels and encoding are looked at
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 0, None, closed="left")],
@@ -52,14 +50,14 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
 
     def __init__(
         self,
-        degree: Any = 2,
+        degree: int | str = 2,
         alpha: float | str = 0.0,
         solver: str = "auto",
         fit_intercept: bool = True,
         *,
         domain: str = "auto",
         min_degree: int = 1,
-        subsets: Iterable[Iterable[int]] | None = None,
+        subsets: Sequence[Sequence[int]] | None = None,
         max_memory: float | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -96,19 +94,38 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         self._partial_fit(X, y, sample_weight, reset=False, sign=-1)
 
     def _partial_fit(
-        self, X: Any, y: Any, weight: Any, *, reset: bool, sign: int = 1, streamed: bool = True, **options: Any
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        *,
+        reset: bool,
+        sign: int = 1,
+        streamed: bool = True,
+        **options: ArrayLike | None,
     ) -> None:
-        """Check rows, and add or remove them."""
+        """Add or remove rows; a batch of a stream may be all weight zero, the rows of one fit may not."""
         rows, targets = self._validated(X, y, reset=reset, **options)
+        weights = None
+        if sample_weight is not None:
+            weights = checked_sample_weight(sample_weight, rows, allow_all_zero_weights=streamed)
+            check_row_weights(weights)
+            _check_products(weights, targets)
         if not streamed:
-            self._choose_degree(rows, targets, weight)
-        self._change(rows, targets, weight, sign=sign, streamed=streamed)
+            self._choose_degree(Batch(rows, targets, weights))
+        n_folds = self._n_folds()
+        if not self._begun():
+            self.accumulator_ = Accumulator(rows.shape[1], targets.shape[1], n_folds)
+        found = self.accumulator_.recognized(rows, self.domain, getattr(self, "feature_names_in_", None))
+        batch = Batch(found, targets, weights, self._folds_of(len(targets), sign) if n_folds > 1 else None)
+        self.accumulator_.change(self._spec(), batch, sign)
+        self._solution = None
 
     @abstractmethod
-    def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    def _validated(self, X: ArrayLike, y: ArrayLike, *, reset: bool) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Checked rows (m, n) and what is regressed on them (m, T)."""
 
-    def _choose_degree(self, X: NDArray[Any], y: NDArray[np.float64], weight: ArrayLike | None) -> None:
+    def _choose_degree(self, batch: Batch) -> None:
         """Choose what the parameters leave to the rows of a fit."""
 
     def _fork(self) -> Callable[[bool], None]:
@@ -116,31 +133,6 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         if self._begun():
             self.accumulator_ = self.accumulator_.fork()
         return lambda kept: None
-
-    def _change(
-        self,
-        X: NDArray[Any],
-        y: NDArray[np.float64],
-        sample_weight: ArrayLike | None,
-        *,
-        sign: int = 1,
-        streamed: bool = True,
-    ) -> None:
-        """Add validated rows to the statistic, (m, n) and (m, T); rows of weight zero are left out.
-
-        A batch of a stream may be all weight zero, the rows of one fit may not.
-        """
-        weights = None
-        if sample_weight is not None:
-            weights = checked_sample_weight(sample_weight, X, allow_all_zero_weights=streamed)
-            check_row_weights(weights)
-            _check_products(weights, y)
-        n_folds = self._n_folds()
-        if not self._begun():
-            self.accumulator_ = Accumulator(X.shape[1], y.shape[1], n_folds)
-        batch = Batch(X, y, weights, self._folds_of(len(y), sign) if n_folds > 1 else None)
-        self.accumulator_.change(self._spec(), batch, sign, getattr(self, "feature_names_in_", None))
-        self._solution = None
 
     def _n_folds(self) -> int:
         return 1
@@ -175,7 +167,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
             self.min_degree,
             self.subsets,
             self.solver,
-            self.domain,
+            self.fit_intercept,
             None if self.max_memory is None else float(self.max_memory),
             threads(self.n_jobs),
         )
@@ -187,14 +179,17 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
     def merge(self, other: Self) -> None:
         """Add the rows that another estimator of the same parameters has seen; the same bits as one fit of all rows.
 
+        Rows stay in the folds that they are in, and later ones are assigned as if the rows of both had come before.
+
         Raises
         ------
         ValueError
-            If the two have seen rows of different width, targets or encoding.
+            If the two have seen rows of different width, targets or encoding, or have chosen different degrees.
         """
         check_is_fitted(other)
         if not other._begun() or (not self._begun() and self._solution is not None):
             raise ValueError(_NO_STATISTIC)
+        self._before_merge(other)
         for name in ("feature_names_in_", "classes_"):
             mine, theirs = np.asarray(getattr(self, name, None)), np.asarray(getattr(other, name, None))
             if self._begun() and not np.array_equal(mine, theirs):
@@ -209,6 +204,9 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         self.accumulator_.merge(self._spec(), other.accumulator_)
         self._solution = None
 
+    def _before_merge(self, other: Self) -> None:
+        """Check that what the two have chosen is the same."""
+
     # ---- solution out ----
 
     @property
@@ -216,6 +214,12 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         """Largest size of an interaction in the model."""
         check_is_fitted(self)
         return self._largest_degree()
+
+    @property
+    def alpha_(self) -> float:
+        """The penalty."""
+        check_is_fitted(self)
+        return float(self.alpha)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._begun() or self._solution is not None
@@ -234,16 +238,9 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
     def _solve(self) -> Solution:
         spec = self._spec()
         seen = self.accumulator_.resolved(spec)
-        solution = self._solve_for(seen.statistics[0], spec, self._penalty())
+        solution = self._solve_for(seen.statistics[0], spec, spec.penalty(self.alpha_))
         solution.encoding = seen.encoding
         return solution
-
-    @property
-    def _penalty_kind(self) -> str:
-        return "ridge" if self.solver == "auto" else solvers()[self.solver].penalty
-
-    def _penalty(self) -> Penalty:
-        return Penalty(self._penalty_kind, float(self.alpha), self.fit_intercept)
 
     def _solve_for(self, statistic: LowDegreeStatistic, spec: FitSpec, penalty: Penalty) -> Solution:
         if not statistic.n_rows:
@@ -272,7 +269,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
             n_rows = statistic.n_points  # distinct ones, after rescaling
         size = spec.size(statistic.n, n_rows, statistic.n_targets, statistic.kind)
         plan = choose_solver(spec.solver, size, spec.max_memory)
-        family = statistic.family_of(spec.family(statistic.n))
+        family = spec.family(statistic.n)
         if isinstance(statistic, CentredMoments) and self.fit_intercept:
             statistic.check_kept(family)
         return plan.solver.solve(statistic, family, penalty, plan, n_threads=spec.n_threads)

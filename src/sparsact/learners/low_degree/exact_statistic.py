@@ -14,13 +14,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from fractions import Fraction
-from math import inf
-from typing import Any, ClassVar, Final, Self
+from math import frexp, inf
+from typing import ClassVar, Final, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.low_degree.normal_equations import NormalEquations, exact_equations
+from sparsact.learners.low_degree.identification import RowSpace
+from sparsact.learners.low_degree.normal_equations import ROWS_AT_ONCE, NormalEquations, centre_exactly
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
 from sparsact.learners.points import Points
 from sparsact.saving.schema import Arrays, State, as_n_rows, check_array
@@ -28,9 +29,8 @@ from sparsact.statistics.exact_sum import LIMB_BITS, MAX_DIGIT, MAX_LIMBS, Exact
 from sparsact.statistics.statistic import Batch
 
 MAX_UNIT: Final = 31  # of a unit that is a float; targets beyond 2**992 are below 2**32 of it
-_MAX_APART: Final = (
-    332  # powers of two between targets: squares of the smaller do not vanish next to squares of the larger
-)
+_MAX_APART: Final = 332  # powers of two between targets, so that squares of the smaller do not vanish
+_FEW_DIGITS: Final = 1e-6  # of the weight: features of a variance below it are centred exactly
 Reading = Callable[[ExactSum], NDArray[np.float64]]  # how exact moments become the entries of a Gram matrix
 
 
@@ -171,25 +171,8 @@ class ExactStatistic(ABC):
 
     # ---- rows ----
 
-    def add(self, batch: Batch) -> None:
-        """Add rows at packed points."""
-        self._change(batch, 1)
-
-    def remove(self, batch: Batch) -> None:
-        """Take rows away that were added before, exactly.
-
-        Raises
-        ------
-        ValueError
-            If more rows are taken than are there.
-        """
-        if self.totals.n_rows < len(batch):
-            raise ValueError(
-                f"cannot forget {len(batch)} rows of {self.totals.n_rows}; forget only rows that were fitted."
-            )
-        self._change(batch, -1)
-
-    def _change(self, batch: Batch, sign: int) -> None:
+    def add(self, batch: Batch, sign: int = 1) -> None:
+        """Add rows at packed points or, with sign -1, take away rows that were added before, exactly."""
         weights = batch.row_weights() * sign
         self.totals.update(batch.y, weights, sign)
         self._add(batch.X, batch.y, weights)
@@ -199,8 +182,11 @@ class ExactStatistic(ABC):
         """Add ``w`` and ``w * y_t`` of every row at its point."""
 
     @abstractmethod
-    def merge(self, other: Any, sign: int = 1) -> None:
+    def merge(self, other: ExactStatistic, sign: int = 1) -> None:
         """Add (or, with sign -1, take away) the rows of another of the same form, or of distinct points."""
+
+    def _refuse(self, other: ExactStatistic) -> NoReturn:
+        raise ValueError(f"cannot merge {other.kind} into {self.kind}; fit both with the same solver.")
 
     @abstractmethod
     def flush(self) -> None:
@@ -225,18 +211,6 @@ class ExactStatistic(ABC):
     def empty(self) -> Self:
         """The same layout without rows."""
         return type(self)(self.n, self.n_targets)
-
-    def to(self, form: type[Any]) -> Any:
-        """The same rows in another form: cells or distinct points, from one of these."""
-        if type(self) is form:
-            return self
-        other = form(self.n, self.n_targets)
-        other.merge(self.as_points())
-        return other
-
-    def as_points(self) -> Any:
-        """The distinct points, where the form holds them."""
-        raise TypeError(f"{self.kind} hold no points")
 
     # ---- what is known of the rows ----
 
@@ -287,9 +261,9 @@ class ExactStatistic(ABC):
     def correlations(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted inner products of targets and characters, empty subset first, (T, D + 1)."""
 
+    @abstractmethod
     def aliases(self, family: Family, place: int) -> NDArray[np.bool_]:
         """Whether each monomial of ``[(), *family]`` equals, up to sign, that of ``place`` on all rows."""
-        return np.asarray(self.as_points().aliases(family, place))
 
     @abstractmethod
     def first_alike(self) -> NDArray[np.intp]:
@@ -298,17 +272,36 @@ class ExactStatistic(ABC):
         Its own place where no column before it does, or where the sums do not say.
         """
 
+    @abstractmethod
     def squared_error(self, polynomial: FittedPolynomial, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted squared error (T,) of a polynomial on the rows."""
-        return np.asarray(self.as_points().squared_error(polynomial, n_threads=n_threads))
-
-    def family_of(self, wanted: Family) -> Family:
-        """The family, if the sums serve it."""
-        return wanted
 
     def normal_equations(self, family: Family, *, fit_intercept: bool = True, n_threads: int = 1) -> NormalEquations:
         """The equations of a family of monomials from the exact sums; D x D floats."""
-        return exact_equations(self, family, fit_intercept=fit_intercept, n_threads=n_threads)
+        gram = self.gram(family, n_threads=n_threads)
+        correlations = self.correlations(family, n_threads=n_threads)
+        weight = float(gram[0, 0])
+        if fit_intercept and weight > 0:
+            sums, (scale, exponent) = gram[0, 1:].copy(), frexp(weight)
+            feature_mean, target_mean = sums / weight, correlations[:, 0] / weight
+            rhs = correlations[:, 1:] - np.outer(target_mean, sums)
+            centred, shares = gram[1:, 1:], np.ldexp(sums, -exponent)
+            for start in range(0, len(centred), ROWS_AT_ONCE):  # in place: no second D x D array
+                block = centred[start : start + ROWS_AT_ONCE]
+                block *= scale  # W G - s s' first: of counts below 2**26 these are integers, and exact
+                block -= np.outer(sums[start : start + ROWS_AT_ONCE], shares)
+                block /= scale
+            if not (weight < 2.0**26 and weight == round(weight) and (sums == np.round(sums)).all()):
+                small = np.flatnonzero(centred.diagonal() < _FEW_DIGITS * weight)
+                if len(small):
+                    centre_exactly(centred, self.gram, family, small)
+        else:
+            feature_mean, target_mean = np.zeros(len(family)), np.zeros(self.n_targets)
+            centred, rhs = gram[1:, 1:], correlations[:, 1:]
+        squares = np.maximum(self.totals.squares_about(target_mean), 0.0)
+        row_space = RowSpace(self.gram, family, fit_intercept)
+        means = feature_mean, target_mean
+        return NormalEquations(centred, rhs.T.copy(), *means, squares, weight, self.n_rows, fit_intercept, row_space)
 
     def _parts(self) -> dict[str, ExactSum]:
         totals = zip(("total.weight", "total.sums", "total.squares"), self.totals.parts(), strict=True)

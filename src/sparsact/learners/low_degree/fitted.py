@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,12 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset
 from sparsact.kernels.dispatch import threads
-from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec, LowDegreeStatistic
+from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
 from sparsact.learners.low_degree.alike import warn_of_columns_alike
+from sparsact.learners.low_degree.choose import Automatic
 from sparsact.learners.low_degree.distinct_points import agreeing
 from sparsact.learners.low_degree.interpretation import coefficients, standard_errors, total_effects
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Solution
 from sparsact.learners.low_degree.saving import read_solution, solution_state
+from sparsact.learners.low_degree.solvers.kernel import DualPolynomial
+from sparsact.learners.low_degree.solvers.solver import LowDegreeStatistic
 from sparsact.learners.points import Encoding, dense_blocks, numeric_rows, pack
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import Arrays, Checks, State
@@ -28,10 +31,10 @@ from sparsact.transaction import lock_of
 from sparsact.validation.parameters import checked_probability
 
 
-def _automatic(value: Any, name: str) -> tuple[int, str, float]:
+def _automatic(value: Any, name: str) -> Automatic:
     degree, reason, *alpha = value  # earlier versions chose no penalty
     penalty = schema.as_nonnegative(alpha[0], name) if alpha else 0.0
-    return schema.as_count(degree, name), schema.as_str(reason, name), penalty
+    return Automatic(schema.as_count(degree, name), schema.as_str(reason, name), penalty)
 
 
 # What was learned besides the solution, and what each must be.
@@ -49,6 +52,7 @@ class FittedLowDegree(ABC):
 
     n_features_in_: int
     n_jobs: int | None
+    subsets: Sequence[Sequence[int]] | None
     accumulator_: Accumulator
     _solution: Solution | None = None  # found when it is first needed
 
@@ -61,6 +65,10 @@ class FittedLowDegree(ABC):
     @abstractmethod
     def _single(self) -> bool:
         """Whether there is one function, so that no axis counts the targets."""
+
+    @abstractmethod
+    def _n_folds(self) -> int:
+        """Folds that rows are dealt to."""
 
     def _squeezed(self, values: NDArray[np.float64]) -> Any:
         """Values with targets first, without that axis for a single function."""
@@ -164,7 +172,7 @@ class FittedLowDegree(ABC):
         Decided exactly for points of the cube, by elimination modulo two primes; within rounding for real columns, and
         where conjugate gradients solve.
         """
-        known, places = self._fitted.identified, self._places(subsets)
+        known, places = self._fitted.design.identified, self._places(subsets)
         if known is None:
             statistic, family = self._statistic("what its rows determine"), self._polynomial.family
             known = statistic.normal_equations(family, fit_intercept=self._fitted.penalty.fit_intercept).identified
@@ -187,10 +195,10 @@ class FittedLowDegree(ABC):
         ([(1,)], [()], array([False, False, False]))
         """
         (place,), family = self._places([subset]).tolist(), self._polynomial.family
-        if (dual := self._polynomial.dual) is None:
-            equal = self._statistic("which monomials agree").aliases(family, place)
+        if isinstance(self._polynomial, DualPolynomial):
+            equal = agreeing(self._polynomial.points, family.with_empty, place)
         else:
-            equal = agreeing(dual.points, family.with_empty, place)
+            equal = self._statistic("which monomials agree").aliases(family, place)
         everything = [(), *self.subsets_]
         return [everything[other] for other in np.flatnonzero(equal).tolist() if other != place]
 
@@ -290,13 +298,14 @@ class FittedLowDegree(ABC):
                 state["params"]["cv"] = solution.choice.results["fold_mse"].shape[1]  # whatever split them: a number
             if statistic and "accumulator_" not in vars(self):
                 raise ValueError("this model was loaded without its statistic, so none can be saved; fit it again.")
-            state |= self._state(arrays) if statistic else self._known(arrays)
+            seen, sums = self.state() if statistic else self._known()
+            state, arrays = state | seen, arrays | sums
             modelfile.write(path, type(self).__name__, state, arrays)
 
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:
         """The estimator that :meth:`save` wrote."""
-        learner: Any = schema.rebuild(cls, state, _LEARNED, optional=_LEARNED)
+        learner: Self = schema.rebuild(cls, state, _LEARNED, optional=_LEARNED)
         n = learner.n_features_in_
         if learner.subsets is not None:
             Family.explicit(n, learner.subsets)
@@ -313,36 +322,29 @@ class FittedLowDegree(ABC):
             raise ValueError(f"{n_targets} functions where there is one")
         if solution.polynomial.family.n != n:
             raise ValueError(f"a solution of {solution.polynomial.family.n} columns where there are {n}")
-        return cast("Self", learner)
+        return learner
 
-    def _state(self, arrays: Arrays) -> State:
-        """What the model has seen, unsolved; its arrays are put among the others. Empty before the first row."""
+    def state(self) -> tuple[State, Arrays]:
+        """Return what the model has seen, unsolved, as JSON and arrays; nothing before the first row."""
         if "accumulator_" not in vars(self):
-            return {}
+            return {}, {}
         stream, sums = self.accumulator_.state()
-        arrays |= sums
-        return self._known(arrays) | {"stream": stream}
+        known, labels = self._known()
+        return known | {"stream": stream}, sums | labels
 
-    def _restore(self, state: State, arrays: Arrays) -> None:
-        """Let a new model of the same parameters have seen what :meth:`_state` wrote."""
+    def restore(self, state: State, arrays: Arrays) -> None:
+        """Restore what :meth:`state` returned in a new model of the same parameters."""
         if state:
             schema.restore_learned(self, state, _LEARNED, optional=_LEARNED)
             n_targets = schema.as_count(state["stream"]["n_targets"], "n_targets", minimum=1)
             self._restore_known(state, arrays, n_targets)
 
-    def _known(self, arrays: Arrays) -> State:
+    def _known(self) -> tuple[State, Arrays]:
         """What the model knows besides its parameters, its statistic and its solution."""
-        state = schema.learned_state(self, _LEARNED)
-        if hasattr(self, "classes_") and (labels := schema.write_classes(self.classes_, arrays)) is not None:
-            state["classes"] = labels
-        return state
+        return schema.learned_state(self, _LEARNED), {}
 
-    def _restore_known(self: Any, state: State, arrays: Arrays, n_targets: int) -> None:
-        """Take over the classes and the statistic."""
-        if hasattr(self, "_targets"):
-            self.classes_ = schema.read_classes(state, arrays)
-            if n_targets != (1 if self._single else len(self.classes_)):
-                raise ValueError(f"{n_targets} functions of {len(self.classes_)} classes")
+    def _restore_known(self, state: State, arrays: Arrays, n_targets: int) -> None:
+        """Restore what :meth:`_known` returned, and the statistic."""
         if "stream" in state:
             self.accumulator_ = Accumulator.of_state(state["stream"], arrays, self.n_features_in_, n_targets)
             if self.accumulator_.n_folds != self._n_folds():

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Final
+from functools import cached_property, partial
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.learners.low_degree.polynomial import Family
+from sparsact.statistics.exact_sum import ExactSum
 
 PRIMES: Final = (
     8388593,
@@ -91,14 +92,21 @@ def eliminate(
     return order, pivots
 
 
+class Gram(Protocol):
+    """The Gram matrix of a family, its entries read from exact sums."""
+
+    def __call__(self, family: Family, *, read: Callable[[ExactSum], NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Entries (D + 1, D + 1)."""
+
+
 @dataclass(frozen=True, eq=False)
 class RowSpace:
     """The row space of the design of ``[(), *family]``, or of its first columns.
 
     Attributes
     ----------
-    statistic : ExactStatistic
-        Of the rows.
+    gram : callable
+        Weighted inner products of ``[(), *family]``: ``gram(family, read=...)``, entries read from exact sums.
     family : Family
         The monomials, D of them.
     fit_intercept : bool
@@ -107,14 +115,14 @@ class RowSpace:
         Monomials looked at, from the first on; None for all.
     """
 
-    statistic: Any
+    gram: Gram
     family: Family
     fit_intercept: bool
     n_leading: int | None = None
 
     def leading(self, n: int) -> RowSpace:
         """The row space of the first n monomials."""
-        return RowSpace(self.statistic, self.family, self.fit_intercept, n)
+        return RowSpace(self.gram, self.family, self.fit_intercept, n)
 
     @cached_property
     def _echelons(self) -> list[tuple[NDArray[np.intp], NDArray[np.float64]]]:
@@ -122,7 +130,7 @@ class RowSpace:
         found = []
         columns = slice(0 if self.fit_intercept else 1, None if self.n_leading is None else 1 + self.n_leading)
         for prime in PRIMES:
-            gram = self.statistic.gram(self.family, read=lambda sums, prime=prime: sums.modulo(prime))
+            gram = self.gram(self.family, read=partial(ExactSum.modulo, prime=prime))
             part = gram[columns, columns]
             found.append(reduced_echelon(part, prime))
             if len(found[-1][0]) == len(part):

@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import WORD
-from sparsact.learners.low_degree.accumulator import LowDegreeStatistic
-from sparsact.learners.low_degree.compact_sums import Cells, Moments
+from sparsact.learners.low_degree.compact_sums import Moments, points_of
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Solution
 from sparsact.learners.low_degree.real_columns import CentredMoments
+from sparsact.learners.low_degree.solvers.kernel import DualPolynomial
+from sparsact.learners.low_degree.solvers.solver import LowDegreeStatistic
 from sparsact.learners.points import Points
 
 
@@ -38,8 +39,13 @@ def standard_errors(solution: Solution, places: NDArray[np.intp]) -> NDArray[np.
             "left to estimate the noise; pass a lower degree, fewer subsets, or more rows."
         )
     variance = solution.squared_error / freedom
-    unscaled = np.maximum(solution.unscaled_variances(places), 0.0)
-    return np.asarray(unit * np.sqrt(variance[:, None] * unscaled))
+    unscaled = solution.design.unscaled_variances(places, solution.penalty.alpha)
+    if unscaled is None:
+        raise ValueError(
+            f'solver_ = "{solution.solver}" leaves no covariance of the coefficients; fit the rows with solver="auto", '
+            "fewer monomials than rows, and ask before saving."
+        )
+    return np.asarray(unit * np.sqrt(variance[:, None] * np.maximum(unscaled, 0.0)))
 
 
 def total_effects(
@@ -73,9 +79,10 @@ def total_effects(
     ----------
     .. [1] M. J. W. Jansen, "Analysis of variance designs for model output", Computer Physics Communications, 1999.
     """
-    if isinstance(statistic, DistinctPoints | Cells):
-        effects, variance = _effects_at(polynomial, statistic.as_points(), n_threads)
+    if (points := points_of(statistic)) is not None:
+        effects, variance = _effects_at(polynomial, points, n_threads)
     else:
+        assert isinstance(statistic, Moments | CentredMoments)  # noqa: S101 - the other two hold points
         effects, variance = _effects_by_sums(polynomial, statistic, n_threads)
     shares = np.divide(effects, variance, out=np.zeros_like(effects), where=variance > 0)
     return np.asarray(np.maximum(shares, 0.0).mean(axis=1))
@@ -100,7 +107,7 @@ def _derivative(
     polynomial: FittedPolynomial, i: int, points: Points, values: NDArray[np.float64], n_threads: int
 ) -> NDArray[np.float64]:
     """:math:`h_i` at the points, (m, T), up to the sign: from its monomials or, if they are too many, by flips."""
-    if polynomial.by_dual:
+    if isinstance(polynomial, DualPolynomial) and polynomial.has_many_monomials:
         columns = points.columns.copy()
         columns[i] ^= Points.from_codes(np.ones((points.n_rows, 1), dtype=np.uint64), 1).columns[0]
         return (values - polynomial.values(Points(columns, points.n_rows), n_threads=n_threads)) / 2

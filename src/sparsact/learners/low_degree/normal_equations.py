@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import frexp
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +19,11 @@ from scipy.linalg import norm
 
 from sparsact.learners.low_degree.design import Design
 from sparsact.learners.low_degree.factor import Factor
-from sparsact.learners.low_degree.identification import RowSpace
+from sparsact.learners.low_degree.identification import Gram, RowSpace
 from sparsact.learners.low_degree.polynomial import Family
 from sparsact.statistics.exact_sum import ExactSum
 
-_ROWS_AT_ONCE: Final = 64
-_FEW_DIGITS: Final = 1e-6  # of the weight: features of a variance below it are centred exactly
+ROWS_AT_ONCE: Final = 64
 _SAME: Final = 1e-8  # of a length: closer than that, a vector lies in the space that rounded sums span
 
 
@@ -123,39 +121,11 @@ class NormalEquations(Design):
         return np.asarray(np.maximum(self.target_squares + fitted + self.weight * shift**2, 0.0))
 
 
-def exact_equations(statistic: Any, family: Family, *, fit_intercept: bool, n_threads: int) -> NormalEquations:
-    """The equations of a family of monomials from exact sums; D x D floats."""
-    gram = statistic.gram(family, n_threads=n_threads)
-    correlations = statistic.correlations(family, n_threads=n_threads)
-    weight = float(gram[0, 0])
-    if fit_intercept and weight > 0:
-        sums, (scale, exponent) = gram[0, 1:].copy(), frexp(weight)
-        feature_mean, target_mean = sums / weight, correlations[:, 0] / weight
-        rhs = correlations[:, 1:] - np.outer(target_mean, sums)
-        centred, shares = gram[1:, 1:], np.ldexp(sums, -exponent)
-        for start in range(0, len(centred), _ROWS_AT_ONCE):  # in place: no second D x D array
-            block = centred[start : start + _ROWS_AT_ONCE]
-            block *= scale  # W G - s s' first: of counts below 2**26 these are integers, and exact
-            block -= np.outer(sums[start : start + _ROWS_AT_ONCE], shares)
-            block /= scale
-        if not (weight < 2.0**26 and weight == round(weight) and (sums == np.round(sums)).all()):
-            small = np.flatnonzero(centred.diagonal() < _FEW_DIGITS * weight)
-            if len(small):
-                _centre_exactly(centred, statistic, family, small)
-    else:
-        feature_mean, target_mean = np.zeros(len(family)), np.zeros(statistic.n_targets)
-        centred, rhs = gram[1:, 1:], correlations[:, 1:]
-    squares = np.maximum(statistic.totals.squares_about(target_mean), 0.0)
-    row_space = RowSpace(statistic, family, fit_intercept)
-    means = feature_mean, target_mean
-    return NormalEquations(centred, rhs.T.copy(), *means, squares, weight, statistic.n_rows, fit_intercept, row_space)
-
-
-def _centre_exactly(gram: NDArray[np.float64], statistic: Any, family: Family, small: NDArray[np.intp]) -> None:
+def centre_exactly(centred: NDArray[np.float64], gram: Gram, family: Family, small: NDArray[np.intp]) -> None:
     """Replace a centred Gram matrix by ``(W c_ST - c_S c_T) / W``, rounded once.
 
-    ``small`` are the features of so small a variance that few of its digits are right. If they are but constant, zeros
-    are all that it takes.
+    ``small`` are the features of so small a variance that few of its digits are right. If all of them are constant,
+    zeros are put there.
     """
     kept: list[ExactSum] = []
 
@@ -163,22 +133,22 @@ def _centre_exactly(gram: NDArray[np.float64], statistic: Any, family: Family, s
         kept.append(moments)
         return np.arange(moments.shape[0], dtype=np.float64)
 
-    place = statistic.gram(family, read=places).astype(np.intp)
+    place = gram(family, read=places).astype(np.intp)
     moments = kept[0]
     moments.normalize()
     weight, sums = moments.take(place[0, :1]), moments.take(place[0, 1:])
     if _constant(weight, sums.take(small)):
-        gram[small], gram[:, small] = 0.0, 0.0
+        centred[small], centred[:, small] = 0.0, 0.0
         return
-    for start in range(0, len(family), _ROWS_AT_ONCE):
-        rows = slice(start, start + _ROWS_AT_ONCE)
+    for start in range(0, len(family), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
         products = moments.take(place[1:][rows, 1:])
         block = ExactSum.zeros(products.shape)
         for higher, limb in enumerate(weight.limbs.astype(np.float64)):
             block.add_multiples(products, limb, weight.base + higher)
         for higher, limb in enumerate(sums.limbs[:, rows].astype(np.float64)):
             block.add_multiples(sums, -limb[:, None], sums.base + higher)
-        gram[rows] = block.to_float() / weight.to_float()
+        centred[rows] = block.to_float() / weight.to_float()
 
 
 def _constant(weight: ExactSum, sums: ExactSum) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from sparsact.saving.schema import Arrays, as_count, check_array
 from sparsact.validation.arrays import checked_subset
 
 _MAX_TABLE_N, _MAX_TABLE = 20, 1 << 22  # columns, and values
-_MAX_WALK: Final = 1 << 16  # monomials; beyond, a dual answers without its coefficients
 _ALL_ZERO: Final = 1e60  # a lasso penalty that leaves no coefficient of targets of size one
 
 
@@ -132,31 +131,6 @@ def check_bits(words: NDArray[np.uint64], n: int) -> None:
         raise ValueError(f"coordinates beyond the {n} there are")
 
 
-class Dual(Protocol):
-    """A polynomial as a combination of kernel functions at N points, as a solver by dual weights leaves it."""
-
-    @property
-    def points(self) -> Points:
-        """The N points."""
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """Weights (N, T) of the kernel functions."""
-
-    @property
-    def kernel(self) -> NDArray[np.float64]:
-        """Kernel value at each Hamming distance, (n + 1,)."""
-
-    def values(self, points: Points) -> NDArray[np.float64]:
-        """The polynomial without its intercept at points, (m, T)."""
-
-    def coefficients(self, family: Family) -> NDArray[np.float64]:
-        """Coefficients (D, T)."""
-
-    def scaled(self, unit: float) -> Self:
-        """The polynomial times a unit."""
-
-
 class FittedPolynomial:
     """``intercept_t + sum_S coef[S, t] * chi_S(x)``, for several targets t at once.
 
@@ -164,54 +138,34 @@ class FittedPolynomial:
     ----------
     family : Family
         The subsets, D of them.
+    coef : ndarray of shape (D, T)
+        Their coefficients.
     intercept : ndarray of shape (T,)
         Coefficients of the empty subset.
-    dual : Dual or None
-        The same polynomial through kernel functions, when it was fitted so.
     """
 
-    def __init__(
-        self,
-        family: Family,
-        coef: NDArray[np.float64] | None,
-        intercept: NDArray[np.float64],
-        dual: Dual | None = None,
-    ) -> None:
-        self.family = family
-        self.intercept = intercept
-        self.dual = dual
-        if coef is not None:
-            self.coef = coef
+    coef: NDArray[np.float64]
 
-    @cached_property
-    def coef(self) -> NDArray[np.float64]:
-        """Coefficients (D, T); from a dual, computed exactly when first needed."""
-        assert self.dual is not None  # noqa: S101 - the constructor stored coef otherwise
-        return self.dual.coefficients(self.family)
-
-    @property
-    def by_dual(self) -> bool:
-        """Whether values come from the dual, since there are too many coefficients to compute."""
-        return self.dual is not None and len(self.family) > _MAX_WALK
+    def __init__(self, family: Family, coef: NDArray[np.float64], intercept: NDArray[np.float64]) -> None:
+        self.family, self.coef, self.intercept = family, coef, intercept
 
     def undo_scaling(self, unit: float, origin: NDArray[np.float64]) -> FittedPolynomial:
         """Polynomial of the targets themselves, if this was fitted to targets / unit - origin (T,)."""
-        dual = None if self.dual is None else self.dual.scaled(unit)
-        coef = self.coef * unit if "coef" in self.__dict__ else None  # of a dual they cost much: never found twice
-        return FittedPolynomial(self.family, coef, (self.intercept + origin) * unit, dual)
+        return FittedPolynomial(self.family, self.coef * unit, (self.intercept + origin) * unit)
 
     def values(self, points: Points, *, n_threads: int = 1) -> NDArray[np.float64]:
-        """Values (m, T) at packed points: by a table, a walk over the monomials, or the dual if there are very many.
+        """Values (m, T) at packed points: by a table, or without one where it would be large.
 
-        The choice does not depend on the points: by table and by walk a row has the same bits in every batch.
+        The choice does not depend on the points: a row has the same bits in every batch.
         """
         n, n_targets = self.family.n, len(self.intercept)
         if n <= _MAX_TABLE_N and 2**n <= 4096 * len(self.family) and n_targets * 2**n <= _MAX_TABLE:
             return np.asarray(self.table[points.codes()[:, 0].astype(np.intp)])  # a transform for about 1,000 walks
-        if self.dual is not None and self.by_dual:
-            return self.dual.values(points) + self.intercept
-        walk = kernels.evaluate_packed(points.columns, points.n_rows, *self._walk, n_threads=n_threads)
-        return np.asarray(walk + self.intercept)
+        return self._sums(points, n_threads) + self.intercept
+
+    def _sums(self, points: Points, n_threads: int) -> NDArray[np.float64]:
+        """Values without the intercept, by a walk over the monomials."""
+        return kernels.evaluate_packed(points.columns, points.n_rows, *self._walk, n_threads=n_threads)
 
     def values_at_reals(self, X: NDArray[np.float64], *, n_threads: int = 1) -> NDArray[np.float64]:
         """Values (m, T) of the multilinear polynomial at real rows (m, n)."""
@@ -269,12 +223,10 @@ class Solution:
         Weighted squares of the residuals, and of the targets about their mean, both over ``unit**2``.
     n_rows, total_weight : int, float
         Rows of positive weight, and the sum of the weights.
-    design : Design or None
-        None for a solution from a file, or one without formulas for its errors.
+    design : Design
+        What is known of the rows.
     parameters : float or None
         Effective parameters, where they are known; the intercept is not counted.
-    variances, known_identified : ndarray of shape (D + 1,), or None
-        From a file.
     choice : CVSelection or None
         What cross-validation chose.
     importances : ndarray of shape (n,), or None
@@ -293,11 +245,9 @@ class Solution:
     n_rows: int
     total_weight: float
     penalty: Penalty
-    design: Design | None = None
+    design: Design
     encoding: Encoding | None = None
-    variances: NDArray[np.float64] | None = None
     parameters: float | None = None
-    known_identified: NDArray[np.bool_] | None = None
     choice: Any = None
     importances: NDArray[np.float64] | None = None
     unit: float = 1.0
@@ -312,39 +262,5 @@ class Solution:
     def residual_degrees_of_freedom(self) -> float:
         """Rows minus effective parameters (the intercept is one)."""
         if self.parameters is None:
-            size = float(len(self.polynomial.family))
-            self.parameters = size if self.design is None else self.design.effective_parameters(self.penalty.alpha)
+            self.parameters = self.design.effective_parameters(self.penalty.alpha)
         return self.n_rows - self.parameters - self.penalty.fit_intercept
-
-    @property
-    def identified(self) -> NDArray[np.bool_] | None:
-        """Whether the rows determine each coefficient of ``[(), *subsets]``, (D + 1,); None if that is not known."""
-        return self.known_identified if self.design is None else self.design.identified
-
-    def all_variances(self) -> NDArray[np.float64] | None:
-        """Variance per unit of residual variance of each coefficient of ``[(), *subsets]``, if they cost little.
-
-        NaN where the rows do not determine the coefficient.
-        """
-        return self.variances if self.design is None else self.design.all_variances(self.penalty.alpha)
-
-    def unscaled_variances(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Variance per unit of residual variance of the coefficients at places of ``[(), *subsets]``, (N,).
-
-        NaN where the rows do not determine the coefficient.
-
-        Raises
-        ------
-        ValueError
-            If there is no formula, or if more are requested than can be computed.
-        """
-        if self.design is not None:
-            found = self.design.unscaled_variances(places, self.penalty.alpha)
-        else:
-            found = None if self.variances is None else self.variances[places]
-        if found is None:
-            raise ValueError(
-                f'solver_ = "{self.solver}" leaves no covariance of the coefficients; fit the rows with solver="auto", '
-                "fewer monomials than rows, and ask before saving."
-            )
-        return found

@@ -56,19 +56,16 @@ class CentredMoments(CentredSums):
         self._n_summed = 0  # rows ever added or taken away
         self._largest = np.zeros((2, len(family)))  # `_sizes` of sums that rows were taken from: their rounding remains
 
-    def add(self, batch: Batch) -> None:
-        """Add rows of real columns; blocks of rows bound the memory."""
-        for block in batch.blocks(max(1, _VALUES_AT_ONCE // max(1, len(self.family)))):
+    def add(self, batch: Batch, sign: int = 1) -> None:
+        """Add rows of real columns or, with sign -1, take away rows that were added before, within rounding."""
+        if sign < 0:
+            gone = self.empty()
+            gone.add(batch)
+            self.join(gone, -1)
+            return
+        for block in batch.blocks(max(1, _VALUES_AT_ONCE // max(1, len(self.family)))):  # they bound the memory
             X = block.X.toarray() if hasattr(block.X, "tocsr") else block.X
             self.join(self._block(X, block.y, block.row_weights()))
-
-    def remove(self, batch: Batch) -> None:
-        """Take rows away that were added before, within rounding."""
-        if self.n_rows < len(batch):
-            raise ValueError(f"cannot forget {len(batch)} rows of {self.n_rows}; forget only rows that were fitted.")
-        gone = self.empty()
-        gone.add(batch)
-        self.join(gone, -1)
 
     def merge(self, other: CentredMoments, sign: int = 1) -> None:
         """Add (or, with sign -1, take away) the rows of another of the same family."""
@@ -167,16 +164,12 @@ class CentredMoments(CentredSums):
         """Weighted variance of each target, (T,)."""
         return self._over(0).target_squares / self.weight
 
-    def family_of(self, wanted: Family) -> Family:
-        """The family, if the sums serve it."""
-        return self.family.leading(wanted)
-
     def normal_equations(self, family: Family, *, fit_intercept: bool = True, n_threads: int = 1) -> NormalEquations:
         """The equations of the family, or of a leading part of it."""
         its, noise = self._over(0).about(mean=fit_intercept), self._noise(fit_intercept)
         sums = its.gram, its.rhs, its.feature_mean, its.target_mean, its.target_squares
         equations = NormalEquations(*sums, self.weight, self.n_rows, fit_intercept, noise=noise)
-        return equations if len(family) == len(self.family) else equations.leading(len(family))
+        return equations if family is self.family else equations.leading(len(self.family.leading(family)))
 
     def aliases(self, family: Family, place: int) -> NDArray[np.bool_]:
         """Whether each monomial of ``[(), *family]`` equals, up to sign, that of ``place`` on all rows.
@@ -200,7 +193,7 @@ class CentredMoments(CentredSums):
         a sum of all products of columns in S whose coefficients are products of means. If its square is less than what
         rounding did to these sums, the product is a combination of smaller ones as far as floats can tell.
         """
-        place = {subset: i for i, subset in enumerate(family.subsets)}
+        place = {subset: i for i, subset in enumerate(self.family.leading(family).subsets)}
         noise, squares = self._noise(fit_intercept=True), self.gram.diagonal()
         singles = [place.get((i,), -1) for i in range(self.n)]
         mean = np.array([abs(self.feature_mean[i]) if i >= 0 else 0.0 for i in singles])

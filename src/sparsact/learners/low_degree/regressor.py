@@ -14,10 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsact.learners.low_degree.choose import automatic
 from sparsact.learners.low_degree.estimator import LowDegree
-from sparsact.learners.low_degree.polynomial import Penalty
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import transaction
-from sparsact.validation.estimators import checked_sample_weight
 
 _CHOSEN_BY_FIT: Final = (
     'degree="auto" is chosen by fit, from all rows at once: for rows in pieces name a degree (once fitted, '
@@ -137,7 +135,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         """Add rows; the solution is found when it is next needed."""
         self._partial_fit(X, y, sample_weight, reset=not self._begun())
 
-    def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    def _validated(self, X: ArrayLike, y: ArrayLike, *, reset: bool) -> tuple[NDArray[Any], NDArray[np.float64]]:
         rows, targets = self._checked_with_targets(X, y, reset=reset, multi_output=True, y_numeric=True)
         if reset:
             self._single_target = targets.ndim == 1
@@ -149,21 +147,16 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
     def _chooses_alpha(self) -> bool:
         return isinstance(self.alpha, str)
 
-    def _choose_degree(self, X: NDArray[Any], y: NDArray[np.float64], weight: ArrayLike | None) -> None:
+    def _choose_degree(self, batch: Batch) -> None:
         if not (self._chooses_degree() or self._chooses_alpha()):
             return
-        if self._penalty_kind != "ridge":
+        spec = self._spec(degree=0)
+        if spec.penalty(0.0).kind != "ridge":
             name, what = "degree" if self._chooses_degree() else "alpha", f'solver="{self.solver}"'
             raise ValueError(f'{name}="auto" chooses for least squares and ridge, not with {what}: name a {name}.')
-        batch = Batch(X, y, None if weight is None else checked_sample_weight(weight, X))
         degree = None if self._chooses_degree() else int(self.degree)
         alpha = None if self._chooses_alpha() else float(self.alpha)
-        self._automatic = automatic(batch, self._spec(degree=0), degree, alpha, fit_intercept=self.fit_intercept)
-
-    def _penalty(self) -> Penalty:
-        if not self._chooses_alpha():
-            return super()._penalty()
-        return Penalty("ridge", self.alpha_, self.fit_intercept)
+        self._automatic = automatic(batch, spec, self.domain, degree, alpha)
 
     @property
     def alpha_(self) -> float:
@@ -188,25 +181,17 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         check_is_fitted(self)
         return str(self._automatic[1]) if self._chooses_degree() else "the degree was given."
 
-    @transaction
-    def merge(self, other: Self) -> None:
-        """Add the rows that another estimator of the same parameters has seen; the same bits as one fit of all rows.
-
-        Raises
-        ------
-        ValueError
-            If the two have seen rows of different width, targets or encoding, or have chosen different degrees.
-        """
-        check_is_fitted(other)
-        if self._begun() and self._chooses_alpha() and self.alpha_ != other.alpha_:
+    def _before_merge(self, other: Self) -> None:
+        if not self._begun():
+            return
+        if self._chooses_alpha() and self.alpha_ != other.alpha_:
             raise ValueError(
                 f"cannot merge: the two have penalties {self.alpha_:g} and {other.alpha_:g}; fit both with one of them."
             )
-        if self._begun() and self._largest_degree() != other._largest_degree():
+        if self._largest_degree() != other._largest_degree():
             raise ValueError(
                 f"cannot merge: the two have degrees {self.degree_} and {other.degree_}; fit both with one of them."
             )
-        super().merge(other)
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predicted targets, (m,) or (m, T)."""

@@ -8,8 +8,9 @@ import numpy as np
 
 from sparsact.hypercube import WORD
 from sparsact.learners.low_degree.choose import CVSelection
+from sparsact.learners.low_degree.design import Design, KnownDesign
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Penalty, Solution
-from sparsact.learners.low_degree.solvers.kernel import KernelDesign, KernelDual
+from sparsact.learners.low_degree.solvers.kernel import DualPolynomial, KernelDesign
 from sparsact.learners.low_degree.solvers.solver import solvers
 from sparsact.learners.points import Points
 from sparsact.saving import schema
@@ -33,7 +34,7 @@ _TERMS: Final = {
 def solution_state(solution: Solution) -> tuple[State, Arrays]:
     """A solution as JSON and arrays."""
     polynomial, penalty = solution.polynomial, solution.penalty
-    family, dual = polynomial.family, polynomial.dual
+    family = polynomial.family
     _ = solution.residual_degrees_of_freedom  # so that the number of parameters is known
     arrays: Arrays = {name: getattr(solution, name) for name in ("squared_error", "target_squares")}
     arrays["intercept"] = polynomial.intercept
@@ -47,13 +48,14 @@ def solution_state(solution: Solution) -> tuple[State, Arrays]:
         arrays |= schema.add_prefix("cv", solution.choice.results)
     if family.degree_range is None:
         arrays["masks"] = family.masks
-    if dual is not None:
-        state["dual_rows"] = dual.points.n_rows
-        arrays |= {"dual.columns": dual.points.columns, "dual.weights": dual.weights, "dual.kernel": dual.kernel}
+    if isinstance(polynomial, DualPolynomial):
+        points = polynomial.points
+        state["dual_rows"] = points.n_rows
+        arrays |= {"dual.columns": points.columns, "dual.weights": polynomial.weights, "dual.kernel": polynomial.kernel}
         return {"solution": state}, arrays
     arrays["coef"] = polynomial.coef
-    variances = solution.all_variances() if penalty.kind == "ridge" else None
-    terms = {"variances": variances, "identified": solution.identified}
+    variances = solution.design.all_variances(penalty.alpha) if penalty.kind == "ridge" else None
+    terms = {"variances": variances, "identified": solution.design.identified}
     return {"solution": state}, arrays | {name: values for name, values in terms.items() if values is not None}
 
 
@@ -69,21 +71,27 @@ def read_solution(state: State, arrays: Arrays) -> Solution:
         choice = CVSelection(int(degree), float(best), float(score), schema.strip_prefix("cv", arrays))
     found = schema.read_arrays(_TARGETS, arrays)
     T = len(found["intercept"])
-    if "dual_rows" in state:
-        rows = int(state["dual_rows"])
-        parts = schema.read_arrays(_DUAL, arrays, "dual.", n=n, words=-(-rows // WORD), rows=rows, T=T, sizes=n + 1)
-        dual, coef = KernelDual(Points(parts["columns"], rows), parts["weights"], parts["kernel"]), None
-    else:
-        dual, coef = None, schema.read_arrays(_COEF, arrays, T=T)["coef"]
-    family = Family.of_file(n, state["span"], arrays, None if coef is None else len(coef))
-    if coef is not None and len(coef) != len(family):
-        raise ValueError(f"{len(coef)} coefficients of {len(family)} monomials")
     first = schema.read_arrays(_COLUMNS, arrays, n=n).get("first_alike")
     if first is not None and not ((first >= -1) & (first <= np.arange(n))).all():
         raise ValueError("columns that are like later ones")
-    terms = schema.read_arrays(_TERMS, arrays, terms=len(family) + 1)
+    design: Design
+    if "dual_rows" in state:
+        rows, family = int(state["dual_rows"]), Family.of_file(n, state["span"], arrays)
+        parts = schema.read_arrays(_DUAL, arrays, "dual.", n=n, words=-(-rows // WORD), rows=rows, T=T, sizes=n + 1)
+        points = Points(parts["columns"], rows)
+        polynomial: FittedPolynomial
+        polynomial = DualPolynomial(family, points, parts["weights"], parts["kernel"], found["intercept"])
+        design = KernelDesign(points, family, penalty.fit_intercept)
+    else:
+        coef = schema.read_arrays(_COEF, arrays, T=T)["coef"]
+        family = Family.of_file(n, state["span"], arrays, len(coef))
+        if len(coef) != len(family):
+            raise ValueError(f"{len(coef)} coefficients of {len(family)} monomials")
+        polynomial = FittedPolynomial(family, coef, found["intercept"])
+        terms = schema.read_arrays(_TERMS, arrays, terms=len(family) + 1)
+        design = KnownDesign(float(len(family)), terms.get("variances"), terms.get("identified"))
     return Solution(
-        FittedPolynomial(family, coef, found["intercept"], dual),
+        polynomial,
         str(state["solver"]),
         str(state["reason"]),
         found["squared_error"],
@@ -91,10 +99,8 @@ def read_solution(state: State, arrays: Arrays) -> Solution:
         schema.as_n_rows(state["n_rows"], "n_rows"),
         schema.as_nonnegative(state["total_weight"], "total_weight"),
         penalty,
-        None if dual is None else KernelDesign(dual, family, penalty.fit_intercept),
+        design,
         encoding=schema.as_encoding(state["encoding"]),
-        variances=terms.get("variances"),
-        known_identified=terms.get("identified"),
         parameters=None if state["parameters"] is None else float(state["parameters"]),
         choice=choice,
         unit=checked_positive(state["unit"], "the unit of targets"),

@@ -36,8 +36,6 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
     array([ True, False])
     """
 
-    _needs_classes = True  # before the first row
-
     @transaction
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None

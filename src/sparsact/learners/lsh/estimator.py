@@ -41,7 +41,6 @@ class LSHModel(FittedLSH):
     n_stages: int | str = 1
     base: str = "linear"
     columns: str = "all"
-    _needs_layout = True  # chosen from a sample before rows are summed
     _first_rows: tuple[Batch, ...] = ()  # of a stream that began with few
     _n_laid_out: int = 0  # rows that the layout was chosen from
     _stream: Stream | None = None  # all rows, where they came with ``adapt=True``
@@ -311,12 +310,11 @@ class LSHModel(FittedLSH):
         empty._forget_solution()
         return empty
 
-    def _state(self, arrays: Arrays) -> State:
-        """The sums of the model, without its layout, added to ``arrays``."""
-        arrays |= self.table_.state()[1]
-        return {}
+    def state(self) -> tuple[State, Arrays]:
+        """Return the sums of the model, without its layout, as arrays."""
+        return {}, self.table_.state()[1]
 
-    def _restore(self, state: State, arrays: Arrays) -> None:
-        """Restore what :meth:`_state` wrote into a blank model of the same layout."""
+    def restore(self, state: State, arrays: Arrays) -> None:
+        """Restore what :meth:`state` returned into a blank model of the same layout."""
         self.table_ = self.table_.empty()
         self.table_.restore(state, arrays)

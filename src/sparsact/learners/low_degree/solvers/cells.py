@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from sparsact import kernels
 from sparsact.learners.low_degree.compact_sums import MAX_N, Cells
 from sparsact.learners.low_degree.design import Design
+from sparsact.learners.low_degree.exact_statistic import ExactStatistic
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Penalty, Solution
-from sparsact.learners.low_degree.solvers.solver import ProblemSize, Solver, SolverPlan, judged
+from sparsact.learners.low_degree.solvers.solver import LowDegreeStatistic, ProblemSize, Solver, SolverPlan, judged
 from sparsact.statistics.solved import Solved, conjugate_gradients
 
 MAX_CELLS_N: Final = 24  # unless requested by name
@@ -61,11 +62,14 @@ class CellSolver(Solver):
         nbytes = table + size.nbytes + (0.0 if iterative else 28.0 * d * d)
         return SolverPlan(self, nbytes, reason, rank, explicit_gram=not iterative)
 
-    def solve(self, statistic: Any, family: Family, penalty: Penalty, plan: SolverPlan, *, n_threads: int) -> Solution:
+    def solve(
+        self, statistic: LowDegreeStatistic, family: Family, penalty: Penalty, plan: SolverPlan, *, n_threads: int
+    ) -> Solution:
         """The polynomial of a family that fits the rows of a statistic."""
         if plan.explicit_gram:
             return super().solve(statistic, family, penalty, plan, n_threads=n_threads)
-        cells = statistic.to(Cells)
+        assert isinstance(statistic, ExactStatistic)  # noqa: S101 - as its forms say
+        cells = Cells.of(statistic)
         equations = CellEquations(cells, family, fit_intercept=penalty.fit_intercept, n_threads=n_threads)
         coef, intercept, iterations = equations.solve(penalty.alpha)
         polynomial = FittedPolynomial(family, coef, intercept)

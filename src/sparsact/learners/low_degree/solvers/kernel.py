@@ -8,26 +8,35 @@ The Gram matrix between points of the monomials of degree a..d depends only on t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import comb
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels.dispatch import blas_threads
+from sparsact.learners.low_degree.compact_sums import points_of
 from sparsact.learners.low_degree.design import Design
 from sparsact.learners.low_degree.distinct_points import DistinctPoints, correlations
 from sparsact.learners.low_degree.factor import Factor
 from sparsact.learners.low_degree.identification import PRIMES, reduced_echelon, residues
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Penalty, Solution
 from sparsact.learners.low_degree.real_columns import monomials
-from sparsact.learners.low_degree.solvers.solver import ProblemSize, Solver, SolverPlan, ending, judged
+from sparsact.learners.low_degree.solvers.solver import (
+    LowDegreeStatistic,
+    ProblemSize,
+    Solver,
+    SolverPlan,
+    ending,
+    judged,
+)
 from sparsact.learners.points import Points, unpack
 from sparsact.statistics.exact_sum import ExactSum
 
 _VALUES_AT_ONCE: Final = 1 << 22
+_MAX_WALK: Final = 1 << 16  # monomials; beyond, values are computed without coefficients
 _MONOMIALS_AT_ONCE: Final = 1 << 12
 
 
@@ -47,12 +56,15 @@ class KernelSolver(Solver):
         reason = f"{d:,} monomials exceed the {m:,} rows: the kernel over Hamming distances is the smaller system"
         return SolverPlan(self, 28.0 * m * m + size.nbytes, reason, 0 if d > m else None, explicit_gram=False)
 
-    def solve(self, statistic: Any, family: Family, penalty: Penalty, plan: SolverPlan, *, n_threads: int) -> Solution:
+    def solve(
+        self, statistic: LowDegreeStatistic, family: Family, penalty: Penalty, plan: SolverPlan, *, n_threads: int
+    ) -> Solution:
         """The polynomial of a family that fits the rows of a statistic."""
-        points = statistic.to(DistinctPoints)
-        polynomial, design = solve_dual(points, family, penalty)
+        points = points_of(statistic)
+        assert points is not None  # noqa: S101 - as its forms say
+        polynomial, design, factor = solve_dual(points, family, penalty)
         mean = points.totals.sums.to_float() / points.weight if penalty.fit_intercept else np.zeros(points.n_targets)
-        reason = plan.reason + ending(design.factor)
+        reason = plan.reason + ending(factor)
         return judged(points, polynomial, self, reason, penalty, mean, design, n_threads=n_threads)
 
 
@@ -68,9 +80,8 @@ def krawtchouk_sums(n: int, degree: int, min_degree: int) -> list[int]:
     ]
 
 
-@dataclass(frozen=True, eq=False)
-class KernelDual:
-    """A polynomial as a combination of kernel functions at N points.
+class DualPolynomial(FittedPolynomial):
+    """A polynomial as a combination of kernel functions at N points; its coefficients are found when first needed.
 
     Attributes
     ----------
@@ -82,12 +93,43 @@ class KernelDual:
         Kernel value at each Hamming distance.
     """
 
-    points: Points
-    weights: NDArray[np.float64]
-    kernel: NDArray[np.float64]
+    def __init__(
+        self,
+        family: Family,
+        points: Points,
+        weights: NDArray[np.float64],
+        kernel: NDArray[np.float64],
+        intercept: NDArray[np.float64],
+    ) -> None:
+        self.family, self.intercept = family, intercept
+        self.points, self.weights, self.kernel = points, weights, kernel
 
-    def values(self, points: Points) -> NDArray[np.float64]:
-        """The polynomial without its intercept at other points, (m, T): ``m * N`` distances by one matrix product."""
+    @cached_property
+    def coef(self) -> NDArray[np.float64]:  # type: ignore[override] # found when it is first read
+        """Coefficients (D, T), by exact sums."""
+        weights = ExactSum.of(np.ascontiguousarray(self.weights.T))
+        order = np.lexsort(self.family.masks.T)
+        coef = np.empty((len(self.family), self.weights.shape[1]))
+        coef[order] = correlations(self.points, weights, self.family.masks[order]).to_float().T
+        return coef
+
+    @property
+    def has_many_monomials(self) -> bool:
+        """Whether values are computed without the coefficients, which are too many."""
+        return len(self.family) > _MAX_WALK
+
+    def undo_scaling(self, unit: float, origin: NDArray[np.float64]) -> DualPolynomial:
+        """Polynomial of the targets themselves, if this was fitted to targets / unit - origin (T,)."""
+        intercept = (self.intercept + origin) * unit
+        twin = DualPolynomial(self.family, self.points, self.weights * unit, self.kernel, intercept)
+        if "coef" in vars(self):
+            twin.coef = self.coef * unit
+        return twin
+
+    def _sums(self, points: Points, n_threads: int) -> NDArray[np.float64]:
+        """Values without the intercept; of many monomials by ``m * N`` distances, one matrix product."""
+        if not self.has_many_monomials:
+            return super()._sums(points, n_threads)
         here, there = unpack(self.points).astype(np.float32), unpack(points)
         values = np.empty((len(there), self.weights.shape[1]))
         step = max(1, _VALUES_AT_ONCE // max(1, len(here)))
@@ -96,56 +138,12 @@ class KernelDual:
             values[rows] = between(there[rows].astype(np.float32), here, self.kernel) @ self.weights
         return values
 
-    def coefficients(self, family: Family) -> NDArray[np.float64]:
-        """Coefficients (D, T) of the primal, by exact sums."""
-        weights = ExactSum.of(np.ascontiguousarray(self.weights.T))
-        order = np.lexsort(family.masks.T)
-        coef = np.empty((len(family), self.weights.shape[1]))
-        coef[order] = correlations(self.points, weights, family.masks[order]).to_float().T
-        return coef
-
-    def scaled(self, unit: float) -> KernelDual:
-        """The polynomial times a unit."""
-        return replace(self, weights=self.weights * unit)
-
-    def identified(self, family: Family, *, fit_intercept: bool) -> NDArray[np.bool_]:
-        """Whether the points determine each coefficient of ``[(), *family]``, (D + 1,), exactly.
-
-        With the design A of all coefficients, v random and ``A A' a = A v``, ``v - A' a`` is a random null vector of A,
-        here modulo a prime: zero at the coefficients that the points determine, at any other with a chance of one in
-        the prime; ``4 N D`` multiplications a prime.
-        """
-        signs, found = unpack(self.points).astype(np.float64), np.ones(len(family) + 1, dtype=bool)
-        rng = np.random.default_rng(0)
-        for prime in PRIMES:
-            vector = rng.integers(0, prime, len(found)).astype(np.float64)
-            vector[0] *= fit_intercept
-            images = np.full(len(signs), vector[0])
-            for places, features in _monomials_in_blocks(signs, family):
-                images = residues(images + features @ vector[places], prime)
-            combination = self._solved(family, images, prime, fit_intercept=fit_intercept)
-            found[0] &= residues(combination.sum(keepdims=True), prime)[0] == vector[0] or not fit_intercept
-            for places, features in _monomials_in_blocks(signs, family):
-                found[places] &= residues(combination @ features, prime) == vector[places]
-        return found
-
-    def _solved(
-        self, family: Family, images: NDArray[np.float64], prime: int, *, fit_intercept: bool
-    ) -> NDArray[np.float64]:
-        """Solution a of ``A A' a = images`` modulo a prime, (N,)."""
-        gram = _residues_between(self.points, _kernel_sums(family), prime, int(fit_intercept))
-        pivots, rows = reduced_echelon(np.concatenate([gram, images[:, None]], axis=1), prime)
-        solution = np.zeros(len(images))
-        kept = pivots < len(images)
-        solution[pivots[kept]] = rows[kept, -1]
-        return solution
-
 
 @dataclass(eq=False)
 class KernelDesign(Design):
-    """What says how sure the coefficients of a dual are; ``filled`` effective parameters are not the function's."""
+    """What the N points say of the coefficients; ``filled`` effective parameters are not the function's."""
 
-    dual: KernelDual
+    points: Points
     family: Family
     fit_intercept: bool
     factor: Factor | None = None  # None for a model from a file
@@ -157,8 +155,34 @@ class KernelDesign(Design):
 
     @cached_property
     def identified(self) -> NDArray[np.bool_]:
-        """Whether the rows determine each coefficient of ``[(), *subsets]``, (D + 1,)."""
-        return self.dual.identified(self.family, fit_intercept=self.fit_intercept)
+        """Whether the points determine each coefficient of ``[(), *family]``, (D + 1,), exactly.
+
+        With the design A of all coefficients, v random and ``A A' a = A v``, ``v - A' a`` is a random null vector of A,
+        here modulo a prime: zero at the coefficients that the points determine, at any other with a chance of one in
+        the prime; ``4 N D`` multiplications a prime.
+        """
+        signs, found = unpack(self.points).astype(np.float64), np.ones(len(self.family) + 1, dtype=bool)
+        rng = np.random.default_rng(0)
+        for prime in PRIMES:
+            vector = rng.integers(0, prime, len(found)).astype(np.float64)
+            vector[0] *= self.fit_intercept
+            images = np.full(len(signs), vector[0])
+            for places, features in _monomials_in_blocks(signs, self.family):
+                images = residues(images + features @ vector[places], prime)
+            combination = self._solved(images, prime)
+            found[0] &= residues(combination.sum(keepdims=True), prime)[0] == vector[0] or not self.fit_intercept
+            for places, features in _monomials_in_blocks(signs, self.family):
+                found[places] &= residues(combination @ features, prime) == vector[places]
+        return found
+
+    def _solved(self, images: NDArray[np.float64], prime: int) -> NDArray[np.float64]:
+        """Solution a of ``A A' a = images`` modulo a prime, (N,)."""
+        gram = _residues_between(self.points, _kernel_sums(self.family), prime, int(self.fit_intercept))
+        pivots, rows = reduced_echelon(np.concatenate([gram, images[:, None]], axis=1), prime)
+        solution = np.zeros(len(images))
+        kept = pivots < len(images)
+        solution[pivots[kept]] = rows[kept, -1]
+        return solution
 
 
 def _kernel_sums(family: Family) -> list[int]:
@@ -194,7 +218,7 @@ def kernel_rank(points: Points, kernel: list[int], *, fit_intercept: bool) -> in
     )
 
 
-def solve_dual(rows: DistinctPoints, family: Family, penalty: Penalty) -> tuple[FittedPolynomial, KernelDesign]:
+def solve_dual(rows: DistinctPoints, family: Family, penalty: Penalty) -> tuple[DualPolynomial, KernelDesign, Factor]:
     """Least squares of least norm (ridge for alpha > 0) over distinct points, by a dual of N weights.
 
     With S the square roots of the weights, K the kernel centred by their mean, solves ``(S K S + alpha) z = S y`` and
@@ -227,5 +251,5 @@ def solve_dual(rows: DistinctPoints, family: Family, penalty: Penalty) -> tuple[
     if fit_intercept:
         intercept = mean - row_mean @ weights + (share @ row_mean) * weights.sum(axis=0)
         weights = weights - np.outer(share, weights.sum(axis=0))
-    dual = KernelDual(points, weights, kernel)
-    return FittedPolynomial(family, None, intercept, dual), KernelDesign(dual, family, fit_intercept, factor, filled)
+    polynomial = DualPolynomial(family, points, weights, kernel, intercept)
+    return polynomial, KernelDesign(points, family, fit_intercept, factor, filled), factor

@@ -8,19 +8,23 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import n_subsets, n_words
-from sparsact.learners.low_degree.design import Design
+from sparsact.learners.low_degree.compact_sums import Cells, Moments
+from sparsact.learners.low_degree.design import Design, KnownDesign
+from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic
 from sparsact.learners.low_degree.factor import Factor
 from sparsact.learners.low_degree.normal_equations import NormalEquations
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Penalty, Solution
+from sparsact.learners.low_degree.real_columns import CentredMoments
 from sparsact.memory import available_memory, has_room
 
+LowDegreeStatistic = Cells | DistinctPoints | Moments | CentredMoments
 Estimated = tuple[NDArray[np.float64], NDArray[np.float64], str, float | None]
 ON_POINTS: Final = frozenset({"rows", "cells"})
 _MAX_MONOMIALS: Final = 12_000  # whose moments are summed without being asked for
@@ -105,7 +109,9 @@ class Solver(ABC):
             )
         return f'the rows were summed into moments and are gone; fit with solver="{self.name}" from the start.'
 
-    def solve(self, statistic: Any, family: Family, penalty: Penalty, plan: SolverPlan, *, n_threads: int) -> Solution:
+    def solve(
+        self, statistic: LowDegreeStatistic, family: Family, penalty: Penalty, plan: SolverPlan, *, n_threads: int
+    ) -> Solution:
         """The polynomial of a family that fits the rows of a statistic."""
         equations = statistic.normal_equations(family, fit_intercept=penalty.fit_intercept, n_threads=n_threads)
         coef, mean, reason, parameters = self.estimate(equations, penalty, plan)
@@ -139,7 +145,7 @@ def judged(
     reason: str,
     penalty: Penalty,
     mean: NDArray[np.float64],
-    design: Design | None = None,
+    design: Design,
     *,
     n_threads: int,
 ) -> Solution:
@@ -149,9 +155,9 @@ def judged(
     return Solution(polynomial, solver.name, reason, error, squares, *rows, penalty, design)
 
 
-def ending(factor: Factor | None) -> str:
+def ending(factor: Factor) -> str:
     """The end of a reason: whether the rows determine all coefficients."""
-    if factor is None or factor.method != "eigenvectors":
+    if factor.method != "eigenvectors":
         return "."
     return f"; the rows determine only {factor.rank:,} directions, so the solution of least norm is taken."
 
@@ -281,9 +287,13 @@ class CorrelationSolver(Solver):
         """At most what the cheapest solver of a system needs."""
         return replace(min(possible("auto", size), key=lambda plan: plan.nbytes), solver=self, rank=None)
 
-    def solve(self, statistic: Any, family: Family, penalty: Penalty, plan: SolverPlan, *, n_threads: int) -> Solution:
+    def solve(
+        self, statistic: LowDegreeStatistic, family: Family, penalty: Penalty, plan: SolverPlan, *, n_threads: int
+    ) -> Solution:
         """The polynomial of a family that fits the rows of a statistic."""
+        assert isinstance(statistic, ExactStatistic)  # noqa: S101 - as its forms say
         sums = statistic.correlations(family, n_threads=n_threads).T
         intercept = sums[0] / statistic.weight * penalty.fit_intercept
         polynomial = FittedPolynomial(family, sums[1:] / (statistic.weight + penalty.alpha), intercept)
-        return judged(statistic, polynomial, self, _AVERAGES, penalty, intercept, n_threads=n_threads)
+        design = KnownDesign(float(len(family)))
+        return judged(statistic, polynomial, self, _AVERAGES, penalty, intercept, design, n_threads=n_threads)
