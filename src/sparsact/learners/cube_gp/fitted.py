@@ -97,23 +97,17 @@ class FittedCubeGP(OnCube):
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
         return np.asarray(self.y_mean_ + self._scale * self._posterior.draws_at(self._bits(X), n_samples, rng).T)
 
-    def log_marginal_likelihood(self, theta: ArrayLike | None = None, eval_gradient: bool = False) -> Any:
-        """Log marginal likelihood of all rows by a Cholesky factor, and with ``eval_gradient`` its gradient.
-
-        With inducing points a lower bound of it, by conjugate gradients; its gradient still takes a factor.
+    def log_marginal_likelihood(self, theta: ArrayLike | None = None) -> float:
+        """Log marginal likelihood of all rows, by a Cholesky factor.
 
         Parameters
         ----------
         theta : array-like of shape (k + 1,), optional
             Parameters of a kernel of the same kind and the logarithm of the noise variance. Those found by default:
             ``kernel_.theta`` and the logarithm of ``noise_variance_``.
-        eval_gradient : bool, default=False
-            Whether to return the derivatives by theta (k + 1,) too.
         """
         check_is_fitted(self)
-        posterior, rows = self._posterior, self._posterior.rows
-        best, inducing = posterior.best, posterior.inducing
-        tried = posterior.given
+        tried, rows = self._posterior.given, self._posterior.rows
         if theta is not None:
             given = checked_reals(theta, "`theta`")
             if given.shape != (tried.kernel.theta.size + 1,):
@@ -124,15 +118,7 @@ class FittedCubeGP(OnCube):
             kernel = self.kernel_.with_theta(given[:-1]).times(1 / self._scale)
             tried = Hyperparameters(kernel, float(np.exp(given[-1] - 2 * np.log(self._scale))))
         with blas_threads(len(rows) ** 3 / 3):
-            if eval_gradient:
-                value, by_kernel, by_noise = tried.log_likelihood_gradient(rows)
-                return self._in_units(value, rows), np.append(by_kernel, by_noise * tried.noise_variance)
-            if inducing is None:
-                return self._in_units(tried.log_likelihood(rows), rows)
-            if theta is not None:
-                best = tried.posterior(rows, inducing.inducing)
-            bound = cast("InducingSystem", best.system).log_density_bound(rows.y, best.alpha)
-            return self._in_units(bound + rows.repeats_log_likelihood(tried.noise_variance)[0], rows)
+            return self._in_units(tried.log_likelihood(rows), rows)
 
     def _in_units(self, log_likelihood: float, rows: DistinctRows) -> float:
         """Log-likelihood of targets in the units of y."""

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.cube_gp.hyperparameters import default_kernel, most_probable, prior_of
+from sparsact.learners.cube_gp.hyperparameters import HyperparameterPosterior, most_probable, prior_of
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.marginal import PARTS, MarginalPosterior
 from sparsact.learners.cube_gp.posterior import Hyperparameters
@@ -86,7 +86,7 @@ def fitted_process(
 ) -> tuple[Solved[Mode], MarginalPosterior]:
     """Kernel and measurement in turn, from a measurement whose latent is constant and will deviate by about a unit."""
     n = problem.points.bits.shape[1]
-    prior = prior_of(default_kernel(n) if kernel == "auto" else kernel, n)
+    prior = prior_of(kernel, n)
     chosen = np.sort(rng.permutation(len(problem.points))[:_MOST_ROWS])
     at, mode = start, prior.mean
     for _ in range(_ROUNDS):
@@ -95,7 +95,7 @@ def fitted_process(
         # one that did not converge is no worse a start
         solved, working = problem.mode(start._replace(precision=at.precision), kernel_now, max_iter)
         at, rows = solved.value, working.take(chosen).standardized(0.0, unit)
-        found = most_probable(prior, rows, unit**-2, rng=rng, report=lambda line: None, start=mode)
+        found = most_probable(HyperparameterPosterior(prior, rows, unit**-2, mode))
         mode = found.mode
         if np.abs(mode - before).max() < _SETTLED:
             break

@@ -133,12 +133,7 @@ class LetterEnsemble:
 
 
 def fitted_ensemble(
-    features: Sequence[Array],
-    codes: Codes,
-    y: Array,
-    weights: Array,
-    rng: np.random.Generator,
-    report: Callable[[str], None],
+    features: Sequence[Array], codes: Codes, y: Array, weights: Array, rng: np.random.Generator
 ) -> tuple[LetterEnsemble, Array]:
     """The ensemble of distinct rows in random order, and predictions (m,) of each row that have not seen its target.
 
@@ -151,7 +146,6 @@ def fitted_ensemble(
     processes = partial(processes_by_fold, features, codes, weights=weights, folds=of_processes, rng=rng)
     networks = partial(fitted_perceptrons, features, codes, weights=weights, folds=folds, rng=rng)
     for name in SCORES:
-        report(name)
         fit = networks if name == NETWORKS else processes
         scores[name], left_out[name] = scored(fit, WARPS.get(name, as_given)(y), weights)
     curves, columns = [], []

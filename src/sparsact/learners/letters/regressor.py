@@ -53,8 +53,6 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         that are not all whole: these are quantities.
     random_state : int, RandomState or None, default=None
         Of folds, rows that kernels are learned from, and networks.
-    verbose : int, default=0
-        Print a line for each member of the ensemble.
 
     Attributes
     ----------
@@ -109,7 +107,6 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         "alphabet": [StrOptions({"auto", "amino acids", "plain"})],
         "handle_unknown": [StrOptions({"error", "frequent"})],
         "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -118,12 +115,10 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         *,
         handle_unknown: str = "error",
         random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
     ) -> None:
         self.alphabet = alphabet
         self.handle_unknown = handle_unknown
         self.random_state = random_state
-        self.verbose = verbose
 
     def _fork(self) -> Callable[[bool], None]:
         """For :func:`.transaction`: a fit changes nothing in place."""
@@ -158,9 +153,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1, size=4))
         order = rng.permutation(len(codes))
         with blas_threads(0):
-            found, predictions = fitted_ensemble(
-                self._alphabet.features, codes[order], mean[order], total[order], rng, self._report
-            )
+            found, predictions = fitted_ensemble(self._alphabet.features, codes[order], mean[order], total[order], rng)
         self._ensemble = found.scaled(exponent)
         self.out_of_fold_ = np.full(len(there), np.nan)
         self.out_of_fold_[there] = np.ldexp(predictions[np.argsort(order)][of_row], exponent)
@@ -264,10 +257,6 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         tags.input_tags.string = True
         tags.regressor_tags.poor_score = True
         return tags
-
-    def _report(self, name: str) -> None:
-        if self.verbose:
-            print(f"{type(self).__name__}: {name}")
 
 
 def merged(codes: Codes, y: Array, weights: Array) -> tuple[Codes, NDArray[np.intp], Array, Array]:
