@@ -21,6 +21,7 @@ from sparsact.learners.latent.measurement import FittedMeasurement, KnownCurve
 from sparsact.learners.latent.polynomial import LEAST_NOISE, MAX_ITER, LatentPolynomial, PolynomialProblem
 from sparsact.learners.latent.process import ProcessProblem, fitted_process
 from sparsact.learners.latent.targets import Targets
+from sparsact.statistics.units import exponents_of
 
 _NO_NOISE: Final = 0.5  # part of the greatest precision, from which what is left is rounding
 
@@ -41,12 +42,6 @@ class LatentFit:
         if measurement.has_line:
             latent = replace(latent, shift=centre + scale * latent.shift, unit=scale * latent.unit)
         return replace(self, latent=latent, measurement=measurement)
-
-    def scaled(self, exponent: int) -> LatentFit:
-        """The fit of targets times two to a power."""
-        lower, upper = (float(np.ldexp(bound, exponent)) for bound in self.measurement.bounds)
-        is_log, factor = self.measurement.link == "log", float(np.ldexp(1.0, exponent))
-        return self.moved(*((exponent * float(np.log(2.0)), 1.0) if is_log else (0.0, factor)), (lower, upper))
 
     def log_densities(self, bits: Array, targets: Targets) -> Array:
         """Log density of each target (m,), or log probability that it is at its bound."""
@@ -85,8 +80,12 @@ def polynomial_fit(
 ) -> PolynomialFit:
     """All products of up to ``degree`` columns: first with the identity, from where other curves are searched."""
     targets = rows.of(link)
-    centre = float(np.average(targets.y, weights=targets.weights))
-    scale = float(np.sqrt(np.average((targets.y - centre) ** 2, weights=targets.weights))) or 1.0
+    exponent = int(exponents_of(targets.y))
+    y = np.ldexp(targets.y, -exponent)  # squares of any numbers are then numbers
+    mean = np.average(y, weights=targets.weights)
+    deviation = np.sqrt(np.average((y - mean) ** 2, weights=targets.weights)) or 1.0
+    centre = float(np.ldexp(mean, exponent))
+    scale = max(float(np.ldexp(deviation, exponent)), np.finfo(float).tiny)
     subsets = subsets_of(subset_masks(rows.bits.shape[1], degree))
     monomials = characters(1 - 2 * rows.bits, subsets)[:, 1:]
     means = np.average(monomials, axis=0, weights=targets.weights)

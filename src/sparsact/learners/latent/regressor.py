@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Final
 
@@ -22,7 +21,6 @@ from sparsact.learners.latent.polynomial import MAX_ITER
 from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate, chosen, degrees_to_try
 from sparsact.learners.latent.targets import Targets, checked_bounds
 from sparsact.learners.points import rows_of_cube
-from sparsact.statistics.units import exponents_of
 from sparsact.transaction import transaction
 
 _SQUARED_MONOMIALS: Final = 1e5  # of a typical product
@@ -161,8 +159,6 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         self._validate_params()
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1, size=4).tolist())
         rows = self._rows(X, y, sample_weight)
-        exponent = int(exponents_of(rows.targets.y))
-        rows = replace(rows, targets=rows.targets.scaled(-exponent))  # squares of any numbers are then numbers
         self.n_censored_ = int(np.count_nonzero(rows.targets.side))
         alpha = None if isinstance(self.alpha, str) else float(self.alpha)
         with blas_threads(len(rows.bits) * _SQUARED_MONOMIALS):
@@ -178,11 +174,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
                 ConvergenceWarning,
                 stacklevel=_LEVELS,
             )
-        unit, share = exponent * np.log(2.0), rows.targets.measured / rows.targets.weights.sum()
-        tried = self.candidates_
-        self.candidates_ = [replace(one, log_likelihood=one.log_likelihood - share * unit) for one in tried]
-        self.n_iter_ = found.steps
-        self._fitted, self._freedom = found.scaled(exponent), found.freedom
+        self._fitted, self.n_iter_, self._freedom = found, found.steps, found.freedom
 
     def _rows(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> MeasuredRows:
         """Points and targets of the rows of positive weight; notes the encoding."""

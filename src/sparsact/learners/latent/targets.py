@@ -70,12 +70,6 @@ class Targets:
         """Some of the rows."""
         return replace(self, y=self.y[rows], side=self.side[rows], weights=self.weights[rows])
 
-    def scaled(self, exponent: int) -> Targets:
-        """The same times two to a power, which rounds nothing."""
-        lower, upper = self.bounds
-        bounds = (float(np.ldexp(lower, exponent)), float(np.ldexp(upper, exponent)))
-        return replace(self, y=np.ldexp(self.y, exponent), bounds=bounds)
-
     def standardized(self, centre: float, scale: float) -> Targets:
         """The same in the units ``(y - centre) / scale``."""
         lower, upper = self.bounds
