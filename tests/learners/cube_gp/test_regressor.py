@@ -112,10 +112,9 @@ def test_the_likelihood_is_the_density_of_all_rows(kernel):
 
 def gradient_of(model, theta):
     """The likelihood of a model at its parameters, and the derivatives by them."""
-    value, by_kernel, by_noise = model._posterior.given.log_likelihood_gradient(model._posterior.rows)
-    return model._in_units(value, model._posterior.rows), np.append(
-        by_kernel, by_noise * model._posterior.given.noise_variance
-    )
+    given, rows = model._posterior.given, model._posterior.rows
+    value, by_kernel, by_noise = given.log_likelihood_gradient(rows)
+    return model._in_units(value, rows), np.append(by_kernel, by_noise * given.noise_variance)
 
 
 def test_derivatives_of_the_likelihood():
@@ -248,7 +247,7 @@ def test_draws_have_the_moments_of_the_posterior():
     expected = characters(rows, ALL) @ covariance @ characters(rows, ALL).T
     np.testing.assert_allclose(np.cov(draws), expected, atol=0.15 * deviation.max() ** 2)
     by_rows = Posterior.draws_at(model._posterior.best, (1 - rows) / 2, 4_000, np.random.default_rng(2))
-    np.testing.assert_allclose(np.cov(by_rows.T) * model._scale**2, expected, atol=0.15 * deviation.max() ** 2)
+    np.testing.assert_allclose(np.cov(by_rows.T) * model._posterior.unit**2, expected, atol=0.15 * deviation.max() ** 2)
     parts = model.variance_decomposition(500, random_state=2)
     assert parts.by_degree.draws.shape == (500, N + 1)
     squares = model.spectrum_.coefficients**2 + model.standard_errors() ** 2

@@ -145,7 +145,7 @@ def test_a_process_without_bounds_is_the_process_of_its_kernel():
     model = sa.LatentRegressor("gp", censoring=None, random_state=0).fit(X, y)
     posterior = model._fitted.latent.posterior.given
     one = model._fitted.measurement
-    mean = model._fitted.latent.shift
+    mean = model._fitted.latent.posterior.shift
     unit = one.noise_deviation
     K = posterior.kernel(X) * unit**2
     cross = posterior.kernel(points(5), X) * unit**2
@@ -163,7 +163,7 @@ def test_a_process_behind_a_floor_is_at_the_mode_of_the_written_density():
     posterior, one = model._fitted.latent.posterior.given, model._fitted.measurement
     K = posterior.kernel(points(4)) * one.noise_deviation**2
     place = ((1 - X) // 2) @ (1 << np.arange(4))
-    inverse, offset = np.linalg.inv(K + 1e-9 * np.eye(16)), model._fitted.latent.shift
+    inverse, offset = np.linalg.inv(K + 1e-9 * np.eye(16)), model._fitted.latent.posterior.shift
 
     def loss(f):
         away, noise = f - offset, model.noise_deviation_

@@ -181,8 +181,8 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
         """Learn kernel and noise, and fit rows X (m, n), targets y (m,) and weights (m,)."""
         self._validate_params()
         seed = tuple(check_random_state(self.random_state).randint(2**31 - 1, size=4).tolist())
-        rows = self._standardized(*rows_of_cube(self, X, y, sample_weight))
-        prior = self._prior(rows.bits.shape[1]).of_rows(rows)
+        rows, shift, unit = self._standardized(*rows_of_cube(self, X, y, sample_weight))
+        prior = self._prior(rows.bits.shape[1], unit).of_rows(rows)
         rng = np.random.default_rng(seed)
         chosen = rows
         if len(rows) > self.n_hyperparameter_rows:
@@ -194,8 +194,10 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
                 # near the optimum of other rows a step or two gain what there is
                 found = more_probable(before, rows, max_steps=WARM_STEPS, rng=rng).value
             else:
-                start = prior.mean if before is None else before.mode
-                found = HyperparameterPosterior(prior, chosen, self._known_noise(), start)
+                start, known = prior.mean if before is None else before.mode, None
+                if not isinstance(self.noise_variance, str):
+                    known = max(float(self.noise_variance) / unit / unit, np.finfo(float).tiny)
+                found = HyperparameterPosterior(prior, chosen, known, start)
                 if self.optimizer is not None:
                     found = most_probable(found)
                 if refine and prior.kernel.has_table:
@@ -205,39 +207,32 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
                     found = most_probable(replace(found, rows=chosen))
             given = found.best
             value = given.log_likelihood(chosen)
-        self.log_marginal_likelihood_value_ = self._in_units(value, chosen)
         inducing = None
         if self._has_inducing(rows, given.kernel):
             inducing = np.sort(rng.permutation(len(rows))[: self.max_inducing])
         with blas_threads(len(rows) ** 3 / 3):
             best = given.posterior(rows, inducing)
-        known = np.empty((0, given.kernel.theta.size + 1))
-        self._posterior = MarginalPosterior(rows, given, best, known if self.optimizer is None else found, seed)
+        uncertain = np.empty((0, given.kernel.theta.size + 1)) if self.optimizer is None else found
+        self._posterior = MarginalPosterior(rows, given, best, uncertain, seed, shift, unit)
+        self.log_marginal_likelihood_value_ = self._in_units(value, chosen)
 
     def _has_inducing(self, rows: DistinctRows, kernel: CubeKernel) -> bool:
         return not kernel.has_table and len(rows) > max(MOST_DIRECT_ROWS, self.max_inducing)
 
-    def _standardized(self, rows: NDArray[Any], y: Array, weights: Array) -> DistinctRows:
-        """Distinct rows with targets of mean 0 and variance 1; notes mean and scale."""
+    def _standardized(self, rows: NDArray[Any], y: Array, weights: Array) -> tuple[DistinctRows, float, float]:
+        """Distinct rows with targets of mean 0 and variance 1, and their mean and scale."""
         largest = float(np.abs(y).max()) or 1.0  # squares of y / largest do not overflow
         distinct = DistinctRows.of(self._unpacked(rows), y / largest, weights)
         scale = max(np.sqrt(distinct.variance), np.finfo(float).eps)  # equal targets are known to their rounding
-        self.y_mean_, self._scale = largest * distinct.mean, float(largest * scale)
-        return distinct.standardized(distinct.mean, scale)
+        return distinct.standardized(distinct.mean, scale), largest * distinct.mean, float(largest * scale)
 
-    def _prior(self, n: int) -> Hyperprior:
+    def _prior(self, n: int, unit: float) -> Hyperprior:
         """Prior of the parameters of a standardized function."""
         if isinstance(self.kernel, str):
             return prior_of(self.kernel, n)
         if self.kernel.n != n:
             raise ValueError(f"the kernel has {self.kernel.n} coordinates and `X` {n} columns; they must be as many.")
-        return prior_around(self.kernel.times(1 / self._scale))
-
-    def _known_noise(self) -> float | None:
-        """Noise variance of a standardized function, None where it is to be learned."""
-        if isinstance(self.noise_variance, str):
-            return None
-        return max(float(self.noise_variance) / self._scale / self._scale, np.finfo(float).tiny)
+        return prior_around(self.kernel.times(1 / unit))
 
     def _before(self, prior: Hyperprior) -> HyperparameterPosterior | None:
         """What the fit before has found, where the search begins there."""

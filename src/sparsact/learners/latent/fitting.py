@@ -17,7 +17,7 @@ from sparsact.learners.gp.systems.cube import CubePosterior
 from sparsact.learners.latent.gauge import reported
 from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLatent
 from sparsact.learners.latent.links import LINKS, Identity, Sigmoid
-from sparsact.learners.latent.measurement import FittedMeasurement, KnownCurve
+from sparsact.learners.latent.measurement import STRAIGHT, FittedMeasurement, KnownCurve
 from sparsact.learners.latent.polynomial import LEAST_NOISE, MAX_ITER, LatentPolynomial, PolynomialProblem
 from sparsact.learners.latent.process import ProcessProblem, fitted_process
 from sparsact.learners.latent.targets import Targets
@@ -35,13 +35,6 @@ class LatentFit:
     converged: bool
     steps: int
     freedom: float = np.inf
-
-    def moved(self, centre: float, scale: float, bounds: tuple[float, float]) -> LatentFit:
-        """The fit of targets (of their logarithms) ``centre + scale * y`` between some bounds."""
-        measurement, latent = replace(self.measurement.moved(centre, scale), bounds=bounds), self.latent
-        if measurement.has_line:
-            latent = replace(latent, shift=centre + scale * latent.shift, unit=scale * latent.unit)
-        return replace(self, latent=latent, measurement=measurement)
 
     def log_densities(self, bits: Array, targets: Targets) -> Array:
         """Log density of each target (m,), or log probability that it is at its bound."""
@@ -67,12 +60,31 @@ class MeasuredRows:
 class PolynomialFit(NamedTuple):
     """Parameters of greatest likelihood, the problem that they solve, and the centre and scale of its targets."""
 
+    link: str
     subsets: list[Subset]
     problem: PolynomialProblem
     at: LatentPolynomial
     means: Array
     centre: float
     scale: float
+
+    @property
+    def line(self) -> tuple[float, float]:
+        """Shift and unit of a latent that is the mean of the targets or of their logarithms; else none."""
+        return (self.centre, self.scale) if self.link in STRAIGHT else (0.0, 1.0)
+
+    def measurement(self, known: KnownCurve, noise_deviation: float, bounds: tuple[float, float]) -> FittedMeasurement:
+        """The measurement by a curve and noise of the standardized targets, in the units of the rows."""
+        shift, unit = self.line
+        known = KnownCurve(
+            known.link,
+            known.c,
+            self.centre + self.scale * known.level,
+            self.scale * known.height,
+            shift + unit * known.shift,
+            unit * known.unit,
+        )
+        return FittedMeasurement(self.link, known, self.scale * noise_deviation, bounds)
 
 
 def polynomial_fit(
@@ -104,7 +116,7 @@ def polynomial_fit(
             at = replace(line, information=problem.terms(line)[2])
         else:
             at = problem.fitted(line, alpha, max_iter)
-    return PolynomialFit(subsets, problem, at, means, centre, scale)
+    return PolynomialFit(link, subsets, problem, at, means, centre, scale)
 
 
 def fitted_polynomial(
@@ -120,11 +132,11 @@ def fitted_polynomial(
         values,
         by_parameters @ covariance @ by_parameters.T,
         by_latent @ fit.at.conditional @ by_latent.T,
+        *fit.line,
     )
-    measurement = FittedMeasurement(link, known, 1 / fit.at.precision, (-np.inf, np.inf))
+    measurement = fit.measurement(known, 1 / fit.at.precision, rows.targets.bounds)
     freedom = max(fit.problem.targets.measured - len(fit.problem.sizes) - fit.at.spent, 1.0)
-    found = LatentFit(latent, measurement, fit.at.converged, fit.at.steps, freedom)
-    return found.moved(fit.centre, fit.scale, rows.targets.bounds)
+    return LatentFit(latent, measurement, fit.at.converged, fit.at.steps, freedom)
 
 
 def fitted_gp(
@@ -152,10 +164,11 @@ def fitted_gp(
     else:
         shift, unit = level, 1.0
     known = replace(curve, shift=shift, unit=unit * height)
-    measurement = FittedMeasurement(link, known, 1 / mode.precision, (-np.inf, np.inf))
-    latent = ProcessLatent(posterior, shift, unit / mode.precision)
-    found = LatentFit(latent, measurement, at.converged and solved.converged, at.steps)
-    return found.moved(fit.centre, fit.scale, rows.targets.bounds)
+    measurement = fit.measurement(known, 1 / mode.precision, rows.targets.bounds)
+    line_shift, line_unit = fit.line
+    shift, unit = line_shift + line_unit * shift, line_unit * (unit / mode.precision)
+    latent = ProcessLatent(replace(posterior, shift=shift, unit=unit))
+    return LatentFit(latent, measurement, at.converged and solved.converged, at.steps)
 
 
 def _over_all_points(posterior: Posterior, at: Mode) -> tuple[float, float]:

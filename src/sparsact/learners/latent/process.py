@@ -104,4 +104,4 @@ def fitted_process(
     drawn = found.draws(PARTS, rng)  # of kernels; the noise of the working targets is in their weights alone
     parameters = np.column_stack([drawn[:, :-1] + best.theta - found.best.kernel.theta, np.zeros(len(drawn))])
     given, seed = Hyperparameters(best, 1.0), tuple(rng.integers(2**31, size=4).tolist())
-    return solved, MarginalPosterior(working, given, given.posterior(working), parameters, seed)
+    return solved, MarginalPosterior(working, given, given.posterior(working), parameters, seed, 0.0, 1.0)

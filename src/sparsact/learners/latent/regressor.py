@@ -17,6 +17,7 @@ from sparsact.hypercube import n_subsets
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.latent.fitted import FittedLatent
 from sparsact.learners.latent.fitting import MeasuredRows, fitted_gp, fitted_polynomial
+from sparsact.learners.latent.measurement import STRAIGHT
 from sparsact.learners.latent.polynomial import MAX_ITER
 from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate, chosen, degrees_to_try
 from sparsact.learners.latent.targets import Targets, checked_bounds
@@ -190,7 +191,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         """Link and degree, compared where they are not given."""
         n, degrees = rows.bits.shape[1], [0]
         if self.degree == "auto":
-            straight = self.link in ("identity", "log") and self.latent == "gp"  # nothing to learn a curve from
+            straight = self.link in STRAIGHT and self.latent == "gp"  # nothing to learn a curve from
             degrees = [1] if straight else degrees_to_try(n, len(rows.bits))
         else:
             degrees = [min(int(self.degree), n)]
