@@ -108,7 +108,7 @@ def test_many_columns(n):
 
 @ANY
 def test_scale_and_theta(kernel):
-    np.testing.assert_allclose(kernel.scaled(3.0).spectrum, 3 * kernel.spectrum, rtol=1e-13)
+    np.testing.assert_allclose(kernel.times(3.0).spectrum, 9 * kernel.spectrum, rtol=1e-13)
     np.testing.assert_array_equal(kernel.with_theta(kernel.theta).spectrum, kernel.spectrum)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -66,10 +66,6 @@ class MemberScore:
     centre: float
     scale: float
 
-    def times(self, factor: float) -> MemberScore:
-        """The same for targets multiplied by ``factor``."""
-        return replace(self, centre=factor * self.centre, scale=factor * self.scale)
-
     def values(self, codes: Codes) -> Array:
         """Predictions (m,) for rows of letters (m, n)."""
         return np.asarray(self.centre + self.scale * np.mean([one.values(codes) for one in self.models], axis=0))
@@ -99,28 +95,20 @@ class LetterEnsemble:
         Of the members, none negative, of sum 1.
     codes : ndarray of shape (m, n)
         Letters of the rows.
+    unit : float
+        Of predictions: a power of two that keeps squares of targets from overflow.
     """
 
     scores: dict[str, MemberScore]
     curves: tuple[tuple[Array, Array], ...]
     weights: Array
     codes: Codes
+    unit: float = 1.0
 
     @property
     def frequent(self) -> Codes:
         """The letter (n,) of each site that most of the rows have."""
         return np.array([np.bincount(letters).argmax() for letters in self.codes.T])
-
-    def scaled(self, exponent: int) -> LetterEnsemble:
-        """The ensemble of targets times two to a power."""
-        factor = float(np.ldexp(1.0, exponent))
-        of_score = {name: 1.0 if WARPS.get(name, as_given) is not as_given else factor for name in self.scores}
-        scores = {name: score.times(of_score[name]) for name, score in self.scores.items()}
-        curves = [
-            (knots * of_score[name], values * factor)
-            for (name, _), (knots, values) in zip(MEMBERS, self.curves, strict=True)
-        ]
-        return replace(self, scores=scores, curves=tuple(curves))
 
     def values(self, codes: Codes) -> Array:
         """Predictions (m,) for rows of letters (m, n)."""
@@ -129,7 +117,7 @@ class LetterEnsemble:
             np.interp(scores[name], *curve) if len(curve[0]) else scores[name]
             for (name, _), curve in zip(MEMBERS, self.curves, strict=True)
         ]
-        return np.stack(members, axis=1) @ self.weights
+        return np.asarray(self.unit * (np.stack(members, axis=1) @ self.weights))
 
 
 def fitted_ensemble(
@@ -148,11 +136,15 @@ def fitted_ensemble(
     for name in SCORES:
         fit = networks if name == NETWORKS else processes
         scores[name], left_out[name] = scored(fit, WARPS.get(name, as_given)(y), weights)
+
+    def curve_of_others(score: Array, _: int, rows: NDArray[np.bool_]) -> Array:
+        return np.interp(score[rows], *isotonic(score[~rows], y[~rows], weights[~rows], rng))
+
     curves, columns = [], []
     for name, curved in MEMBERS:
         score = left_out[name]
         curves.append(isotonic(score, y, weights, rng) if curved else (np.empty(0), np.empty(0)))
-        columns.append(_curved_without_fold(score, y, weights, folds, rng) if curved else score)
+        columns.append(out_of_fold(folds, partial(curve_of_others, score)) if curved else score)
     predicted = np.stack(columns, axis=1)
     predictions = out_of_fold(
         folds, lambda _, rows: predicted[rows] @ member_weights(predicted[~rows], y[~rows], weights[~rows])
@@ -178,12 +170,3 @@ def isotonic(scores: Array, y: Array, weights: Array, rng: np.random.Generator) 
         curves.append((curve.X_thresholds_, curve.y_thresholds_))
     knots = np.unique(np.concatenate([x for x, _ in curves]))
     return knots, np.mean([np.interp(knots, x, values) for x, values in curves], axis=0)
-
-
-def _curved_without_fold(
-    score: Array, y: Array, weights: Array, folds: NDArray[np.intp], rng: np.random.Generator
-) -> Array:
-    """Isotonic regressions of each fold's rows that were learned from the others."""
-    return out_of_fold(
-        folds, lambda _, rows: np.interp(score[rows], *isotonic(score[~rows], y[~rows], weights[~rows], rng))
-    )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparsact.fourier.hoeffding import Anova, anova
 from sparsact.kernels.dispatch import blas_threads
-from sparsact.learners.gp.kernel import Array, Codes
+from sparsact.learners.gp.kernel import Array
 from sparsact.learners.letters.alphabet import Alphabet, characters_of
 from sparsact.learners.letters.ensemble import MEMBERS, fitted_ensemble
 from sparsact.learners.letters.saving import ensemble_arrays, read_ensemble
@@ -147,14 +148,15 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         self._alphabet = Alphabet.of(rows, self.alphabet)
         exponent = int(exponents_of(targets))
         scaled = np.ldexp(targets, -exponent)  # squares of any numbers are then numbers
-        codes, of_row, mean, total = merged(self._alphabet.codes(rows), scaled, weights)
+        codes, of_row, total = distinct_rows(self._alphabet.codes(rows), weights)
+        mean = np.bincount(of_row, weights * scaled) / total
         if len(codes) < 2:
             raise ValueError("all rows have the same letters, and learning needs two different rows; add others.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1, size=4))
         order = rng.permutation(len(codes))
         with blas_threads(0):
             found, predictions = fitted_ensemble(self._alphabet.features, codes[order], mean[order], total[order], rng)
-        self._ensemble = found.scaled(exponent)
+        self._ensemble = replace(found, unit=float(np.ldexp(1.0, exponent)))
         self.out_of_fold_ = np.full(len(there), np.nan)
         self.out_of_fold_[there] = np.ldexp(predictions[np.argsort(order)][of_row], exponent)
         self._errors = kept_errors(self.out_of_fold_[there] - targets, MOST_ERRORS)
@@ -257,9 +259,3 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         tags.input_tags.string = True
         tags.regressor_tags.poor_score = True
         return tags
-
-
-def merged(codes: Codes, y: Array, weights: Array) -> tuple[Codes, NDArray[np.intp], Array, Array]:
-    """Distinct rows, which of them each row is, their mean targets and total weights."""
-    distinct, of_row, total = distinct_rows(codes, weights)
-    return distinct.astype(np.intp), of_row, np.bincount(of_row, weights * y) / total, total
