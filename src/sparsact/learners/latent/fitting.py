@@ -139,9 +139,7 @@ def fitted_polynomial(
     return LatentFit(latent, measurement, fit.at.converged, fit.at.steps, freedom)
 
 
-def fitted_gp(
-    rows: MeasuredRows, link: str, degree: int, kernel: str, rng: np.random.Generator, max_iter: int
-) -> LatentFit:
+def fitted_gp(rows: MeasuredRows, link: str, degree: int, rng: np.random.Generator, max_iter: int) -> LatentFit:
     """A latent Gaussian process, with the curve that belongs to a polynomial of some degree."""
     fit = polynomial_fit(rows, link, degree, None, max_iter)
     at, problem = fit.at, fit.problem
@@ -153,7 +151,7 @@ def fitted_gp(
     curve = KnownCurve(problem.link, at.c, level, height, 0.0, height)  # of slope about 1
     whole = ProcessProblem(distinct, place, problem.targets, curve)
     unit = float(np.hypot(np.linalg.norm(at.b[1:]), 1.0))
-    solved, posterior = fitted_process(whole, Mode(at.precision, nothing, nothing), unit, kernel, rng, max_iter)
+    solved, posterior = fitted_process(whole, Mode(at.precision, nothing, nothing), unit, rng, max_iter)
     mode = solved.value
     if isinstance(problem.link, Sigmoid):
         steepness, place_of = problem.link.exponent(at.c)

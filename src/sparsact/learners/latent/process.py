@@ -82,11 +82,10 @@ class ProcessProblem:
 
 
 def fitted_process(
-    problem: ProcessProblem, start: Mode, unit: float, kernel: str, rng: np.random.Generator, max_iter: int
+    problem: ProcessProblem, start: Mode, unit: float, rng: np.random.Generator, max_iter: int
 ) -> tuple[Solved[Mode], MarginalPosterior]:
     """Kernel and measurement in turn, from a measurement whose latent is constant and will deviate by about a unit."""
-    n = problem.points.bits.shape[1]
-    prior = prior_of(kernel, n)
+    prior = prior_of("auto", problem.points.bits.shape[1])
     chosen = np.sort(rng.permutation(len(problem.points))[:_MOST_ROWS])
     at, mode = start, prior.mean
     for _ in range(_ROUNDS):

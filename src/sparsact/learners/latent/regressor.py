@@ -42,8 +42,8 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     Parameters
     ----------
     latent : {"low-degree", "gp"}, default="low-degree"
-        ``"low-degree"``: a polynomial of all products of up to ``degree`` columns. ``"gp"``: a Gaussian process, as
-        :class:`CubeGPRegressor`, by Laplace's approximation.
+        ``"low-degree"``: a polynomial of all products of up to ``degree`` columns. ``"gp"``: a Gaussian process of the
+        default kernel of :class:`CubeGPRegressor`, by Laplace's approximation.
     degree : int or "auto", default="auto"
         Of the polynomial. ``"auto"``: up to 4, chosen with the link by the log-likelihood of held-out rows; a higher
         degree must be ahead by two standard errors. Of a process: of the polynomial that the curve is learned with.
@@ -57,8 +57,6 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     alpha : float or "auto", default="auto"
         Ridge penalty on the polynomial's coefficients but the intercept, in units of the noise, as of scikit-learn's
         ``Ridge``. ``"auto"``: one for each degree, which maximise the marginal likelihood.
-    kernel : str, default="auto"
-        Of the process: a name, as of :class:`CubeGPRegressor`.
     domain : {"auto", "cube", "real"}, default="auto"
         ``"cube"``: X must be signs (+1, -1), bits (0, 1) or bool; bit 1 is sign -1. ``"real"``: columns are cut at
         their medians. ``"auto"``: the cube if the values allow it.
@@ -125,7 +123,6 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         "link": [StrOptions({"auto", *LINK_NAMES})],
         "censoring": ["array-like", StrOptions({"auto"}), None],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "kernel": [str],
         "domain": [StrOptions({"auto", "cube", "real"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
@@ -139,7 +136,6 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         link: str = "identity",
         censoring: Any = "auto",
         alpha: float | str = "auto",
-        kernel: str = "auto",
         domain: str = "auto",
         max_iter: int = MAX_ITER,
         random_state: int | np.random.RandomState | None = None,
@@ -149,7 +145,6 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         self.link = link
         self.censoring = censoring
         self.alpha = alpha
-        self.kernel = kernel
         self.domain = domain
         self.max_iter = max_iter
         self.random_state = random_state
@@ -165,7 +160,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         with blas_threads(len(rows.bits) * _SQUARED_MONOMIALS):
             self.link_, self.degree_, self.candidates_ = self._selected(rows, alpha, rng)
             if self.latent == "gp":
-                found = fitted_gp(rows, self.link_, self.degree_, self.kernel, rng, self.max_iter)
+                found = fitted_gp(rows, self.link_, self.degree_, rng, self.max_iter)
             else:
                 found = fitted_polynomial(rows, self.link_, self.degree_, alpha, self.max_iter)
         if not found.converged:

@@ -148,21 +148,18 @@ class Alphabet:
         """Features (q_i, F) of the letters of each site."""
         return tuple(features_of(letters, self.amino_acids) for letters in self.sites)
 
-    def codes(self, X: NDArray[Any], frequent: Codes | None = None) -> Codes:
-        """Numbers (m, n) of the letters of rows; of letters that a site does not know the ``frequent`` one (n,).
+    def codes(self, X: NDArray[Any]) -> Codes:
+        """Numbers (m, n) of the letters of rows.
 
-        Without these a new quantity is the nearest one that is known, and a ValueError names the first other letter
-        that is not.
+        A new quantity is the nearest one that is known; a ValueError names the first other letter that is not.
         """
         codes = np.empty(X.shape, dtype=np.intp)
         for site, (known, column) in enumerate(zip(self.sites, X.T, strict=True)):
             letters, places = spelled(column)
             numbers = {letter: number for number, letter in enumerate(known)}
-            if frequent is None and (new := set(letters) - set(known)):
+            if new := set(letters) - set(known):
                 numbers |= _nearest(new, known)
             found = np.array([numbers.get(letter, -1) for letter in letters], dtype=np.intp)[places]
-            if frequent is not None:
-                found = np.where(found < 0, frequent[site], found)
             if (found < 0).any():
                 row = int(np.argmin(found))
                 raise ValueError(

@@ -105,11 +105,6 @@ class LetterEnsemble:
     codes: Codes
     unit: float = 1.0
 
-    @property
-    def frequent(self) -> Codes:
-        """The letter (n,) of each site that most of the rows have."""
-        return np.array([np.bincount(letters).argmax() for letters in self.codes.T])
-
     def values(self, codes: Codes) -> Array:
         """Predictions (m,) for rows of letters (m, n)."""
         scores = {name: score.values(codes) for name, score in self.scores.items()}

@@ -48,10 +48,6 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         What is known of the letters. Kernels between amino acids begin with seven published properties; of plain
         letters, all pairs are equally far apart at first. ``"auto"``: amino acids where all letters are theirs, a stop
         ``*`` or a gap ``-``, and eight or more; else plain.
-    handle_unknown : {"error", "frequent"}, default="error"
-        What ``predict`` does with a letter that is not in ``letters_`` at its site: refuse the row, or take the site's
-        most frequent letter. With ``"error"``, a number is read as the nearest one of a site whose letters are numbers
-        that are not all whole: these are quantities.
     random_state : int, RandomState or None, default=None
         Of folds, rows that kernels are learned from, and networks.
 
@@ -59,7 +55,8 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
     ----------
     letters_ : list of tuple of str
         Letters of each site. Sites of single characters share theirs, so that a letter may be predicted at a site where
-        no row had it.
+        no row had it. ``predict`` refuses any other letter, but reads a number as the nearest one of a site whose
+        letters are numbers that are not all whole: these are quantities.
     alphabet_ : str
         ``"amino acids"`` or ``"plain"``.
     weights_ : dict of float
@@ -106,7 +103,6 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alphabet": [StrOptions({"auto", "amino acids", "plain"})],
-        "handle_unknown": [StrOptions({"error", "frequent"})],
         "random_state": ["random_state"],
     }
 
@@ -114,11 +110,9 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         self,
         alphabet: str = "auto",
         *,
-        handle_unknown: str = "error",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.alphabet = alphabet
-        self.handle_unknown = handle_unknown
         self.random_state = random_state
 
     def _fork(self) -> Callable[[bool], None]:
@@ -167,8 +161,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         refuse_named_columns(self, X)
         rows = validate_data(self, characters_of(X), dtype=None, reset=False)
         with blas_threads(0):
-            known = self._ensemble.frequent if self.handle_unknown == "frequent" else None
-            return self._ensemble.values(self._alphabet.codes(rows, known))
+            return self._ensemble.values(self._alphabet.codes(rows))
 
     def prediction_intervals(self, X: ArrayLike, confidence: float = 0.95) -> Array:
         """Intervals (m, 2) around :meth:`predict`, as wide as the errors of ``out_of_fold_`` ask for.
