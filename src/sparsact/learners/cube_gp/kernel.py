@@ -159,9 +159,7 @@ class CubeKernel:
         return np.asarray(walsh_hadamard(self.spectrum, normalize=False))
 
     def variances_of(self, subsets: list[Subset]) -> Array:
-        """Prior variances of the coefficients of some subsets, (N,); without pairs, for any n."""
-        if self.has_table:
-            return self.spectrum[[sum(1 << i for i in subset) for subset in subsets]]
+        """Prior variances of the coefficients of some subsets, (N,), for any n."""
         return np.asarray(
             np.sum([np.exp(component.log_variances_of(subsets)) for component in self.components], axis=0)
         )

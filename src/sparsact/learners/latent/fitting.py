@@ -36,10 +36,6 @@ class LatentFit:
     steps: int
     freedom: float = np.inf
 
-    def log_densities(self, bits: Array, targets: Targets) -> Array:
-        """Log density of each target (m,), or log probability that it is at its bound."""
-        return self.measurement.log_densities(*self.latent.moments(bits, curve_known=True), targets)
-
 
 @dataclass(frozen=True, eq=False)
 class MeasuredRows:

@@ -63,9 +63,6 @@ class Targets:
             )
         return cls(y, side, weights, bounds)
 
-    def __len__(self) -> int:
-        return len(self.y)
-
     def take(self, rows: NDArray[Any]) -> Targets:
         """Some of the rows."""
         return replace(self, y=self.y[rows], side=self.side[rows], weights=self.weights[rows])
