@@ -100,55 +100,32 @@ def test_predictions_are_those_of_scikit_learn():
     assert model.log_marginal_likelihood_value_ == pytest.approx(likelihood, rel=1e-10)
 
 
-@pytest.mark.parametrize("kernel", [PRODUCT, DEGREES], ids=["product", "degrees"])
-def test_the_likelihood_is_the_density_of_all_rows(kernel):
-    X, y, weights = table(1)
+LONG = CubeKernel.product(1.2, np.linspace(-0.3, 0.9, 8)) + CubeKernel.by_degree(0.5 ** np.arange(9.0))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "m"),
+    [(PRODUCT, M), (DEGREES, M), (PRODUCT + DEGREES, M), (LONG, 14), (LONG, 100)],
+    ids=["product", "degrees", "both", "own matrices", "a table"],
+)
+def test_the_likelihood_is_the_density_of_all_rows_and_has_its_derivatives(kernel, m):
+    """Weights are numbers of rows; with eight columns, 14 rows take matrices of their own and 100 a table."""
+    X, y, weights = table(1, m, kernel.n)
     model = fixed(kernel).fit(X, y, weights)
-    kept = np.repeat(np.arange(M), weights.astype(int))
-    covariance = kernel(X[kept]) + 0.3 * np.eye(len(kept))
-    expected = multivariate_normal.logpdf(y[kept] - y[kept].mean(), np.zeros(len(kept)), covariance)
-    assert model.log_marginal_likelihood() == pytest.approx(expected, rel=1e-11)
-
-
-def gradient_of(model, theta):
-    """The likelihood of a model at its parameters, and the derivatives by them."""
-    given, rows = model._posterior.given, model._posterior.rows
-    value, by_kernel, by_noise = given.log_likelihood_gradient(rows)
-    return model._in_units(value, rows), np.append(by_kernel, by_noise * given.noise_variance)
-
-
-def test_derivatives_of_the_likelihood():
-    X, y, weights = table(2)
-    model = fixed(PRODUCT + DEGREES).fit(X, y, weights)
-    theta = np.append(model.kernel_.theta, np.log(0.3))
-    value, gradient = gradient_of(model, theta)
-    assert value == pytest.approx(model.log_marginal_likelihood(), rel=1e-12)
-    units = 1e-5 * np.eye(len(theta))
-    found = [
-        (model.log_marginal_likelihood(theta + unit) - model.log_marginal_likelihood(theta - unit)) / 2e-5
-        for unit in units
-    ]
-    np.testing.assert_allclose(gradient, found, rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("n_rows", [14, 100])
-def test_few_rows_take_matrices_of_their_own_and_many_a_table(n_rows):
-    """Value and derivatives are those of a dense matrix on both sides of the switch, 16 rows of eight columns."""
-    rng, n = np.random.default_rng(7), 8
-    X = points(n)[rng.permutation(2**n)[:n_rows]]
-    y = X[:, 0] + rng.normal(size=n_rows)
-    kernel = CubeKernel.product(1.2, rng.uniform(-0.3, 0.9, n)) + CubeKernel.by_degree(0.5 ** np.arange(n + 1.0))
-    model = fixed(kernel).fit(X, y)
+    kept = np.repeat(np.arange(m), weights.astype(int))
 
     def expected(theta):
-        covariance = kernel.with_theta(theta[:-1])(X) + np.exp(theta[-1]) * np.eye(n_rows)
-        return multivariate_normal.logpdf(y - y.mean(), np.zeros(n_rows), covariance)
+        covariance = kernel.with_theta(theta[:-1])(X[kept]) + np.exp(theta[-1]) * np.eye(len(kept))
+        return multivariate_normal.logpdf(y[kept] - y[kept].mean(), np.zeros(len(kept)), covariance)
 
     theta = np.append(kernel.theta, np.log(0.3))
-    value, gradient = gradient_of(model, theta)
-    assert value == pytest.approx(expected(theta), rel=1e-11)
+    moved = theta + 0.1 * np.random.default_rng(3).normal(size=len(theta))
+    assert model.log_marginal_likelihood() == pytest.approx(expected(theta), rel=1e-11)
+    assert model.log_marginal_likelihood(moved) == pytest.approx(expected(moved), rel=1e-11)
+    given, rows = model._posterior.given, model._posterior.rows
+    _, by_kernel, by_noise = given.log_likelihood_gradient(rows)
     found = [(expected(theta + unit) - expected(theta - unit)) / 2e-5 for unit in 1e-5 * np.eye(len(theta))]
-    np.testing.assert_allclose(gradient, found, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(np.append(by_kernel, by_noise * given.noise_variance), found, rtol=1e-5, atol=1e-6)
 
 
 def test_two_thousand_rows_have_the_likelihood_of_a_dense_matrix():
