@@ -228,22 +228,16 @@ def test_pinned_values_are_noticed_and_others_are_not():
         assert sa.LatentRegressor(degree=1).fit(X, targets).censoring_ == expected
 
 
-def test_real_columns_are_cut_at_their_medians():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 3))
-    y = np.maximum((X > 0) @ [1.0, 2.0, -1.0] + 0.1 * rng.normal(size=300), 0.2)
-    model = sa.LatentRegressor(degree=1).fit(X, y)
-    assert model.encoding_ is None
-    assert model.score(X, y) > 0.9
-
-
-def test_weights_are_numbers_of_rows():
+@pytest.mark.parametrize("latent", ["low-degree", "gp"])
+def test_weights_are_numbers_of_rows(latent):
+    """Also of half a row, twice."""
     X, y, _, _ = behind_floor(0.4, m=60)
     counts = np.random.default_rng(1).integers(0, 4, 60)
-    settings = {"degree": 1, "random_state": 0}
-    weighted = sa.LatentRegressor(**settings).fit(X, y, sample_weight=counts)
-    repeated = sa.LatentRegressor(**settings).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
-    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-6)
+    model = sa.LatentRegressor(latent, degree=1, random_state=0)
+    once = model.fit(np.repeat(X, counts, axis=0), np.repeat(y, counts)).predict(X)
+    np.testing.assert_allclose(model.fit(X, y, sample_weight=counts).predict(X), once, rtol=1e-5)
+    halves = model.fit(np.tile(X, (2, 1)), np.tile(y, 2), np.tile(counts / 2, 2)).predict(X)
+    np.testing.assert_allclose(halves, once, rtol=1e-5)
 
 
 @pytest.mark.parametrize("bounds", [None, "lower", "both"])

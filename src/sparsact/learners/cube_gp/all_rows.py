@@ -80,10 +80,10 @@ def out_of_fold_error(tried: Hyperparameters, rows: DistinctRows, fold: NDArray[
 
 def _gradient(found: HyperparameterPosterior, rows: DistinctRows, probes: Array) -> Array:
     """Gradient of the log marginal likelihood by all parameters."""
-    kernel, noise = found.best.kernel, found.best.noise_variance
-    system = found.best.system(rows)
+    best = found.best
+    system = best.system(rows)
     if not isinstance(system, CubeSystem):
-        _, by_kernel, by_noise = found.best.log_likelihood_gradient(rows)
+        _, by_kernel, by_noise = best.log_likelihood_gradient(rows)
         return np.append(by_kernel, by_noise * found.noise_slope)
     targets = np.concatenate([rows.y[None], probes])
     solved = system.solve(targets, _TOLERANCE).checked("conjugate gradients for derivatives", system.remedy)
@@ -91,11 +91,8 @@ def _gradient(found: HyperparameterPosterior, rows: DistinctRows, probes: Array)
     ours, theirs = np.split(np.asarray(walsh_hadamard(tables, normalize=False, overwrite=True)), 2)
     by_spectrum = 0.5 * (ours[0] ** 2 - np.einsum("ks,ks->s", ours[1:], theirs[1:]) / len(probes))
     traces = np.einsum("km,km->m", solved[1:], probes) / len(probes)
-    _, slope = rows.repeats_log_likelihood(noise)
-    slopes = rows.noise_slopes(noise, kernel.variance)
-    by_noise, by_variance = (0.5 * float((solved[0] ** 2 - traces) @ each) for each in slopes)
-    by_noise += slope
-    return np.append(kernel.spectrum_pullback(by_spectrum + by_variance), by_noise * found.noise_slope)
+    by_noise, by_variance = best.noise_derivatives(rows, 0.5 * (solved[0] ** 2 - traces))
+    return np.append(best.kernel.spectrum_pullback(by_spectrum + by_variance), by_noise * found.noise_slope)
 
 
 def _fisher_information(found: HyperparameterPosterior, rows: DistinctRows) -> Array:

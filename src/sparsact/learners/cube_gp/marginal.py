@@ -180,7 +180,7 @@ class MarginalPosterior:
         return self._in_units(self._means(subsets), subsets)
 
     def _in_units(self, means: Array, subsets: list[Subset]) -> Array:
-        return self.unit * means + np.array([0.0 if subset else self.shift for subset in subsets])
+        return np.asarray(self.unit * means + [0.0 if subset else self.shift for subset in subsets])
 
     @cached_property
     def _known_moments(self) -> dict[Subset, Array]:

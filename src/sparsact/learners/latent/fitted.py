@@ -163,7 +163,8 @@ class FittedLatent(OnCube):
             if len(own["values"]) > MOST_MONOMIALS or learner.degree_ > n:
                 raise ValueError(f"{len(own['values'])} monomials of degree {learner.degree_}")
             subsets = subsets_of(subset_masks(n, learner.degree_))
-            *moments, units = schema.read_arrays(_POLYNOMIAL, own, p=len(subsets)).values()
-            latent = PolynomialLatent(subsets, *moments, *units.tolist())
+            kept = schema.read_arrays(_POLYNOMIAL, own, p=len(subsets))
+            shift, unit = kept.pop("units").tolist()
+            latent = PolynomialLatent(subsets, **kept, shift=shift, unit=unit)
         learner._fitted = LatentFit(latent, measurement, True, learner.n_iter_, learner._freedom)
         return learner
