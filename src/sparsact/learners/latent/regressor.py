@@ -20,7 +20,7 @@ from sparsact.learners.latent.fitting import MeasuredRows, fitted_gp, fitted_pol
 from sparsact.learners.latent.measurement import STRAIGHT
 from sparsact.learners.latent.polynomial import MAX_ITER
 from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate, chosen, degrees_to_try
-from sparsact.learners.latent.targets import Targets, checked_bounds
+from sparsact.learners.latent.targets import Censoring, Targets, checked_bounds
 from sparsact.learners.points import rows_of_cube
 from sparsact.transaction import transaction
 
@@ -134,7 +134,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         *,
         degree: int | str = "auto",
         link: str = "identity",
-        censoring: Any = "auto",
+        censoring: Censoring = "auto",
         alpha: float | str = "auto",
         domain: str = "auto",
         max_iter: int = MAX_ITER,

@@ -45,9 +45,13 @@ def logit(y: Array) -> Array:
     return np.asarray(np.log(share / (1 - share)))
 
 
-WARPS: Final[dict[str, Warp]] = {"process": as_given, "process of asinh": asinh, "process of logit": logit}
 NETWORKS: Final = "networks"
-SCORES: Final = (*WARPS, NETWORKS)
+SCORES: Final[dict[str, Warp]] = {  # each of targets that are warped
+    "process": as_given,
+    "process of asinh": asinh,
+    "process of logit": logit,
+    NETWORKS: as_given,
+}
 MEMBERS: Final = (  # what is weighted: scores in the units of y, and isotonic regressions on scores
     ("process", False),
     ("process", True),
@@ -128,9 +132,8 @@ def fitted_ensemble(
     of_processes = folds if len(y) < FEW_ROWS else deal_at_random(len(y), FOLDS_OF_MANY, rng)
     processes = partial(processes_by_fold, features, codes, weights=weights, folds=of_processes, rng=rng)
     networks = partial(fitted_perceptrons, features, codes, weights=weights, folds=folds, rng=rng)
-    for name in SCORES:
-        fit = networks if name == NETWORKS else processes
-        scores[name], left_out[name] = scored(fit, WARPS.get(name, as_given)(y), weights)
+    for name, warp in SCORES.items():
+        scores[name], left_out[name] = scored(networks if name == NETWORKS else processes, warp(y), weights)
 
     def curve_of_others(score: Array, _: int, rows: NDArray[np.bool_]) -> Array:
         return np.interp(score[rows], *isotonic(score[~rows], y[~rows], weights[~rows], rng))

@@ -9,7 +9,7 @@ import numpy as np
 
 from sparsact.learners.gp.kernel import Array, Codes
 from sparsact.learners.gp.posterior import Posterior
-from sparsact.learners.letters.ensemble import MEMBERS, NETWORKS, WARPS, LetterEnsemble, MemberScore, Model
+from sparsact.learners.letters.ensemble import MEMBERS, NETWORKS, SCORES, LetterEnsemble, MemberScore, Model
 from sparsact.learners.letters.kernel import LetterKernel, prior
 from sparsact.learners.letters.perceptrons import UNITS, Perceptrons, inputs
 from sparsact.learners.letters.process import system_of
@@ -62,7 +62,7 @@ def read_ensemble(features: Sequence[Array], arrays: Arrays) -> LetterEnsemble:
     if not unit:
         raise ValueError("a unit of zero")
     scores: dict[str, MemberScore] = {}
-    for place, name in enumerate((*WARPS, NETWORKS)):
+    for place, name in enumerate(SCORES):
         own = schema.strip_prefix(f"score{place}", arrays)
         models = _read_networks(features, own) if name == NETWORKS else _read_processes(features, codes, own)
         scores[name] = MemberScore(models, *schema.read_arrays(_UNITS, own)["units"].tolist())
