@@ -157,24 +157,6 @@ def test_a_process_without_bounds_is_the_process_of_its_kernel():
     np.testing.assert_allclose(deviation**2, variance, rtol=1e-3)
 
 
-def test_a_process_behind_a_floor_is_at_the_mode_of_the_written_density():
-    X, y, _, floor = behind_floor(0.5, n=4, m=60, pair=1.0)
-    model = sa.LatentRegressor("gp", random_state=0).fit(X, y)
-    posterior, one = model._fitted.latent.posterior.given, model._fitted.measurement
-    K = posterior.kernel(points(4)) * one.noise_deviation**2
-    place = ((1 - X) // 2) @ (1 << np.arange(4))
-    inverse, offset = np.linalg.inv(K + 1e-9 * np.eye(16)), model._fitted.latent.posterior.shift
-
-    def loss(f):
-        away, noise = f - offset, model.noise_deviation_
-        free = y > floor
-        found = norm.logpdf(y[free], f[place][free], noise).sum()
-        return -found - norm.logcdf((floor - f[place][~free]) / noise).sum() + away @ inverse @ away / 2
-
-    best = minimize(loss, np.full(16, offset), method="BFGS", options={"gtol": 1e-6, "maxiter": 2000})
-    np.testing.assert_allclose(model.predict_latent(points(4)), best.x, atol=2e-3)
-
-
 def test_many_rows_are_solved_by_conjugate_gradients():
     X, y, f, _ = behind_floor(0.4, n=11, m=1500, pair=1.0)
     model = sa.LatentRegressor("gp", random_state=0).fit(X, y)
