@@ -249,7 +249,6 @@ def _bits(X: ArrayLike, n: int) -> Array:
 
 def _described(component: Component) -> str:
     if component.is_product and component.by_site.size:
-        variance = np.exp(component.by_degree[0] + np.logaddexp(0, component.by_site).sum())
-        return f"{variance:.4g} * product({', '.join(f'{rho:.3g}' for rho in component.correlations)})"
+        return f"{component.variance:.4g} * product({', '.join(f'{rho:.3g}' for rho in component.correlations)})"
     named = {"degrees": len(component.by_degree) > 1, "sites": component.by_site.size, "pairs": component.by_pair.size}
     return " x ".join(name for name, there in named.items() if there)
