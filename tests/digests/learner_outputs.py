@@ -48,8 +48,6 @@ def processes() -> Iterator[tuple[str, Any]]:
     yield "weighted", posterior(sa.CubeGPRegressor("product", random_state=0).fit(X, y, weights), asked)
     few = sa.CubeGPRegressor("product", random_state=0, n_hyperparameter_rows=90)
     yield "refined on all rows", posterior(few.fit(X, y), asked)
-    restarted = sa.CubeGPRegressor("degree_site", random_state=0, n_restarts_optimizer=2).fit(X, y)
-    yield "restarts", posterior(restarted, asked)
     drawn = sa.CubeGPRegressor("product", random_state=0).fit(X, y)
     yield "draws", drawn.sample_y(asked, n_samples=3, random_state=0)
     parts = drawn.variance_decomposition()

@@ -1,7 +1,6 @@
 """Every iterative solver says whether it converged: its residual, measured here, is what it promises, or it warns."""
 
 import ast
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -122,11 +121,10 @@ def test_the_search_for_kernel_and_noise():
     y = bits[:, 0] - 2 * bits[:, 1] * bits[:, 2] + 0.1 * rng.normal(size=80)
     rows = DistinctRows.of(bits, (y - y.mean()) / y.std(), np.ones(80))
     prior = hyperparameters.prior_of("product", 6)
-    lines = []
-    search = {"rng": rng, "report": lines.append}
-    best = hyperparameters.most_probable(prior, rows, None, **search)
+    begun = hyperparameters.HyperparameterPosterior(prior, rows, None, prior.mean)
+    best = hyperparameters.most_probable(begun)
     with pytest.warns(ConvergenceWarning, match=r"kernel and noise .* after 1 steps; choose a kernel of fewer"):
-        hyperparameters.most_probable(prior, rows, None, **search, max_steps=1)
+        hyperparameters.most_probable(begun, max_steps=1)
 
     def density(mode):
         value = prior.hyperparameters(mode, None).log_likelihood_gradient(rows)[0]
@@ -134,10 +132,9 @@ def test_the_search_for_kernel_and_noise():
 
     slopes = [(density(best.mode + h) - density(best.mode - h)) / 2e-4 for h in 1e-4 * np.eye(len(best.mode))]
     assert np.abs(slopes).max() < 0.1  # of a log density: steps of a deviation change it by one
-    start = replace(best, mode=prior.mean)
-    moved = all_rows.more_probable(start, rows, max_steps=1, **search)
+    moved = all_rows.more_probable(begun, rows, max_steps=1, rng=rng)
     assert (moved.steps, moved.converged) == (1, False)
-    ended = all_rows.more_probable(best, rows, **search)
+    ended = all_rows.more_probable(best, rows, rng=rng)
     assert ended.converged
     assert ended.residual < 0.5
 

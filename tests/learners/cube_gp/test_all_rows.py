@@ -88,12 +88,10 @@ def test_outliers_do_not_make_it_worse():
     X = points(n)[rng.permutation(2**n)[:400]]
     y = X[:, 0] + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=400)
     y[rng.permutation(400)[:12]] += 5
-    lines = []
     some = CubeGPRegressor("degree_site", n_hyperparameter_rows=100, refine=False, random_state=0).fit(X, y)
     start = some._posterior.hyperparameters
-    found = all_rows.refined(start, some._posterior.rows, rng=rng, report=lines.append)
+    found = all_rows.refined(start, some._posterior.rows, rng=rng)
     fold = rng.permutation(400) % 5
     one, other = (all_rows.out_of_fold_error(each.best, some._posterior.rows, fold) for each in (start, found))
     assert other <= one * 1.05  # other folds than those that chose
-    assert "out of fold" in lines[-1]
     assert np.isfinite(found.best.log_likelihood(start.rows))

@@ -1,36 +1,16 @@
-"""Both systems of conjugate gradients, and draws, against dense linear algebra."""
+"""When the coefficients of the cube are solved for, in how many steps, and draws of them."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from sparsact import CubeKernel
 from sparsact.hypercube import characters, points
-from sparsact.learners.gp.systems import cube
 from sparsact.learners.gp.systems.cube import CubeSystem
 
 
 def system_at(kernel, codes, noise):
     return CubeSystem(kernel, (codes[:, None] >> np.arange(kernel.n) & 1).astype(float), noise)
-
-
-@pytest.mark.parametrize("largest_error", [0.0, np.inf])
-def test_conjugate_gradients_solve_what_a_factor_solves(largest_error, monkeypatch):
-    """By the system of the points, and by that of the coefficients."""
-    monkeypatch.setattr(cube, "LARGEST_ERROR", largest_error)
-    rng, n = np.random.default_rng(6), 9
-    codes = rng.permutation(2**n)[:211]
-    kernel = CubeKernel.product(2.0, rng.uniform(0.2, 0.99, n))
-    noise = rng.uniform(0.01, 0.5, 211)
-    system = system_at(kernel, codes, noise)
-    targets = rng.normal(size=(3, 211))
-    targets[1] = 0
-    assert system.solves_coefficients == (largest_error > 0)
-    matrix = kernel(points(n)[codes]) + np.diag(noise)
-    found = system.solve(targets, 1e-11).checked("test", "")
-    np.testing.assert_allclose(found, np.linalg.solve(matrix, targets.T).T, atol=1e-7)
-    assert np.linalg.norm(found[0] @ matrix - targets[0]) < 1e-10 * np.linalg.norm(targets[0])
 
 
 def test_the_coefficients_of_an_even_table_are_solved_in_a_few_steps():

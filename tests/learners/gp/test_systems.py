@@ -1,6 +1,7 @@
-"""Every system of equations beside a dense matrix, written out: solutions, determinants, means and variances."""
+"""Kernels and systems of equations, each beside matrices written out; a new one of either joins by a line."""
 
 import pickle
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -14,9 +15,38 @@ from sparsact.learners.gp.systems.cube import CubePosterior, CubeSystem
 from sparsact.learners.gp.systems.dense import DenseSystem
 from sparsact.learners.gp.systems.grid import GridSystem
 from sparsact.learners.gp.systems.inducing import InducingSystem
+from sparsact.learners.gp.systems.system import System
 from sparsact.learners.letters.kernel import LetterKernel
+from sparsact.statistics.solved import Solved
 
 M, SIZES = 53, (5, 4, 7)
+
+
+@dataclass(frozen=True)
+class Laplacian:
+    """A kernel of somebody else: a variance times the exponential of minus a multiple of the distance."""
+
+    theta: np.ndarray
+
+    @property
+    def variance(self):
+        return float(np.exp(self.theta[0]))
+
+    def covariance(self, one, other):
+        return self.variance * np.exp(-np.exp(self.theta[1]) * np.abs(one[:, None] - other).sum(axis=2))
+
+    def matrix(self, points):
+        return np.asfortranarray(self.covariance(points, points))
+
+
+class EigenSystem(System):
+    """A system of somebody else, which says how it solves; all else follows."""
+
+    tolerance, solver, remedy = 1e-10, "eigenvectors", "raise the noise"
+
+    def solve(self, targets, tolerance):
+        values, vectors = np.linalg.eigh(self.matrix())
+        return Solved((targets @ vectors / values) @ vectors.T, 1, 0.0, tolerance, True)
 
 
 def on_cube(n, rng, m=M, correlation=0.6):
@@ -38,14 +68,51 @@ def system(name, noise=None):
     """A system, new points, and how far its solutions may be from the matrix's."""
     rng = np.random.default_rng(3)
     kernel, rows, new = on_letters(rng) if "letters" in name else on_cube(23 if "wide" in name else 7, rng)
+    if "Laplacian" in name:
+        kernel = Laplacian(np.array([0.5, -1.2]))
     noise = rng.uniform(0.2, 0.6, M) if noise is None else noise
     if name == "inducing, wide":
         return InducingSystem(kernel, rows, noise, np.arange(0, M, 4)), new, 1e-5
-    kind = {"dense": DenseSystem, "cube": CubeSystem, "grid": GridSystem}[name.split(",")[0]]
-    return kind(kernel, rows, noise), new, {"grid": 2e-3, "cube": 1e-7}.get(name.split(",")[0], 1e-10)
+    kind, error = {
+        "dense": (DenseSystem, 1e-10),
+        "eigenvectors": (EigenSystem, 1e-10),
+        "cube": (CubeSystem, 1e-7),
+        "grid": (GridSystem, 2e-3),
+    }[name.split(",")[0]]
+    found = kind(kernel, rows, noise)
+    if kind is CubeSystem:
+        found.solves_coefficients = name == "cube, coefficients"
+    return found, new, error
 
 
-NAMES = ["dense", "dense, wide", "dense, letters", "cube", "grid, letters", "inducing, wide"]
+NAMES = [
+    "dense",
+    "dense, wide",
+    "dense, letters",
+    "dense, Laplacian",
+    "eigenvectors",
+    "eigenvectors, letters",
+    "cube, points",
+    "cube, coefficients",
+    "grid, letters",
+    "inducing, wide",
+]
+
+
+@pytest.mark.parametrize("name", ["dense", "dense, wide", "dense, letters", "dense, Laplacian"])
+def test_kernels(name):
+    """One variance everywhere, and positive definite matrices whose entries are the covariances of two points."""
+    found, new, _ = system(name)
+    kernel, points = found.kernel, found.points
+    matrix = kernel.matrix(points)
+    assert matrix.flags.f_contiguous
+    np.testing.assert_allclose(matrix.diagonal(), kernel.variance, rtol=1e-12)
+    np.testing.assert_allclose(matrix, kernel.covariance(points, points), rtol=1e-10)
+    np.testing.assert_allclose(kernel.covariance(new, points), kernel.covariance(points, new).T, rtol=1e-12)
+    one_by_one = [[kernel.covariance(points[i : i + 1], new[j : j + 1]).item() for j in range(3)] for i in range(4)]
+    np.testing.assert_allclose(kernel.covariance(points[:4], new[:3]), one_by_one, rtol=1e-12)
+    assert np.linalg.eigvalsh(matrix).min() > 0
+    assert kernel.theta.ndim == 1
 
 
 @pytest.fixture(params=NAMES)
@@ -99,7 +166,7 @@ def test_posteriors(case):
     y = np.random.default_rng(7).normal(size=M)
     alpha = found.solve(y[None], max(error / 10, 1e-12)).value[0]
     posterior = Posterior(found, alpha)
-    if found.points.shape[1] == 7:
+    if isinstance(found.kernel, CubeKernel) and found.kernel.has_table:
         posterior = CubePosterior(found, alpha, found.kernel.spectrum)
     cross = found.kernel.covariance(found.points, new)
     inverse = np.linalg.inv(dense(found))

@@ -246,22 +246,3 @@ def test_a_bound_is_compared_in_the_precision_of_the_targets():
     model = sa.LatentRegressor(degree=1, censoring=(0.3, None)).fit(bits, y)
     assert model.censoring_ == (float(np.float32(0.3)), None)
     assert model.n_censored_ == (y == np.float32(0.3)).sum() > 0
-
-
-def test_a_bound_beyond_all_targets_is_refused_in_their_units():
-    rows = bent_rows("hinge", 40, 3)
-    y = np.exp(rows.targets.y)
-    for bounds, word in (((1e-9, None), "lower bound 1e-09"), ((None, 1e9), r"upper bound 1e\+09")):
-        with pytest.raises(ValueError, match=f"no row is at the {word} of `censoring`"):
-            sa.LatentRegressor(degree=1, link="log", censoring=bounds).fit(rows.bits, y)
-
-
-def test_half_a_row_twice_is_a_row():
-    rows = bent_rows("hinge", 50, 3)
-    X, y = rows.bits, rows.targets.y
-    for latent in ("low-degree", "gp"):
-        settings = {"degree": 1, "random_state": 0, "censoring": None}
-        once = sa.LatentRegressor(latent, **settings).fit(X, y)
-        halves = sa.LatentRegressor(latent, **settings).fit(np.tile(X, (2, 1)), np.tile(y, 2), np.full(100, 0.5))
-        np.testing.assert_allclose(halves.predict(X), once.predict(X), rtol=1e-5)
-        assert halves.noise_deviation_ == pytest.approx(once.noise_deviation_, rel=1e-4)

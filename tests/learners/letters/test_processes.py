@@ -5,7 +5,6 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from sparsact.learners.gp.posterior import Posterior
-from sparsact.learners.gp.systems.grid import GridSystem
 from sparsact.learners.letters import process
 from sparsact.learners.letters.alphabet import AMINO_ACIDS, features_of
 from sparsact.learners.letters.kernel import LetterKernel, prior
@@ -86,13 +85,6 @@ def test_solutions_on_the_grid_are_those_of_the_matrix(monkeypatch):
         for alpha, mask, values in zip(alphas, kept, expected, strict=True):
             assert not alpha[~mask].any()
             np.testing.assert_allclose(Posterior(system, alpha).values(new), values, atol=4e-3)
-
-
-def test_products_with_the_grid():
-    kernel, codes, y, _ = drawn(3)
-    grid = GridSystem(kernel, codes, np.ones(len(codes)))
-    found = grid.products(y[None].astype(np.float32))[0, grid.cells_of(codes)]
-    np.testing.assert_allclose(found, covariance(kernel, codes, codes) @ y, rtol=2e-4, atol=2e-4)
 
 
 def test_features():

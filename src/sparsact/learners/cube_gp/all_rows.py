@@ -10,7 +10,6 @@ rows filled the cube evenly; e is the noise and what m rows leave open elsewhere
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -34,19 +33,15 @@ _SUBSETS_AT_ONCE: Final = 1 << 14
 _FOLDS: Final = 5
 
 
-def refined(
-    found: HyperparameterPosterior, rows: DistinctRows, *, rng: np.random.Generator, report: Callable[[str], None]
-) -> HyperparameterPosterior:
+def refined(found: HyperparameterPosterior, rows: DistinctRows, *, rng: np.random.Generator) -> HyperparameterPosterior:
     """Posterior of kernel and noise given all rows, from that given some of them; n up to 20.
 
     More likelihood is not always less error, as where rows have outliers: the parameters of all rows are kept only if
     they predict better in five-fold cross-validation.
     """
-    moved = more_probable(found, rows, rng=rng, report=report).value  # converged or not, errors decide
+    moved = more_probable(found, rows, rng=rng).value  # converged or not, errors decide
     fold = deal_at_random(len(rows), _FOLDS, rng)
-    errors = [out_of_fold_error(each.best, rows, fold) for each in (found, moved)]
-    report(f"squared error out of fold: {errors[0]:.4g} by some rows, {errors[1]:.4g} by all")
-    return moved if errors[1] < errors[0] else found
+    return min(found, moved, key=lambda each: out_of_fold_error(each.best, rows, fold))
 
 
 def more_probable(
@@ -55,7 +50,6 @@ def more_probable(
     *,
     max_steps: int = MAX_SCORING_STEPS,
     rng: np.random.Generator,
-    report: Callable[[str], None],
 ) -> Solved[HyperparameterPosterior]:
     """Parameters moved towards the most probable ones given all rows; each step solves nine systems.
 
@@ -69,15 +63,7 @@ def more_probable(
     def information(mode: Array) -> Array:
         return _fisher_information(replace(found, mode=mode), rows) + found.prior.precision
 
-    known = found.known_precision
-    moved = by_scoring(
-        gradient,
-        information,
-        found.mode,
-        information=known,
-        report=lambda line: report(f"all rows, {line}"),
-        max_steps=max_steps,
-    )
+    moved = by_scoring(gradient, information, found.mode, information=found.known_precision, max_steps=max_steps)
     mode, precision = moved.value
     better = replace(found, mode=mode, known_precision=precision)
     return Solved(better, moved.steps, moved.residual, moved.tolerance, moved.converged)
@@ -94,32 +80,24 @@ def out_of_fold_error(tried: Hyperparameters, rows: DistinctRows, fold: NDArray[
 
 def _gradient(found: HyperparameterPosterior, rows: DistinctRows, probes: Array) -> Array:
     """Gradient of the log marginal likelihood by all parameters."""
-    kernel, noise = found.best.kernel, found.best.noise_variance
-    system = found.best.system(rows)
+    best = found.best
+    system = best.system(rows)
     if not isinstance(system, CubeSystem):
-        _, by_kernel, by_noise = found.best.log_likelihood_gradient(rows)
-        return np.append(by_kernel, by_noise * _by_log_noise(found))
+        _, by_kernel, by_noise = best.log_likelihood_gradient(rows)
+        return np.append(by_kernel, by_noise * found.noise_slope)
     targets = np.concatenate([rows.y[None], probes])
     solved = system.solve(targets, _TOLERANCE).checked("conjugate gradients for derivatives", system.remedy)
     tables = system.at_points(np.concatenate([solved, targets]))
     ours, theirs = np.split(np.asarray(walsh_hadamard(tables, normalize=False, overwrite=True)), 2)
     by_spectrum = 0.5 * (ours[0] ** 2 - np.einsum("ks,ks->s", ours[1:], theirs[1:]) / len(probes))
     traces = np.einsum("km,km->m", solved[1:], probes) / len(probes)
-    _, slope = rows.repeats_log_likelihood(noise)
-    slopes = rows.noise_slopes(noise, kernel.variance)
-    by_noise, by_variance = (0.5 * float((solved[0] ** 2 - traces) @ each) for each in slopes)
-    by_noise += slope
-    return np.append(kernel.spectrum_pullback(by_spectrum + by_variance), by_noise * _by_log_noise(found))
-
-
-def _by_log_noise(found: HyperparameterPosterior) -> float:
-    """Derivative of the noise variance by its parameter."""
-    return found.best.noise_variance - found.prior.noise_floor if found.known_noise is None else 0.0
+    by_noise, by_variance = best.noise_derivatives(rows, 0.5 * (solved[0] ** 2 - traces))
+    return np.append(best.kernel.spectrum_pullback(by_spectrum + by_variance), by_noise * found.noise_slope)
 
 
 def _fisher_information(found: HyperparameterPosterior, rows: DistinctRows) -> Array:
     """Fisher information of all parameters."""
-    tried, by_log_noise = found.best, _by_log_noise(found)
+    tried, by_log_noise = found.best, found.noise_slope
     p, m = tried.kernel.spectrum, float(rows.counts.sum()) * rows.typical_weight
     share = min(1.0, len(rows) / p.size)
     left = tried.noise_variance

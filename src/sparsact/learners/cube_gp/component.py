@@ -81,9 +81,9 @@ class Component:
         a, b, c = np.split(np.asarray(theta, dtype=np.float64), ends)
         return replace(self, by_degree=a, by_site=b, by_pair=c)
 
-    def scaled(self, factor: float) -> Self:
-        """The component times a positive factor."""
-        return replace(self, by_degree=self.by_degree + np.log(factor))
+    def times(self, number: float) -> Self:
+        """The component of the function times a positive number, whose square need not be a float."""
+        return replace(self, by_degree=self.by_degree + np.log(number) + np.log(number))
 
     @property
     def is_product(self) -> bool:

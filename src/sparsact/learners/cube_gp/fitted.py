@@ -14,14 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset
 from sparsact.kernels.dispatch import blas_threads
-from sparsact.learners.cube_gp.component import LARGEST_CUBE
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.marginal import MarginalPosterior, VarianceDecomposition, variance_decomposition
 from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows, distinct_points
 from sparsact.learners.cube_gp.saving import kernel_arrays, posterior_arrays, read_kernel, read_posterior
 from sparsact.learners.gp.kernel import Array
-from sparsact.learners.gp.systems.cube import CubePosterior
 from sparsact.learners.gp.systems.inducing import InducingSystem
 from sparsact.learners.on_cube import OnCube
 from sparsact.saving import schema
@@ -30,18 +28,16 @@ from sparsact.transaction import locked
 from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import checked_probability
 
-_UNITS: Final = {"units": ArrayField("3")}
+_LIKELIHOOD: Final = {"likelihood": ArrayField("1")}
 
 
 class FittedCubeGP(OnCube):
-    """Reading side of :class:`CubeGPRegressor`: a posterior of standardized targets, and their mean and scale."""
+    """Reading side of :class:`CubeGPRegressor`."""
 
     _CONTENT = "_posterior"
 
     kernel: str | CubeKernel
-    y_mean_: float
     log_marginal_likelihood_value_: float
-    _scale: float
     _posterior: MarginalPosterior
 
     def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
@@ -50,7 +46,7 @@ class FittedCubeGP(OnCube):
         The deviations are the function's; :meth:`prediction_intervals` are of new measurements.
         """
         bits = self._bits(X)
-        mean = self.y_mean_ + self._scale * self._posterior.best.values(bits)
+        mean = self._posterior.values(bits)
         return (mean, self._deviations(bits)) if return_std else mean
 
     def _out_of_fold(self, X: ArrayLike, y: Array, weights: Array | None, folds: NDArray[np.intp]) -> Array:
@@ -61,22 +57,23 @@ class FittedCubeGP(OnCube):
         place[number[: len(system)]] = np.arange(len(system))
         place = place[number[len(system) :]]
         fitted = place >= 0  # others have no weight
-        z, weights = (y - self.y_mean_) / self._scale, np.where(fitted, 1.0 if weights is None else weights, 0.0)
+        posterior = self._posterior
+        z, weights = (y - posterior.shift) / posterior.unit, np.where(fitted, 1.0 if weights is None else weights, 0.0)
         others = weights * (folds != np.arange(folds.max() + 1)[:, None])  # of each fold those that predict it
         total, sums = (
             np.stack([np.bincount(place[fitted], of_fold[fitted], len(system)) for of_fold in each])
             for each in (others, others * z)
         )
-        noise = np.divide(self._posterior.given.noise_variance, total, out=np.full_like(total, np.inf), where=total > 0)
+        noise = np.divide(posterior.given.noise_variance, total, out=np.full_like(total, np.inf), where=total > 0)
         targets = np.divide(sums, total, out=np.zeros_like(sums), where=total > 0)
         solved = system.solve(targets, system.tolerance, noise).checked(system.solver, system.remedy)
         predicted = system.products(solved)[folds, place]
-        predicted[~fitted] = self._posterior.best.values(bits[~fitted])
-        return self.y_mean_ + self._scale * predicted
+        predicted[~fitted] = posterior.best.values(bits[~fitted])
+        return posterior.shift + posterior.unit * predicted
 
     def _deviations(self, bits: Array) -> Array:
         with blas_threads(len(self._posterior.rows) ** 3 / 3):
-            return np.asarray(self._scale * np.sqrt(self._posterior.variances(bits)))
+            return self._posterior.deviations(bits)
 
     def prediction_intervals(self, X: ArrayLike, confidence: float = 0.95) -> Array:
         """Intervals (m, 2) in which new measurements of weight 1 lie with probability ``confidence``.
@@ -86,8 +83,8 @@ class FittedCubeGP(OnCube):
         """
         bits = self._bits(X)
         deviations = self._posterior.interval_deviations(checked_probability(confidence, "`confidence`"))
-        mean, deviation = self.y_mean_ + self._scale * self._posterior.best.values(bits), self._deviations(bits)
-        half = deviations * np.hypot(deviation, self._scale * np.sqrt(self._posterior.noise_variance))
+        mean = self._posterior.values(bits)
+        half = deviations * np.hypot(self._deviations(bits), self._posterior.noise_deviation)
         return np.stack([mean - half, mean + half], axis=-1)
 
     def sample_y(
@@ -95,25 +92,19 @@ class FittedCubeGP(OnCube):
     ) -> NDArray[np.float64]:
         """Draws of the function at rows X from its posterior, (m, n_samples)."""
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
-        return np.asarray(self.y_mean_ + self._scale * self._posterior.draws_at(self._bits(X), n_samples, rng).T)
+        return np.asarray(self._posterior.draws_at(self._bits(X), n_samples, rng).T)
 
-    def log_marginal_likelihood(self, theta: ArrayLike | None = None, eval_gradient: bool = False) -> Any:
-        """Log marginal likelihood of all rows by a Cholesky factor, and with ``eval_gradient`` its gradient.
-
-        With inducing points a lower bound of it, by conjugate gradients; its gradient still takes a factor.
+    def log_marginal_likelihood(self, theta: ArrayLike | None = None) -> float:
+        """Log marginal likelihood of all rows, by a Cholesky factor.
 
         Parameters
         ----------
         theta : array-like of shape (k + 1,), optional
             Parameters of a kernel of the same kind and the logarithm of the noise variance. Those found by default:
             ``kernel_.theta`` and the logarithm of ``noise_variance_``.
-        eval_gradient : bool, default=False
-            Whether to return the derivatives by theta (k + 1,) too.
         """
         check_is_fitted(self)
-        posterior, rows = self._posterior, self._posterior.rows
-        best, inducing = posterior.best, posterior.inducing
-        tried = posterior.given
+        tried, rows, unit = self._posterior.given, self._posterior.rows, self._posterior.unit
         if theta is not None:
             given = checked_reals(theta, "`theta`")
             if given.shape != (tried.kernel.theta.size + 1,):
@@ -121,34 +112,26 @@ class FittedCubeGP(OnCube):
                     f"`theta` holds {tried.kernel.theta.size} parameters of the kernel and the logarithm of the noise "
                     f"variance; got shape {given.shape}."
                 )
-            kernel = self.kernel_.with_theta(given[:-1]).times(1 / self._scale)
-            tried = Hyperparameters(kernel, float(np.exp(given[-1] - 2 * np.log(self._scale))))
+            kernel = self.kernel_.with_theta(given[:-1]).times(1 / unit)
+            tried = Hyperparameters(kernel, float(np.exp(given[-1] - 2 * np.log(unit))))
         with blas_threads(len(rows) ** 3 / 3):
-            if eval_gradient:
-                value, by_kernel, by_noise = tried.log_likelihood_gradient(rows)
-                return self._in_units(value, rows), np.append(by_kernel, by_noise * tried.noise_variance)
-            if inducing is None:
-                return self._in_units(tried.log_likelihood(rows), rows)
-            if theta is not None:
-                best = tried.posterior(rows, inducing.inducing)
-            bound = cast("InducingSystem", best.system).log_density_bound(rows.y, best.alpha)
-            return self._in_units(bound + rows.repeats_log_likelihood(tried.noise_variance)[0], rows)
+            return self._in_units(tried.log_likelihood(rows), rows)
 
     def _in_units(self, log_likelihood: float, rows: DistinctRows) -> float:
         """Log-likelihood of targets in the units of y."""
-        return log_likelihood - float(rows.counts.sum() * np.log(self._scale))
+        return log_likelihood - float(rows.counts.sum() * np.log(self._posterior.unit))
 
     @property
     def kernel_(self) -> CubeKernel:
         """The kernel, in the units of y squared."""
         check_is_fitted(self)
-        return self._posterior.given.kernel.times(self._scale)
+        return self._posterior.given.kernel.times(self._posterior.unit)
 
     @property
     def noise_variance_(self) -> float:
         """Variance of the noise of a row of weight 1."""
         check_is_fitted(self)
-        return self._posterior.given.noise_variance * self._scale * self._scale
+        return self._posterior.given.noise_variance * self._posterior.unit * self._posterior.unit
 
     @property
     def X_train_(self) -> NDArray[np.int8]:  # noqa: N802 - the name of scikit-learn
@@ -165,34 +148,31 @@ class FittedCubeGP(OnCube):
         return 0 if system is None else len(system.inducing)
 
     @property
+    def y_mean_(self) -> float:
+        """Weighted mean of the targets."""
+        check_is_fitted(self)
+        return self._posterior.shift
+
+    @property
     def alpha_(self) -> Array:
         """Dual coefficients: inverse covariance matrix of the distinct rows times their centred targets, (m,)."""
         check_is_fitted(self)
-        return self._posterior.best.alpha / self._scale
+        return self._posterior.best.alpha / self._posterior.unit
 
     @property
     def spectrum_(self) -> Spectrum:
         """Fourier spectrum of the posterior mean, n up to 20; over the signs of the cuts, for real columns."""
-        coefficients = self._scale * self._on_cube("a spectrum").cube.coefficients
-        coefficients[0] += self.y_mean_
-        return Spectrum.from_coefficients(coefficients)
+        check_is_fitted(self)
+        return Spectrum.from_coefficients(self._posterior.all_means)
 
     def _coefficients(self, subsets: Iterable[Iterable[int]] | None) -> tuple[Array, Array]:
         """Posterior means and standard deviations (N,) of coefficients."""
         with blas_threads(len(self._posterior.rows) ** 3 / 3):
-            if subsets is None:
-                posterior = self._on_cube("all coefficients")
-                mean, variance = self.spectrum_.coefficients, posterior.coefficient_variances
-            else:
-                named = self._named(subsets)
-                mean, variance = self._posterior.coefficient_moments(named)
-                mean = self._scale * mean + np.array([0.0 if subset else self.y_mean_ for subset in named])
-        return mean, self._scale * np.sqrt(variance)
+            return self._posterior.coefficients(None if subsets is None else self._named(subsets))
 
     def _means(self, subsets: list[Subset]) -> Array:
         """Posterior means (N,) of some coefficients, of more than 20 columns, without deviations, which take long."""
-        means = self._scale * self._posterior.coefficient_means(subsets)
-        return means + [0.0 if subset else self.y_mean_ for subset in subsets]
+        return self._posterior.coefficient_means(subsets)
 
     def variance_decomposition(
         self, n_samples: int = 400, random_state: int | np.random.RandomState | None = 0
@@ -202,30 +182,16 @@ class FittedCubeGP(OnCube):
         From draws of the function. The spectrum of the mean has less variance than the mean of these: what the rows
         leave open has variance too.
         """
-        posterior = self._on_cube("a decomposition of the variance")
-        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
-        return variance_decomposition(self._in_units_of_y(block) for block in posterior.draws(n_samples, rng))
-
-    def _in_units_of_y(self, coefficients: Array) -> Array:
-        coefficients *= self._scale
-        coefficients[:, 0] += self.y_mean_
-        return coefficients
-
-    def _on_cube(self, what: str) -> MarginalPosterior:
         check_is_fitted(self)
-        if not isinstance(self._posterior.best, CubePosterior):
-            raise AttributeError(
-                f"{what} of {self.n_features_in_} columns needs 2**{self.n_features_in_} coefficients, made for up to "
-                f"{LARGEST_CUBE} columns; name some subsets in standard_errors or confidence_intervals."
-            )
-        return self._posterior
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
+        return variance_decomposition(self._posterior.draws(n_samples, rng))
 
     @locked
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
         check_is_fitted(self)
         arrays = posterior_arrays(self._posterior)
-        arrays["units"] = np.array([self.y_mean_, self._scale, self.log_marginal_likelihood_value_])
+        arrays["likelihood"] = np.array([self.log_marginal_likelihood_value_])
         changed = {}
         if isinstance(self.kernel, CubeKernel):
             changed = {"kernel": "auto"}  # a value of its own, below
@@ -235,11 +201,9 @@ class FittedCubeGP(OnCube):
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:
         """The regressor that :meth:`save` wrote."""
-        learner, read = cls._read(state, arrays, _UNITS)
+        learner, read = cls._read(state, arrays, _LIKELIHOOD)
         n = learner.n_features_in_
-        learner.y_mean_, learner._scale, learner.log_marginal_likelihood_value_ = read["units"].tolist()
-        if not learner._scale > 0:
-            raise ValueError("a scale that is not positive")
+        learner.log_marginal_likelihood_value_ = float(read["likelihood"][0])
         learner._posterior = read_posterior(n, arrays)
         if given := schema.strip_prefix("given", arrays):
             learner.kernel = read_kernel(n, given)

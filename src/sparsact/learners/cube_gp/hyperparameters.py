@@ -8,9 +8,8 @@ priors decide where few rows do not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -71,11 +70,6 @@ class Hyperprior:
             noise_variance = above + self.noise_floor
         return Hyperparameters(self.kernel.with_theta(parameters[:-1]), noise_variance)
 
-    def sample(self, rng: np.random.Generator) -> Array:
-        """Parameters drawn from the prior."""
-        factor = np.linalg.cholesky(self.precision)
-        return np.asarray(self.mean + np.linalg.solve(factor.T, rng.standard_normal(len(self.mean))))
-
 
 @dataclass(frozen=True, eq=False)
 class HyperparameterPosterior:
@@ -103,15 +97,35 @@ class HyperparameterPosterior:
         """Negative second derivatives of the log density: k + 2 gradients, as many as a search takes steps."""
         if self.known_precision is not None:
             return self.known_precision
-        gradients = [_log_density(self.prior, self.rows, self.known_noise, self.mode)[1]]
-        for unit in _STEP * np.eye(len(self.mode)):
-            gradients.append(_log_density(self.prior, self.rows, self.known_noise, self.mode + unit)[1])
-        hessian = (gradients[0] - np.stack(gradients[1:])) / _STEP
+        units = _STEP * np.eye(len(self.mode))
+        gradient, *others = (self.log_density(self.mode + unit)[1] for unit in (np.zeros_like(self.mode), *units))
+        hessian = (gradient - np.stack(others)) / _STEP
         return np.asarray((hessian + hessian.T) / 2)
+
+    def log_density(self, parameters: Array) -> tuple[float, Array]:
+        """Log posterior density of some parameters, and its gradient."""
+        density, pull = self.prior.log_density(parameters)
+        tried = replace(self, mode=parameters)
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # a step of the search may be too long
+                value, by_kernel, by_noise = tried.best.log_likelihood_gradient(self.rows)
+        except np.linalg.LinAlgError:
+            return -_UNFIT, np.zeros_like(parameters)
+        return value + density, np.append(by_kernel, by_noise * tried.noise_slope) + pull
+
+    @property
+    def noise_slope(self) -> float:
+        """Derivative of the noise variance by its parameter; 0 of one that is known."""
+        return self.best.noise_variance - self.prior.noise_floor if self.known_noise is None else 0.0
 
 
 def prior_of(name: str, n: int) -> Hyperprior:
-    """Prior of a kernel by its name, such as ``"degree_site + product"``."""
+    """Prior of a kernel by its name, such as ``"degree_site + product"``.
+
+    ``"auto"`` is degrees and sites where a table of all subsets is small, else a product.
+    """
+    if name == "auto":
+        name = "degree_site" if n <= LARGEST_CUBE else "product"
     parts = [part.strip() for part in name.split("+")]
     unknown = [part for part in parts if part not in KERNELS]
     if unknown:
@@ -121,11 +135,6 @@ def prior_of(name: str, n: int) -> Hyperprior:
         )
     kernel = CubeKernel(tuple(_component(part, n, place) for place, part in enumerate(parts)))
     return prior_around(kernel, [_UNEQUAL_SPARSE if part == "sparse_product" else _UNEQUAL for part in parts])
-
-
-def default_kernel(n: int) -> str:
-    """The kernel of ``"auto"``: degrees and sites where a table of all subsets is small, else a product."""
-    return "degree_site" if n <= LARGEST_CUBE else "product"
 
 
 def prior_around(kernel: CubeKernel, unequal: Sequence[float] = ()) -> Hyperprior:
@@ -169,40 +178,11 @@ def _smooth(n: int) -> Array:
     return np.asarray(differences.T @ differences)
 
 
-def most_probable(
-    prior: Hyperprior,
-    rows: DistinctRows,
-    noise_variance: float | None,
-    *,
-    n_restarts: int = 0,
-    start: Array | None = None,
-    rng: np.random.Generator,
-    report: Callable[[str], None],
-    max_steps: int = MAX_STEPS,
-) -> HyperparameterPosterior:
-    """Parameters of greatest posterior density, by L-BFGS from a start and from ``n_restarts`` draws of the prior.
+def most_probable(start: HyperparameterPosterior, *, max_steps: int = MAX_STEPS) -> HyperparameterPosterior:
+    """Parameters of greatest posterior density given the same rows, by L-BFGS from a start.
 
-    Rows are standardized, and the noise variance may be known. The first start is the prior mean if none is given. Each
-    step costs a Cholesky factor and its inverse; ``report`` is called with a line for each start. If the best search
-    has ended at ``max_steps``, it warns.
+    Rows are standardized. Each step costs a Cholesky factor and its inverse. A search that ends at ``max_steps`` warns.
     """
-    starts = [prior.mean if start is None else start, *(prior.sample(rng) for _ in range(n_restarts))]
-    density = partial(_log_density, prior, rows, noise_variance)
-    found = by_quasi_newton(density, starts, report=report, max_steps=max_steps)
+    found = by_quasi_newton(start.log_density, start.mode, max_steps=max_steps)
     mode = found.checked("the search for kernel and noise (its gradient)", _REMEDY)
-    return HyperparameterPosterior(prior, rows, noise_variance, mode)
-
-
-def _log_density(
-    prior: Hyperprior, rows: DistinctRows, noise_variance: float | None, parameters: Array
-) -> tuple[float, Array]:
-    """Log posterior density and its gradient."""
-    density, pull = prior.log_density(parameters)
-    tried = prior.hyperparameters(parameters, noise_variance)
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):  # a step of the search may be too long
-            value, by_kernel, by_noise = tried.log_likelihood_gradient(rows)
-    except np.linalg.LinAlgError:
-        return -_UNFIT, np.zeros_like(parameters)
-    by_log_noise = by_noise * (tried.noise_variance - prior.noise_floor) if noise_variance is None else 0.0
-    return value + density, np.append(by_kernel, by_log_noise) + pull
+    return replace(start, mode=mode)

@@ -133,13 +133,9 @@ class CubeKernel:
             self, components=tuple(c.with_theta(part) for c, part in zip(self.components, parts, strict=True))
         )
 
-    def scaled(self, factor: float) -> Self:
-        """The kernel times a positive factor."""
-        return replace(self, components=tuple(component.scaled(factor) for component in self.components))
-
     def times(self, number: float) -> Self:
         """The kernel of the function times a positive number, whose square need not be a float."""
-        return self.scaled(number).scaled(number)
+        return replace(self, components=tuple(component.times(number) for component in self.components))
 
     @property
     def has_table(self) -> bool:
@@ -149,7 +145,11 @@ class CubeKernel:
     @cached_property
     def spectrum(self) -> Array:
         """Prior variances of all coefficients, (2**n,), in table order; n up to 20."""
-        self._check_table("the variances of all coefficients")
+        if not self.has_table:
+            raise ValueError(
+                "the variances of all coefficients are 2**n numbers, made for n up to "
+                f"{LARGEST_CUBE}; got n = {self.n}: name some subsets."
+            )
         first, *others = (component.spectrum for component in self.components)
         return np.asarray(sum(others, first))
 
@@ -159,9 +159,7 @@ class CubeKernel:
         return np.asarray(walsh_hadamard(self.spectrum, normalize=False))
 
     def variances_of(self, subsets: list[Subset]) -> Array:
-        """Prior variances of the coefficients of some subsets, (N,); without pairs, for any n."""
-        if self.has_table:
-            return self.spectrum[[sum(1 << i for i in subset) for subset in subsets]]
+        """Prior variances of the coefficients of some subsets, (N,), for any n."""
         return np.asarray(
             np.sum([np.exp(component.log_variances_of(subsets)) for component in self.components], axis=0)
         )
@@ -236,12 +234,6 @@ class CubeKernel:
         """Whether a table of all subsets gives a component's matrix of the rows: few rows need not pay for one."""
         return self.has_table and (component.needs_table or n_rows**2 > 2**self.n)
 
-    def _check_table(self, what: str) -> None:
-        if not self.has_table:
-            raise ValueError(
-                f"{what} are 2**n numbers, made for n up to {LARGEST_CUBE}; got n = {self.n}: name some subsets."
-            )
-
     def __repr__(self) -> str:
         return f"<CubeKernel on {self.n} coordinates: {' + '.join(map(_described, self.components))}>"
 
@@ -257,7 +249,6 @@ def _bits(X: ArrayLike, n: int) -> Array:
 
 def _described(component: Component) -> str:
     if component.is_product and component.by_site.size:
-        variance = np.exp(component.by_degree[0] + np.logaddexp(0, component.by_site).sum())
-        return f"{variance:.4g} * product({', '.join(f'{rho:.3g}' for rho in component.correlations)})"
+        return f"{component.variance:.4g} * product({', '.join(f'{rho:.3g}' for rho in component.correlations)})"
     named = {"degrees": len(component.by_degree) > 1, "sites": component.by_site.size, "pairs": component.by_pair.size}
     return " x ".join(name for name, there in named.items() if there)

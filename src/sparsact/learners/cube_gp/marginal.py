@@ -15,13 +15,14 @@ from functools import cached_property
 from itertools import pairwise
 from math import ceil
 from statistics import NormalDist
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 
 from sparsact.fourier import Spectrum, walsh_hadamard
 from sparsact.hypercube import Subset, characters
 from sparsact.kernels.threads import in_threads
+from sparsact.learners.cube_gp.component import LARGEST_CUBE
 from sparsact.learners.cube_gp.hyperparameters import HyperparameterPosterior
 from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.cube_gp.rows import DistinctRows
@@ -38,7 +39,7 @@ _SUBSETS_AT_ONCE: Final = 1 << 8
 
 @dataclass(frozen=True, eq=False)
 class MarginalPosterior:
-    """Posterior of a function, in the units of the rows.
+    """Posterior of ``shift + unit * f``, where f is a function in the units of the rows.
 
     Attributes
     ----------
@@ -53,6 +54,8 @@ class MarginalPosterior:
         where both are known.
     seed : tuple of int
         Of draws.
+    shift, unit : float
+        Of targets in the units of the rows. Variances are kept in these, for targets may be of any size.
     """
 
     rows: DistinctRows
@@ -60,16 +63,13 @@ class MarginalPosterior:
     best: Posterior
     hyperparameters: HyperparameterPosterior | Array
     seed: tuple[int, ...]
+    shift: float
+    unit: float
 
     @property
     def inducing(self) -> InducingSystem | None:
         """The system, where it has inducing points."""
         return self.best.system if isinstance(self.best.system, InducingSystem) else None
-
-    @property
-    def cube(self) -> CubePosterior:
-        """:attr:`best`, which has tables of all coefficients; n up to 20."""
-        return cast("CubePosterior", self.best)
 
     @cached_property
     def parameters(self) -> Array:
@@ -96,14 +96,16 @@ class MarginalPosterior:
         given = Hyperparameters(self.given.kernel.with_theta(theta), float(np.exp(log_noise)))
         return given, given.posterior(self.rows)
 
-    def _cube(self, k: int) -> CubePosterior:
-        """A part, which has tables of all coefficients; n up to 20."""
-        return cast("CubePosterior", self._part(k)[1])
+    @property
+    def _cube(self) -> CubePosterior:
+        return _on_cube(self.best)
 
     @property
-    def noise_variance(self) -> float:
-        """Mean noise variance of a row of weight 1."""
-        return float(np.exp(self.parameters[:, -1]).mean()) if len(self.parameters) else self.given.noise_variance
+    def noise_deviation(self) -> float:
+        """Root of the mean noise variance of a row of weight 1."""
+        known = self.given.noise_variance
+        variance = float(np.exp(self.parameters[:, -1]).mean()) if len(self.parameters) else known
+        return self.unit * float(np.sqrt(variance))
 
     @cached_property
     def leave_one_out_errors(self) -> Array:
@@ -136,26 +138,49 @@ class MarginalPosterior:
         rank = ceil((len(errors) + 1) * confidence)
         return normal if rank > len(errors) else max(normal, float(errors[rank - 1]))
 
-    def variances(self, bits: Array) -> Array:
-        """Variances at points of bits (m', n): exact where rows are few, else from draws."""
-        if not self.best.system.is_direct:
-            return self._estimated_variances[1][codes_of(bits)]
-        if not len(self.parameters):
-            return self.best.variances(bits)
-        centre = self.best.values(bits)
-        squares = [part.variances(bits) + (part.values(bits) - centre) ** 2 for _, part in self.parts]
-        return np.asarray(np.mean(squares, axis=0))
+    def values(self, bits: Array) -> Array:
+        """Means at points of bits (m', n)."""
+        return self.shift + self.unit * self.best.values(bits)
 
-    def coefficient_moments(self, subsets: list[Subset]) -> tuple[Array, Array]:
-        """Means and variances (N,) of the coefficients of some subsets."""
+    def deviations(self, bits: Array) -> Array:
+        """Standard deviations at points of bits (m', n): exact where rows are few, else from draws."""
+        if not self.best.system.is_direct:
+            variances = self._estimated_variances[1][codes_of(bits)]
+        elif not len(self.parameters):
+            variances = self.best.variances(bits)
+        else:
+            centre = self.best.values(bits)
+            squares = [part.variances(bits) + (part.values(bits) - centre) ** 2 for _, part in self.parts]
+            variances = np.mean(squares, axis=0)
+        return np.asarray(self.unit * np.sqrt(variances))
+
+    @property
+    def all_means(self) -> Array:
+        """Means of all coefficients, (2**n,), in table order; n up to 20."""
+        means = self.unit * self._cube.coefficients
+        means[0] += self.shift
+        return means
+
+    def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
+        """Means and standard deviations (N,) of the coefficients of some subsets, or of all in table order."""
+        if subsets is None:
+            return self.all_means, self.unit * np.sqrt(self._coefficient_variances)
         if isinstance(self.best, CubePosterior):
             numbers = np.array([sum(1 << i for i in subset) for subset in subsets], dtype=np.intp)
-            return self.best.coefficients[numbers], self.coefficient_variances[numbers]
-        known = self._known_moments
-        if new := [subset for subset in dict.fromkeys(subsets) if subset not in known]:
-            known |= dict(zip(new, np.transpose(self._moments(new)), strict=True))
-        means, variances = np.reshape([known[subset] for subset in subsets], (-1, 2)).T
-        return means, variances
+            means, variances = self.best.coefficients[numbers], self._coefficient_variances[numbers]
+        else:
+            known = self._known_moments
+            if new := [subset for subset in dict.fromkeys(subsets) if subset not in known]:
+                known |= dict(zip(new, np.transpose(self._moments(new)), strict=True))
+            means, variances = np.reshape([known[subset] for subset in subsets], (-1, 2)).T
+        return self._in_units(means, subsets), self.unit * np.sqrt(variances)
+
+    def coefficient_means(self, subsets: list[Subset]) -> Array:
+        """Means (N,) of the coefficients of some subsets, of a kernel without a table."""
+        return self._in_units(self._means(subsets), subsets)
+
+    def _in_units(self, means: Array, subsets: list[Subset]) -> Array:
+        return np.asarray(self.unit * means + [0.0 if subset else self.shift for subset in subsets])
 
     @cached_property
     def _known_moments(self) -> dict[Subset, Array]:
@@ -163,42 +188,41 @@ class MarginalPosterior:
         return {}
 
     def _moments(self, subsets: list[Subset]) -> tuple[Array, Array]:
-        """:meth:`coefficient_moments` by the coefficients' covariances with the rows, which are kept."""
+        """Means and variances (N,) of coefficients by their covariances with the rows."""
         signs = characters(1 - 2 * self.rows.bits, subsets)
-        centre, squares = self.coefficient_means(subsets), []
+        centre, squares = self._means(subsets), []
         for given, part in self.parts:
             prior = given.kernel.variances_of(subsets)
             mean, variance = part.moments(signs * prior, prior)
             squares.append(variance + (mean - centre) ** 2)
         return centre, np.mean(squares, axis=0)
 
-    def coefficient_means(self, subsets: list[Subset]) -> Array:
-        """Means (N,) of the coefficients of some subsets, of a kernel without a table."""
+    def _means(self, subsets: list[Subset]) -> Array:
         starts, signs = range(0, len(subsets), _SUBSETS_AT_ONCE), 1 - 2 * self.rows.bits
         sums = [self.best.alpha @ characters(signs, subsets[start : start + _SUBSETS_AT_ONCE]) for start in starts]
         return np.asarray(np.concatenate(sums) * self.given.kernel.variances_of(subsets))
 
     @cached_property
-    def coefficient_variances(self) -> Array:
+    def _coefficient_variances(self) -> Array:
         """Variances of all coefficients, (2**n,), n up to 20: exact where rows are few, else from draws."""
         if not self.best.system.is_direct:
             return self._estimated_variances[0]
         variances = np.zeros(2**self.given.kernel.n)
-        for part in map(self._cube, range(self._n_parts)):
-            variances += part.coefficient_variances + (part.coefficients - self.cube.coefficients) ** 2
+        for part in (_on_cube(part) for _, part in self.parts):
+            variances += part.coefficient_variances + (part.coefficients - self._cube.coefficients) ** 2
         return variances / self._n_parts
 
     @cached_property
     def _estimated_variances(self) -> tuple[Array, Array]:
         """Mean squares of draws around the means: of all coefficients, and of the values at all points."""
         rngs = np.random.default_rng([*self.seed, 2]).spawn(self._n_parts)
-        _ = self.cube.coefficients  # before threads ask for it
+        means = self._cube.coefficients
 
         def squares(task: tuple[int, int, np.random.Generator]) -> Array:
             k, count, rng = task
             sums = np.zeros((2, 2**self.given.kernel.n))
-            for draws in self._cube(k).draws(count, rng):
-                draws -= self.cube.coefficients
+            for draws in _on_cube(self._part(k)[1]).draws(count, rng):
+                draws -= means
                 sums[0] += np.einsum("ks,ks->s", draws, draws)
                 values = walsh_hadamard(draws, normalize=False, overwrite=True)
                 sums[1] += np.einsum("ks,ks->s", values, values)
@@ -211,18 +235,32 @@ class MarginalPosterior:
     def draws(self, n_samples: int, rng: np.random.Generator) -> Iterator[Array]:
         """Draws of all coefficients in blocks (k, 2**n), n up to 20."""
         for k, count in enumerate(self._counts(n_samples)):
-            if count:
-                yield from self._cube(k).draws(count, rng)
+            for block in _on_cube(self._part(k)[1]).draws(count, rng) if count else ():
+                block *= self.unit
+                block[:, 0] += self.shift
+                yield block
 
     def draws_at(self, bits: Array, n_samples: int, rng: np.random.Generator) -> Array:
         """Draws (n_samples, m') of the values at points of bits."""
         counts = enumerate(self._counts(n_samples))
-        return np.concatenate([self._part(k)[1].draws_at(bits, count, rng) for k, count in counts if count])
+        draws = [self._part(k)[1].draws_at(bits, count, rng) for k, count in counts if count]
+        return self.shift + self.unit * np.concatenate(draws)
 
     def _counts(self, n_samples: int) -> list[int]:
         """Numbers of draws of the parts, which differ by one at most."""
         ends = [n_samples * k // self._n_parts for k in range(self._n_parts + 1)]
         return [after - before for before, after in pairwise(ends)]
+
+
+def _on_cube(posterior: Posterior) -> CubePosterior:
+    """The posterior, which has tables of all coefficients; n up to 20."""
+    if not isinstance(posterior, CubePosterior):
+        n = posterior.system.points.shape[1]
+        raise AttributeError(
+            f"all coefficients of {n} columns are 2**{n} numbers, made for up to {LARGEST_CUBE} columns; name some "
+            "subsets in standard_errors or confidence_intervals."
+        )
+    return posterior
 
 
 @dataclass(frozen=True, eq=False)

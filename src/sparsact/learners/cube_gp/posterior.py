@@ -31,11 +31,16 @@ class Hyperparameters:
     def log_likelihood_gradient(self, rows: DistinctRows) -> tuple[float, Array, float]:
         """Log marginal likelihood, and its derivatives by the kernel's ``theta`` and by the noise variance."""
         value, lower = log_density_sensitivity(self.dense(rows).matrix(), rows.y)
-        repeats, slope = rows.repeats_log_likelihood(self.noise_variance)
-        slopes = rows.noise_slopes(self.noise_variance, self.kernel.variance)
-        by_noise, by_variance = (float(lower.diagonal() @ each) for each in slopes)
+        by_noise, by_variance = self.noise_derivatives(rows, lower.diagonal())
         lower[0, 0] += by_variance  # the diagonal is the function's variance everywhere
-        return value + repeats, self.kernel.pullback(rows.bits, lower), by_noise + slope
+        repeats = rows.repeats_log_likelihood(self.noise_variance)[0]
+        return value + repeats, self.kernel.pullback(rows.bits, lower), by_noise
+
+    def noise_derivatives(self, rows: DistinctRows, by_rows: Array) -> tuple[float, float]:
+        """Derivatives of the likelihood by the noise variance and by the function's, from those by the rows' noise."""
+        slopes = rows.noise_slopes(self.noise_variance, self.kernel.variance)
+        by_noise, by_variance = (float(by_rows @ each) for each in slopes)
+        return by_noise + rows.repeats_log_likelihood(self.noise_variance)[1], by_variance
 
     def dense(self, rows: DistinctRows) -> DenseSystem:
         """The covariance matrix of the rows, to be factorized."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Final
 
@@ -17,7 +18,6 @@ from sparsact.learners.cube_gp.fitted import FittedCubeGP
 from sparsact.learners.cube_gp.hyperparameters import (
     HyperparameterPosterior,
     Hyperprior,
-    default_kernel,
     most_probable,
     prior_around,
     prior_of,
@@ -54,8 +54,6 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
         :math:`\sigma^2`; ``"auto"`` fits it, to no less than .001 of the variance of y.
     optimizer : {"fmin_l_bfgs_b"} or None, default="fmin_l_bfgs_b"
         None keeps the kernel as it is given.
-    n_restarts_optimizer : int, default=0
-        Further starts of the search, drawn from the prior of the parameters.
     n_hyperparameter_rows : int, default=1000
         The most distinct rows, drawn at random, from which kernel and noise are learned by Cholesky factors.
     max_inducing : int, default=1000
@@ -73,9 +71,7 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
         sign -1 above its median ``cuts_[i]`` (where there is no such value, above the next smaller one), else +1.
         ``"auto"``: the cube if the values allow it.
     random_state : int, RandomState or None, default=None
-        Of the rows that hyperparameters are learned from, of further starts, and of draws that estimate variances.
-    verbose : int, default=0
-        Print a line for each start.
+        Of the rows that hyperparameters are learned from, and of draws that estimate variances.
 
     Attributes
     ----------
@@ -148,14 +144,12 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
         "kernel": [str, CubeKernel],
         "noise_variance": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "optimizer": [StrOptions({"fmin_l_bfgs_b"}), None],
-        "n_restarts_optimizer": [Interval(Integral, 0, None, closed="left")],
         "n_hyperparameter_rows": [Interval(Integral, 1, None, closed="left")],
         "max_inducing": [Interval(Integral, 1, None, closed="left")],
         "refine": ["boolean"],
         "warm_start": ["boolean"],
         "domain": [StrOptions({"auto", "cube", "real"})],
         "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -164,34 +158,30 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
         *,
         noise_variance: float | str = "auto",
         optimizer: str | None = "fmin_l_bfgs_b",
-        n_restarts_optimizer: int = 0,
         n_hyperparameter_rows: int = 1_000,
         max_inducing: int = 1_000,
         refine: bool = True,
         warm_start: bool = False,
         domain: str = "auto",
         random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
     ) -> None:
         self.kernel = kernel
         self.noise_variance = noise_variance
         self.optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
         self.n_hyperparameter_rows = n_hyperparameter_rows
         self.max_inducing = max_inducing
         self.refine = refine
         self.warm_start = warm_start
         self.domain = domain
         self.random_state = random_state
-        self.verbose = verbose
 
     @transaction
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Learn kernel and noise, and fit rows X (m, n), targets y (m,) and weights (m,)."""
         self._validate_params()
         seed = tuple(check_random_state(self.random_state).randint(2**31 - 1, size=4).tolist())
-        rows = self._standardized(*self._rows_to_fit(X, y, sample_weight))
-        prior = self._prior(rows.bits.shape[1]).of_rows(rows)
+        rows, shift, unit = self._standardized(*self._rows_to_fit(X, y, sample_weight))
+        prior = self._prior(rows.bits.shape[1], unit).of_rows(rows)
         rng = np.random.default_rng(seed)
         chosen = rows
         if len(rows) > self.n_hyperparameter_rows:
@@ -200,66 +190,52 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
             before = self._before(prior)
             refine = self.refine and self.optimizer is not None and len(chosen) < len(rows)
             if refine and before is not None and before.known_precision is not None:  # of all rows already
-                moved = more_probable(before, rows, max_steps=WARM_STEPS, rng=rng, report=self._report)
-                found = moved.value  # near the optimum of other rows a step or two gain what there is
+                # near the optimum of other rows a step or two gain what there is
+                found = more_probable(before, rows, max_steps=WARM_STEPS, rng=rng).value
             else:
-                found = self._hyperparameters(prior, chosen, None if before is None else before.mode, rng)
+                start, known = prior.mean if before is None else before.mode, None
+                if not isinstance(self.noise_variance, str):
+                    known = max(float(self.noise_variance) / unit / unit, np.finfo(float).tiny)
+                found = HyperparameterPosterior(prior, chosen, known, start)
+                if self.optimizer is not None:
+                    found = most_probable(found)
                 if refine and prior.kernel.has_table:
-                    found = refined(found, rows, rng=rng, report=self._report)
+                    found = refined(found, rows, rng=rng)
                 elif refine and self._has_inducing(rows, prior.kernel):
                     chosen = rows.take(np.sort(rng.permutation(len(rows))[:REFINED_ROWS]))
-                    noise, start = found.known_noise, found.mode
-                    found = most_probable(prior, chosen, noise, start=start, rng=rng, report=self._report)
+                    found = most_probable(replace(found, rows=chosen))
             given = found.best
             value = given.log_likelihood(chosen)
-        self.log_marginal_likelihood_value_ = self._in_units(value, chosen)
         inducing = None
         if self._has_inducing(rows, given.kernel):
             inducing = np.sort(rng.permutation(len(rows))[: self.max_inducing])
-            self._report(f"{len(rows):,} rows: conjugate gradients with {len(inducing):,} inducing points")
         with blas_threads(len(rows) ** 3 / 3):
             best = given.posterior(rows, inducing)
-        known = np.empty((0, given.kernel.theta.size + 1))
-        self._posterior = MarginalPosterior(rows, given, best, known if self.optimizer is None else found, seed)
+        uncertain = np.empty((0, given.kernel.theta.size + 1)) if self.optimizer is None else found
+        self._posterior = MarginalPosterior(rows, given, best, uncertain, seed, shift, unit)
+        self.log_marginal_likelihood_value_ = self._in_units(value, chosen)
 
     def _has_inducing(self, rows: DistinctRows, kernel: CubeKernel) -> bool:
         return not kernel.has_table and len(rows) > max(MOST_DIRECT_ROWS, self.max_inducing)
 
-    def _standardized(self, rows: NDArray[Any], y: Array, weights: Array) -> DistinctRows:
-        """Distinct rows with targets of mean 0 and variance 1; notes mean and scale."""
+    def _standardized(self, rows: NDArray[Any], y: Array, weights: Array) -> tuple[DistinctRows, float, float]:
+        """Distinct rows with targets of mean 0 and variance 1, and their mean and scale."""
         largest = float(np.abs(y).max()) or 1.0  # squares of y / largest do not overflow
         distinct = DistinctRows.of(self._unpacked(rows), y / largest, weights)
         scale = max(np.sqrt(distinct.variance), np.finfo(float).eps)  # equal targets are known to their rounding
-        self.y_mean_, self._scale = largest * distinct.mean, float(largest * scale)
-        return distinct.standardized(distinct.mean, scale)
+        return distinct.standardized(distinct.mean, scale), largest * distinct.mean, float(largest * scale)
 
-    def _prior(self, n: int) -> Hyperprior:
+    def _prior(self, n: int, unit: float) -> Hyperprior:
         """Prior of the parameters of a standardized function."""
         if isinstance(self.kernel, str):
-            return prior_of(default_kernel(n) if self.kernel == "auto" else self.kernel, n)
+            return prior_of(self.kernel, n)
         if self.kernel.n != n:
             raise ValueError(f"the kernel has {self.kernel.n} coordinates and `X` {n} columns; they must be as many.")
-        return prior_around(self.kernel.times(1 / self._scale))
-
-    def _hyperparameters(
-        self, prior: Hyperprior, rows: DistinctRows, start: Array | None, rng: np.random.Generator
-    ) -> HyperparameterPosterior:
-        """Kernel and noise of a standardized function."""
-        known = None
-        if not isinstance(self.noise_variance, str):
-            known = max(float(self.noise_variance) / self._scale / self._scale, np.finfo(float).tiny)
-        if self.optimizer is None:
-            return HyperparameterPosterior(prior, rows, known, prior.mean)
-        n_restarts = int(self.n_restarts_optimizer)
-        return most_probable(prior, rows, known, n_restarts=n_restarts, start=start, rng=rng, report=self._report)
+        return prior_around(self.kernel.times(1 / unit))
 
     def _before(self, prior: Hyperprior) -> HyperparameterPosterior | None:
         """What the fit before has found, where the search begins there."""
         before = getattr(getattr(self, "_posterior", None), "hyperparameters", None)
-        if not self.warm_start or not isinstance(before, HyperparameterPosterior):
+        if not self.warm_start or self.optimizer is None or not isinstance(before, HyperparameterPosterior):
             return None
         return before if before.prior.kernel.is_like(prior.kernel) else None
-
-    def _report(self, line: str) -> None:
-        if self.verbose:
-            print(f"{type(self).__name__}: {line}")

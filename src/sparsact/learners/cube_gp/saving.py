@@ -28,6 +28,7 @@ _POSTERIOR: Final = {
     "parameters": ArrayField("draws k", finite=True),
     "inducing": ArrayField("u", np.int64, nonnegative=True, optional=True),
     "seed": ArrayField("seeds", np.int64, nonnegative=True),
+    "units": ArrayField("2", finite=True),
 }
 
 
@@ -58,17 +59,13 @@ def read_kernel(n: int, arrays: Arrays) -> CubeKernel:
 def posterior_arrays(posterior: MarginalPosterior) -> Arrays:
     """Rows, dual coefficients, noise, kernel, and draws of these two."""
     given, rows = posterior.given, posterior.rows
-    arrays: Arrays = {
+    arrays: Arrays = {each.name: getattr(rows, each.name) for each in fields(DistinctRows)} | {
         "bits": rows.bits.astype(np.uint8),
-        "y": rows.y,
-        "weights": rows.weights,
-        "scatter": rows.scatter,
-        "counts": rows.counts,
-        "log_weights": rows.log_weights,
         "alpha": posterior.best.alpha,
         "noise_variance": np.array([given.noise_variance]),
         "parameters": posterior.parameters,
         "seed": np.array(posterior.seed, dtype=np.int64),
+        "units": np.array([posterior.shift, posterior.unit]),
     }
     if posterior.inducing is not None:
         arrays["inducing"] = posterior.inducing.inducing
@@ -82,8 +79,9 @@ def read_posterior(n: int, arrays: Arrays) -> MarginalPosterior:
     noise_variance = float(read["noise_variance"][0])
     if not len(read["y"]) or (read["bits"] > 1).any() or not read["weights"].all() or not read["counts"].all():
         raise ValueError("rows that are no points of the cube, or have no weight")
-    if not noise_variance:
-        raise ValueError("no noise")
+    shift, unit = read["units"].tolist()
+    if not noise_variance or not unit > 0:
+        raise ValueError("no noise, or a scale that is not positive")
     read["bits"] = read["bits"].astype(np.float64)
     rows = DistinctRows(*(read[each.name] for each in fields(DistinctRows)))
     inducing = read.get("inducing")
@@ -93,4 +91,4 @@ def read_posterior(n: int, arrays: Arrays) -> MarginalPosterior:
         raise ValueError("inducing points that are not distinct rows in their order, or where there are none")
     given, seed = Hyperparameters(kernel, noise_variance), tuple(read["seed"].tolist())
     best = given.posterior(rows, inducing, known_alpha=read["alpha"])
-    return MarginalPosterior(rows, given, best, read["parameters"], seed)
+    return MarginalPosterior(rows, given, best, read["parameters"], seed, shift, unit)

@@ -92,6 +92,5 @@ def check_room(n_rows: int) -> None:
     if not has_room(2 * 8 * n_rows**2):
         raise ValueError(
             f"a Cholesky factor of {n_rows:,} distinct rows needs {8 * n_rows**2 / 2**30:.1f} GiB twice, more than is "
-            "free: pass fewer rows or, with more than 20 columns, lower max_inducing. With at most 20, only the "
-            "likelihood of all rows needs it."
+            "free: pass fewer rows."
         )

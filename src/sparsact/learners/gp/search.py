@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -26,13 +26,9 @@ _SMALL_GAIN: Final = 0.5  # of log-likelihood, half the Newton decrement
 
 
 def by_quasi_newton(
-    log_density: Callable[[Array], tuple[float, Array]],
-    starts: Iterable[Array],
-    *,
-    report: Callable[[str], None],
-    max_steps: int = MAX_STEPS,
+    log_density: Callable[[Array], tuple[float, Array]], start: Array, *, max_steps: int = MAX_STEPS
 ) -> Solved[Array]:
-    """Parameters (k,) of greatest density, by L-BFGS from the starts (k,); the best end counts.
+    """Parameters (k,) of greatest density, by L-BFGS from a start (k,).
 
     ``log_density`` has a value and its gradient. The residual is the largest derivative.
     """
@@ -41,15 +37,11 @@ def by_quasi_newton(
         value, gradient = log_density(parameters)
         return -value, -gradient
 
-    found: list[tuple[float, Solved[Array]]] = []
-    for start in starts:
-        # 1e-5 of the objective is far below what the rows determine, too
-        options: Any = {"maxiter": max_steps, "maxcor": 20, "ftol": 1e-5, "gtol": _GRADIENT}
-        best = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
-        slope, ended = float(np.abs(best.jac).max()), best.status != _OUT_OF_STEPS  # or no step leads further up
-        found.append((float(best.fun), Solved(best.x, int(best.nit), slope, _GRADIENT, ended)))
-        report(f"log posterior density {-best.fun:.4f} after {best.nit} steps")
-    return min(found, key=lambda each: each[0])[1]
+    # 1e-5 of the objective is far below what the rows determine, too
+    options: Any = {"maxiter": max_steps, "maxcor": 20, "ftol": 1e-5, "gtol": _GRADIENT}
+    best = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
+    ended = best.status != _OUT_OF_STEPS  # or no step leads further up
+    return Solved(best.x, int(best.nit), float(np.abs(best.jac).max()), _GRADIENT, ended)
 
 
 def by_scoring(
@@ -58,7 +50,6 @@ def by_scoring(
     start: Array,
     *,
     information: Array | None = None,
-    report: Callable[[str], None],
     max_steps: int = MAX_SCORING_STEPS,
 ) -> Solved[tuple[Array, Array | None]]:
     """Parameters (k,) of greater density, and the expected information (k, k) near them, by Fisher scoring.
@@ -67,7 +58,9 @@ def by_scoring(
     density that one more step promises.
     """
     at, step, slope, gain = start, np.zeros_like(start), 0.0, np.inf
-    for count in range(max_steps):
+    steps = 0
+    while steps < max_steps:
+        steps += 1
         tried = at + step
         gradient = gradient_at(tried)
         ahead = float(gradient @ step)
@@ -79,14 +72,13 @@ def by_scoring(
             information = information_at(tried)
         at, step = tried, np.asarray(np.linalg.solve(information, gradient), dtype=np.float64)
         gain = 0.5 * float(gradient @ step)
-        report(f"step {count + 1}: gains {gain:.3g} of log-likelihood")
         if gain < _SMALL_GAIN:
             break
         # each by itself, so that the others do not wait for what the rows hardly determine
         clipped = step.clip(-_LONGEST_STEP, _LONGEST_STEP)
         step = clipped if gradient @ clipped > 0 else step * (_LONGEST_STEP / float(np.abs(step).max()))
         slope = float(gradient @ step)
-    return Solved((at + step, information), count + 1, gain, _SMALL_GAIN, gain < _SMALL_GAIN)
+    return Solved((at + step, information), steps, gain, _SMALL_GAIN, gain < _SMALL_GAIN)
 
 
 class Adam:

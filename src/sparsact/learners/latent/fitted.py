@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset, subset_masks, subsets_of
+from sparsact.learners.cube_gp.saving import posterior_arrays, read_posterior
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.latent.fitting import LatentFit
 from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLatent
@@ -36,6 +37,12 @@ _LEARNED: Final[Checks] = {
     "degree_": schema.as_count,
     "n_iter_": schema.as_count,
     "candidates_": _candidates,
+}
+_POLYNOMIAL: Final = {
+    "values": ArrayField("p", finite=True),
+    "covariance": ArrayField("p p", finite=True),
+    "conditional": ArrayField("p p", finite=True),
+    "units": ArrayField("2", finite=True),
 }
 _ARRAYS: Final = {
     "curve": ArrayField("k", finite=True),
@@ -121,7 +128,12 @@ class FittedLatent(OnCube):
         check_is_fitted(self)
         one, latent = self._fitted.measurement, self._fitted.latent
         known = one.known
-        arrays = schema.add_prefix("latent", latent.arrays()) | {
+        if isinstance(latent, PolynomialLatent):
+            own = {name: getattr(latent, name) for name in ("values", "covariance", "conditional")}
+            own |= {"units": np.array([latent.shift, latent.unit])}
+        else:
+            own = posterior_arrays(latent.posterior)
+        arrays = schema.add_prefix("latent", own) | {
             "curve": known.c,
             "units": np.array([one.noise_deviation, known.level, known.height, known.shift, known.unit]),
             "bounds": np.array(one.bounds),
@@ -146,10 +158,13 @@ class FittedLatent(OnCube):
         own, learner._freedom = schema.strip_prefix("latent", arrays), float(read["freedom"][0])
         latent: Latent
         if learner.latent == "gp":
-            latent = ProcessLatent.of_arrays(n, own)
+            latent = ProcessLatent(read_posterior(n, own))
         else:
-            if len(own["coefficients"]) > MOST_MONOMIALS or learner.degree_ > n:
-                raise ValueError(f"{len(own['coefficients'])} monomials of degree {learner.degree_}")
-            latent = PolynomialLatent.of_arrays(subsets_of(subset_masks(n, learner.degree_)), own)
+            if len(own["values"]) > MOST_MONOMIALS or learner.degree_ > n:
+                raise ValueError(f"{len(own['values'])} monomials of degree {learner.degree_}")
+            subsets = subsets_of(subset_masks(n, learner.degree_))
+            kept = schema.read_arrays(_POLYNOMIAL, own, p=len(subsets))
+            shift, unit = kept.pop("units").tolist()
+            latent = PolynomialLatent(subsets, **kept, shift=shift, unit=unit)
         learner._fitted = LatentFit(latent, measurement, True, learner.n_iter_, learner._freedom)
         return learner

@@ -17,10 +17,11 @@ from sparsact.learners.gp.systems.cube import CubePosterior
 from sparsact.learners.latent.gauge import reported
 from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLatent
 from sparsact.learners.latent.links import LINKS, Identity, Sigmoid
-from sparsact.learners.latent.measurement import FittedMeasurement, KnownCurve
+from sparsact.learners.latent.measurement import STRAIGHT, FittedMeasurement, KnownCurve
 from sparsact.learners.latent.polynomial import LEAST_NOISE, MAX_ITER, LatentPolynomial, PolynomialProblem
 from sparsact.learners.latent.process import ProcessProblem, fitted_process
 from sparsact.learners.latent.targets import Targets
+from sparsact.statistics.units import exponents_of
 
 _NO_NOISE: Final = 0.5  # part of the greatest precision, from which what is left is rounding
 
@@ -34,23 +35,6 @@ class LatentFit:
     converged: bool
     steps: int
     freedom: float = np.inf
-
-    def moved(self, centre: float, scale: float, bounds: tuple[float, float]) -> LatentFit:
-        """The fit of targets (of their logarithms) ``centre + scale * y`` between some bounds."""
-        measurement, latent = replace(self.measurement.moved(centre, scale), bounds=bounds), self.latent
-        if measurement.has_line:
-            latent = replace(latent, shift=centre + scale * latent.shift, unit=scale * latent.unit)
-        return replace(self, latent=latent, measurement=measurement)
-
-    def scaled(self, exponent: int) -> LatentFit:
-        """The fit of targets times two to a power."""
-        lower, upper = (float(np.ldexp(bound, exponent)) for bound in self.measurement.bounds)
-        is_log, factor = self.measurement.link == "log", float(np.ldexp(1.0, exponent))
-        return self.moved(*((exponent * float(np.log(2.0)), 1.0) if is_log else (0.0, factor)), (lower, upper))
-
-    def log_densities(self, bits: Array, targets: Targets) -> Array:
-        """Log density of each target (m,), or log probability that it is at its bound."""
-        return self.measurement.log_densities(*self.latent.moments(bits, curve_known=True), targets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +56,7 @@ class MeasuredRows:
 class PolynomialFit(NamedTuple):
     """Parameters of greatest likelihood, the problem that they solve, and the centre and scale of its targets."""
 
+    link: str
     subsets: list[Subset]
     problem: PolynomialProblem
     at: LatentPolynomial
@@ -79,14 +64,36 @@ class PolynomialFit(NamedTuple):
     centre: float
     scale: float
 
+    @property
+    def line(self) -> tuple[float, float]:
+        """Shift and unit of a latent that is the mean of the targets or of their logarithms; else none."""
+        return (self.centre, self.scale) if self.link in STRAIGHT else (0.0, 1.0)
+
+    def measurement(self, known: KnownCurve, noise_deviation: float, bounds: tuple[float, float]) -> FittedMeasurement:
+        """The measurement by a curve and noise of the standardized targets, in the units of the rows."""
+        shift, unit = self.line
+        known = KnownCurve(
+            known.link,
+            known.c,
+            self.centre + self.scale * known.level,
+            self.scale * known.height,
+            shift + unit * known.shift,
+            unit * known.unit,
+        )
+        return FittedMeasurement(self.link, known, self.scale * noise_deviation, bounds)
+
 
 def polynomial_fit(
     rows: MeasuredRows, link: str, degree: int, alpha: float | None, max_iter: int = MAX_ITER
 ) -> PolynomialFit:
     """All products of up to ``degree`` columns: first with the identity, from where other curves are searched."""
     targets = rows.of(link)
-    centre = float(np.average(targets.y, weights=targets.weights))
-    scale = float(np.sqrt(np.average((targets.y - centre) ** 2, weights=targets.weights))) or 1.0
+    exponent = int(exponents_of(targets.y))
+    y = np.ldexp(targets.y, -exponent)  # squares of any numbers are then numbers
+    mean = np.average(y, weights=targets.weights)
+    deviation = np.sqrt(np.average((y - mean) ** 2, weights=targets.weights)) or 1.0
+    centre = float(np.ldexp(mean, exponent))
+    scale = max(float(np.ldexp(deviation, exponent)), np.finfo(float).tiny)
     subsets = subsets_of(subset_masks(rows.bits.shape[1], degree))
     monomials = characters(1 - 2 * rows.bits, subsets)[:, 1:]
     means = np.average(monomials, axis=0, weights=targets.weights)
@@ -105,7 +112,7 @@ def polynomial_fit(
             at = replace(line, information=problem.terms(line)[2])
         else:
             at = problem.fitted(line, alpha, max_iter)
-    return PolynomialFit(subsets, problem, at, means, centre, scale)
+    return PolynomialFit(link, subsets, problem, at, means, centre, scale)
 
 
 def fitted_polynomial(
@@ -121,16 +128,14 @@ def fitted_polynomial(
         values,
         by_parameters @ covariance @ by_parameters.T,
         by_latent @ fit.at.conditional @ by_latent.T,
+        *fit.line,
     )
-    measurement = FittedMeasurement(link, known, 1 / fit.at.precision, (-np.inf, np.inf))
+    measurement = fit.measurement(known, 1 / fit.at.precision, rows.targets.bounds)
     freedom = max(fit.problem.targets.measured - len(fit.problem.sizes) - fit.at.spent, 1.0)
-    found = LatentFit(latent, measurement, fit.at.converged, fit.at.steps, freedom)
-    return found.moved(fit.centre, fit.scale, rows.targets.bounds)
+    return LatentFit(latent, measurement, fit.at.converged, fit.at.steps, freedom)
 
 
-def fitted_gp(
-    rows: MeasuredRows, link: str, degree: int, kernel: str, rng: np.random.Generator, max_iter: int
-) -> LatentFit:
+def fitted_gp(rows: MeasuredRows, link: str, degree: int, rng: np.random.Generator, max_iter: int) -> LatentFit:
     """A latent Gaussian process, with the curve that belongs to a polynomial of some degree."""
     fit = polynomial_fit(rows, link, degree, None, max_iter)
     at, problem = fit.at, fit.problem
@@ -142,7 +147,7 @@ def fitted_gp(
     curve = KnownCurve(problem.link, at.c, level, height, 0.0, height)  # of slope about 1
     whole = ProcessProblem(distinct, place, problem.targets, curve)
     unit = float(np.hypot(np.linalg.norm(at.b[1:]), 1.0))
-    solved, posterior = fitted_process(whole, Mode(at.precision, nothing, nothing), unit, kernel, rng, max_iter)
+    solved, posterior = fitted_process(whole, Mode(at.precision, nothing, nothing), unit, rng, max_iter)
     mode = solved.value
     if isinstance(problem.link, Sigmoid):
         steepness, place_of = problem.link.exponent(at.c)
@@ -153,10 +158,11 @@ def fitted_gp(
     else:
         shift, unit = level, 1.0
     known = replace(curve, shift=shift, unit=unit * height)
-    measurement = FittedMeasurement(link, known, 1 / mode.precision, (-np.inf, np.inf))
-    latent = ProcessLatent(posterior, shift, unit / mode.precision)
-    found = LatentFit(latent, measurement, at.converged and solved.converged, at.steps)
-    return found.moved(fit.centre, fit.scale, rows.targets.bounds)
+    measurement = fit.measurement(known, 1 / mode.precision, rows.targets.bounds)
+    line_shift, line_unit = fit.line
+    shift, unit = line_shift + line_unit * shift, line_unit * (unit / mode.precision)
+    latent = ProcessLatent(replace(posterior, shift=shift, unit=unit))
+    return LatentFit(latent, measurement, at.converged and solved.converged, at.steps)
 
 
 def _over_all_points(posterior: Posterior, at: Mode) -> tuple[float, float]:

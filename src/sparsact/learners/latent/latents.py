@@ -1,4 +1,4 @@
-"""Fitted latents as they are reported: means and variances of values and of coefficients, and their arrays."""
+"""Fitted latents as they are reported: means and deviations of values and of coefficients."""
 
 from __future__ import annotations
 
@@ -9,22 +9,10 @@ from typing import Final
 import numpy as np
 
 from sparsact.hypercube import Subset, characters
-from sparsact.learners.cube_gp.component import LARGEST_CUBE
 from sparsact.learners.cube_gp.marginal import MarginalPosterior
-from sparsact.learners.cube_gp.saving import posterior_arrays, read_posterior
 from sparsact.learners.gp.kernel import Array
-from sparsact.learners.gp.systems.cube import CubePosterior
-from sparsact.saving import schema
-from sparsact.saving.schema import ArrayField, Arrays
 
 _ROWS_AT_ONCE: Final = 1 << 12
-_POLYNOMIAL: Final = {
-    "coefficients": ArrayField("p", finite=True),
-    "covariance": ArrayField("p p", finite=True),
-    "conditional": ArrayField("p p", finite=True),
-    "units": ArrayField("2", finite=True),
-}
-_UNITS: Final = {"units": ArrayField("2", finite=True)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +35,8 @@ class PolynomialLatent:
     values: Array
     covariance: Array
     conditional: Array
-    shift: float = 0.0
-    unit: float = 1.0
+    shift: float
+    unit: float
 
     def moments(self, bits: Array, *, curve_known: bool = False) -> tuple[Array, Array]:
         """Means and standard deviations (m,) at points of bits (m, n), curve and noise being uncertain or known."""
@@ -71,30 +59,12 @@ class PolynomialLatent:
         empty = np.array([not subset for subset in wanted], dtype=bool)
         return self.unit * self.values[chosen] + np.where(empty, self.shift, 0.0), self.unit * errors
 
-    def arrays(self) -> Arrays:
-        """What a file keeps; the subsets follow from the model's degree."""
-        return {
-            "coefficients": self.values,
-            "covariance": self.covariance,
-            "conditional": self.conditional,
-            "units": np.array([self.shift, self.unit]),
-        }
-
-    @classmethod
-    def of_arrays(cls, subsets: list[Subset], arrays: Arrays) -> PolynomialLatent:
-        """The latent that :meth:`arrays` took apart."""
-        read = schema.read_arrays(_POLYNOMIAL, arrays, p=len(subsets))
-        shift, unit = read["units"].tolist()
-        return cls(subsets, read["coefficients"], read["covariance"], read["conditional"], shift, unit)
-
 
 @dataclass(frozen=True, eq=False)
 class ProcessLatent:
-    """A Gaussian process f, reported as ``shift + unit * f``."""
+    """A Gaussian process; its values are given the most probable kernel, curve and noise, its coefficients not."""
 
     posterior: MarginalPosterior
-    shift: float
-    unit: float
 
     @cached_property
     def given(self) -> MarginalPosterior:
@@ -102,33 +72,12 @@ class ProcessLatent:
         return replace(self.posterior, hyperparameters=self.posterior.parameters[:0])
 
     def moments(self, bits: Array, *, curve_known: bool = True) -> tuple[Array, Array]:
-        """Means and standard deviations (m,) at points of bits (m, n), given kernel, curve and noise."""
-        return self.shift + self.unit * self.given.best.values(bits), self.unit * np.sqrt(self.given.variances(bits))
+        """Means and standard deviations (m,) at points of bits (m, n)."""
+        return self.given.values(bits), self.given.deviations(bits)
 
     def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
         """Means and standard deviations (N,) of the coefficients of some subsets, or of all in table order."""
-        if subsets is not None:
-            mean, variance = self.posterior.coefficient_moments(subsets)
-            empty = np.array([not subset for subset in subsets])
-        elif isinstance(self.posterior.best, CubePosterior):
-            mean, variance = self.posterior.best.coefficients, self.posterior.coefficient_variances
-            empty = np.arange(len(mean)) == 0
-        else:
-            raise AttributeError(
-                f"a spectrum of {self.posterior.given.kernel.n} columns needs all coefficients, made for up to "
-                f"{LARGEST_CUBE} columns; name some subsets."
-            )
-        return self.unit * mean + np.where(empty, self.shift, 0.0), self.unit * np.sqrt(variance)
-
-    def arrays(self) -> Arrays:
-        """What a file keeps."""
-        return posterior_arrays(self.posterior) | {"units": np.array([self.shift, self.unit])}
-
-    @classmethod
-    def of_arrays(cls, n: int, arrays: Arrays) -> ProcessLatent:
-        """The latent that :meth:`arrays` took apart."""
-        shift, unit = schema.read_arrays(_UNITS, arrays)["units"].tolist()
-        return cls(read_posterior(n, arrays), shift, unit)
+        return self.posterior.coefficients(subsets)
 
 
 Latent = PolynomialLatent | ProcessLatent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -14,6 +14,7 @@ from sparsact.learners.latent.targets import Targets, expected_clipped, expected
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
 _LOG_WEIGHTS: Final = np.log(_WEIGHTS / _WEIGHTS.sum())
+STRAIGHT: Final = ("identity", "log")  # links whose latent is the mean of the targets or of their logarithms
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,18 +60,6 @@ class FittedMeasurement:
     noise_deviation: float
     bounds: tuple[float, float]
 
-    @property
-    def has_line(self) -> bool:
-        """Whether the latent is the mean of the targets or of their logarithms."""
-        return self.link in ("identity", "log")
-
-    def moved(self, centre: float, scale: float) -> FittedMeasurement:
-        """The measurement of targets (of their logarithms) ``centre + scale * y``, between the same bounds."""
-        known = replace(self.known, level=centre + scale * self.known.level, height=scale * self.known.height)
-        if self.has_line:
-            known = replace(known, shift=centre + scale * known.shift, unit=scale * known.unit)
-        return replace(self, known=known, noise_deviation=scale * self.noise_deviation)
-
     def curve(self, latent: Array) -> Array:
         """Targets at latents, without noise."""
         values = self.known.values(latent)
@@ -78,7 +67,7 @@ class FittedMeasurement:
 
     def expected(self, latent: Array, deviation: Array) -> Array:
         """Expected targets of latents of some means and deviations, noise and bounds included."""
-        if self.has_line:
+        if self.link in STRAIGHT:
             expectation = expected_exponential if self.link == "log" else expected_clipped
             return expectation(latent, np.hypot(deviation, self.noise_deviation), self.bounds)
         at_nodes = self.known.values(latent[:, None] + deviation[:, None] * _NODES)
@@ -90,7 +79,7 @@ class FittedMeasurement:
 
         With the link ``"log"`` the targets are :meth:`Targets.logarithms`.
         """
-        if self.has_line:
+        if self.link in STRAIGHT:
             noise = np.hypot(deviation, self.noise_deviation)
             logs = residual_terms((targets.y - latent) / noise, targets.side)[0]
         else:

@@ -162,35 +162,30 @@ class PolynomialProblem:
     def maximum(self, at: LatentPolynomial, max_iter: int = MAX_ITER) -> LatentPolynomial:
         """Newton's method for a given penalty, damped where a step does not lead up (Levenberg and Marquardt)."""
         value, gradient, hessian = self.terms(at)
-        damping, converged = 0.0, False
-        n_steps = 0
-        while n_steps < max_iter:
-            n_steps += 1
+        damping, p = 0.0, len(at.b)
+        for count in range(1, max_iter + 1):
             step = _step(hessian, gradient, damping)
-            expected = np.inf if step is None else float(gradient @ step)
-            if expected <= _ENOUGH and damping <= _LEAST_DAMPING:
-                converged = True
-                break
-            tried = None if step is None else self._moved(at, step)
-            found = None if tried is None else self._tried(tried)
-            if tried is None or found is None or found[0] < value + 1e-3 * expected:
-                damping = max(4 * damping, _LEAST_DAMPING)
-                continue
-            at, (value, gradient, hessian) = tried, found
-            damping = damping / 10 if damping > _LEAST_DAMPING else 0.0
-        return replace(at, information=hessian, steps=at.steps + n_steps, converged=converged)
+            if step is not None:
+                expected = float(gradient @ step)
+                if expected <= _ENOUGH and damping <= _LEAST_DAMPING:
+                    return replace(at, information=hessian, steps=at.steps + count, converged=True)
+                b, c = np.split(step[1:], [p])
+                tried = replace(at, precision=at.precision + float(step[0]), b=at.b + b, c=at.c + c)
+                found = self._finite_terms(tried)
+                if found is not None and found[0] >= value + 1e-3 * expected:
+                    at, (value, gradient, hessian) = tried, found
+                    damping = damping / 10 if damping > _LEAST_DAMPING else 0.0
+                    continue
+            damping = max(4 * damping, _LEAST_DAMPING)
+        return replace(at, information=hessian, steps=at.steps + max_iter, converged=False)
 
-    def _tried(self, at: LatentPolynomial) -> tuple[float, Array, Array] | None:
+    def _finite_terms(self, at: LatentPolynomial) -> tuple[float, Array, Array] | None:
         """The terms, or None where a step leads to no numbers."""
         if not at.precision > 0:
             return None
         with np.errstate(over="ignore", invalid="ignore"):
             value, gradient, hessian = self.terms(at)
         return (value, gradient, hessian) if np.isfinite(value) and np.isfinite(hessian).all() else None
-
-    def _moved(self, at: LatentPolynomial, step: Array) -> LatentPolynomial:
-        p = len(at.b)
-        return replace(at, precision=at.precision + step[0], b=at.b + step[1 : 1 + p], c=at.c + step[1 + p :])
 
     def fitted(self, start: LatentPolynomial, alpha: float | None, max_iter: int = MAX_ITER) -> LatentPolynomial:
         """The maximum for a penalty of all but the intercept, or for the penalties of greatest marginal likelihood."""

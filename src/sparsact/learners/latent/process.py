@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.cube_gp.hyperparameters import default_kernel, most_probable, prior_of
+from sparsact.learners.cube_gp.hyperparameters import HyperparameterPosterior, most_probable, prior_of
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.marginal import PARTS, MarginalPosterior
 from sparsact.learners.cube_gp.posterior import Hyperparameters
@@ -82,11 +82,10 @@ class ProcessProblem:
 
 
 def fitted_process(
-    problem: ProcessProblem, start: Mode, unit: float, kernel: str, rng: np.random.Generator, max_iter: int
+    problem: ProcessProblem, start: Mode, unit: float, rng: np.random.Generator, max_iter: int
 ) -> tuple[Solved[Mode], MarginalPosterior]:
     """Kernel and measurement in turn, from a measurement whose latent is constant and will deviate by about a unit."""
-    n = problem.points.bits.shape[1]
-    prior = prior_of(default_kernel(n) if kernel == "auto" else kernel, n)
+    prior = prior_of("auto", problem.points.bits.shape[1])
     chosen = np.sort(rng.permutation(len(problem.points))[:_MOST_ROWS])
     at, mode = start, prior.mean
     for _ in range(_ROUNDS):
@@ -95,7 +94,7 @@ def fitted_process(
         # one that did not converge is no worse a start
         solved, working = problem.mode(start._replace(precision=at.precision), kernel_now, max_iter)
         at, rows = solved.value, working.take(chosen).standardized(0.0, unit)
-        found = most_probable(prior, rows, unit**-2, rng=rng, report=lambda line: None, start=mode)
+        found = most_probable(HyperparameterPosterior(prior, rows, unit**-2, mode))
         mode = found.mode
         if np.abs(mode - before).max() < _SETTLED:
             break
@@ -104,4 +103,4 @@ def fitted_process(
     drawn = found.draws(PARTS, rng)  # of kernels; the noise of the working targets is in their weights alone
     parameters = np.column_stack([drawn[:, :-1] + best.theta - found.best.kernel.theta, np.zeros(len(drawn))])
     given, seed = Hyperparameters(best, 1.0), tuple(rng.integers(2**31, size=4).tolist())
-    return solved, MarginalPosterior(working, given, given.posterior(working), parameters, seed)
+    return solved, MarginalPosterior(working, given, given.posterior(working), parameters, seed, 0.0, 1.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Final
 
@@ -18,10 +17,10 @@ from sparsact.hypercube import n_subsets
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.latent.fitted import FittedLatent
 from sparsact.learners.latent.fitting import MeasuredRows, fitted_gp, fitted_polynomial
+from sparsact.learners.latent.measurement import STRAIGHT
 from sparsact.learners.latent.polynomial import MAX_ITER
 from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate, chosen, degrees_to_try
-from sparsact.learners.latent.targets import Targets, checked_bounds
-from sparsact.statistics.units import exponents_of
+from sparsact.learners.latent.targets import Censoring, Targets, checked_bounds
 from sparsact.transaction import transaction
 
 _SQUARED_MONOMIALS: Final = 1e5  # of a typical product
@@ -42,8 +41,8 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     Parameters
     ----------
     latent : {"low-degree", "gp"}, default="low-degree"
-        ``"low-degree"``: a polynomial of all products of up to ``degree`` columns. ``"gp"``: a Gaussian process, as
-        :class:`CubeGPRegressor`, by Laplace's approximation.
+        ``"low-degree"``: a polynomial of all products of up to ``degree`` columns. ``"gp"``: a Gaussian process of the
+        default kernel of :class:`CubeGPRegressor`, by Laplace's approximation.
     degree : int or "auto", default="auto"
         Of the polynomial. ``"auto"``: up to 4, chosen with the link by the log-likelihood of held-out rows; a higher
         degree must be ahead by two standard errors. Of a process: of the polynomial that the curve is learned with.
@@ -57,8 +56,6 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     alpha : float or "auto", default="auto"
         Ridge penalty on the polynomial's coefficients but the intercept, in units of the noise, as of scikit-learn's
         ``Ridge``. ``"auto"``: one for each degree, which maximise the marginal likelihood.
-    kernel : str, default="auto"
-        Of the process: a name, as of :class:`CubeGPRegressor`.
     domain : {"auto", "cube", "real"}, default="auto"
         ``"cube"``: X must be signs (+1, -1), bits (0, 1) or bool; bit 1 is sign -1. ``"real"``: columns are cut at
         their medians. ``"auto"``: the cube if the values allow it.
@@ -125,7 +122,6 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         "link": [StrOptions({"auto", *LINK_NAMES})],
         "censoring": ["array-like", StrOptions({"auto"}), None],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "kernel": [str],
         "domain": [StrOptions({"auto", "cube", "real"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
@@ -137,9 +133,8 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         *,
         degree: int | str = "auto",
         link: str = "identity",
-        censoring: Any = "auto",
+        censoring: Censoring = "auto",
         alpha: float | str = "auto",
-        kernel: str = "auto",
         domain: str = "auto",
         max_iter: int = MAX_ITER,
         random_state: int | np.random.RandomState | None = None,
@@ -149,7 +144,6 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         self.link = link
         self.censoring = censoring
         self.alpha = alpha
-        self.kernel = kernel
         self.domain = domain
         self.max_iter = max_iter
         self.random_state = random_state
@@ -160,14 +154,12 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         self._validate_params()
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1, size=4).tolist())
         rows = self._rows(X, y, sample_weight)
-        exponent = int(exponents_of(rows.targets.y))
-        rows = replace(rows, targets=rows.targets.scaled(-exponent))  # squares of any numbers are then numbers
         self.n_censored_ = int(np.count_nonzero(rows.targets.side))
         alpha = None if isinstance(self.alpha, str) else float(self.alpha)
         with blas_threads(len(rows.bits) * _SQUARED_MONOMIALS):
             self.link_, self.degree_, self.candidates_ = self._selected(rows, alpha, rng)
             if self.latent == "gp":
-                found = fitted_gp(rows, self.link_, self.degree_, self.kernel, rng, self.max_iter)
+                found = fitted_gp(rows, self.link_, self.degree_, rng, self.max_iter)
             else:
                 found = fitted_polynomial(rows, self.link_, self.degree_, alpha, self.max_iter)
         if not found.converged:
@@ -177,11 +169,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
                 ConvergenceWarning,
                 stacklevel=_LEVELS,
             )
-        unit, share = exponent * np.log(2.0), rows.targets.measured / rows.targets.weights.sum()
-        tried = self.candidates_
-        self.candidates_ = [replace(one, log_likelihood=one.log_likelihood - share * unit) for one in tried]
-        self.n_iter_ = found.steps
-        self._fitted, self._freedom = found.scaled(exponent), found.freedom
+        self._fitted, self.n_iter_, self._freedom = found, found.steps, found.freedom
 
     def _rows(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> MeasuredRows:
         """Points and targets of the rows of positive weight; notes the encoding."""
@@ -197,7 +185,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         """Link and degree, compared where they are not given."""
         n, degrees = rows.bits.shape[1], [0]
         if self.degree == "auto":
-            straight = self.link in ("identity", "log") and self.latent == "gp"  # nothing to learn a curve from
+            straight = self.link in STRAIGHT and self.latent == "gp"  # nothing to learn a curve from
             degrees = [1] if straight else degrees_to_try(n, len(rows.bits))
         else:
             degrees = [min(int(self.degree), n)]

@@ -92,7 +92,7 @@ def _held_out(
     def densities(_: int, left: NDArray[np.bool_]) -> Array:
         # one that did not converge is scored as it is: by rows that it has not seen
         fitted = fitted_polynomial(rows.take(~left), link, degree, alpha, max_iter)
-        held = rows.take(left)
-        return fitted.log_densities(held.bits, held.of(link))
+        moments = fitted.latent.moments(rows.bits[left], curve_known=True)
+        return fitted.measurement.log_densities(*moments, rows.take(left).of(link))
 
     return out_of_fold(folds, densities)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
 from sparsact.learners.gp.kernel import Array
+
+Censoring = Sequence[float | None] | str | None  # the bounds, or how to find them
 
 LEAST_SHARE: Final = 0.03  # of the rows, at one number, that "auto" takes for a bound
 _MORE_THAN_OTHERS: Final = 3.0  # times as many rows as at any number in between
@@ -63,18 +65,9 @@ class Targets:
             )
         return cls(y, side, weights, bounds)
 
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def take(self, rows: NDArray[Any]) -> Targets:
+    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Targets:
         """Some of the rows."""
         return replace(self, y=self.y[rows], side=self.side[rows], weights=self.weights[rows])
-
-    def scaled(self, exponent: int) -> Targets:
-        """The same times two to a power, which rounds nothing."""
-        lower, upper = self.bounds
-        bounds = (float(np.ldexp(lower, exponent)), float(np.ldexp(upper, exponent)))
-        return replace(self, y=np.ldexp(self.y, exponent), bounds=bounds)
 
     def standardized(self, centre: float, scale: float) -> Targets:
         """The same in the units ``(y - centre) / scale``."""
@@ -119,7 +112,7 @@ def pinned(y: Array, weights: Array) -> tuple[float, float]:
     return (float(values[0]) if lower else -np.inf, float(values[-1]) if upper else np.inf)
 
 
-def checked_bounds(censoring: Any, y: Array, weights: Array) -> tuple[float, float]:
+def checked_bounds(censoring: Censoring, y: Array, weights: Array) -> tuple[float, float]:
     """The bounds that the parameter ``censoring`` names, in single precision where all targets are such numbers."""
     if censoring is None:
         return -np.inf, np.inf

@@ -113,7 +113,7 @@ def spelled(column: NDArray[Any]) -> tuple[list[str], Codes]:
     return [_text(value) for value in values.tolist()], places.ravel()
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """A letter as a text, whole numbers without a point."""
     return str(int(value)) if isinstance(value, float | np.floating) and value.is_integer() else str(value)
 
@@ -130,7 +130,8 @@ class Alphabet:
         """The letters of rows (m, n); sites whose letters are all single characters, and no digits, share them."""
         found = [spelled(column)[0] for column in X.T]
         every = set().union(*found)
-        amino_acids = kind == "amino acids" or (kind == "auto" and are_amino_acids(found))
+        known = every <= KNOWN and len(every & set(AMINO_ACIDS)) >= FEWEST
+        amino_acids = kind == "amino acids" or (kind == "auto" and known)
         if amino_acids and (odd := sorted(every - KNOWN)):
             raise ValueError(f"{odd[0]!r} is no amino acid, stop (*) or gap (-); choose alphabet 'plain'.")
         if all(len(letter) == 1 and not letter.isdigit() for letter in every):
@@ -148,21 +149,18 @@ class Alphabet:
         """Features (q_i, F) of the letters of each site."""
         return tuple(features_of(letters, self.amino_acids) for letters in self.sites)
 
-    def codes(self, X: NDArray[Any], frequent: Codes | None = None) -> Codes:
-        """Numbers (m, n) of the letters of rows; of letters that a site does not know the ``frequent`` one (n,).
+    def codes(self, X: NDArray[Any]) -> Codes:
+        """Numbers (m, n) of the letters of rows.
 
-        Without these a new quantity is the nearest one that is known, and a ValueError names the first other letter
-        that is not.
+        A new quantity is the nearest one that is known; a ValueError names the first other letter that is not.
         """
         codes = np.empty(X.shape, dtype=np.intp)
         for site, (known, column) in enumerate(zip(self.sites, X.T, strict=True)):
             letters, places = spelled(column)
             numbers = {letter: number for number, letter in enumerate(known)}
-            if frequent is None and (new := set(letters) - set(known)):
+            if new := set(letters) - set(known):
                 numbers |= _nearest(new, known)
             found = np.array([numbers.get(letter, -1) for letter in letters], dtype=np.intp)[places]
-            if frequent is not None:
-                found = np.where(found < 0, frequent[site], found)
             if (found < 0).any():
                 row = int(np.argmin(found))
                 raise ValueError(
@@ -182,12 +180,6 @@ def _nearest(letters: set[str], known: Sequence[str]) -> dict[str, int]:
     if (old % 1 == 0).all():
         return {}
     return dict(zip(letters, np.abs(new[:, None] - old).argmin(axis=1).tolist(), strict=True))
-
-
-def are_amino_acids(sites: Sequence[Sequence[str]]) -> bool:
-    """Whether the letters of all sites stand for amino acids, stops and gaps, and are eight or more."""
-    letters = {letter for site in sites for letter in site}
-    return letters <= KNOWN and len(letters & set(AMINO_ACIDS)) >= FEWEST
 
 
 def features_of(letters: Sequence[str], amino_acids: bool) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -45,9 +45,13 @@ def logit(y: Array) -> Array:
     return np.asarray(np.log(share / (1 - share)))
 
 
-WARPS: Final[dict[str, Warp]] = {"process": as_given, "process of asinh": asinh, "process of logit": logit}
 NETWORKS: Final = "networks"
-SCORES: Final = (*WARPS, NETWORKS)
+SCORES: Final[dict[str, Warp]] = {  # each of targets that are warped
+    "process": as_given,
+    "process of asinh": asinh,
+    "process of logit": logit,
+    NETWORKS: as_given,
+}
 MEMBERS: Final = (  # what is weighted: scores in the units of y, and isotonic regressions on scores
     ("process", False),
     ("process", True),
@@ -65,10 +69,6 @@ class MemberScore:
     models: Sequence[Model]
     centre: float
     scale: float
-
-    def times(self, factor: float) -> MemberScore:
-        """The same for targets multiplied by ``factor``."""
-        return replace(self, centre=factor * self.centre, scale=factor * self.scale)
 
     def values(self, codes: Codes) -> Array:
         """Predictions (m,) for rows of letters (m, n)."""
@@ -99,28 +99,15 @@ class LetterEnsemble:
         Of the members, none negative, of sum 1.
     codes : ndarray of shape (m, n)
         Letters of the rows.
+    unit : float
+        Of predictions: a power of two that keeps squares of targets from overflow.
     """
 
     scores: dict[str, MemberScore]
     curves: tuple[tuple[Array, Array], ...]
     weights: Array
     codes: Codes
-
-    @property
-    def frequent(self) -> Codes:
-        """The letter (n,) of each site that most of the rows have."""
-        return np.array([np.bincount(letters).argmax() for letters in self.codes.T])
-
-    def scaled(self, exponent: int) -> LetterEnsemble:
-        """The ensemble of targets times two to a power."""
-        factor = float(np.ldexp(1.0, exponent))
-        of_score = {name: 1.0 if WARPS.get(name, as_given) is not as_given else factor for name in self.scores}
-        scores = {name: score.times(of_score[name]) for name, score in self.scores.items()}
-        curves = [
-            (knots * of_score[name], values * factor)
-            for (name, _), (knots, values) in zip(MEMBERS, self.curves, strict=True)
-        ]
-        return replace(self, scores=scores, curves=tuple(curves))
+    unit: float = 1.0
 
     def values(self, codes: Codes) -> Array:
         """Predictions (m,) for rows of letters (m, n)."""
@@ -129,16 +116,11 @@ class LetterEnsemble:
             np.interp(scores[name], *curve) if len(curve[0]) else scores[name]
             for (name, _), curve in zip(MEMBERS, self.curves, strict=True)
         ]
-        return np.stack(members, axis=1) @ self.weights
+        return np.asarray(self.unit * (np.stack(members, axis=1) @ self.weights))
 
 
 def fitted_ensemble(
-    features: Sequence[Array],
-    codes: Codes,
-    y: Array,
-    weights: Array,
-    rng: np.random.Generator,
-    report: Callable[[str], None],
+    features: Sequence[Array], codes: Codes, y: Array, weights: Array, rng: np.random.Generator
 ) -> tuple[LetterEnsemble, Array]:
     """The ensemble of distinct rows in random order, and predictions (m,) of each row that have not seen its target.
 
@@ -150,15 +132,17 @@ def fitted_ensemble(
     of_processes = folds if len(y) < FEW_ROWS else deal_at_random(len(y), FOLDS_OF_MANY, rng)
     processes = partial(processes_by_fold, features, codes, weights=weights, folds=of_processes, rng=rng)
     networks = partial(fitted_perceptrons, features, codes, weights=weights, folds=folds, rng=rng)
-    for name in SCORES:
-        report(name)
-        fit = networks if name == NETWORKS else processes
-        scores[name], left_out[name] = scored(fit, WARPS.get(name, as_given)(y), weights)
+    for name, warp in SCORES.items():
+        scores[name], left_out[name] = scored(networks if name == NETWORKS else processes, warp(y), weights)
+
+    def curve_of_others(score: Array, _: int, rows: NDArray[np.bool_]) -> Array:
+        return np.interp(score[rows], *isotonic(score[~rows], y[~rows], weights[~rows], rng))
+
     curves, columns = [], []
     for name, curved in MEMBERS:
         score = left_out[name]
         curves.append(isotonic(score, y, weights, rng) if curved else (np.empty(0), np.empty(0)))
-        columns.append(_curved_without_fold(score, y, weights, folds, rng) if curved else score)
+        columns.append(out_of_fold(folds, partial(curve_of_others, score)) if curved else score)
     predicted = np.stack(columns, axis=1)
     predictions = out_of_fold(
         folds, lambda _, rows: predicted[rows] @ member_weights(predicted[~rows], y[~rows], weights[~rows])
@@ -184,12 +168,3 @@ def isotonic(scores: Array, y: Array, weights: Array, rng: np.random.Generator) 
         curves.append((curve.X_thresholds_, curve.y_thresholds_))
     knots = np.unique(np.concatenate([x for x, _ in curves]))
     return knots, np.mean([np.interp(knots, x, values) for x, values in curves], axis=0)
-
-
-def _curved_without_fold(
-    score: Array, y: Array, weights: Array, folds: NDArray[np.intp], rng: np.random.Generator
-) -> Array:
-    """Isotonic regressions of each fold's rows that were learned from the others."""
-    return out_of_fold(
-        folds, lambda _, rows: np.interp(score[rows], *isotonic(score[~rows], y[~rows], weights[~rows], rng))
-    )

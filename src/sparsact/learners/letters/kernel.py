@@ -15,15 +15,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Self, TypeVar
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from sparsact.learners.gp.kernel import Array, Codes
-
-Real = TypeVar("Real", np.float32, np.float64)
 
 # Normal priors of the parameters, by mean and precision; targets have variance 1.
 VARIANCE: Final = (0.0, 0.25)  # logarithm of the variance
@@ -110,7 +108,7 @@ class LetterKernel:
     @cached_property
     def site_kernels(self) -> tuple[SiteKernel, ...]:
         """The kernel of each site."""
-        ends = np.cumsum([2] + [n_parameters(features) for features in self.features])
+        ends = np.cumsum([2] + [2 + features.shape[1] + features.size for features in self.features])
         pieces = zip(self.features, ends, ends[1:], strict=False)
         return tuple(SiteKernel(features, self.theta[start:end]) for features, start, end in pieces)
 
@@ -123,13 +121,12 @@ class LetterKernel:
         """Covariances (m, m) of rows of letters (m, n), in Fortran order."""
         return np.asfortranarray(self.covariance(points, points))
 
-    def covariance(self, one: Codes, other: Codes) -> Array:
-        """Covariances (m, m') of the function at rows of letters (m, n) and (m', n)."""
-        return self._covariance(one, other, np.float64)
-
-    def short_covariance(self, points: Codes) -> NDArray[np.float32]:
-        """Covariances (m, m) of rows of letters (m, n), in single precision."""
-        return self._covariance(points, points, np.float32)
+    def covariance(self, one: Codes, other: Codes, dtype: type[np.floating] = np.float64) -> NDArray[Any]:
+        """Covariances (m, m') of the function at rows of letters (m, n) and (m', n), in some precision."""
+        product = np.full((len(one), len(other)), self.variance, dtype)
+        for factor, a, b in zip(self.factors, one.T, other.T, strict=True):
+            product *= factor.astype(dtype)[a].take(b, axis=1)
+        return product
 
     def pullback(self, points: Codes, lower: Array, covariance: NDArray[np.float32]) -> list[Array]:
         """Derivatives by the logarithm of the variance (1,), and by the parameters of each site.
@@ -146,17 +143,6 @@ class LetterKernel:
             one_hot = (letters[:, None] == np.arange(len(site.kernel))).astype(np.float32)
             found.append(site.pullback((one_hot.T @ (pull @ one_hot)).astype(np.float64) / site.kernel))
         return found
-
-    def _covariance(self, one: Codes, other: Codes, dtype: type[Real]) -> NDArray[Real]:
-        product = np.full((len(one), len(other)), self.variance, dtype)
-        for factor, a, b in zip(self.factors, one.T, other.T, strict=True):
-            product *= factor.astype(dtype)[a].take(b, axis=1)
-        return product
-
-
-def n_parameters(features: Array) -> int:
-    """Parameters of the kernel of one site."""
-    return 2 + int(features.shape[1]) + int(features.size)
 
 
 def prior(features: Sequence[Array]) -> tuple[Array, Array]:

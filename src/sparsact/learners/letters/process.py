@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -21,6 +20,12 @@ ADAM_STEPS: Final = 36
 ROWS: Final = 1_000  # of a step
 RATE: Final = 0.08
 DECAY: Final = (0.9, 0.95)  # of Adam's means of derivatives and of their squares
+DENSE_ROWS: Final = 1_200  # whose matrix is factorized even where the grid is small
+MOST_DENSE_ROWS: Final = 5_000  # that a process has where the grid is too large
+LARGEST_GRID: Final = 1 << 23  # cells
+CELLS_A_ROW: Final = 2_000  # with more, a matrix of the rows is less work
+ROWS_FOR_FACTORS: Final = 2_000
+FACTORS: Final = (0.4, 0.16)  # by which the noise is multiplied, if that predicts better
 
 
 def log_likelihood_gradient(kernel: LetterKernel, codes: Codes, y: Array, weights: Array) -> tuple[float, Array]:
@@ -28,7 +33,7 @@ def log_likelihood_gradient(kernel: LetterKernel, codes: Codes, y: Array, weight
 
     Covariances are float32 but for their Cholesky factor: m^3 multiplications, and m^2 times the number of sites.
     """
-    shared = kernel.short_covariance(codes)
+    shared = kernel.covariance(codes, codes, np.float32)
     matrix = np.asfortranarray(shared, dtype=np.float64)
     matrix[np.diag_indices(len(y))] += kernel.noise_variance / weights
     value, lower = log_density_sensitivity(matrix, y)
@@ -38,7 +43,7 @@ def log_likelihood_gradient(kernel: LetterKernel, codes: Codes, y: Array, weight
 
 
 def most_probable(
-    kernel: LetterKernel, codes: Codes, y: Array, weights: Array, rng: np.random.Generator
+    features: Sequence[Array], codes: Codes, y: Array, weights: Array, rng: np.random.Generator
 ) -> LetterKernel:
     """The kernel after steps of Adam uphill, each by the likelihood of other rows, scaled up to all, and the prior.
 
@@ -46,7 +51,8 @@ def most_probable(
     left out.
     """
     m, size = len(y), min(len(y), ROWS)
-    means, precisions = prior(kernel.features)
+    means, precisions = prior(features)
+    kernel = LetterKernel.start(features)
     theta, order = kernel.theta.copy(), rng.permutation(m)
     optimizer = Adam([theta], DECAY, [0.0])
     for step in range(1, ADAM_STEPS + 1):
@@ -57,14 +63,6 @@ def most_probable(
         gradient = (theta - means) * precisions - gradient * (m / size)
         optimizer.step([gradient], RATE * min(1.0, 2 * (1 - (step - 1) / ADAM_STEPS) + 0.05))
     return kernel.with_theta(theta)
-
-
-DENSE_ROWS: Final = 1_200  # whose matrix is factorized even where the grid is small
-MOST_DENSE_ROWS: Final = 5_000  # that a process has where the grid is too large
-LARGEST_GRID: Final = 1 << 23  # cells
-CELLS_A_ROW: Final = 2_000  # with more, a matrix of the rows is less work
-ROWS_FOR_FACTORS: Final = 2_000
-FACTORS: Final = (0.4, 0.16)  # by which the noise is multiplied, if that predicts better
 
 
 def on_grid(codes: Codes) -> bool:
@@ -85,34 +83,6 @@ def dual_coefficients(system: DenseSystem | GridSystem, y: Array, kept: NDArray[
     return solved.checked(system.solver, system.remedy)
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Standardized rows of a process, and the fold that is left out."""
-
-    codes: Codes
-    z: Array
-    weights: Array
-    others: NDArray[np.bool_]  # rows outside of the fold
-
-    def learned(self, features: Sequence[Array], rng: np.random.Generator) -> LetterKernel:
-        """The most probable kernel by the rows outside of the fold."""
-        start, others = LetterKernel.start(features), self.others
-        return most_probable(start, self.codes[others], self.z[others], self.weights[others], rng)
-
-    def fitted(self, kernel: LetterKernel) -> tuple[Posterior, Array, float]:
-        """The process of all rows, values of the fold by that of the others, and the mean square of their errors."""
-        chosen = np.arange(len(self.z))
-        if not on_grid(self.codes):
-            chosen = chosen[:MOST_DENSE_ROWS]  # rows come in random order
-        codes, others, fold = self.codes[chosen], self.others[chosen], ~self.others
-        kept = np.stack([np.ones(len(chosen), dtype=bool), others])
-        system = system_of(kernel, codes, self.weights[chosen])
-        alpha = dual_coefficients(system, self.z[chosen], kept)
-        held_out = Posterior(system, alpha[1]).values(self.codes[fold])
-        error = float(np.average((held_out - self.z[fold]) ** 2, weights=self.weights[fold]))
-        return Posterior(system, alpha[0]), held_out, error
-
-
 def processes_by_fold(
     features: Sequence[Array], codes: Codes, z: Array, weights: Array, folds: NDArray[np.intp], rng: np.random.Generator
 ) -> tuple[tuple[Posterior, ...], Array]:
@@ -124,18 +94,29 @@ def processes_by_fold(
     fold from the other rows, and then is fitted to all rows. With many rows the first chooses less noise for all, if it
     predicts its fold better so.
     """
+    chosen = slice(None if on_grid(codes) else MOST_DENSE_ROWS)
+
+    def fitted(kernel: LetterKernel, fold: NDArray[np.bool_]) -> tuple[Posterior, Array, float]:
+        """The process of all rows, values of the fold by that of the others, and the mean square of their errors."""
+        system = system_of(kernel, codes[chosen], weights[chosen])
+        kept = np.stack([np.ones(len(system), dtype=bool), ~fold[chosen]])
+        alpha = dual_coefficients(system, z[chosen], kept)
+        held_out = Posterior(system, alpha[1]).values(codes[fold])
+        error = float(np.average((held_out - z[fold]) ** 2, weights=weights[fold]))
+        return Posterior(system, alpha[0]), held_out, error
+
     left_out = np.empty(len(z))
     members: list[Posterior] = []
     factor = 1.0
-    for fold in range(folds.max() + 1):
-        rows = _Rows(codes, z, weights, folds != fold)
-        kernel = rows.learned(features, rng)
-        member, held_out, error = rows.fitted(kernel.with_noise_times(factor))
-        for smaller in FACTORS if fold == 0 and len(z) > ROWS_FOR_FACTORS else ():
-            other = rows.fitted(kernel.with_noise_times(smaller))
+    for number in range(folds.max() + 1):
+        fold, others = folds == number, folds != number
+        kernel = most_probable(features, codes[others], z[others], weights[others], rng)
+        member, held_out, error = fitted(kernel.with_noise_times(factor), fold)
+        for smaller in FACTORS if number == 0 and len(z) > ROWS_FOR_FACTORS else ():
+            other = fitted(kernel.with_noise_times(smaller), fold)
             if other[2] >= error:
                 break
             factor, (member, held_out, error) = smaller, other
         members.append(member)
-        left_out[folds == fold] = held_out
+        left_out[fold] = held_out
     return tuple(members), left_out

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparsact.fourier.hoeffding import Anova, anova
 from sparsact.kernels.dispatch import blas_threads
-from sparsact.learners.gp.kernel import Array, Codes
+from sparsact.learners.gp.kernel import Array
 from sparsact.learners.letters.alphabet import Alphabet, characters_of
 from sparsact.learners.letters.ensemble import MEMBERS, fitted_ensemble
 from sparsact.learners.letters.saving import ensemble_arrays, read_ensemble
@@ -47,20 +48,15 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         What is known of the letters. Kernels between amino acids begin with seven published properties; of plain
         letters, all pairs are equally far apart at first. ``"auto"``: amino acids where all letters are theirs, a stop
         ``*`` or a gap ``-``, and eight or more; else plain.
-    handle_unknown : {"error", "frequent"}, default="error"
-        What ``predict`` does with a letter that is not in ``letters_`` at its site: refuse the row, or take the site's
-        most frequent letter. With ``"error"``, a number is read as the nearest one of a site whose letters are numbers
-        that are not all whole: these are quantities.
     random_state : int, RandomState or None, default=None
         Of folds, rows that kernels are learned from, and networks.
-    verbose : int, default=0
-        Print a line for each member of the ensemble.
 
     Attributes
     ----------
     letters_ : list of tuple of str
         Letters of each site. Sites of single characters share theirs, so that a letter may be predicted at a site where
-        no row had it.
+        no row had it. ``predict`` refuses any other letter, but reads a number as the nearest one of a site whose
+        letters are numbers that are not all whole: these are quantities.
     alphabet_ : str
         ``"amino acids"`` or ``"plain"``.
     weights_ : dict of float
@@ -107,23 +103,17 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alphabet": [StrOptions({"auto", "amino acids", "plain"})],
-        "handle_unknown": [StrOptions({"error", "frequent"})],
         "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
         self,
         alphabet: str = "auto",
         *,
-        handle_unknown: str = "error",
         random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
     ) -> None:
         self.alphabet = alphabet
-        self.handle_unknown = handle_unknown
         self.random_state = random_state
-        self.verbose = verbose
 
     def _fork(self) -> Callable[[bool], None]:
         """For :func:`.transaction`: a fit changes nothing in place."""
@@ -152,16 +142,15 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         self._alphabet = Alphabet.of(rows, self.alphabet)
         exponent = int(exponents_of(targets))
         scaled = np.ldexp(targets, -exponent)  # squares of any numbers are then numbers
-        codes, of_row, mean, total = merged(self._alphabet.codes(rows), scaled, weights)
+        codes, of_row, total = distinct_rows(self._alphabet.codes(rows), weights)
+        mean = np.bincount(of_row, weights * scaled) / total
         if len(codes) < 2:
             raise ValueError("all rows have the same letters, and learning needs two different rows; add others.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1, size=4))
         order = rng.permutation(len(codes))
         with blas_threads(0):
-            found, predictions = fitted_ensemble(
-                self._alphabet.features, codes[order], mean[order], total[order], rng, self._report
-            )
-        self._ensemble = found.scaled(exponent)
+            found, predictions = fitted_ensemble(self._alphabet.features, codes[order], mean[order], total[order], rng)
+        self._ensemble = replace(found, unit=float(np.ldexp(1.0, exponent)))
         self.out_of_fold_ = np.full(len(there), np.nan)
         self.out_of_fold_[there] = np.ldexp(predictions[np.argsort(order)][of_row], exponent)
         self._errors = kept_errors(self.out_of_fold_[there] - targets, MOST_ERRORS)
@@ -172,8 +161,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         refuse_named_columns(self, X)
         rows = validate_data(self, characters_of(X), dtype=None, reset=False)
         with blas_threads(0):
-            known = self._ensemble.frequent if self.handle_unknown == "frequent" else None
-            return self._ensemble.values(self._alphabet.codes(rows, known))
+            return self._ensemble.values(self._alphabet.codes(rows))
 
     def prediction_intervals(self, X: ArrayLike, confidence: float = 0.95) -> Array:
         """Intervals (m, 2) around :meth:`predict`, as wide as the errors of ``out_of_fold_`` ask for.
@@ -264,13 +252,3 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         tags.input_tags.string = True
         tags.regressor_tags.poor_score = True
         return tags
-
-    def _report(self, name: str) -> None:
-        if self.verbose:
-            print(f"{type(self).__name__}: {name}")
-
-
-def merged(codes: Codes, y: Array, weights: Array) -> tuple[Codes, NDArray[np.intp], Array, Array]:
-    """Distinct rows, which of them each row is, their mean targets and total weights."""
-    distinct, of_row, total = distinct_rows(codes, weights)
-    return distinct.astype(np.intp), of_row, np.bincount(of_row, weights * y) / total, total

@@ -9,7 +9,7 @@ import numpy as np
 
 from sparsact.learners.gp.kernel import Array, Codes
 from sparsact.learners.gp.posterior import Posterior
-from sparsact.learners.letters.ensemble import MEMBERS, NETWORKS, WARPS, LetterEnsemble, MemberScore, Model
+from sparsact.learners.letters.ensemble import MEMBERS, NETWORKS, SCORES, LetterEnsemble, MemberScore, Model
 from sparsact.learners.letters.kernel import LetterKernel, prior
 from sparsact.learners.letters.perceptrons import UNITS, Perceptrons, inputs
 from sparsact.learners.letters.process import system_of
@@ -19,6 +19,7 @@ from sparsact.saving.schema import ArrayField, Arrays
 _ENSEMBLE: Final = {
     "codes": ArrayField("m n", np.uint8),
     "weights": ArrayField("members", finite=True, nonnegative=True),
+    "unit": ArrayField("1", finite=True, nonnegative=True),
 }
 _PROCESSES: Final = {
     "theta": ArrayField("k parameters", finite=True),
@@ -34,6 +35,7 @@ def ensemble_arrays(ensemble: LetterEnsemble) -> Arrays:
     arrays: Arrays = {
         "codes": ensemble.codes.astype(np.uint8),
         "weights": ensemble.weights,
+        "unit": np.array([ensemble.unit]),
     }
     for place, score in enumerate(ensemble.scores.values()):
         own: Arrays = {"units": np.array([score.centre, score.scale])}
@@ -56,8 +58,11 @@ def read_ensemble(features: Sequence[Array], arrays: Arrays) -> LetterEnsemble:
     codes = read["codes"].astype(np.intp)
     if not len(codes) or (codes >= [len(of_site) for of_site in features]).any():
         raise ValueError("rows of letters that the sites do not have")
+    unit = float(read["unit"][0])
+    if not unit:
+        raise ValueError("a unit of zero")
     scores: dict[str, MemberScore] = {}
-    for place, name in enumerate((*WARPS, NETWORKS)):
+    for place, name in enumerate(SCORES):
         own = schema.strip_prefix(f"score{place}", arrays)
         models = _read_networks(features, own) if name == NETWORKS else _read_processes(features, codes, own)
         scores[name] = MemberScore(models, *schema.read_arrays(_UNITS, own)["units"].tolist())
@@ -67,7 +72,7 @@ def read_ensemble(features: Sequence[Array], arrays: Arrays) -> LetterEnsemble:
         if curved != bool(len(curve["knots"])) or (np.diff(curve["knots"]) <= 0).any():
             raise ValueError("a curve whose knots do not rise")
         curves.append((curve["knots"], curve["values"]))
-    return LetterEnsemble(scores, tuple(curves), read["weights"], codes)
+    return LetterEnsemble(scores, tuple(curves), read["weights"], codes, unit)
 
 
 def _read_processes(features: Sequence[Array], codes: Codes, arrays: Arrays) -> Sequence[Model]:

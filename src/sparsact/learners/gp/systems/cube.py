@@ -244,20 +244,13 @@ def scattered(numbers: Array, codes: NDArray[np.intp], size: int) -> Array:
     return tables
 
 
-def _sums_by_block(lower: Array, codes: NDArray[np.intp], size: int) -> Iterator[Array]:
+def difference_sums(lower: Array, codes: NDArray[np.intp], size: int) -> Array:
+    """Sums (size,) of a symmetric matrix, given on and below its diagonal, over each exclusive or of two codes."""
+    sums = np.zeros(size)
     for start in range(0, len(codes), _ROWS_AT_ONCE):
         block = slice(start, start + _ROWS_AT_ONCE)  # columns, whose rows above are zero
         differing = codes[block, None] ^ codes[start:]
-        sums = np.bincount(differing.ravel(), 2 * lower[start:, block].T.ravel(), size)
-        yield np.asarray(sums, dtype=np.float64)
-
-
-def difference_sums(lower: Array, codes: NDArray[np.intp], size: int) -> Array:
-    """Sums (size,) of a symmetric matrix, given on and below its diagonal, over each exclusive or of two codes."""
-    parts = _sums_by_block(lower, codes, size)
-    sums = next(parts)
-    for part in parts:
-        sums += part
+        sums += np.bincount(differing.ravel(), 2 * lower[start:, block].T.ravel(), size)
     sums[0] -= lower.trace()
     return sums
 

@@ -8,7 +8,6 @@ times as many; a system of little noise takes hundreds of steps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Protocol
 
@@ -29,16 +28,6 @@ class ProductKernel(Kernel, Protocol):
     @property
     def factors(self) -> list[Array]:
         """Factors with ones on the diagonal."""
-
-
-def along_sites(tables: Table, factors: Sequence[Table]) -> Table:
-    """Tables (k, cells) multiplied by a matrix (q_i, q_i) along every coordinate."""
-    before = len(tables)
-    result = tables
-    for factor in factors:
-        result = np.matmul(factor, result.reshape(before, len(factor), -1))
-        before *= len(factor)
-    return result.reshape(tables.shape)
 
 
 @dataclass(eq=False)
@@ -69,9 +58,13 @@ class GridSystem(System):
 
     def products(self, alpha: Table) -> Table:
         """K times dual coefficients (k, m), at all cells (k, cells)."""
-        tables = np.zeros((len(alpha), int(np.prod([len(factor) for factor in self.factors]))), np.float32)
-        tables[:, self.cells] = alpha
-        return along_sites(tables, self.factors)
+        found = np.zeros((len(alpha), int(np.prod([len(factor) for factor in self.factors]))), np.float32)
+        found[:, self.cells] = alpha
+        before = len(alpha)
+        for factor in self.factors:
+            found = np.matmul(factor, found.reshape(before, len(factor), -1))
+            before *= len(factor)
+        return found.reshape(len(alpha), -1)
 
     def values(self, alpha: Array, points: Codes) -> Array:
         """K between points (m', n) and the system's, times dual coefficients (m,)."""

@@ -16,8 +16,6 @@ References
 ----------
 .. [1] J. Quinonero-Candela, C. E. Rasmussen, "A unifying view of sparse approximate Gaussian process regression",
        JMLR 6, 2005.
-.. [2] A. Artemev, D. R. Burt, M. van der Wilk, "Tighter bounds on the log marginal likelihood of Gaussian process
-       regression using conjugate gradients", ICML 2021.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from typing import ClassVar, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.gp.cholesky import Cholesky, log_density
+from sparsact.learners.gp.cholesky import Cholesky
 from sparsact.learners.gp.kernel import Array, Kernel, Points
 from sparsact.learners.gp.systems.system import System
 from sparsact.statistics.solved import Product, Solved, conjugate_gradients, norms
@@ -51,9 +49,9 @@ class TiledKernel(Kernel, Protocol):
 
 
 class LowRank:
-    r"""The matrix :math:`Q + E` of a system's rows, with the rank of its inducing points: E is R + D, or else D."""
+    r"""The matrix :math:`Q + R + D` of a system's rows, whose Q has the rank of its inducing points."""
 
-    def __init__(self, system: InducingSystem, *, corrected: bool) -> None:
+    def __init__(self, system: InducingSystem) -> None:
         self.kernel, points, noise = system.kernel, system.points, system.noise
         self._points = points[system.inducing]
         matrix = np.asfortranarray(self.kernel.covariance(self._points, self._points))
@@ -66,8 +64,7 @@ class LowRank:
             block = slice(start, start + _ROWS_AT_ONCE)
             half = self.halved(points[block])
             self.left[block] = np.maximum(self.kernel.variance - np.einsum("uk,uk->k", half, half), 0.0)
-            if corrected:
-                self.noise[block] += self.left[block]
+            self.noise[block] += self.left[block]
             self._half[:, block] = half
             half /= np.sqrt(self.noise[block])
             inner += half @ half.T
@@ -109,10 +106,6 @@ class LowRank:
         """Posterior covariances (k, k) of what the inducing points tell of quantities; see :meth:`halved`."""
         left = self._inner.halved(half)
         return np.asarray(left.T @ left)
-
-    def log_determinant(self) -> float:
-        """Logarithm of the determinant."""
-        return self._inner.log_determinant() + float(np.log(self.noise).sum())
 
 
 @dataclass(eq=False)
@@ -181,17 +174,6 @@ class InducingSystem(System):
         places = self._places(_LEFT_OUT)
         return np.asarray(alpha[places] * np.sqrt(self._scale * self._left_out(places) + self.noise[places]))
 
-    def log_density_bound(self, y: Array, alpha: Array) -> float:
-        """A lower bound of the log density of normal targets (m,) with this covariance [2]_."""
-        low_rank = LowRank(self, corrected=False)
-        residual = y - self.products(alpha[None])[0] - self.noise * alpha
-        rest = float(residual @ low_rank.inverse(residual[None])[0])
-        fit = float((y + residual) @ alpha) + rest
-        rank = max(1, len(self) - len(self.inducing))  # of K - Q, so that many eigenvalues share its trace
-        unexplained = float((low_rank.left / self.noise).sum())
-        determinant = low_rank.log_determinant() + rank * float(np.log1p(unexplained / rank))
-        return log_density(fit, determinant, len(self))
-
     @cached_property
     def products(self) -> Product:
         """K times vectors (k, m)."""
@@ -199,7 +181,7 @@ class InducingSystem(System):
 
     @cached_property
     def _low_rank(self) -> LowRank:
-        return LowRank(self, corrected=True)
+        return LowRank(self)
 
     @cached_property
     def _scale(self) -> float:
