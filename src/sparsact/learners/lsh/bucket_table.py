@@ -116,7 +116,7 @@ class BucketTable:
         keys, targets = known_by or (None, Y)
         self._begin_change(len(X))
         if len(X) > ROWS_AT_ONCE:  # else the check of the one part is in time
-            check_room(self, len(X) * self.layout.n_tables, lambda: self._n_new(X))
+            self._check_room(len(X) * self.layout.n_tables, lambda: self._n_new(X))
         self._change(X, Y, weights, 1)
         if self.keeps_rows:
             self._remember(row_keys(X, Y, weights) if keys is None else keys, 1, targets)
@@ -156,7 +156,7 @@ class BucketTable:
     def _accumulate(self, found: hashing.BucketPlaces, residual: Array, weights: Array, sign: int) -> None:
         n_before, keys = len(self.index), found.keys
         if sign > 0 and n_before + keys.size > len(self._counts):
-            check_room(self, int(np.count_nonzero(self.index.find(keys) < 0)), lambda: self.index.n_new(keys.ravel()))
+            self._check_room(np.count_nonzero(self.index.find(keys) < 0), lambda: self.index.n_new(keys.ravel()))
         ids = self.index.insert(keys) if sign > 0 else self.index.find(keys)
         self._make_room()
         self._forget(ids)
@@ -194,7 +194,7 @@ class BucketTable:
             )
         self._begin_change(len(other.index) // self.layout.n_tables)
         keys = other.index.keys.copy()
-        check_room(self, len(keys), lambda: self.index.n_new(keys))
+        self._check_room(len(keys), lambda: self.index.n_new(keys))
         if not (self.keeps_rows and other.keeps_rows):
             self.rows, self.keeps_rows = RememberedRows(self.layout.n_targets), False
         else:
@@ -252,18 +252,18 @@ class BucketTable:
         changed. They are gone then, unless another thread is in the middle of a prediction and holds one: that thread
         goes on with it, and the copy gets arrays of its own, as it does where the rows are many.
         """
-        twins = [(copy(table), PendingUpdate(table)) for table in (self, self.backup) if table is not None]
-        for twin, pending in twins:
-            twin._pending = pending
-        twin = twins[0][0]
-        twin._readers, twin.rows = readers, copy(self.rows)
-        if self.backup is not None:
-            twin.backup = twins[1][0]
+        twin = copy(self)
+        twin._readers, twin.rows, twin.backup = readers, copy(self.rows), copy(self.backup)
+        tables = [(twin, PendingUpdate(self.index, self.rows))]
+        if twin.backup is not None:
+            tables.append((twin.backup, PendingUpdate(twin.backup.index, twin.backup.rows)))
+        for table, pending in tables:
+            table._pending = pending
 
         def finish(kept: bool) -> None:
-            for changed, pending in twins:
+            for table, pending in tables:
                 pending.finish(kept)
-                changed._pending, changed._readers = None, []
+                table._pending, table._readers = None, []
 
         return twin, finish
 
@@ -326,6 +326,9 @@ class BucketTable:
         keys = (hashing.places(X[part], self.layout.hashes).keys.ravel() for part in _parts(len(X)))
         new = [np.unique(part[self.index.find(part) < 0]) for part in keys]
         return self.index.n_new(np.concatenate(new)) if new else 0
+
+    def _check_room(self, n_new: int, exactly: Callable[[], int]) -> None:
+        check_room(self.index, len(self._counts), self.layout.n_sums, n_new, exactly)
 
     def _make_room(self) -> None:
         needed, held = len(self.index), len(self._counts)

@@ -13,6 +13,7 @@ from sparsact.learners.lsh.layout import Array
 from sparsact.saving.schema import ArrayField, Arrays, read_arrays
 
 Keys = NDArray[np.uint64]
+SavedRows = tuple[int, NDArray[np.int32], NDArray[np.int64]]  # what a change of rows is undone by
 _ROWS: Final = {"keys": ArrayField("m", np.uint64), "copies": ArrayField("m", np.int64, nonnegative=True)}
 _TARGETS: Final = {"targets": ArrayField("m T", finite=True, optional=True)}
 
@@ -114,13 +115,13 @@ class RememberedRows:
         held = self.targets[: len(self)][self.copies[: len(self)] > 0]
         return held.min(axis=0, initial=np.inf), held.max(axis=0, initial=-np.inf)
 
-    def save(self, keys: Keys) -> tuple[int, NDArray[np.int32], NDArray[np.int64]]:
+    def save(self, keys: Keys) -> SavedRows:
         """What :meth:`restore` writes back after a change of these rows."""
         ids = self.index.find(keys)
         ids = ids[ids >= 0]
         return len(self), ids, self.copies[ids]
 
-    def restore(self, saved: tuple[int, NDArray[np.int32], NDArray[np.int64]]) -> None:
+    def restore(self, saved: SavedRows) -> None:
         """Be as :meth:`save` found it."""
         n, ids, copies = saved
         self.index.truncate(n)
