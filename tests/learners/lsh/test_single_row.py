@@ -94,7 +94,7 @@ def keys_of(model, x, y):
     """What the table knows rows of ``fit`` by."""
     from sparsact.learners.lsh.remembered_rows import row_keys
 
-    return row_keys(x, y[:, None], np.ones(len(x)))[:, None]
+    return row_keys(x, y[:, None], np.ones((len(x), 1)))[:, None]
 
 
 @options

@@ -119,7 +119,7 @@ class BucketTable:
             self._check_room(len(X) * self.layout.n_tables, lambda: self._n_new(X))
         self._change(X, Y, weights, 1)
         if self.keeps_rows:
-            self._remember(row_keys(X, Y, weights) if keys is None else keys, 1, targets)
+            self._remember(row_keys(X, Y, weights[:, None]) if keys is None else keys, 1, targets)
         self.low = np.minimum(self.low, targets.min(axis=0, initial=np.inf))
         self.high = np.maximum(self.high, targets.max(axis=0, initial=-np.inf))
 
@@ -127,7 +127,7 @@ class BucketTable:
         """Take rows away; none, if one was never added. After another error the table is of no use: change a fork."""
         X, Y, weights = batch.X, batch.y, batch.row_weights()
         self._begin_change(len(X))
-        keys, targets = known_by or (row_keys(X, Y, weights), Y)
+        keys, targets = known_by or (row_keys(X, Y, weights[:, None]), Y)
         if self._pending is not None:
             self._pending.save_rows(keys)
         self.rows.remove(keys)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -151,7 +152,8 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         """The model as it is now, which later updates do not change."""
         check_is_fitted(self)
         with lock_of(self):
-            return self._predictor_of(self.table_.detached(with_rows=False), self._fixed.without_rows(), is_live=False)
+            table, fixed = self.table_.detached(with_rows=False), replace(self._fixed, learned=None)
+            return self._predictor_of(table, fixed, is_live=False)
 
     def _value(self, X: Any) -> float | None:
         """Value at an array of one row that needs no check but its own finite value; None of any other."""

@@ -129,7 +129,6 @@ class RememberedRows:
         self.copies[n:] = 0
 
 
-def row_keys(X: Array, Y: Array, weights: Array) -> Keys:
-    """Keys (m,) of rows with their targets and weights."""
-    rows = np.concatenate([X, Y, weights[:, None]], axis=1) + 0.0  # -0.0 becomes 0.0
-    return hashing.row_keys(np.ascontiguousarray(rows))
+def row_keys(*columns: Array) -> Keys:
+    """Keys (m,) of rows of some arrays side by side, each (m, k)."""
+    return hashing.row_keys(np.ascontiguousarray(np.concatenate(columns, axis=1) + 0.0))  # -0.0 becomes 0.0
