@@ -82,24 +82,10 @@ def test_queries_at_the_end_of_the_floats_find_a_nearest_bucket(queries):
     assert np.isfinite(model(degree=0, **FIXED).fit(X, Y).predict(queries)).all()
 
 
-def points(p):
+@pytest.mark.parametrize("p", [3, 24])
+def test_the_nearest_point_in_few_dimensions_and_in_many(p, monkeypatch):
+    monkeypatch.setattr(nearest, "MOST_PRODUCTS", 1000)
     rng = np.random.default_rng(p)
-    return rng.normal(size=(150, p)), rng.normal(size=(31, p))
-
-
-def test_the_tree_is_exact():
-    table, queries = points(3)
-    expected = np.linalg.norm(queries[:, None] - table[None], axis=2).argmin(axis=1)
-    np.testing.assert_array_equal(nearest_index(table)(queries), expected)
-
-
-@pytest.mark.parametrize("installed", [False, True])
-def test_the_nearest_in_high_dimension(installed, monkeypatch):
-    """By usearch, and by a kd-tree without it."""
-    if installed:
-        pytest.importorskip("usearch", reason="usearch is optional: a kd-tree does without it")
-    else:
-        monkeypatch.setattr(nearest, "find_spec", lambda name: None)
-    table, queries = points(24)
+    table, queries = rng.normal(size=(150, p)), rng.normal(size=(31, p))
     expected = np.linalg.norm(queries[:, None] - table[None], axis=2).argmin(axis=1)
     np.testing.assert_array_equal(nearest_index(table)(queries), expected)

@@ -156,7 +156,8 @@ class BucketTable:
     def _accumulate(self, found: hashing.BucketPlaces, residual: Array, weights: Array, sign: int) -> None:
         n_before, keys = len(self.index), found.keys
         if sign > 0 and n_before + keys.size > len(self._counts):
-            self._check_room(np.count_nonzero(self.index.find(keys) < 0), lambda: self.index.n_new(keys.ravel()))
+            n_new = int(np.count_nonzero(self.index.find(keys) < 0))
+            self._check_room(n_new, lambda: self.index.n_new(keys.ravel()))
         ids = self.index.insert(keys) if sign > 0 else self.index.find(keys)
         self._make_room()
         self._forget(ids)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from importlib.resources import files
 from math import prod
 from string import Template
@@ -35,9 +36,7 @@ def c_source(model: CompiledModel[Directory], ends: Ends, name: str, inputs: Inp
     Numbers are written bit for bit, and added in the order in which the model's kernels add them: without contraction
     to fused operations the two give the same bits, up to the rounding of a sum over tables.
     """
-    tables = {f"table_{place}": table for place, table in enumerate(model.tables)}
-    if model.backup is not None:
-        tables["backup"] = model.backup
+    tables = model.named_tables("table_")
     weight = np.result_type(*(table.storage.weights.dtype for table in tables.values()))
     number = model.tables[-1].storage.coefficients.dtype
     parts = [_table(key, table, number, weight) for key, table in tables.items()]
@@ -190,12 +189,9 @@ def _array(name: str, values: NDArray[Any], *, bitwise: bool = False) -> str:
     """A constant array; of ``bitwise`` floats in a union with their bits, which are read faster than decimals."""
     flat = values.ravel() if values.size else np.zeros(1, values.dtype)
     kind = C_TYPES[flat.dtype.name]
-    if flat.dtype.kind == "u":
-        return f"static const {kind} {name}[{len(flat)}] = {{\n{_lines(map(hex, flat.tolist()))}\n}};\n"
-    if flat.dtype.kind == "i":
-        return f"static const {kind} {name}[{len(flat)}] = {{\n{_lines(map(str, flat.tolist()))}\n}};\n"
-    if not bitwise:
-        return f"static const {kind} {name}[{len(flat)}] = {{\n{_lines(map(_in_c, flat.tolist()))}\n}};\n"
+    if not (bitwise and flat.dtype.kind == "f"):
+        spelt: Callable[[Any], str] = {"u": hex, "i": str, "f": _in_c}[flat.dtype.kind]
+        return f"static const {kind} {name}[{len(flat)}] = {{\n{_lines(map(spelt, flat.tolist()))}\n}};\n"
     word = f"uint{8 * flat.dtype.itemsize}"
     bits = _lines(map(hex, flat.view(word).tolist()))
     declared = f"static const union {{ {word}_t bits[{len(flat)}]; {kind} numbers[{len(flat)}]; }}"
@@ -208,6 +204,6 @@ def _in_c(number: float) -> str:
     return words.get(str(number)) or number.hex()
 
 
-def _lines(numbers: Any) -> str:
+def _lines(numbers: Iterable[str]) -> str:
     texts = list(numbers)
     return ",\n".join(",".join(texts[start : start + ON_A_LINE]) for start in range(0, len(texts), ON_A_LINE))

@@ -146,10 +146,6 @@ class CompiledTable(Generic[Storage]):
         """The function that fills in values (m, targets) at rows, and the weight (m,) behind each."""
         return self.storage.kernel(self.hashes, self.degree, self.combine)
 
-    def kernel_with(self, line: Array) -> Kernel:
-        """The kernel with a line added, if the storage has such a kernel."""
-        return self.storage.kernel(self.hashes, self.degree, self.combine, line)
-
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Every array of hash functions and buckets, by name."""
         own = {field.name: getattr(self.storage, field.name) for field in fields(self.storage)}
@@ -220,22 +216,23 @@ class CompiledModel(Generic[Storage]):
     @cached_property
     def _kernels(self) -> tuple[Kernel, ...]:
         first, *others = self.tables
-        return first.kernel_with(self.trend), *(table.kernel for table in others)
+        with_line = first.storage.kernel(first.hashes, first.degree, first.combine, self.trend)
+        return with_line, *(table.kernel for table in others)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the kernels, as :class:`CompiledTable` has it."""
         return {name: value for name, value in self.__dict__.items() if name != "_kernels"}
 
+    def named_tables(self, stem: str = "table") -> dict[str, CompiledTable[Storage]]:
+        """The tables by name: the stem and a number, or ``backup``."""
+        tables = {f"{stem}{place}": table for place, table in enumerate(self.tables)}
+        return tables if self.backup is None else tables | {"backup": self.backup}
+
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        tables = self.tables if self.backup is None else (*self.tables, self.backup)
-        trees = {} if self.trees is None else self.trees.arrays()
-        arrays = [
-            *vars(self).values(),
-            *trees.values(),
-            *(part for table in tables for part in table.arrays().values()),
-        ]
+        arrays = [*vars(self).values(), *({} if self.trees is None else self.trees.arrays()).values()]
+        arrays += [part for table in self.named_tables().values() for part in table.arrays().values()]
         return sum(part.nbytes for part in arrays if isinstance(part, np.ndarray))
 
     def row(self, ends: Ends) -> Callable[[Any], float | None] | None:

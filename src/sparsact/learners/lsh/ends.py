@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,14 +37,6 @@ class Ends:
     high: Array | None = None
     start: Array | None = None
     refuses: bool = False
-
-    @classmethod
-    def of(cls, policy: Policy, low: Array, high: Array, start: Array | None) -> Self:
-        """Ends of a policy: limits by the least and largest targets held, none where low exceeds high."""
-        refuses = policy.fallback == "raise"
-        if policy.extrapolate == "linear" or (low > high).any():
-            return cls(start=start, refuses=refuses)
-        return cls(low, high, start, refuses)
 
     @property
     def nbytes(self) -> int:

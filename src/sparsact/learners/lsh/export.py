@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sparsact import files
 from sparsact.kernels.bucket_statistics import n_features
@@ -77,7 +78,7 @@ class CompactPredictor(CompiledPredictor):
         """Bytes of all arrays."""
         return self.model.nbytes + self.ends.nbytes
 
-    def numbers(self, X: Any) -> Array:
+    def numbers(self, X: ArrayLike) -> Array:
         """Rows (m, d) as exported programs take them: a number for each category, NaN for missing values.
 
         A category that is a number stands for itself; a text, for 2**52 plus the first 52 bits of its BLAKE2b digest of
@@ -95,7 +96,7 @@ class CompactPredictor(CompiledPredictor):
             arrays |= schema.add_prefix("trees", self.model.trees.arrays())
         state: State = {"n_features_in_": self.n_features_in_, "single": self._single, "tables": len(self.model.tables)}
         state |= {"refuses": ends.refuses, "feature_names": list(self.inputs.names)}
-        for name, table in self._tables().items():
+        for name, table in self.model.named_tables().items():
             arrays |= schema.add_prefix(name, table.arrays())
             state[name] = {
                 "degree": table.degree,
@@ -123,10 +124,6 @@ class CompactPredictor(CompiledPredictor):
         if not (name.isidentifier() and name.isascii()):
             raise ValueError(f"{name!r} is not a name of a C function; pass a `name` of letters, digits and _.")
         files.write(path, c_source(self.model, self.ends, name, self.inputs))
-
-    def _tables(self) -> dict[str, CompiledTable[Directory]]:
-        tables = {f"table{place}": table for place, table in enumerate(self.model.tables)}
-        return tables if self.model.backup is None else tables | {"backup": self.model.backup}
 
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -45,6 +44,7 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
     extrapolate: str
     min_count: int
     n_jobs: int | None
+    _single = False  # whether targets are one column, given without its axis
     _inputs: InputRules
     _fixed: FixedPart
     _compiled: list[TablePredictor]  # all that read the table as it is; the last one asked comes first
@@ -116,11 +116,6 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
     # ---- predictions ----
 
     @property
-    @abstractmethod
-    def _single(self) -> bool:
-        """Whether targets are a single column, given without its axis."""
-
-    @property
     def _policy(self) -> Policy:
         return Policy(self.fallback, self.extrapolate, self.min_count)  # which may be set between two predictions
 
@@ -155,19 +150,19 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
             table, fixed = self.table_.detached(with_rows=False), replace(self._fixed, learned=None)
             return self._predictor_of(table, fixed, is_live=False)
 
-    def _value(self, X: Any) -> float | None:
+    def _value(self, X: ArrayLike) -> float | None:
         """Value at an array of one row that needs no check but its own finite value; None of any other."""
         compiled = self.__dict__.get("_compiled")
         if type(X) is not np.ndarray or len(X.shape) != 2 or not compiled or "feature_names_in_" in self.__dict__:
             return None
         return self._predictor.value(X)
 
-    def _values(self, X: Any) -> Array:
+    def _values(self, X: ArrayLike) -> Array:
         predictor = self._predictor  # an update may replace it: the whole answer comes from this one
         values = predictor.values(self._queries(X, predictor.inputs), threads(self.n_jobs))
         return predictor.ends.checked(values)
 
-    def _queries(self, X: Any, inputs: InputRules) -> Array:
+    def _queries(self, X: ArrayLike, inputs: InputRules) -> Array:
         """Rows to predict at, encoded by these rules; valid arrays are not checked twice."""
         rows = inputs.plain(X)
         if rows is None:
@@ -179,15 +174,10 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         X = self._inputs.encode(raw.X)
         return raw if X is raw.X else Batch(aligned(X), raw.y, raw.weights, raw.folds)
 
-    @abstractmethod
-    def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Batch:
-        """Checked rows (m, d) with targets (m, T) and weights (m,)."""
-
-    def _checked_rows(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+    def _checked_rows(self, X: ArrayLike, y: ArrayLike = "no_validation", **checks: bool) -> Any:
         """X, or X and y, of numbers: codes for categories, NaN for missing values."""
-        if self.is_categorical_.any():
-            X = coded(X, self.is_categorical_)
-        return checked_rows(self, X, y, dtype=np.float64, order="C", ensure_all_finite="allow-nan", **options)
+        rows = coded(X, self.is_categorical_) if self.is_categorical_.any() else X
+        return checked_rows(self, rows, y, dtype=np.float64, order="C", ensure_all_finite="allow-nan", **checks)
 
     def apply(self, X: ArrayLike) -> NDArray[np.int64]:
         """Number of the bucket of each row in each table, (m, n_tables); -1 where there is none.
@@ -327,6 +317,10 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         """
         check_is_fitted(self)
         write_model(self, path, statistic=statistic)
+
+    def _state_of_targets(self, arrays: Arrays) -> State:
+        """What a file says of the targets; arrays are added to ``arrays``."""
+        return {}
 
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:

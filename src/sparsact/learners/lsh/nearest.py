@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +14,8 @@ from sparsact.kernels import hashing
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.layout import Array
 
-HIGH_DIMENSION: Final = 16  # beyond it a kd-tree looks at most of its points
+HIGH_DIMENSION: Final = 16  # beyond it a kd-tree looks at most of its points: twice to four times slower from 24 on
+MOST_PRODUCTS: Final = 1 << 22  # numbers at once: 32 megabytes
 FARTHEST: Final = 1e100  # local coordinates beyond it are as far as any: squares of distances stay floats
 NearestIndex = Callable[[Array], NDArray[np.int64]]
 
@@ -63,18 +62,16 @@ def mean_positions(sums: Array, p: int) -> Array:
 def nearest_index(points: Array) -> NearestIndex:
     """A function that gives the place (m,) of the nearest of points (N, p) to each row of Z.
 
-    By a kd-tree, or in high dimension by usearch where it is installed: it compares all points, in float32, as a
-    kd-tree of that many coordinates nearly does, but vectorised.
+    By a kd-tree, or in high dimension by products with all points, which a kd-tree of that many coordinates nearly
+    all compares too, one by one.
     """
-    if points.shape[1] > HIGH_DIMENSION and find_spec("usearch") is not None:
-        return _usearch_index(points.astype(np.float32))
-    tree = cKDTree(points)
-    return lambda Z: np.asarray(tree.query(Z)[1], dtype=np.int64)
+    if points.shape[1] <= HIGH_DIMENSION:
+        tree = cKDTree(points)
+        return lambda Z: np.asarray(tree.query(Z)[1], dtype=np.int64)
+    squares, step = (points**2).sum(axis=1), 1 + MOST_PRODUCTS // len(points)
 
+    def nearest(Z: Array) -> NDArray[np.int64]:
+        parts = (Z[start : start + step] for start in range(0, len(Z), step))
+        return np.concatenate([(squares - 2 * part @ points.T).argmin(axis=1) for part in parts])
 
-def _usearch_index(points: NDArray[np.float32]) -> NearestIndex:
-    usearch: Any = import_module("usearch.index")
-    metric = usearch.MetricKind.L2sq
-    return lambda Z: np.asarray(
-        usearch.search(points, Z.astype(np.float32), 1, metric, exact=True).keys, dtype=np.int64
-    ).reshape(len(Z))
+    return nearest

@@ -96,9 +96,10 @@ class TablePredictor(CompiledPredictor):
     @property
     def ends(self) -> Ends:
         """Values where the model knows little, as the table is now."""
-        fallback, table = self.policy.fallback, self.table
+        (fallback, extrapolate, _), table = self.policy, self.table
         start = np.full(len(table.low), np.nan) if fallback == "nan" else table.mean() if fallback == "mean" else None
-        return Ends.of(self.policy, table.low, table.high, start)
+        is_limited = extrapolate == "clip" and (table.low <= table.high).all()
+        return Ends(*((table.low, table.high) if is_limited else (None, None)), start, fallback == "raise")
 
     def shipped_ends(self) -> Ends:
         """The same for a predictor without sums; a ValueError if it would need them."""
@@ -110,7 +111,7 @@ class TablePredictor(CompiledPredictor):
             )
         return self.ends
 
-    def value(self, x: Any) -> float | None:
+    def value(self, x: ArrayLike) -> float | None:
         """Value at an array (d,) or (1, d) of float64, in microseconds; None where only :meth:`values` tells."""
         return None if self._row is None else self._row(x)
 

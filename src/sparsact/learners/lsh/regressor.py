@@ -14,11 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.lsh import adaptive
+from sparsact.learners.lsh.categories import Features
 from sparsact.learners.lsh.drift import Drift, drift_of
 from sparsact.learners.lsh.estimator import MAX_SIZE, MIN_SIZE, LSHModel
 from sparsact.learners.lsh.leave_one_out import reach as reach_of
 from sparsact.learners.lsh.nearest import mean_positions
-from sparsact.saving.schema import as_bool
+from sparsact.saving.schema import Arrays, State, as_bool
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import locked, transaction
 from sparsact.validation.arrays import checked_reals
@@ -128,8 +129,6 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     True
     """
 
-    _one_target: bool  # y came without an axis of targets
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LSHModel._parameter_constraints,
         "n_tables": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -147,12 +146,12 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         degree: int | str = "auto",
         family: str = "pca_grid",
         fallback: str = "coarse",
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         *,
         alpha: float | str = "auto",
         directions: str = "auto",
         min_count: int = 1,
-        categorical_features: Any = "from_dtype",
+        categorical_features: Features = "from_dtype",
         n_jobs: int | None = None,
         extrapolate: str = "clip",
         n_stages: int | str = "auto",
@@ -210,7 +209,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     @transaction
     def _partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, adapt: bool) -> None:
         if not adapt:
-            self._learn(X, y, sample_weight)
+            self._learn(lambda begin: self._validated(X, y, sample_weight, reset=begin))
             return
         begin = "table_" not in self.__dict__
         if begin:
@@ -288,12 +287,11 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
                     'set_params(fallback="coarse") first.'
                 )
             residuals = targets - predicted
+        self._tidy()
         found = hashing.places(self._fixed.selected(rows), self.table_.layout.hashes)
         ids = self.table_.index.find(found.keys).astype(np.int64)
-        present = self.table_.counts > 0
-        ids = np.where((ids >= 0) & present[ids], np.cumsum(present)[ids] - 1, -1)
-        positions = mean_positions(self.table_.sums[present], self.table_.layout.n_local)
-        return drift_of(found, ids, self.table_.counts[present], positions, residuals)
+        positions = mean_positions(self.table_.sums, self.table_.layout.n_local)
+        return drift_of(found, ids, self.table_.counts, positions, residuals)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -301,8 +299,8 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         tags.regressor_tags.poor_score = self.degree == 0  # constants in buckets need many rows
         return tags
 
-    def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Batch:
-        rows, targets, weights = self._checked(X, y, sample_weight, reset=reset, multi_output=True, y_numeric=True)
+    def _validated(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool) -> Batch:
+        rows, targets, weights = self._checked(X, y, sample_weight, reset=reset, numeric=True)
         Y = np.ascontiguousarray(targets, dtype=np.float64).reshape(len(rows), -1)
         if np.abs(Y).max() > MAX_SIZE:
             raise ValueError(f"`y` holds numbers beyond {MAX_SIZE:g}, whose sums may overflow; scale it down.")
@@ -310,19 +308,12 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         if reset and ((largest > 0) & (largest < MIN_SIZE)).any():
             raise ValueError(f"`y` holds nothing beyond {MIN_SIZE:g} but zeros, too little to divide by; scale it up.")
         if reset:
-            self._one_target = targets.ndim == 1
+            self._single = targets.ndim == 1
         if not reset and Y.shape[1] != self.table_.layout.n_targets:
             raise ValueError(f"`y` has {Y.shape[1]} targets; the model was begun with {self.table_.layout.n_targets}.")
         return Batch(rows, Y, weights)
 
-    @property
-    def _single(self) -> bool:
-        return self._one_target
-
-    def _state_of_targets(self, arrays: dict[str, Any]) -> dict[str, Any]:
-        return {}
-
-    def _set_targets(self, state: dict[str, Any], arrays: dict[str, Any]) -> None:
-        self._one_target = as_bool(state["single"], "single")
-        if self._one_target and self.table_.layout.n_targets != 1:
+    def _set_targets(self, state: State, arrays: Arrays) -> None:
+        self._single = as_bool(state["single"], "single")
+        if self._single and self.table_.layout.n_targets != 1:
             raise ValueError(f"{self.table_.layout.n_targets} targets where there is one")
