@@ -18,8 +18,7 @@ from sparsact.learners.lsh.bucket_solution import BucketSolution, LiveSolution
 from sparsact.learners.lsh.coarse_grids import backup_layout
 from sparsact.learners.lsh.compiled import CompiledTable, Slots
 from sparsact.learners.lsh.layout import Array, Layout
-from sparsact.learners.lsh.remembered_rows import RememberedRows, RowNames, row_keys
-from sparsact.learners.lsh.updates import PendingUpdate, check_range, check_room
+from sparsact.learners.lsh.updates import PendingUpdate, RememberedRows, RowNames, check_range, check_room, row_keys
 from sparsact.saving.schema import ArrayField, Arrays, State, add_prefix, read_arrays, strip_prefix
 from sparsact.statistics.statistic import Batch
 
@@ -306,7 +305,8 @@ class BucketTable:
         if is_live:
             storage = self.solution(alpha, least).storage(self.index, self.counts, self.sums)
         else:
-            storage = self.solved(alpha, least).storage(self.index)
+            solved = self.solved(alpha, least)
+            storage = Slots.of(self.index.slots, solved.coefficients, solved.weights)
         return CompiledTable(self.layout.hashes, self.layout.degree, storage, combine)
 
     def _forget(self, ids: NDArray[np.int32]) -> None:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sparsact.kernels.bucket_index import BucketIndex
 from sparsact.learners.lsh.compiled import CompiledTable, Slots
 from sparsact.learners.lsh.layout import Array, Layout
-from sparsact.learners.lsh.remembered_rows import Keys, RowNames, row_keys
 from sparsact.learners.lsh.trees import TreeEnsemble
+from sparsact.learners.lsh.updates import Keys, RowNames, row_keys
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
 from sparsact.statistics.statistic import Batch
@@ -133,7 +133,7 @@ class FixedPart:
 class LearnedRows:
     """Values of the fixed part at the rows it was learned from, as if it had never seen them.
 
-    Rows are known by the :func:`~sparsact.learners.lsh.remembered_rows.row_keys` of X and Y; ``values`` are
+    Rows are known by the :func:`~sparsact.learners.lsh.updates.row_keys` of X and Y; ``values`` are
     (m, targets).
     """
 

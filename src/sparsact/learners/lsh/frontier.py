@@ -10,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact import registry
 from sparsact.kernels import hashing
 from sparsact.kernels.hashing import Hashes
 from sparsact.learners.lsh.bucket_table import ROWS_AT_ONCE, BucketTable
@@ -103,10 +102,6 @@ class Frontier:
     def to_frame(self) -> Any:
         """The points as a ``pandas.DataFrame``; wants pandas."""
         return to_pandas(list(map(asdict, self.points)), [field.name for field in fields(FrontierPoint)])
-
-    def plot(self, **options: Any) -> Any:
-        """Draw error against ``cost="nbytes"`` or ``"microseconds"``, on new axes or on ``ax``; wants matplotlib."""
-        return registry.find(registry.DISPLAYS["frontier"]).from_frontier(self, **options)
 
 
 def measured_sizes(as_now: TablePredictor, dtypes: Sequence[Precision], table_errors: Array | None) -> Frontier:

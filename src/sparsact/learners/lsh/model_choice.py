@@ -14,9 +14,9 @@ from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.fixed_part import FixedPart, FixedStage, LearnedRows
 from sparsact.learners.lsh.layout import Array, PrincipalMoments, linear_trend
 from sparsact.learners.lsh.leave_one_out import LeftOut
-from sparsact.learners.lsh.remembered_rows import row_keys
 from sparsact.learners.lsh.trees import learn_trees
 from sparsact.learners.lsh.tuning import LayoutSearch, LSHConfig, Rows, TunedLayout
+from sparsact.learners.lsh.updates import row_keys
 from sparsact.statistics.centred import about_mean
 from sparsact.statistics.statistic import Batch
 from sparsact.statistics.units import SMALLEST, exponents_of, standard_units
