@@ -8,8 +8,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from exported_models import COMPILER, onnx_values, values_in_c
-from hashed_rows import FAMILIES, model, rows
+from exported_models import COMPILER, shipped_values
+from hashed_rows import families, model, rows
 
 import sparsact
 from sparsact.kernels import dispatch, hashing
@@ -22,7 +22,6 @@ from sparsact.saving.modelfile import ModelFileError, read, write
 X, Y = rows(m=600)
 QUERIES = rows(m=300, seed=3)[0]  # of which some buckets are empty
 TOLERANCE = {"float32": 1e-6 * Y.std(), "float64": 1e-12 * Y.std()}
-families = pytest.mark.parametrize("options", FAMILIES, ids=lambda o: "-".join(map(str, o.values())))
 dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
 
 
@@ -113,14 +112,13 @@ def test_a_file_that_leads_nowhere_is_refused(changed, tmp_path):
         sparsact.load(tmp_path / "bad")
 
 
-@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 @dtypes
+@pytest.mark.parametrize(("kind", "rounding"), [("c", 1e-13), ("onnx", 1e-11)])
 @families
-def test_exported_c_is_equal_to_the_predictor(options, dtype, tmp_path):
-    learner = fitted(**options)
-    learner.export(tmp_path / "tables.c", dtype=dtype)
-    values = values_in_c(tmp_path / "tables.c", "tables_predict", QUERIES, 1)
-    np.testing.assert_allclose(values[:, 0], learner.predictor(dtype)(QUERIES), rtol=1e-13, atol=1e-13)
+def test_exported_programs_are_equal_to_the_predictor(options, kind, rounding, dtype, tmp_path):
+    predict = fitted(**options).predictor(dtype)
+    values = shipped_values(kind, predict, QUERIES, tmp_path)
+    np.testing.assert_allclose(values[:, 0], predict(QUERIES), rtol=rounding, atol=rounding)
 
 
 @pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
@@ -141,15 +139,6 @@ def test_exported_c_of_several_targets_is_clean_under_sanitizers(tmp_path):
     values = np.array([line.split() for line in ran.stdout.splitlines()], dtype=float)
     np.testing.assert_allclose(values[:-2], learner.predictor("float32")(QUERIES), rtol=1e-13)
     assert len(values) == len(far)
-
-
-@dtypes
-@families
-def test_exported_onnx_is_equal_to_the_predictor(options, dtype, tmp_path):
-    learner = fitted(**options)
-    learner.export(tmp_path / "tables.onnx", dtype=dtype)
-    values = onnx_values(tmp_path / "tables.onnx", QUERIES)
-    np.testing.assert_allclose(values[:, 0], learner.predictor(dtype)(QUERIES), rtol=1e-11, atol=1e-11)
 
 
 def test_bad_exports_and_queries_have_one_clear_line(tmp_path):
@@ -270,17 +259,7 @@ def whole_model():
 def test_stages_columns_clipping_and_backup_are_shipped(kind, dtype, tmp_path):
     compiled, ends, expected = whole_model()
     predict = CompactPredictor(compiled.compact(dtype), ends, plain(X.shape[1]), single=False)
-    if kind == "memory":
-        values = predict(QUERIES)
-    elif kind == "file":
-        predict.save(tmp_path / "predictor")
-        values = sparsact.load(tmp_path / "predictor")(QUERIES)
-    elif kind == "c":
-        predict.export(tmp_path / "whole.c")
-        values = values_in_c(tmp_path / "whole.c", "whole_predict", QUERIES, 1)
-    else:
-        predict.export(tmp_path / "whole.onnx")
-        values = onnx_values(tmp_path / "whole.onnx", QUERIES)
+    values = shipped_values(kind, predict, QUERIES, tmp_path)
     np.testing.assert_allclose(values, expected, rtol=0, atol=TOLERANCE[dtype])
 
 

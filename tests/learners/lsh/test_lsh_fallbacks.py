@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hashed_rows import FAMILIES, model, rows
+from hashed_rows import families, model, rows
 
 from sparsact.learners.lsh import nearest
 from sparsact.learners.lsh.nearest import nearest_index
@@ -29,7 +29,7 @@ def test_nan_and_an_error():
     assert np.isfinite(learner.predict(X)).all()
 
 
-@pytest.mark.parametrize("options", FAMILIES, ids=lambda o: "-".join(map(str, o.values())))
+@families
 def test_the_nearest_bucket_by_brute_force(options):
     finer = {"n_hashes": 16} if options["family"] == "hyperplane" else {}  # cells reach to infinity: many, of few rows
     asked = rows(m=211, seed=9)[0] * 3 if finer else FAR

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hashed_rows import FAMILIES, model, rows, same, state
+from hashed_rows import families, model, rows, same, state
 
 import sparsact
 from sparsact import LSHClassifier
@@ -13,7 +13,6 @@ from sparsact.saving.modelfile import ModelFileError, write
 
 X, Y = rows()
 QUERIES = np.concatenate([rows(m=37, seed=4)[0], np.full((1, 5), 1e6)])
-families = pytest.mark.parametrize("options", FAMILIES, ids=lambda o: "-".join(map(str, o.values())))
 
 
 @families

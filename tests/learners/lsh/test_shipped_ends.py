@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from exported_models import onnx_values, values_in_c
+from exported_models import shipped_values
 from hashed_rows import model, rows
 
 import sparsact
@@ -65,9 +65,7 @@ def one_by_one(function, table):
 
 def shipped(kind, learner, table, folder):
     if kind in ("c", "onnx"):
-        learner.export(folder / f"model.{kind}", dtype="float64")
-        values = values_in_c(folder / "model.c", "model_predict", table, 1) if kind == "c" else None
-        return (onnx_values(folder / "model.onnx", table) if values is None else values)[:, 0]
+        return shipped_values(kind, learner.predictor("float64"), table, folder)[:, 0]
     predict = learner.predictor(None if kind == "as it is" else "float64" if kind == "file" else kind)
     if kind == "file":
         predict.save(folder / "predictor")

@@ -190,7 +190,8 @@ def _array(name: str, values: NDArray[Any], *, bitwise: bool = False) -> str:
     flat = values.ravel() if values.size else np.zeros(1, values.dtype)
     kind = C_TYPES[flat.dtype.name]
     if not (bitwise and flat.dtype.kind == "f"):
-        spelt: Callable[[Any], str] = {"u": hex, "i": str, "f": _in_c}[flat.dtype.kind]
+        spellings: dict[str, Callable[[Any], str]] = {"u": hex, "i": str, "f": _in_c}
+        spelt = spellings[flat.dtype.kind]
         return f"static const {kind} {name}[{len(flat)}] = {{\n{_lines(map(spelt, flat.tolist()))}\n}};\n"
     word = f"uint{8 * flat.dtype.itemsize}"
     bits = _lines(map(hex, flat.view(word).tolist()))

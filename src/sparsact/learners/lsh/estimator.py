@@ -15,17 +15,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels.dispatch import blas_threads
+from sparsact.kernels.hashing import hash_generator
 from sparsact.learners.lsh.adaptive import Stream
 from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.categories import Features, categorical_columns
 from sparsact.learners.lsh.fitted import FittedLSH
 from sparsact.learners.lsh.fixed_part import seen_by_table
-from sparsact.learners.lsh.inputs import InputRules, is_plain_target
+from sparsact.learners.lsh.inputs import Features, InputRules, categorical_columns, is_plain_target
 from sparsact.learners.lsh.layout import Array, differing_arrays
 from sparsact.learners.lsh.leave_one_out import first_table_errors, held_out_scores
 from sparsact.learners.lsh.model_choice import choose
 from sparsact.learners.lsh.tuning import LSHConfig
-from sparsact.routing.backend import hash_generator
 from sparsact.saving.schema import Arrays, State
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import lock_of, transaction, twin_of

@@ -15,12 +15,11 @@ from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.lsh.bucket_counts import unseen_mass
 from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.categories import coded
 from sparsact.learners.lsh.ends import Policy
 from sparsact.learners.lsh.export import CompactPredictor
 from sparsact.learners.lsh.fixed_part import FixedPart
 from sparsact.learners.lsh.frontier import DTYPES, Frontier, measured_sizes, model_of
-from sparsact.learners.lsh.inputs import InputRules
+from sparsact.learners.lsh.inputs import InputRules, coded
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.predict import TablePredictor
 from sparsact.learners.lsh.saving import read_model, write_model

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.learners.lsh.categories import ROUNDED, coded, names_of
+from sparsact.learners.lsh.categories import ROUNDED, codes_of
 from sparsact.learners.lsh.layout import Array
 from sparsact.saving.schema import ArrayField, Arrays, read_arrays
 from sparsact.statistics.units import exponents_of
@@ -17,6 +18,7 @@ from sparsact.validation.arrays import aligned, is_pandas
 
 MOST_ONE_HOT: Final = 8  # categories that get a column each; of more, their mean targets stand for them
 MOST_DIRECTIONS: Final = 3  # of mean targets, where there are several targets
+Features = str | Sequence[Hashable] | NDArray[Any] | None  # columns of categories, as a user names them
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,3 +263,57 @@ def mean_targets(places: NDArray[np.intp], Y: Array, weights: Array) -> Array:
         return np.ascontiguousarray(drawn)
     directions = np.linalg.svd(drawn * np.sqrt(counts)[:, None], full_matrices=False)[2][:MOST_DIRECTIONS]
     return np.ascontiguousarray(drawn @ directions.T)
+
+
+def categorical_columns(X: ArrayLike, features: Features) -> NDArray[np.bool_] | None:
+    """Which columns of X hold categories: by their type, by these names or numbers, or by a mask.
+
+    None if there can be none.
+
+    Raises
+    ------
+    ValueError
+        If a name or a number is no column's.
+    """
+    names = names_of(X)
+    if features is None or (isinstance(features, str) and names is None):
+        return None
+    if isinstance(features, str):
+        kinds = X.schema.types if hasattr(X, "schema") and hasattr(X, "column_names") else getattr(X, "dtypes", ())
+        return np.array([str(kind).startswith(("category", "Categorical", "Enum", "dictionary")) for kind in kinds])
+    d = len(names) if names is not None else np.shape(X)[1]
+    wanted = np.asarray(features)
+    if wanted.dtype == bool and wanted.shape == (d,):
+        return wanted
+    known = names if names is not None and wanted.dtype.kind in "OU" else list(range(d))
+    missing = [each for each in wanted.tolist() if each not in known]
+    if missing or wanted.dtype == bool:
+        fact = repr(missing[0]) if missing else f"a mask of {len(wanted)}"
+        raise ValueError(
+            f"`categorical_features` has {fact}, but `X` has {d} columns: {', '.join(map(repr, known[:4]))}, ...; "
+            "give names or numbers of columns."
+        )
+    return np.isin(np.arange(d), [known.index(each) for each in wanted.tolist()])
+
+
+def names_of(X: ArrayLike) -> list[Any] | None:
+    """Names of the columns of a data frame; None of anything else."""
+    if hasattr(X, "column_names") and hasattr(X, "schema"):
+        return list(X.column_names)
+    return list(X.columns) if hasattr(X, "columns") and hasattr(X, "dtypes") else None
+
+
+def coded(X: ArrayLike, categorical: NDArray[np.bool_]) -> Any:
+    """X with codes for its categories: numbers as they are, a digest of 52 bits for a text, NaN where it is missing."""
+    names = names_of(X)
+    if names is None:
+        table = np.array(X, dtype=object)
+        for i in np.flatnonzero(categorical).tolist():
+            table[:, i] = codes_of(table[:, i], i)
+        has_text = any(isinstance(value, str | bytes) for value in table.flat)
+        return table if has_text else table.astype(np.float64)
+    frame: Any = X.to_pandas() if hasattr(X, "to_pandas") else X
+    frame = frame.copy(deep=False)
+    for name in np.array(names, dtype=object)[categorical]:
+        frame[name] = codes_of(frame[name], name)
+    return frame

@@ -98,8 +98,10 @@ class TablePredictor(CompiledPredictor):
         """Values where the model knows little, as the table is now."""
         (fallback, extrapolate, _), table = self.policy, self.table
         start = np.full(len(table.low), np.nan) if fallback == "nan" else table.mean() if fallback == "mean" else None
-        is_limited = extrapolate == "clip" and (table.low <= table.high).all()
-        return Ends(*((table.low, table.high) if is_limited else (None, None)), start, fallback == "raise")
+        refuses = fallback == "raise"
+        if extrapolate == "linear" or (table.low > table.high).any():
+            return Ends(start=start, refuses=refuses)
+        return Ends(table.low, table.high, start, refuses)
 
     def shipped_ends(self) -> Ends:
         """The same for a predictor without sums; a ValueError if it would need them."""

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.lsh import adaptive
-from sparsact.learners.lsh.categories import Features
 from sparsact.learners.lsh.drift import Drift, drift_of
 from sparsact.learners.lsh.estimator import MAX_SIZE, MIN_SIZE, LSHModel
+from sparsact.learners.lsh.inputs import Features
 from sparsact.learners.lsh.leave_one_out import reach as reach_of
 from sparsact.learners.lsh.nearest import mean_positions
 from sparsact.saving.schema import Arrays, State, as_bool
