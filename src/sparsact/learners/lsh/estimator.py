@@ -252,7 +252,8 @@ class LSHModel(FittedLSH):
         """Learn rows. A stream that began with few chooses its layout again each time that they have doubled."""
         first = (batch,) if begin else (*self._first_rows, batch) if self._first_rows else ()
         n_rows = sum(map(len, first))
-        if begin or (first and n_rows >= 2 * self._n_laid_out):
+        begin = begin or (bool(first) and n_rows >= 2 * self._n_laid_out)
+        if begin:
             batch = Batch.joined(first)
             self._begin(batch)
             first = (batch,) if streaming and n_rows < ENOUGH_FOR_LAYOUT else ()
