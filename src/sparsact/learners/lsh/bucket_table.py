@@ -31,8 +31,8 @@ _ARRAYS: Final = {
     "sums": ArrayField("B n_sums", finite=True),
     "totals": ArrayField("totals", finite=True),
     "scores": ArrayField("n targets", finite=True, nonnegative=True, optional=True),
+    "range": ArrayField("2 targets", optional=True),
 }
-_RANGE: Final = {"range": ArrayField("2 targets")}
 
 
 class BucketTable:
@@ -90,8 +90,8 @@ class BucketTable:
         self.scores = read.get("scores")
         self._n_empty = int(np.count_nonzero(self._counts == 0))
         self.n_rows = int(self._counts.sum()) // self.layout.n_tables
-        if self.backup is not None and "range" in arrays:
-            self.low, self.high = read_arrays(_RANGE, arrays, targets=self.layout.n_targets)["range"].copy()
+        if self.backup is not None and "range" in read:
+            self.low, self.high = read["range"].copy()
             self.backup.restore({}, strip_prefix("backup", arrays))
         elif self.backup is not None:  # a file from before there were backups: none, and no limits
             self.backup, self.low, self.high = None, -self.low, -self.high

@@ -16,8 +16,11 @@ from sparsact.saving.schema import ArrayField, Arrays, read_arrays
 
 Keys = NDArray[np.uint64]
 SavedRows = tuple[int, NDArray[np.int32], NDArray[np.int64]]  # what a change of rows is undone by
-_ROWS: Final = {"keys": ArrayField("m", np.uint64), "copies": ArrayField("m", np.int64, nonnegative=True)}
-_TARGETS: Final = {"targets": ArrayField("m T", finite=True, optional=True)}
+_ROWS: Final = {
+    "keys": ArrayField("m", np.uint64),
+    "copies": ArrayField("m", np.int64, nonnegative=True),
+    "targets": ArrayField("m T", finite=True, optional=True),
+}
 KEY_BYTES: Final = 8 + 4 * 16  # of a bucket: its key, and slots, at least a quarter of them full
 MAX_CELLS: Final = 2.0**50  # from the centre: beyond it a float does not tell places within a cell
 LARGEST: Final = 1e100  # of a row's weight times squares of its features and targets: sums then have room
@@ -58,12 +61,12 @@ class RememberedRows:
     @classmethod
     def from_arrays(cls, arrays: Arrays, prefix: str, n_targets: int) -> RememberedRows:
         """The rows that :meth:`arrays` took apart."""
-        read = read_arrays(_ROWS, arrays, prefix)
+        read = read_arrays(_ROWS, arrays, prefix, T=n_targets)
         if len(np.unique(read["keys"])) != len(read["keys"]):
             raise ValueError("two rows have the same key")
         rows = cls(n_targets)
         rows.index, rows.copies = BucketIndex(read["keys"]), read["copies"]
-        rows.targets = read_arrays(_TARGETS, arrays, prefix, m=len(rows), T=n_targets).get("targets")
+        rows.targets = read.get("targets")
         return rows
 
     def add(self, keys: Keys, copies: NDArray[np.int64] | int, targets: Array | None) -> NDArray[np.int32]:
