@@ -120,8 +120,16 @@ class TableChoice(NamedTuple):
     buckets: NDArray[np.bool_]
 
 
+class MadeAgain:
+    """Copies and pickles without cached properties, which point into memory; they are made again when needed."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        kind, kept = type(self), vars(self).items()
+        return {name: value for name, value in kept if not isinstance(getattr(kind, name, None), cached_property)}
+
+
 @dataclass(frozen=True)
-class CompiledTable(Generic[Storage]):
+class CompiledTable(MadeAgain, Generic[Storage]):
     """Polynomials of the buckets of some hash tables.
 
     Attributes
@@ -151,10 +159,6 @@ class CompiledTable(Generic[Storage]):
         own = {field.name: getattr(self.storage, field.name) for field in fields(self.storage)}
         return {name: value for name, value in (own | self.hashes._asdict()).items() if isinstance(value, np.ndarray)}
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the kernel, which points into memory; it is made again when needed."""
-        return {name: value for name, value in self.__dict__.items() if name != "kernel"}
-
     def compact(
         self: CompiledTable[Slots], dtype: Precision, chosen: TableChoice | None = None
     ) -> CompiledTable[Directory]:
@@ -177,7 +181,7 @@ class CompiledTable(Generic[Storage]):
 
 
 @dataclass(frozen=True)
-class CompiledModel(Generic[Storage]):
+class CompiledModel(MadeAgain, Generic[Storage]):
     r"""A model as a function of the row, up to the :class:`~sparsact.learners.lsh.ends.Ends` that limit it.
 
     .. math:: f(x) = \ell + (x_C - c)^T W + \mathrm{trees}(x) + \sum_s \mathrm{table}_s(x_C).
@@ -218,10 +222,6 @@ class CompiledModel(Generic[Storage]):
         first, *others = self.tables
         with_line = first.storage.kernel(first.hashes, first.degree, first.combine, self.trend)
         return with_line, *(table.kernel for table in others)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the kernels, as :class:`CompiledTable` has it."""
-        return {name: value for name, value in self.__dict__.items() if name != "_kernels"}
 
     def named_tables(self, stem: str = "table") -> dict[str, CompiledTable[Storage]]:
         """The tables by name: the stem and a number, or ``backup``."""

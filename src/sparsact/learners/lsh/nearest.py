@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from scipy.spatial import cKDTree
 
 from sparsact.kernels import hashing
 from sparsact.learners.lsh.bucket_table import BucketTable
+from sparsact.learners.lsh.compiled import MadeAgain
 from sparsact.learners.lsh.layout import Array
 
 HIGH_DIMENSION: Final = 16  # beyond it a kd-tree looks at most of its points: twice to four times slower from 24 on
@@ -20,7 +21,7 @@ FARTHEST: Final = 1e100  # local coordinates beyond it are as far as any: square
 NearestIndex = Callable[[Array], NDArray[np.int64]]
 
 
-class NearestBuckets:
+class NearestBuckets(MadeAgain):
     """Mean targets of the buckets nearest to rows, by the mean positions (B, p) of the buckets' rows.
 
     Buckets of fewer than ``least`` rows do not count. The index of the others is made when it is first asked.
@@ -46,10 +47,6 @@ class NearestBuckets:
         start = layout.n_sums - 2 * layout.n_target_sums  # of the constant feature times targets
         means = sums[:, start : start + layout.n_targets] * over * layout.unit
         return means, nearest_index(mean_positions(sums, layout.n_local))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the index, which points into memory."""
-        return {name: value for name, value in self.__dict__.items() if name != "_means_and_index"}
 
 
 def mean_positions(sums: Array, p: int) -> Array:

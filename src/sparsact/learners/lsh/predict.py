@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sparsact.kernels import dispatch
 from sparsact.kernels.bucket_values import Combination
 from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable, Directory, Kernel, Slots
+from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable, Directory, Kernel, MadeAgain, Slots
 from sparsact.learners.lsh.ends import Ends, Policy
 from sparsact.learners.lsh.fixed_part import FixedPart
 from sparsact.learners.lsh.inputs import InputRules
@@ -23,7 +23,7 @@ from sparsact.learners.lsh.nearest import NearestBuckets
 RowUpdate = Callable[["list[TablePredictor]", BucketTable, Any, Any, int], bool]
 
 
-class CompiledPredictor(ABC):
+class CompiledPredictor(MadeAgain, ABC):
     """Values of a compiled model at single points or at rows."""
 
     model: CompiledModel[Slots] | CompiledModel[Directory]
@@ -55,10 +55,6 @@ class CompiledPredictor(ABC):
     def _row(self) -> Callable[[Any], float | None] | None:
         """Value at one row or None, in microseconds; None if a single call cannot tell it."""
         return self.model.row(self.ends) if self.inputs.is_plain and self._single else None
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what points into memory; it is made again when needed."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("_row", "_spread", "update")}
 
 
 class TablePredictor(CompiledPredictor):
