@@ -13,15 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import threads
-from sparsact.learners.lsh import adaptive
+from sparsact.learners.lsh.adaptive import Stream
 from sparsact.learners.lsh.drift import Drift, drift_of
 from sparsact.learners.lsh.estimator import MAX_SIZE, MIN_SIZE, LSHModel
 from sparsact.learners.lsh.inputs import Features
+from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.leave_one_out import reach as reach_of
 from sparsact.learners.lsh.nearest import mean_positions
 from sparsact.saving.schema import Arrays, State, as_bool
 from sparsact.statistics.statistic import Batch
-from sparsact.transaction import locked, transaction
+from sparsact.transaction import locked, transaction, twin_of
 from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import checked_probability
 
@@ -220,7 +221,33 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
                 "begin a model by partial_fit(X, y, adapt=True)."
             )
         batch = self._validated(X, y, sample_weight, reset=begin)
-        self._stream = adaptive.learn(self, batch, begin=begin)
+        stream, errors = self._stream or Stream(), np.zeros(0)
+        if not begin and self.table_.n_rows:
+            errors = self._squared_errors(batch, self.table_.layout.unit)
+        self._add(batch, begin=begin, streaming=True)
+        self._stream = self._adapted(stream.with_rows(batch, errors))
+
+    def _adapted(self, stream: Stream) -> Stream:
+        """Take the layout that a fit of all rows chooses if it predicts new rows better, where a comparison is due.
+
+        The rival learns the older rows and predicts the newest; the model has predicted each of them before it learned
+        it, with all rows that came before.
+        """
+        if not stream.is_due(self._n_laid_out):
+            return stream
+        older, new = stream.split()
+        rival = twin_of(self)
+        rival._add(older, begin=True, streaming=False)
+        if not stream.is_beaten(rival._squared_errors(new, self.table_.layout.unit)):
+            return stream.compared()
+        self._add(stream.held(Batch.joined(stream.added)), begin=True, streaming=False)
+        return Stream(stream.added, stream.removed, n_compared=stream.n_rows, n_adopted=stream.n_adopted + 1)
+
+    def _squared_errors(self, batch: Batch, unit: Array) -> Array:
+        """Squared errors (m,) at rows, mean over the targets in their units; the level replaces missing values."""
+        values = self._predictor.values(self._encoded(batch).X)
+        values = np.where(np.isfinite(values), values, self.table_.layout.level)
+        return np.asarray((((values - batch.y) / unit) ** 2).mean(axis=1))
 
     @property
     def n_adaptations_(self) -> int:
