@@ -9,6 +9,8 @@ import subprocess
 import numpy as np
 import pytest
 
+import sparsact
+
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 
 
@@ -29,6 +31,20 @@ def values_in_c(path, name, queries, n_targets):
     for query, value in zip(np.ascontiguousarray(queries), values, strict=True):
         function(query.ctypes.data_as(ctypes.c_void_p), value.ctypes.data_as(ctypes.c_void_p))
     return values
+
+
+def shipped_values(kind, predict, queries, folder):
+    """Values (m, targets) of a compact predictor at rows: from memory, its file, C or ONNX."""
+    n_targets = len(predict.model.level)
+    if kind in ("c", "onnx"):
+        path, is_plain = folder / f"model.{kind}", isinstance(queries, np.ndarray) and queries.dtype == np.float64
+        predict.export(path)
+        table = queries if is_plain else predict.numbers(queries)
+        return values_in_c(path, "model_predict", table, n_targets) if kind == "c" else onnx_values(path, table)
+    if kind == "file":
+        predict.save(folder / "predictor")
+        predict = sparsact.load(folder / "predictor")
+    return predict(queries).reshape(len(queries), n_targets)
 
 
 def onnx_values(path, queries):

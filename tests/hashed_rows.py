@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from sparsact import LSHRegressor
 
@@ -41,6 +42,9 @@ FAMILIES = [
     {"family": "euclidean", "degree": 1, "n_hashes": 4},
     {"family": "hyperplane", "n_hashes": 3},
 ]
+
+
+families = pytest.mark.parametrize("options", FAMILIES, ids=lambda o: "-".join(map(str, o.values())))
 
 
 def model(**options):

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, requires
 
-EXTRAS = ("report", "torch", "ann", "dask", "hf", "gpu")
+EXTRAS = ("report", "torch", "dask", "hf", "gpu")
 COPYLEFT = re.compile(r"\bA?GPL|Affero|(?<!Lesser )General Public|SSPL|Commons Clause", re.IGNORECASE)
 
 

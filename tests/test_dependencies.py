@@ -31,7 +31,6 @@ EXTRAS = (
     "array_api_compat",
     "dask",
     "transformers",
-    "usearch",
     "pyarrow",
     "rich",
     "typer",

@@ -13,7 +13,6 @@ CERTIFY: Final = "sparsact.certificate:certify"
 CERTIFY_STACK: Final = "sparsact.certificate:certify_stack"
 DISPLAYS: Final = {  # pictures, each made by ``from_<kind>``
     "anova": "sparsact.reports.letters_display:LettersDisplay",
-    "frontier": "sparsact.reports.frontier_display:FrontierDisplay",
     "interactions": "sparsact.reports.displays:InteractionsDisplay",
     "spectrum": "sparsact.reports.displays:SpectrumDisplay",
 }

@@ -14,6 +14,7 @@ Keys = NDArray[np.uint64]
 
 STEP, FIRST, SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 FARTHEST: Final = 2.0**62
+HASHING: Final = 0x5A5  # a branch of the seed's tree that no caller's own generator uses
 
 
 class Hashes(NamedTuple):
@@ -118,3 +119,24 @@ def finished(keys: Keys) -> Keys:
     keys = (keys ^ (keys >> np.uint64(30))) * FIRST
     keys = (keys ^ (keys >> np.uint64(27))) * SECOND
     return keys ^ (keys >> np.uint64(31))
+
+
+def hash_generator(random_state: int) -> np.random.Generator:
+    """A generator for hash functions, independent of ``numpy.random.default_rng(random_state)``, which data may use.
+
+    Parameters
+    ----------
+    random_state : int
+        Any whole number from 0.
+
+    Returns
+    -------
+    rng : numpy.random.Generator
+        The same for the same seed.
+
+    Examples
+    --------
+    >>> float(hash_generator(0).normal()) == float(np.random.default_rng(0).normal())
+    False
+    """
+    return np.random.default_rng(np.random.SeedSequence(random_state, spawn_key=(HASHING,)))

@@ -4,7 +4,7 @@ Each router is a frozen record of hyperparameters; ``router(x)`` gives a :class:
 torch tensors alike. Layers (:mod:`sparsact.layers`) and learners route by the same contract.
 """
 
-from sparsact.routing.backend import hash_generator
+from sparsact.kernels.hashing import hash_generator
 from sparsact.routing.block_top1 import BlockTop1
 from sparsact.routing.expert_choice import ExpertChoice
 from sparsact.routing.expert_gates import SigmoidTopK, SoftmaxTopK

@@ -1,9 +1,9 @@
-"""Array functions that routers share over NumPy and torch, scores, and generators of hashes."""
+"""Array functions that routers share over NumPy and torch, and scores."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -113,27 +113,3 @@ def scores(x: Any, directions: Any) -> Any:
 
     with torch.autocast(x.device.type, enabled=False):
         return x @ directions.T
-
-
-HASHING: Final = 0x5A5  # a branch of the seed's tree that no caller's own generator uses
-
-
-def hash_generator(random_state: int) -> np.random.Generator:
-    """A generator for hash functions, independent of ``numpy.random.default_rng(random_state)``, which data may use.
-
-    Parameters
-    ----------
-    random_state : int
-        Any whole number from 0.
-
-    Returns
-    -------
-    rng : numpy.random.Generator
-        The same for the same seed.
-
-    Examples
-    --------
-    >>> float(hash_generator(0).normal()) == float(np.random.default_rng(0).normal())
-    False
-    """
-    return np.random.default_rng(np.random.SeedSequence(random_state, spawn_key=(HASHING,)))

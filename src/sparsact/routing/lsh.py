@@ -8,14 +8,18 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.kernels.hashing import FIRST, SECOND, STEP
+from sparsact.kernels import hashing
 from sparsact.routing.backend import constant, integers, namespace, ones, scores, sigmoid
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
+from sparsact.statistics.hashing import mixed as splitmix
 from sparsact.validation.parameters import check_numbers, check_random_state, check_sizes
 
 MAX_HYPERPLANES: Final = 30
-_STEP, _FIRST, _SECOND = (int(c) - 2**64 for c in (STEP, FIRST, SECOND))  # as int64
+_STEP, _FIRST, _SECOND = (int(c) - 2**64 for c in (hashing.STEP, hashing.FIRST, hashing.SECOND))  # as int64
+
+
+# The hashes of kernels.hashing, for arrays and tensors: torch does not multiply unsigned words.
 
 
 def shifted(h: Any, by: int) -> Any:
@@ -43,25 +47,14 @@ def numbered(n: int, salt: int, x: Any) -> Any:
 
 
 def _keys(n: int, salt: int) -> list[int]:
-    with np.errstate(over="ignore"):
-        places = (np.arange(n, dtype=np.int64) + 1) * _STEP
-    keys: list[int] = finished(finished(places) ^ finished_number(salt)).tolist()
+    words = splitmix(np.arange(n, dtype=np.uint64)) ^ splitmix(np.array([salt], dtype=np.uint64))
+    keys: list[int] = hashing.finished(words).view(np.int64).tolist()
     return keys
 
 
 # What torch._dynamo.assume_constant_result does, without loading torch: a compiled graph holds the keys themselves.
 # Traced, their products would be signed overflow of known numbers in C++, and inductor's code gave other keys.
 _keys._dynamo_marked_constant = True  # type: ignore[attr-defined] # a function takes any attribute
-
-
-def finished_number(value: int) -> int:
-    """:func:`finished` of one whole number, as a signed 64-bit one."""
-    word = 2**64 - 1
-    h = (value + 1) * (_STEP % 2**64) & word
-    h = (h ^ (h >> 30)) * (_FIRST % 2**64) & word
-    h = (h ^ (h >> 27)) * (_SECOND % 2**64) & word
-    h ^= h >> 31
-    return h - 2**64 if h >> 63 else h
 
 
 @dataclass(frozen=True)

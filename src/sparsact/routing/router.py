@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.routing.backend import hash_generator, like, namespace
+from sparsact.kernels.hashing import hash_generator
+from sparsact.routing.backend import like, namespace
 from sparsact.routing.selection import Selection
 from sparsact.saving.schema import present_names
 from sparsact.validation.arrays import Shape, checked_reals, checked_router_inputs, checked_tensor, has_shape, is_tensor

@@ -8,8 +8,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from exported_models import COMPILER, onnx_values, values_in_c
-from hashed_rows import FAMILIES, model, rows
+from exported_models import COMPILER, shipped_values
+from hashed_rows import families, model, rows
 
 import sparsact
 from sparsact.kernels import dispatch, hashing
@@ -22,7 +22,6 @@ from sparsact.saving.modelfile import ModelFileError, read, write
 X, Y = rows(m=600)
 QUERIES = rows(m=300, seed=3)[0]  # of which some buckets are empty
 TOLERANCE = {"float32": 1e-6 * Y.std(), "float64": 1e-12 * Y.std()}
-families = pytest.mark.parametrize("options", FAMILIES, ids=lambda o: "-".join(map(str, o.values())))
 dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
 
 
@@ -43,7 +42,7 @@ def test_a_compact_predictor_predicts_as_its_model(options, dtype):
     predict = learner.predictor(dtype)
     assert isinstance(predict, CompactPredictor)
     assert predict.dtype == dtype
-    known = learner._predictor.behind(QUERIES) > 0
+    known = (learner.apply(QUERIES) >= 0).any(axis=1)
     assert known.any()
     np.testing.assert_allclose(predict(QUERIES)[known], learner.predict(QUERIES)[known], rtol=0, atol=TOLERANCE[dtype])
     assert predict(QUERIES[0]) == predict(QUERIES)[0]
@@ -113,14 +112,13 @@ def test_a_file_that_leads_nowhere_is_refused(changed, tmp_path):
         sparsact.load(tmp_path / "bad")
 
 
-@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 @dtypes
+@pytest.mark.parametrize(("kind", "rounding"), [("c", 1e-13), ("onnx", 1e-11)])
 @families
-def test_exported_c_is_equal_to_the_predictor(options, dtype, tmp_path):
-    learner = fitted(**options)
-    learner.export(tmp_path / "tables.c", dtype=dtype)
-    values = values_in_c(tmp_path / "tables.c", "tables_predict", QUERIES, 1)
-    np.testing.assert_allclose(values[:, 0], learner.predictor(dtype)(QUERIES), rtol=1e-13, atol=1e-13)
+def test_exported_programs_are_equal_to_the_predictor(options, kind, rounding, dtype, tmp_path):
+    predict = fitted(**options).predictor(dtype)
+    values = shipped_values(kind, predict, QUERIES, tmp_path)
+    np.testing.assert_allclose(values[:, 0], predict(QUERIES), rtol=rounding, atol=rounding)
 
 
 @pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
@@ -141,15 +139,6 @@ def test_exported_c_of_several_targets_is_clean_under_sanitizers(tmp_path):
     values = np.array([line.split() for line in ran.stdout.splitlines()], dtype=float)
     np.testing.assert_allclose(values[:-2], learner.predictor("float32")(QUERIES), rtol=1e-13)
     assert len(values) == len(far)
-
-
-@dtypes
-@families
-def test_exported_onnx_is_equal_to_the_predictor(options, dtype, tmp_path):
-    learner = fitted(**options)
-    learner.export(tmp_path / "tables.onnx", dtype=dtype)
-    values = onnx_values(tmp_path / "tables.onnx", QUERIES)
-    np.testing.assert_allclose(values[:, 0], learner.predictor(dtype)(QUERIES), rtol=1e-11, atol=1e-11)
 
 
 def test_bad_exports_and_queries_have_one_clear_line(tmp_path):
@@ -180,16 +169,16 @@ def without_row(learner, x, y, row):
     return [first_tables_by_hand(model, n_tables, x[[row]])[0] for n_tables in range(1, 5)]
 
 
-def test_the_frontier_measures_held_out_rows_and_limits_choose_on_it(tmp_path):
+def test_the_frontier_measures_rows_left_out_and_a_limit_chooses_on_it(tmp_path):
     x, y = rows(m=3000)
     learner = model(n_tables=8, bucket_width=0.5, n_stages=1).fit(x[:2500], y[:2500])
-    frontier = learner.frontier(x[2500:], y[2500:])
+    frontier = learner.frontier()
     assert {(p.n_tables, p.dtype) for p in frontier.points} == {
         (n, dtype) for n in (1, 2, 4, 8) for dtype in ("float32", "float64")
     }
     whole = next(p for p in frontier.points if p.n_tables == 8 and p.dtype == "float64")
     expected = np.sqrt(np.mean((learner.predictor("float64")(x[2500:]) - y[2500:]) ** 2)) / y[2500:].std()
-    assert whole.error == pytest.approx(expected, rel=1e-9)
+    assert whole.error == pytest.approx(expected, rel=0.5)  # rows left out of fit tell much the same as new ones
     limit = (frontier.points[0].nbytes + whole.nbytes) // 2
     small = learner.predictor(max_bytes=limit)
     assert small.nbytes <= limit
@@ -198,28 +187,26 @@ def test_the_frontier_measures_held_out_rows_and_limits_choose_on_it(tmp_path):
     )
     learner.export(tmp_path / "small.c", max_bytes=limit)
     assert (tmp_path / "small.c").exists()
-    for limits in ({"max_bytes": 100}, {"max_microseconds": 1e-9}):
-        with pytest.raises(ValueError, match="no size of this model is within"):
-            learner.predictor(**limits)
-    with pytest.raises(ValueError, match="needs X and y, or neither"):
-        learner.frontier(x)
+    with pytest.raises(ValueError, match="no size of this model is within"):
+        learner.predictor(max_bytes=100)
+    with pytest.raises(ValueError, match="no size of this model is within"):
+        frontier.best(max_microseconds=1e-9)
 
 
 def test_stages_may_be_left_away():
     x, y = rows(m=3000)
     learner = model(n_tables=4, n_stages=2, columns="all").fit(x[:2500], y[:2500])
-    found = {(p.n_stages, p.n_tables): p.error for p in learner.frontier(x[2500:], y[2500:], dtype="float64").points}
-    assert found.keys() == {(1, 4), (2, 1), (2, 2), (2, 4)}
+    points = {(p.n_stages, p.n_tables): p for p in learner.frontier().points if p.dtype == "float64"}
+    assert points.keys() == {(1, 4), (2, 1), (2, 2), (2, 4)}
     layout, stage = learner.table_.layout, learner._fixed.stages[0]
     first = layout.level + (x[2500:] - layout.hashes.centre) @ layout.trend + stage.values(x[2500:])
-    errors = np.clip(first[:, 0], y[:2500].min(), y[:2500].max()) - y[2500:]
-    assert found[1, 4] == pytest.approx(np.sqrt(np.mean(errors**2)) / y[2500:].std(), rel=1e-9)
-    without = learner.frontier(dtype="float64").points
-    assert {(p.n_stages, p.n_tables) for p in without} == found.keys()
-    for point in without:  # rows left out of fit tell much the same as new ones
-        assert point.error == pytest.approx(found[point.n_stages, point.n_tables], rel=0.5)
-    both = learner.predict(x[2500:]) - y[2500:]
-    assert found[2, 4] == pytest.approx(np.sqrt(np.mean(both**2)) / y[2500:].std(), rel=1e-9)
+    first = np.clip(first[:, 0], y[:2500].min(), y[:2500].max())
+    small = learner.predictor("float64", max_bytes=points[1, 4].nbytes)
+    assert small.nbytes == points[1, 4].nbytes
+    np.testing.assert_allclose(small(x[2500:]), first, rtol=1e-9, atol=1e-12)
+    for size, values in {(1, 4): first, (2, 4): learner.predict(x[2500:])}.items():
+        error = np.sqrt(np.mean((values - y[2500:]) ** 2)) / y[2500:].std()
+        assert points[size].error == pytest.approx(error, rel=0.5)  # rows left out tell much the same as new ones
 
 
 def first_tables_by_hand(learner, n_tables, x):
@@ -236,7 +223,7 @@ def first_tables_by_hand(learner, n_tables, x):
     )
 
 
-def test_the_errors_of_fit_are_saved_and_frontiers_are_drawn(tmp_path):
+def test_the_errors_of_fit_are_saved_and_frontiers_are_frames(tmp_path):
     learner = fitted()
     learner.save(tmp_path / "model")
     again = sparsact.load(tmp_path / "model")
@@ -246,11 +233,6 @@ def test_the_errors_of_fit_are_saved_and_frontiers_are_drawn(tmp_path):
     assert whole == [learner.table_errors_[-1]] * 2
     pytest.importorskip("pandas")
     assert list(frontier.to_frame()["nbytes"]) == [point.nbytes for point in frontier.points]
-    pytest.importorskip("matplotlib")
-    drawn = frontier.plot(cost="microseconds")
-    assert drawn.ax_.get_xlabel() == "microseconds a row"
-    marks = np.sort(np.concatenate([line.get_xdata() for line in drawn.ax_.lines]))
-    np.testing.assert_array_equal(marks, np.sort([point.microseconds for point in frontier.points]))
 
 
 @cache
@@ -277,17 +259,7 @@ def whole_model():
 def test_stages_columns_clipping_and_backup_are_shipped(kind, dtype, tmp_path):
     compiled, ends, expected = whole_model()
     predict = CompactPredictor(compiled.compact(dtype), ends, plain(X.shape[1]), single=False)
-    if kind == "memory":
-        values = predict(QUERIES)
-    elif kind == "file":
-        predict.save(tmp_path / "predictor")
-        values = sparsact.load(tmp_path / "predictor")(QUERIES)
-    elif kind == "c":
-        predict.export(tmp_path / "whole.c")
-        values = values_in_c(tmp_path / "whole.c", "whole_predict", QUERIES, 1)
-    else:
-        predict.export(tmp_path / "whole.onnx")
-        values = onnx_values(tmp_path / "whole.onnx", QUERIES)
+    values = shipped_values(kind, predict, QUERIES, tmp_path)
     np.testing.assert_allclose(values, expected, rtol=0, atol=TOLERANCE[dtype])
 
 

@@ -4,17 +4,16 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
-from hashed_rows import FAMILIES, model, rows
+from hashed_rows import families, model, rows
 from sklearn.base import clone
 
 from sparsact import LSHClassifier, LSHRegressor
+from sparsact.kernels.hashing import hash_generator
 from sparsact.learners.lsh import tuning
 from sparsact.learners.lsh.layout import differing_arrays, random_rotation
-from sparsact.routing.backend import hash_generator
 
 X, Y = rows(m=300)
 QUERIES = rows(m=37, seed=4)[0]
-families = pytest.mark.parametrize("options", FAMILIES, ids=lambda o: "-".join(map(str, o.values())))
 
 
 @families

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hashed_rows import FAMILIES, model, rows
+from hashed_rows import families, model, rows
 
 from sparsact.learners.lsh import nearest
 from sparsact.learners.lsh.nearest import nearest_index
@@ -29,7 +29,7 @@ def test_nan_and_an_error():
     assert np.isfinite(learner.predict(X)).all()
 
 
-@pytest.mark.parametrize("options", FAMILIES, ids=lambda o: "-".join(map(str, o.values())))
+@families
 def test_the_nearest_bucket_by_brute_force(options):
     finer = {"n_hashes": 16} if options["family"] == "hyperplane" else {}  # cells reach to infinity: many, of few rows
     asked = rows(m=211, seed=9)[0] * 3 if finer else FAR
@@ -82,24 +82,10 @@ def test_queries_at_the_end_of_the_floats_find_a_nearest_bucket(queries):
     assert np.isfinite(model(degree=0, **FIXED).fit(X, Y).predict(queries)).all()
 
 
-def points(p):
+@pytest.mark.parametrize("p", [3, 24])
+def test_the_nearest_point_in_few_dimensions_and_in_many(p, monkeypatch):
+    monkeypatch.setattr(nearest, "MOST_PRODUCTS", 1000)
     rng = np.random.default_rng(p)
-    return rng.normal(size=(150, p)), rng.normal(size=(31, p))
-
-
-def test_the_tree_is_exact():
-    table, queries = points(3)
-    expected = np.linalg.norm(queries[:, None] - table[None], axis=2).argmin(axis=1)
-    np.testing.assert_array_equal(nearest_index(table)(queries), expected)
-
-
-@pytest.mark.parametrize("installed", [False, True])
-def test_the_nearest_in_high_dimension(installed, monkeypatch):
-    """By usearch, and by a kd-tree without it."""
-    if installed:
-        pytest.importorskip("usearch", reason="usearch is optional: a kd-tree does without it")
-    else:
-        monkeypatch.setattr(nearest, "find_spec", lambda name: None)
-    table, queries = points(24)
+    table, queries = rng.normal(size=(150, p)), rng.normal(size=(31, p))
     expected = np.linalg.norm(queries[:, None] - table[None], axis=2).argmin(axis=1)
     np.testing.assert_array_equal(nearest_index(table)(queries), expected)

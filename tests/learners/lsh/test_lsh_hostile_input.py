@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from grids import few_of
-from hashed_rows import FAMILIES, model, rows, same, state
+from hashed_rows import families, model, rows, same, state
 
 from sparsact import LSHClassifier, LSHRegressor
 
 X, Y = rows()
-families = pytest.mark.parametrize("options", FAMILIES, ids=lambda o: "-".join(map(str, o.values())))
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
@@ -209,50 +208,22 @@ def test_weights_that_are_none():
     assert same(before, state(learner))
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"n_tables": 0},
-        {"n_hashes": 0},
-        {"bucket_width": 0.0},
-        {"bucket_width": -1.0},
-        {"bucket_width": "wide"},
-        {"degree": 3},
-        {"degree": -1},
-        {"family": "cubes"},
-        {"fallback": "zero"},
-        {"alpha": -0.1},
-        {"min_count": 0},
-    ],
-)
-def test_parameters_out_of_range(options):
-    name = next(iter(options))
+OUT_OF_RANGE = {"n_tables": [0], "n_hashes": [0], "bucket_width": [0.0, -1.0, "wide"], "degree": [3, -1]}
+OUT_OF_RANGE |= {"family": ["cubes"], "fallback": ["zero"], "alpha": [-0.1], "min_count": [0], "extrapolate": ["nan"]}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name in OUT_OF_RANGE for value in OUT_OF_RANGE[name]])
+def test_parameters_out_of_range(name, value):
     for kind in (LSHRegressor, LSHClassifier):
-        with pytest.raises(ValueError, match=name):
-            kind(**options).fit(X, Y > 1)
-        with pytest.raises(ValueError, match=name):
-            kind(**options).partial_fit(X, Y > 1)
+        for learn in (kind.fit, kind.partial_fit):
+            with pytest.raises(ValueError, match=name):
+                learn(kind(**{name: value}), X, Y > 1)
 
 
 def test_before_any_fit():
     learner = LSHRegressor()
-    for call in (
-        learner.predict,
-        learner.apply,
-        learner.predict_interval,
-        learner.predictor,
-        learner.blank,
-        learner.merge,
-    ):
-        with pytest.raises((ValueError, TypeError)) as raised:
-            call(
-                *(
-                    []
-                    if call in (learner.predictor, learner.blank)
-                    else [X if call != learner.merge else LSHRegressor()]
-                )
-            )
-        assert "not fitted" in str(raised.value)
-    for call in (learner.remove,):
-        with pytest.raises(ValueError, match="not fitted"):
-            call(X, Y)
+    calls = [(call, [X]) for call in (learner.predict, learner.apply, learner.predict_interval)]
+    calls += [(learner.predictor, []), (learner.blank, []), (learner.merge, [LSHRegressor()]), (learner.remove, [X, Y])]
+    for call, arguments in calls:
+        with pytest.raises((ValueError, TypeError), match="not fitted"):
+            call(*arguments)

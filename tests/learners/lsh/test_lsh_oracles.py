@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hashed_rows import FAMILIES, model, rows
+from hashed_rows import families, model, rows
 from sklearn.linear_model import Ridge
 
 from sparsact import LSHRegressor
@@ -92,7 +92,7 @@ def test_a_bucket_is_a_ridge_regression(degree, weighted, kernels_in_use):
     np.testing.assert_allclose(learner.predict(queries), expected, rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.parametrize("options", FAMILIES, ids=lambda o: "-".join(map(str, o.values())))
+@families
 def test_several_targets_are_as_many_fits(options):
     """Of the same layout: the choice looks at all targets together, so it is given here."""
     targets = np.column_stack([Y, X[:, 1] ** 3, np.full(len(X), 2.0)])
@@ -107,7 +107,7 @@ def test_several_targets_are_as_many_fits(options):
     assert model(**fixed).fit(X, Y[:, None]).predict(QUERIES).shape == (400, 1)
 
 
-@pytest.mark.parametrize("options", FAMILIES, ids=lambda o: "-".join(map(str, o.values())))
+@families
 def test_buckets_counts_and_numbers_agree(options):
     learner = model(**options).fit(X, Y)
     numbers = learner.apply(X)

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hashed_rows import FAMILIES, model, rows, same, state
+from hashed_rows import families, model, rows, same, state
 
 import sparsact
 from sparsact import LSHClassifier
@@ -13,7 +13,6 @@ from sparsact.saving.modelfile import ModelFileError, write
 
 X, Y = rows()
 QUERIES = np.concatenate([rows(m=37, seed=4)[0], np.full((1, 5), 1e6)])
-families = pytest.mark.parametrize("options", FAMILIES, ids=lambda o: "-".join(map(str, o.values())))
 
 
 @families
@@ -50,6 +49,18 @@ def test_without_its_statistic_a_model_takes_rows_and_gives_none_away(tmp_path):
     again = sparsact.load(tmp_path / "again").partial_fit(X[:60], Y[:60])
     np.testing.assert_array_equal(again.predict(QUERIES), learner.partial_fit(X[:60], Y[:60]).predict(QUERIES))
     small.fit(X, Y).remove(X[:2], Y[:2])
+
+
+def test_a_stream_that_chose_its_layout_again_is_a_fit_of_its_rows(tmp_path, monkeypatch):
+    """Of other numbers of tables: 64 for few rows; errors and scores of rows left out are those of the new layout."""
+    monkeypatch.setattr("sparsact.learners.lsh.tuning.FEW_ROWS", 150)
+    streamed = model(n_tables="auto").partial_fit(X[:50], Y[:50]).partial_fit(X[50:], Y[50:])
+    whole = model(n_tables="auto").fit(X, Y)
+    assert streamed.n_tables_ < 64
+    np.testing.assert_array_equal(streamed.table_errors_, whole.table_errors_)
+    streamed.save(tmp_path / "model")
+    again = sparsact.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_interval(QUERIES), whole.predict_interval(QUERIES))
 
 
 def test_blank_models_and_several_targets(tmp_path):

@@ -9,10 +9,9 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 import pytest
-from exported_models import COMPILER, onnx_values, shared_library, values_in_c
+from exported_models import COMPILER, shared_library, shipped_values
 from hashed_rows import model, rows
 
-import sparsact
 from sparsact.learners.lsh import trees
 from sparsact.learners.lsh.categories import codes_of
 from sparsact.learners.lsh.trees import TreeEnsemble, TreeNodes
@@ -23,21 +22,6 @@ KINDS = ["memory", "file", "c", "onnx"]
 TOLERANCE = {"float32": 1e-6 * Y.std(), "float64": 1e-12 * Y.std()}
 kinds = pytest.mark.parametrize("kind", KINDS)
 dtypes = pytest.mark.parametrize("dtype", TOLERANCE)
-
-
-def shipped_values(kind, learner, queries, folder, dtype="float64"):
-    """Values (m, targets) at rows of numbers, by one of the ways in which a model ships."""
-    predict, n_targets = learner.predictor(dtype), learner.table_.layout.n_targets
-    if kind == "c":
-        learner.export(folder / "model.c", dtype=dtype)
-        return values_in_c(folder / "model.c", "model_predict", predict.numbers(queries), n_targets)
-    if kind == "onnx":
-        learner.export(folder / "model.onnx", dtype=dtype)
-        return onnx_values(folder / "model.onnx", predict.numbers(queries))
-    if kind == "file":
-        predict.save(folder / "predictor")
-        predict = sparsact.load(folder / "predictor")
-    return predict(queries).reshape(len(queries), n_targets)
 
 
 @cache
@@ -63,7 +47,7 @@ def at_thresholds(queries, ensemble):
 def test_trees_are_shipped_and_thresholds_are_met_exactly(n_targets, kind, dtype, tmp_path):
     learner = fitted("trees", n_targets)
     queries = at_thresholds(QUERIES, learner._fixed.trees)
-    values = shipped_values(kind, learner, queries, tmp_path, dtype)
+    values = shipped_values(kind, learner.predictor(dtype), queries, tmp_path)
     expected = learner.predict(queries).reshape(len(queries), n_targets)
     np.testing.assert_allclose(values, expected, rtol=0, atol=TOLERANCE[dtype])
     beyond = np.nextafter(queries, np.inf)  # on the other side of the threshold
@@ -79,7 +63,7 @@ def test_trees_of_one_leaf_and_of_none(kind, tmp_path):
     ensemble = TreeEnsemble.joined([(1.0, [stump]), (0.0, leaves), (-2.0, [])])
     learner._fixed = replace(learner._fixed, trees=ensemble)
     learner._forget_solution()
-    values = shipped_values(kind, learner, QUERIES, tmp_path)
+    values = shipped_values(kind, learner.predictor("float64"), QUERIES, tmp_path)
     by_hand = np.column_stack([np.where(QUERIES[:, 2] <= 0.25, 4.0, -4.0), np.full((300, 2), [7.5, -2.0])])
     np.testing.assert_allclose(ensemble.values(QUERIES), by_hand)
     np.testing.assert_allclose(values, learner.predict(QUERIES), rtol=0, atol=1e-11)
@@ -94,7 +78,7 @@ def with_gaps(queries, share):
 @pytest.mark.parametrize("gaps_in_fit", [True, False])
 def test_missing_values_are_shipped(gaps_in_fit, base, kind, tmp_path):
     learner, queries = fitted(base, gaps=0.1 if gaps_in_fit else 0.0), with_gaps(QUERIES, 0.3)
-    values = shipped_values(kind, learner, queries, tmp_path)[:, 0]
+    values = shipped_values(kind, learner.predictor("float64"), queries, tmp_path)[:, 0]
     np.testing.assert_allclose(values, learner.predict(queries), rtol=0, atol=TOLERANCE["float64"])
 
 
@@ -113,7 +97,7 @@ def numbered(m, seed, n_towns=30):
 @pytest.mark.parametrize("base", ["linear", "trees"])
 def test_categories_that_are_numbers_are_shipped(base, kind, tmp_path):
     learner, queries = fitted(base, categories="numbers"), numbered(200, 1)[0]
-    values = shipped_values(kind, learner, queries, tmp_path)[:, 0]
+    values = shipped_values(kind, learner.predictor("float64"), queries, tmp_path)[:, 0]
     np.testing.assert_allclose(values, learner.predict(queries), rtol=0, atol=1e-12)
 
 
@@ -135,7 +119,7 @@ def lettered(m, seed):
 @kinds
 def test_categories_of_texts_are_shipped(kind, tmp_path):
     learner, queries = fitted(categories="texts"), lettered(200, 1)[0]
-    values = shipped_values(kind, learner, queries, tmp_path)[:, 0]
+    values = shipped_values(kind, learner.predictor("float64"), queries, tmp_path)[:, 0]
     np.testing.assert_allclose(values, learner.predict(queries), rtol=0, atol=1e-12)
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from sparsact.learners.lsh.layout import Array
 from sparsact.statistics.statistic import Batch
-from sparsact.transaction import twin_of
 
 RECENT: Final = 2048  # newest rows, by whose errors layouts are compared
 RISE: Final = 1.1  # of the mean squared error, while which they are compared; else when as many rows came as there were
@@ -83,6 +82,11 @@ class Stream:
             return False
         return self.n_since >= max(self.n_compared, n_laid_out) or bool(self.errors.mean() > RISE * self.level)
 
+    def is_beaten(self, rival: Array) -> bool:
+        """Whether other predictions of the newest rows, with these squared errors (m,), were surely better."""
+        less = self.errors[len(self.errors) - len(rival) :] - rival
+        return bool(less.mean() > max(SURE * less.std() / np.sqrt(len(less)), GAIN * self.errors.mean()))
+
     def compared(self) -> Stream:
         """The stream after a comparison that changed nothing."""
         wait = min(2 * max(self.wait, RECENT), MOST_WAIT * self.n_rows)
@@ -97,34 +101,3 @@ class Stream:
     def held(self, rows: Batch) -> Batch:
         """The rows among them that were not removed."""
         return rows.without(Batch.joined(self.removed)) if self.removed else rows
-
-
-def squared_errors(model: Any, batch: Batch, unit: Array) -> Array:
-    """Squared errors (m,) at rows, mean over the targets in their units; the level replaces missing values."""
-    values: Array = model._predictor.values(model._encoded(batch).X)
-    values = np.where(np.isfinite(values), values, model.table_.layout.level)
-    return np.asarray((((values - batch.y) / unit) ** 2).mean(axis=1))
-
-
-def learn(model: Any, batch: Batch, *, begin: bool) -> Stream:
-    """Learn rows; take the layout that a fit of all rows chooses if it predicts new rows better.
-
-    The rival learns the older rows and predicts the newest; the model has predicted each of them before it learned it,
-    with all rows that came before.
-    """
-    stream: Stream = model._stream or Stream()
-    errors = np.zeros(0)
-    if "table_" in vars(model) and model.table_.n_rows:
-        errors = squared_errors(model, batch, model.table_.layout.unit)
-    model._add(batch, begin=begin, streaming=True)
-    stream = stream.with_rows(batch, errors)
-    if not stream.is_due(model._n_laid_out):
-        return stream
-    older, new = stream.split()
-    rival = twin_of(model)
-    rival._add(older, begin=True, streaming=False)
-    less = stream.errors[len(stream.errors) - len(new) :] - squared_errors(rival, new, model.table_.layout.unit)
-    if not less.mean() > max(SURE * less.std() / np.sqrt(len(less)), GAIN * stream.errors.mean()):
-        return stream.compared()
-    model._add(stream.held(Batch.joined(stream.added)), begin=True, streaming=False)
-    return Stream(stream.added, stream.removed, n_compared=stream.n_rows, n_adopted=stream.n_adopted + 1)

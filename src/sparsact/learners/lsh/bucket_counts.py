@@ -112,6 +112,8 @@ def estimate_support(counts: ArrayLike, least_probability: float | None = None) 
 
 
 def _by_linear_program(met: NDArray[np.float64], n: float, least: float) -> float:
+    from scipy.stats import poisson  # slow to import, and seldom needed
+
     frequent = met > FREQUENT * np.sqrt(n)
     rare = met[~frequent]
     if not len(rare):
@@ -121,7 +123,7 @@ def _by_linear_program(met: NDArray[np.float64], n: float, least: float) -> floa
     top = (highest + 3 * np.sqrt(highest) + 1) / n
     probabilities = least * GRID ** np.arange(int(np.ceil(np.log(max(top / least, 1.0)) / np.log(GRID))) + 1)
     times = np.arange(1, highest + 1)
-    expected = _poisson(times[:, None], n * probabilities[None])
+    expected = poisson.pmf(times[:, None], n * probabilities[None])
     size, width = len(probabilities), len(fingerprint)
     weigh = 1.0 / np.sqrt(fingerprint + 1.0)
     objective = np.concatenate([np.zeros(size), weigh, weigh])
@@ -142,9 +144,3 @@ def _by_linear_program(met: NDArray[np.float64], n: float, least: float) -> floa
     near = solve(fewest, objective[None], [closest.fun + SLACK], equal, right, bounds=(0, None), method="highs")
     chosen = closest if near.x is None else near
     return float(np.count_nonzero(frequent) + chosen.x[:size].sum())
-
-
-def _poisson(times: NDArray[np.int64], mean: NDArray[Any]) -> NDArray[np.float64]:
-    from scipy.stats import poisson  # slow to import, and seldom needed
-
-    return np.asarray(poisson.pmf(times, mean))

@@ -42,10 +42,6 @@ class BucketSolution:
         variances = _variances(counts, weight, layout.n_features, residual)
         return cls(coefficients * layout.unit, np.where(counts >= least, weight, 0.0), variances)
 
-    def storage(self, index: BucketIndex) -> Slots:
-        """The polynomials as they predict."""
-        return Slots.of(index.slots, self.coefficients, self.weights)
-
 
 def _variances(counts: NDArray[np.int64], weight: Array, D: int, residual: Array) -> Array:
     """Variance about the polynomial in each bucket, shrunk to that of all rows, which count as D rows."""

@@ -18,8 +18,7 @@ from sparsact.learners.lsh.bucket_solution import BucketSolution, LiveSolution
 from sparsact.learners.lsh.coarse_grids import backup_layout
 from sparsact.learners.lsh.compiled import CompiledTable, Slots
 from sparsact.learners.lsh.layout import Array, Layout
-from sparsact.learners.lsh.remembered_rows import RememberedRows, RowNames, row_keys
-from sparsact.learners.lsh.updates import PendingUpdate, check_range, check_room
+from sparsact.learners.lsh.updates import PendingUpdate, RememberedRows, RowNames, check_range, check_room, row_keys
 from sparsact.saving.schema import ArrayField, Arrays, State, add_prefix, read_arrays, strip_prefix
 from sparsact.statistics.statistic import Batch
 
@@ -32,8 +31,8 @@ _ARRAYS: Final = {
     "sums": ArrayField("B n_sums", finite=True),
     "totals": ArrayField("totals", finite=True),
     "scores": ArrayField("n targets", finite=True, nonnegative=True, optional=True),
+    "range": ArrayField("2 targets", optional=True),
 }
-_RANGE: Final = {"range": ArrayField("2 targets")}
 
 
 class BucketTable:
@@ -91,8 +90,8 @@ class BucketTable:
         self.scores = read.get("scores")
         self._n_empty = int(np.count_nonzero(self._counts == 0))
         self.n_rows = int(self._counts.sum()) // self.layout.n_tables
-        if self.backup is not None and "range" in arrays:
-            self.low, self.high = read_arrays(_RANGE, arrays, targets=self.layout.n_targets)["range"].copy()
+        if self.backup is not None and "range" in read:
+            self.low, self.high = read["range"].copy()
             self.backup.restore({}, strip_prefix("backup", arrays))
         elif self.backup is not None:  # a file from before there were backups: none, and no limits
             self.backup, self.low, self.high = None, -self.low, -self.high
@@ -116,10 +115,10 @@ class BucketTable:
         keys, targets = known_by or (None, Y)
         self._begin_change(len(X))
         if len(X) > ROWS_AT_ONCE:  # else the check of the one part is in time
-            check_room(self, len(X) * self.layout.n_tables, lambda: self._n_new(X))
+            self._check_room(len(X) * self.layout.n_tables, lambda: self._n_new(X))
         self._change(X, Y, weights, 1)
         if self.keeps_rows:
-            self._remember(row_keys(X, Y, weights) if keys is None else keys, 1, targets)
+            self._remember(row_keys(X, Y, weights[:, None]) if keys is None else keys, 1, targets)
         self.low = np.minimum(self.low, targets.min(axis=0, initial=np.inf))
         self.high = np.maximum(self.high, targets.max(axis=0, initial=-np.inf))
 
@@ -127,7 +126,7 @@ class BucketTable:
         """Take rows away; none, if one was never added. After another error the table is of no use: change a fork."""
         X, Y, weights = batch.X, batch.y, batch.row_weights()
         self._begin_change(len(X))
-        keys, targets = known_by or (row_keys(X, Y, weights), Y)
+        keys, targets = known_by or (row_keys(X, Y, weights[:, None]), Y)
         if self._pending is not None:
             self._pending.save_rows(keys)
         self.rows.remove(keys)
@@ -156,7 +155,8 @@ class BucketTable:
     def _accumulate(self, found: hashing.BucketPlaces, residual: Array, weights: Array, sign: int) -> None:
         n_before, keys = len(self.index), found.keys
         if sign > 0 and n_before + keys.size > len(self._counts):
-            check_room(self, int(np.count_nonzero(self.index.find(keys) < 0)), lambda: self.index.n_new(keys.ravel()))
+            n_new = int(np.count_nonzero(self.index.find(keys) < 0))
+            self._check_room(n_new, lambda: self.index.n_new(keys.ravel()))
         ids = self.index.insert(keys) if sign > 0 else self.index.find(keys)
         self._make_room()
         self._forget(ids)
@@ -194,7 +194,7 @@ class BucketTable:
             )
         self._begin_change(len(other.index) // self.layout.n_tables)
         keys = other.index.keys.copy()
-        check_room(self, len(keys), lambda: self.index.n_new(keys))
+        self._check_room(len(keys), lambda: self.index.n_new(keys))
         if not (self.keeps_rows and other.keeps_rows):
             self.rows, self.keeps_rows = RememberedRows(self.layout.n_targets), False
         else:
@@ -252,18 +252,18 @@ class BucketTable:
         changed. They are gone then, unless another thread is in the middle of a prediction and holds one: that thread
         goes on with it, and the copy gets arrays of its own, as it does where the rows are many.
         """
-        twins = [(copy(table), PendingUpdate(table)) for table in (self, self.backup) if table is not None]
-        for twin, pending in twins:
-            twin._pending = pending
-        twin = twins[0][0]
-        twin._readers, twin.rows = readers, copy(self.rows)
-        if self.backup is not None:
-            twin.backup = twins[1][0]
+        twin = copy(self)
+        twin._readers, twin.rows, twin.backup = readers, copy(self.rows), copy(self.backup)
+        tables = [(twin, PendingUpdate(self.index, self.rows))]
+        if twin.backup is not None:
+            tables.append((twin.backup, PendingUpdate(twin.backup.index, twin.backup.rows)))
+        for table, pending in tables:
+            table._pending = pending
 
         def finish(kept: bool) -> None:
-            for changed, pending in twins:
+            for table, pending in tables:
                 pending.finish(kept)
-                changed._pending, changed._readers = None, []
+                table._pending, table._readers = None, []
 
         return twin, finish
 
@@ -305,7 +305,8 @@ class BucketTable:
         if is_live:
             storage = self.solution(alpha, least).storage(self.index, self.counts, self.sums)
         else:
-            storage = self.solved(alpha, least).storage(self.index)
+            solved = self.solved(alpha, least)
+            storage = Slots.of(self.index.slots, solved.coefficients, solved.weights)
         return CompiledTable(self.layout.hashes, self.layout.degree, storage, combine)
 
     def _forget(self, ids: NDArray[np.int32]) -> None:
@@ -326,6 +327,9 @@ class BucketTable:
         keys = (hashing.places(X[part], self.layout.hashes).keys.ravel() for part in _parts(len(X)))
         new = [np.unique(part[self.index.find(part) < 0]) for part in keys]
         return self.index.n_new(np.concatenate(new)) if new else 0
+
+    def _check_room(self, n_new: int, exactly: Callable[[], int]) -> None:
+        check_room(self.index, len(self._counts), self.layout.n_sums, n_new, exactly)
 
     def _make_room(self) -> None:
         needed, held = len(self.index), len(self._counts)

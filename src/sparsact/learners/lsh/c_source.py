@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from importlib.resources import files
 from math import prod
 from string import Template
@@ -35,9 +36,7 @@ def c_source(model: CompiledModel[Directory], ends: Ends, name: str, inputs: Inp
     Numbers are written bit for bit, and added in the order in which the model's kernels add them: without contraction
     to fused operations the two give the same bits, up to the rounding of a sum over tables.
     """
-    tables = {f"table_{place}": table for place, table in enumerate(model.tables)}
-    if model.backup is not None:
-        tables["backup"] = model.backup
+    tables = model.named_tables("table_")
     weight = np.result_type(*(table.storage.weights.dtype for table in tables.values()))
     number = model.tables[-1].storage.coefficients.dtype
     parts = [_table(key, table, number, weight) for key, table in tables.items()]
@@ -146,8 +145,7 @@ def _body(model: CompiledModel[Directory], ends: Ends) -> list[str]:
     if model.trees is not None:
         lines += _TREES.replace("TREES", str(len(model.trees.roots))).splitlines()
     if ends.low is not None:
-        below, above = ("low[j]", "high[j]") if ends.beyond == "clip" else ("NAN", "NAN")
-        limited = f"y[j] = y[j] < low[j] ? {below} : y[j] > high[j] ? {above} : y[j];"
+        limited = "y[j] = y[j] < low[j] ? low[j] : y[j] > high[j] ? high[j] : y[j];"
         lines.append(f"for (size_t j = 0; j < TARGETS; ++j) {limited}")
     lines.append("for (size_t i = 0; i < COLUMNS; ++i)")
     lines.append("    for (size_t j = 0; isinf(given[i]) && j < TARGETS; ++j) y[j] = NAN;")
@@ -191,12 +189,10 @@ def _array(name: str, values: NDArray[Any], *, bitwise: bool = False) -> str:
     """A constant array; of ``bitwise`` floats in a union with their bits, which are read faster than decimals."""
     flat = values.ravel() if values.size else np.zeros(1, values.dtype)
     kind = C_TYPES[flat.dtype.name]
-    if flat.dtype.kind == "u":
-        return f"static const {kind} {name}[{len(flat)}] = {{\n{_lines(map(hex, flat.tolist()))}\n}};\n"
-    if flat.dtype.kind == "i":
-        return f"static const {kind} {name}[{len(flat)}] = {{\n{_lines(map(str, flat.tolist()))}\n}};\n"
-    if not bitwise:
-        return f"static const {kind} {name}[{len(flat)}] = {{\n{_lines(map(_in_c, flat.tolist()))}\n}};\n"
+    if not (bitwise and flat.dtype.kind == "f"):
+        spellings: dict[str, Callable[[Any], str]] = {"u": hex, "i": str, "f": _in_c}
+        spelt = spellings[flat.dtype.kind]
+        return f"static const {kind} {name}[{len(flat)}] = {{\n{_lines(map(spelt, flat.tolist()))}\n}};\n"
     word = f"uint{8 * flat.dtype.itemsize}"
     bits = _lines(map(hex, flat.view(word).tolist()))
     declared = f"static const union {{ {word}_t bits[{len(flat)}]; {kind} numbers[{len(flat)}]; }}"
@@ -209,6 +205,6 @@ def _in_c(number: float) -> str:
     return words.get(str(number)) or number.hex()
 
 
-def _lines(numbers: Any) -> str:
+def _lines(numbers: Iterable[str]) -> str:
     texts = list(numbers)
     return ",\n".join(",".join(texts[start : start + ON_A_LINE]) for start in range(0, len(texts), ON_A_LINE))

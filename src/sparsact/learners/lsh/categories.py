@@ -1,13 +1,13 @@
-"""Which columns hold categories, and the number that stands for each category."""
+"""The number that stands for each category."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Hashable
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from sparsact.learners.lsh.layout import Array
 
@@ -15,74 +15,15 @@ TEXT: Final = 1 << 52  # codes of texts lie from here to 2**53, all exact in flo
 ROUNDED: Final = 1 << 53  # integers from here on have the code of their digits as a text: float64 would merge some
 
 
-def categorical_columns(X: Any, features: str | Sequence[Any] | None) -> NDArray[np.bool_] | None:
-    """Which columns of X hold categories: by their type, by these names or numbers, or by a mask.
-
-    None if there can be none.
-
-    Raises
-    ------
-    ValueError
-        If a name or a number is no column's.
-    """
-    names = names_of(X)
-    if features is None or (isinstance(features, str) and names is None):
-        return None
-    if isinstance(features, str):
-        return np.array([_is_categorical(X, name) for name in names or ()], dtype=bool)
-    d = len(names) if names is not None else np.shape(X)[1]
-    wanted = np.asarray(features)
-    if wanted.dtype == bool and wanted.shape == (d,):
-        return wanted
-    known = names if names is not None and wanted.dtype.kind in "OU" else list(range(d))
-    missing = [each for each in wanted.tolist() if each not in known]
-    if missing or wanted.dtype == bool:
-        fact = repr(missing[0]) if missing else f"a mask of {len(wanted)}"
-        raise ValueError(
-            f"`categorical_features` has {fact}, but `X` has {d} columns: {', '.join(map(repr, known[:4]))}, ...; "
-            "give names or numbers of columns."
-        )
-    return np.isin(np.arange(d), [known.index(each) for each in wanted.tolist()])
-
-
-def names_of(X: Any) -> list[Any] | None:
-    """Names of the columns of a data frame; None of anything else."""
-    if hasattr(X, "column_names") and hasattr(X, "schema"):
-        return list(X.column_names)
-    return list(X.columns) if hasattr(X, "columns") and hasattr(X, "dtypes") else None
-
-
-def _is_categorical(X: Any, name: Any) -> bool:
-    """Whether a column of a data frame has a categorical type, of pandas, polars or Arrow."""
-    kind = X.schema.field(name).type if hasattr(X, "column_names") else X[name].dtype
-    return str(kind).startswith(("category", "Categorical", "Enum", "dictionary"))
-
-
-def coded(X: Any, categorical: NDArray[np.bool_]) -> Any:
-    """X with codes for its categories: numbers as they are, a digest of 52 bits for a text, NaN where it is missing."""
-    names = names_of(X)
-    if names is None:
-        X = np.asarray(X, dtype=object)
-        columns = [codes_of(X[:, i], i) if here else X[:, i] for i, here in enumerate(categorical)]
-        return np.column_stack(columns).astype(object if _has_text(columns) else np.float64)
-    frame = X.to_pandas() if hasattr(X, "to_pandas") else X.copy(deep=False)
-    for name in np.array(names, dtype=object)[categorical]:
-        frame[name] = codes_of(frame[name], name)
-    return frame
-
-
-def _has_text(columns: Iterable[NDArray[Any]]) -> bool:
-    return any(isinstance(value, str | bytes) for column in columns if column.dtype == object for value in column)
-
-
-def codes_of(column: Any, name: Any) -> Array:
+def codes_of(column: ArrayLike, name: Hashable) -> Array:
     """Codes (m,) of a column of categories."""
-    codes: dict[Any, float] = {}
-    found = np.empty(len(column))
+    codes: dict[Hashable, float] = {}
     if hasattr(column, "cat"):  # pandas makes floats of integers among which one is missing, and rounds them
         kinds = np.array([*column.cat.categories, None], dtype=object)
         column = kinds[column.cat.codes]
-    for row, value in enumerate(np.asarray(column, dtype=object)):
+    values = np.asarray(column, dtype=object)
+    found = np.empty(len(values))
+    for row, value in enumerate(values):
         number = value.item() if isinstance(value, np.generic) else value
         if _is_missing(number):
             found[row] = np.nan
@@ -95,14 +36,14 @@ def codes_of(column: Any, name: Any) -> Array:
     return found
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     """Whether it is None, NaN, or what pandas has for them."""
     return (
         value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
     )
 
 
-def _code(value: Any) -> float:
+def _code(value: object) -> float:
     if isinstance(value, float) or (isinstance(value, int) and abs(value) < ROUNDED):
         return float(value)
     digest = hashlib.blake2b(str(value).encode(), digest_size=8).digest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from sparsact.learners.lsh.estimator import LSHModel
-from sparsact.saving.schema import read_classes, write_classes
+from sparsact.saving.schema import Arrays, State, read_classes, write_classes
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import transaction
 from sparsact.validation.estimators import check_classes, class_places
@@ -41,9 +41,9 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
         self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> None:
         """Learn more rows. The first call chooses the hash functions; ``classes`` lists all that will ever come."""
-        self._learn(X, y, sample_weight, classes=classes)
+        self._learn(lambda begin: self._validated(X, y, sample_weight, reset=begin, classes=classes))
 
-    def _check_mergeable(self, other: Any) -> None:
+    def _check_mergeable(self, other: Self) -> None:
         super()._check_mergeable(other)
         if not np.array_equal(self.classes_, other.classes_):
             raise ValueError("models of different classes cannot be merged; make both from one, by `blank()`.")
@@ -67,7 +67,15 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
         labels: NDArray[Any] = self.classes_[np.argmax(probabilities, axis=1)]
         return labels
 
-    def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None) -> Batch:
+    def _validated(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        *,
+        reset: bool,
+        classes: ArrayLike | None = None,
+    ) -> Batch:
         rows, labels, weights = self._checked(X, y, sample_weight, reset=reset)
         check_classification_targets(labels)
         if reset:
@@ -80,14 +88,10 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
         indicators = np.equal(places[:, None], np.arange(len(self.classes_))).astype(np.float64)
         return Batch(rows, indicators, weights)
 
-    @property
-    def _single(self) -> bool:
-        return False
-
-    def _state_of_targets(self, arrays: dict[str, Any]) -> dict[str, Any]:
+    def _state_of_targets(self, arrays: Arrays) -> State:
         return {"classes": write_classes(self.classes_, arrays)}
 
-    def _set_targets(self, state: dict[str, Any], arrays: dict[str, Any]) -> None:
+    def _set_targets(self, state: State, arrays: Arrays) -> None:
         self.classes_ = read_classes(state, arrays)
         if self.classes_.shape != (self.table_.layout.n_targets,):
             raise ValueError("classes and targets differ in number")

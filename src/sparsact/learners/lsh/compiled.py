@@ -120,8 +120,16 @@ class TableChoice(NamedTuple):
     buckets: NDArray[np.bool_]
 
 
+class MadeAgain:
+    """Copies and pickles without cached properties, which point into memory; they are made again when needed."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        kind, kept = type(self), vars(self).items()
+        return {name: value for name, value in kept if not isinstance(getattr(kind, name, None), cached_property)}
+
+
 @dataclass(frozen=True)
-class CompiledTable(Generic[Storage]):
+class CompiledTable(MadeAgain, Generic[Storage]):
     """Polynomials of the buckets of some hash tables.
 
     Attributes
@@ -146,18 +154,10 @@ class CompiledTable(Generic[Storage]):
         """The function that fills in values (m, targets) at rows, and the weight (m,) behind each."""
         return self.storage.kernel(self.hashes, self.degree, self.combine)
 
-    def kernel_with(self, line: Array) -> Kernel:
-        """The kernel with a line added, if the storage has such a kernel."""
-        return self.storage.kernel(self.hashes, self.degree, self.combine, line)
-
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Every array of hash functions and buckets, by name."""
         own = {field.name: getattr(self.storage, field.name) for field in fields(self.storage)}
         return {name: value for name, value in (own | self.hashes._asdict()).items() if isinstance(value, np.ndarray)}
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the kernel, which points into memory; it is made again when needed."""
-        return {name: value for name, value in self.__dict__.items() if name != "kernel"}
 
     def compact(
         self: CompiledTable[Slots], dtype: Precision, chosen: TableChoice | None = None
@@ -181,7 +181,7 @@ class CompiledTable(Generic[Storage]):
 
 
 @dataclass(frozen=True)
-class CompiledModel(Generic[Storage]):
+class CompiledModel(MadeAgain, Generic[Storage]):
     r"""A model as a function of the row, up to the :class:`~sparsact.learners.lsh.ends.Ends` that limit it.
 
     .. math:: f(x) = \ell + (x_C - c)^T W + \mathrm{trees}(x) + \sum_s \mathrm{table}_s(x_C).
@@ -220,30 +220,27 @@ class CompiledModel(Generic[Storage]):
     @cached_property
     def _kernels(self) -> tuple[Kernel, ...]:
         first, *others = self.tables
-        return first.kernel_with(self.trend), *(table.kernel for table in others)
+        with_line = first.storage.kernel(first.hashes, first.degree, first.combine, self.trend)
+        return with_line, *(table.kernel for table in others)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the kernels, as :class:`CompiledTable` has it."""
-        return {name: value for name, value in self.__dict__.items() if name != "_kernels"}
+    def named_tables(self, stem: str = "table") -> dict[str, CompiledTable[Storage]]:
+        """The tables by name: the stem and a number, or ``backup``."""
+        tables = {f"{stem}{place}": table for place, table in enumerate(self.tables)}
+        return tables if self.backup is None else tables | {"backup": self.backup}
 
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        tables = self.tables if self.backup is None else (*self.tables, self.backup)
-        trees = {} if self.trees is None else self.trees.arrays()
-        arrays = [
-            *vars(self).values(),
-            *trees.values(),
-            *(part for table in tables for part in table.arrays().values()),
-        ]
+        arrays = [*vars(self).values(), *({} if self.trees is None else self.trees.arrays()).values()]
+        arrays += [part for table in self.named_tables().values() for part in table.arrays().values()]
         return sum(part.nbytes for part in arrays if isinstance(part, np.ndarray))
 
     def row(self, ends: Ends) -> Callable[[Any], float | None] | None:
         """The value at one row as a function of it; see :func:`sparsact.kernels.bucket_values.row_predictor`.
 
-        None where there is no such function: with several targets, trees, a choice of columns, or NaN beyond limits.
+        None where there is no such function: with several targets, trees, or a choice of columns.
         """
-        if self.n_targets > 1 or self.trees is not None or self.columns is not None or ends.beyond == "nan":
+        if self.n_targets > 1 or self.trees is not None or self.columns is not None:
             return None
         slopes = (self.centre, self.trend[:, 0])
         line = () if self.tables[0].storage.adds_line else (np.ascontiguousarray(each, np.float64) for each in slopes)

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels.dispatch import blas_threads
+from sparsact.kernels.hashing import hash_generator
 from sparsact.learners.lsh.adaptive import Stream
 from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.categories import categorical_columns
 from sparsact.learners.lsh.fitted import FittedLSH
 from sparsact.learners.lsh.fixed_part import seen_by_table
-from sparsact.learners.lsh.inputs import InputRules, is_plain_target
+from sparsact.learners.lsh.inputs import Features, InputRules, categorical_columns, is_plain_target
 from sparsact.learners.lsh.layout import Array, differing_arrays
 from sparsact.learners.lsh.leave_one_out import first_table_errors, held_out_scores
 from sparsact.learners.lsh.model_choice import choose
 from sparsact.learners.lsh.tuning import LSHConfig
-from sparsact.routing.backend import hash_generator
 from sparsact.saving.schema import Arrays, State
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import lock_of, transaction, twin_of
@@ -58,7 +58,7 @@ class LSHModel(FittedLSH):
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
         "n_jobs": [Integral, None],
-        "extrapolate": [StrOptions({"clip", "linear", "nan"})],
+        "extrapolate": [StrOptions({"clip", "linear"})],
     }
 
     def __init__(
@@ -69,12 +69,12 @@ class LSHModel(FittedLSH):
         degree: int | str = 1,
         family: str = "pca_grid",
         fallback: str = "coarse",
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         *,
         alpha: float | str = "auto",
         directions: str = "auto",
         min_count: int = 1,
-        categorical_features: Any = "from_dtype",
+        categorical_features: Features = "from_dtype",
         n_jobs: int | None = None,
         extrapolate: str = "clip",
     ) -> None:
@@ -111,8 +111,8 @@ class LSHModel(FittedLSH):
         names = tuple(getattr(self, "feature_names_in_", ()))
         self._inputs = InputRules.choose(raw.X, raw.y, raw.row_weights(), self.is_categorical_, names)
         batch = self._encoded(raw)
-        given = isinstance(self.random_state, Integral)
-        seed = int(self.random_state if given else check_random_state(self.random_state).randint(2**31))
+        given = self.random_state
+        seed = int(given if isinstance(given, int | np.integer) else check_random_state(given).randint(2**31))
         choice = choose(batch.X, batch.y, batch.row_weights(), self._config(), hash_generator(seed))
         tuned, sources = choice.tuned, self._inputs.sources
         self.bucket_width_, self.alpha_, self.directions_ = tuned.bucket_width, tuned.alpha, tuned.directions
@@ -152,7 +152,7 @@ class LSHModel(FittedLSH):
         sample_weight : array-like of shape (m,), optional
             Weights of the rows, not negative; rows of weight zero are left out.
         """
-        self._learn(X, y, sample_weight, restart=True)
+        self._learn(lambda begin: self._validated(X, y, sample_weight, reset=begin), restart=True)
 
     def remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Unlearn rows that were learned, with the same targets and weights.
@@ -182,7 +182,7 @@ class LSHModel(FittedLSH):
             self._stream = self._stream.without(raw)
         self._forget_solution()
 
-    def _update_row(self, X: Any, y: Any, sign: int) -> bool:
+    def _update_row(self, X: ArrayLike, y: ArrayLike, sign: int) -> bool:
         """Learn (1) or unlearn (-1) one row in a single call; False, and nothing done, if one call is not enough."""
         if type(X) is not np.ndarray or X.shape[:1] != (1,) or type(y) is not np.ndarray or not self._updates_rows:
             return False
@@ -214,40 +214,45 @@ class LSHModel(FittedLSH):
         self._stream = self._stream and self._stream.merged(other._stream)
         self._forget_solution()
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, *, restart: bool = False, **options: Any) -> None:
-        """Learn rows: of a fit, which begins again, or of a stream."""
+    @abstractmethod
+    def _validated(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool) -> Batch:
+        """Checked rows (m, d) with targets (m, T) and weights (m,)."""
+
+    def _learn(self, validated: Callable[[bool], Batch], *, restart: bool = False) -> None:
+        """Learn rows: of a fit, which begins again, or of a stream; they are checked as the first of a model or not."""
         begin = restart or "table_" not in self.__dict__
         if begin:
             self._validate_params()
         self._stream = None
-        self._add(self._validated(X, y, sample_weight, reset=begin, **options), begin=begin, streaming=not restart)
+        self._add(validated(begin), begin=begin, streaming=not restart)
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, **options: Any) -> tuple[Array, Any, Array]:
-        """Rows of numbers, codes and NaN, their targets, and their weights."""
+    def _checked(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool, numeric: bool = False
+    ) -> tuple[Array, NDArray[Any], Array]:
+        """Rows of numbers, codes and NaN, their targets (``numeric``: numbers, in columns too), and their weights."""
         if reset:
             named = categorical_columns(X, self.categorical_features)
             self.is_categorical_ = np.zeros(0, bool) if named is None else named
-        plain = None if reset or sample_weight is not None else self._inputs.plain(X)
-        if plain is not None and is_plain_target(y, len(plain), options.get("multi_output", False)):
-            X, weights = plain, np.ones(len(plain))
+        rows = None if reset or sample_weight is not None else self._inputs.plain(X)
+        if rows is not None and is_plain_target(y, len(rows), numeric):
+            targets, weights = np.asarray(y), np.ones(len(rows))
         else:
-            X, y = self._checked_rows(X, y, reset=reset, **options)
-            weights = checked_sample_weight(sample_weight, X)
+            rows, targets = self._checked_rows(X, y, reset=reset, multi_output=numeric, y_numeric=numeric)
+            weights = checked_sample_weight(sample_weight, rows)
         if not len(self.is_categorical_):
-            self.is_categorical_ = np.zeros(X.shape[1], bool)
-        if reset and not (weights > 0).any():
-            raise ValueError("every row has weight zero; give some row a positive weight.")
-        if np.fmax.reduce(np.abs(X), axis=None) > MAX_SIZE:
+            self.is_categorical_ = np.zeros(rows.shape[1], bool)
+        if np.fmax.reduce(np.abs(rows), axis=None) > MAX_SIZE:
             raise ValueError(f"`X` holds numbers beyond {MAX_SIZE:g}, whose differences may overflow; scale it down.")
         check_row_weights(weights)
-        return aligned(X), y, aligned(weights)
+        return aligned(rows), targets, aligned(weights)
 
     @blas_threads(0)  # products of rows and a few directions: memory is what they wait for
     def _add(self, batch: Batch, *, begin: bool, streaming: bool) -> None:
         """Learn rows. A stream that began with few chooses its layout again each time that they have doubled."""
         first = (batch,) if begin else (*self._first_rows, batch) if self._first_rows else ()
         n_rows = sum(map(len, first))
-        if begin or (first and n_rows >= 2 * self._n_laid_out):
+        begin = begin or (bool(first) and n_rows >= 2 * self._n_laid_out)
+        if begin:
             batch = Batch.joined(first)
             self._begin(batch)
             first = (batch,) if streaming and n_rows < ENOUGH_FOR_LAYOUT else ()
@@ -261,7 +266,7 @@ class LSHModel(FittedLSH):
             self.table_.scores = held_out_scores(self.table_, rows, self.alpha_, self.min_count)
         self._forget_solution()
 
-    def _check_mergeable(self, other: Any) -> None:
+    def _check_mergeable(self, other: Self) -> None:
         if type(other) is not type(self):
             raise TypeError(f"only another {type(self).__name__} can be merged; got {type(other).__name__}.")
         check_is_fitted(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,13 +15,11 @@ from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.lsh.bucket_counts import unseen_mass
 from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.categories import coded
-from sparsact.learners.lsh.compiled import Precision
 from sparsact.learners.lsh.ends import Policy
 from sparsact.learners.lsh.export import CompactPredictor
 from sparsact.learners.lsh.fixed_part import FixedPart
 from sparsact.learners.lsh.frontier import DTYPES, Frontier, measured_sizes, model_of
-from sparsact.learners.lsh.inputs import InputRules
+from sparsact.learners.lsh.inputs import InputRules, coded
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.predict import TablePredictor
 from sparsact.learners.lsh.saving import read_model, write_model
@@ -45,6 +43,7 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
     extrapolate: str
     min_count: int
     n_jobs: int | None
+    _single = False  # whether targets are one column, given without its axis
     _inputs: InputRules
     _fixed: FixedPart
     _compiled: list[TablePredictor]  # all that read the table as it is; the last one asked comes first
@@ -116,11 +115,6 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
     # ---- predictions ----
 
     @property
-    @abstractmethod
-    def _single(self) -> bool:
-        """Whether targets are a single column, given without its axis."""
-
-    @property
     def _policy(self) -> Policy:
         return Policy(self.fallback, self.extrapolate, self.min_count)  # which may be set between two predictions
 
@@ -152,21 +146,22 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         """The model as it is now, which later updates do not change."""
         check_is_fitted(self)
         with lock_of(self):
-            return self._predictor_of(self.table_.detached(with_rows=False), self._fixed.without_rows(), is_live=False)
+            table, fixed = self.table_.detached(with_rows=False), replace(self._fixed, learned=None)
+            return self._predictor_of(table, fixed, is_live=False)
 
-    def _value(self, X: Any) -> float | None:
+    def _value(self, X: ArrayLike) -> float | None:
         """Value at an array of one row that needs no check but its own finite value; None of any other."""
         compiled = self.__dict__.get("_compiled")
         if type(X) is not np.ndarray or len(X.shape) != 2 or not compiled or "feature_names_in_" in self.__dict__:
             return None
         return self._predictor.value(X)
 
-    def _values(self, X: Any) -> Array:
+    def _values(self, X: ArrayLike) -> Array:
         predictor = self._predictor  # an update may replace it: the whole answer comes from this one
         values = predictor.values(self._queries(X, predictor.inputs), threads(self.n_jobs))
         return predictor.ends.checked(values)
 
-    def _queries(self, X: Any, inputs: InputRules) -> Array:
+    def _queries(self, X: ArrayLike, inputs: InputRules) -> Array:
         """Rows to predict at, encoded by these rules; valid arrays are not checked twice."""
         rows = inputs.plain(X)
         if rows is None:
@@ -178,15 +173,10 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         X = self._inputs.encode(raw.X)
         return raw if X is raw.X else Batch(aligned(X), raw.y, raw.weights, raw.folds)
 
-    @abstractmethod
-    def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Batch:
-        """Checked rows (m, d) with targets (m, T) and weights (m,)."""
-
-    def _checked_rows(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+    def _checked_rows(self, X: ArrayLike, y: ArrayLike = "no_validation", **checks: bool) -> Any:
         """X, or X and y, of numbers: codes for categories, NaN for missing values."""
-        if self.is_categorical_.any():
-            X = coded(X, self.is_categorical_)
-        return checked_rows(self, X, y, dtype=np.float64, order="C", ensure_all_finite="allow-nan", **options)
+        rows = coded(X, self.is_categorical_) if self.is_categorical_.any() else X
+        return checked_rows(self, rows, y, dtype=np.float64, order="C", ensure_all_finite="allow-nan", **checks)
 
     def apply(self, X: ArrayLike) -> NDArray[np.int64]:
         """Number of the bucket of each row in each table, (m, n_tables); -1 where there is none.
@@ -217,7 +207,6 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         dtype: str | None = None,
         *,
         max_bytes: float | None = None,
-        max_microseconds: float | None = None,
     ) -> TablePredictor | CompactPredictor:
         """The model as it is now, for single queries: ``model.predictor()(x)``; later updates do not change it.
 
@@ -226,10 +215,9 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         dtype : {"float32", "float64"}, optional
             Of coefficients: a :class:`CompactPredictor`, which holds no sums, is saved and exported. It takes little
             more than the bytes of its coefficients; float32 changes values by about 1e-7 of the target's deviation.
-            By default the arrays of the model serve, or, within limits, whichever type errs least.
-        max_bytes, max_microseconds : float, optional
-            Limits: of the bytes of all arrays, and of the time for a row of a batch on one thread, measured here. The
-            size of least error within them is taken; see :meth:`frontier`.
+            By default the arrays of the model serve, or, within a limit, whichever type errs least.
+        max_bytes : float, optional
+            Limit of the bytes of all arrays. The size of least error within it is taken; see :meth:`frontier`.
 
         Returns
         -------
@@ -239,26 +227,28 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         Raises
         ------
         ValueError
-            If no size of the model lies within the limits.
+            If no size of the model lies within the limit.
         """
         check_is_fitted(self)
-        if dtype is None and max_bytes is None and max_microseconds is None:
+        if dtype is None and max_bytes is None:
             return self._snapshot()
-        return self._compact(dtype, max_bytes=max_bytes, max_microseconds=max_microseconds)
+        return self._compact(dtype, max_bytes)
 
-    def _compact(self, dtype: str | None, **limits: float | None) -> CompactPredictor:
-        """A predictor of coefficients alone, of the size of least error within the limits, if there are any."""
-        dtypes = _dtypes(dtype)
-        given = {name: checked_positive(limit, f"`{name}`") for name, limit in limits.items() if limit is not None}
+    def _compact(self, dtype: str | None, max_bytes: float | None) -> CompactPredictor:
+        """A predictor of coefficients alone, of the size of least error within the limit, if there is one."""
+        dtypes = DTYPES if dtype is None else (checked_option(dtype, "`dtype`", DTYPES),)
         as_now = self._snapshot()
         ends = as_now.shipped_ends()
-        if given:
-            compact = model_of(measured_sizes(as_now, dtypes, None, self.table_errors_).best(**given), as_now)
-        else:
+        if max_bytes is None:
             compact = as_now.model.compact(dtypes[0])
+        else:
+            most = checked_positive(max_bytes, "`max_bytes`")
+            compact = model_of(measured_sizes(as_now, dtypes, self.table_errors_).best(max_bytes=most), as_now)
         return CompactPredictor(compact, ends, self._inputs, self._single)
 
-    def export(self, path: str | Path, *, dtype: str = "float32", name: str | None = None, **limits: Any) -> None:
+    def export(
+        self, path: str | Path, *, dtype: str = "float32", name: str | None = None, max_bytes: float | None = None
+    ) -> None:
         """Write the model as a function that needs nothing of this library: ``.c`` or ``.onnx``.
 
         Parameters
@@ -273,8 +263,8 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
             are in float64.
         name : str, optional
             Name of the C function, by default that of the file and ``_predict``.
-        **limits : float
-            ``max_bytes`` and ``max_microseconds``; see :meth:`predictor`.
+        max_bytes : float, optional
+            Limit; see :meth:`predictor`.
 
         Notes
         -----
@@ -286,23 +276,17 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         from the model; ``"nearest"``, which needs its sums, and ``"raise"`` are refused.
         """
         check_is_fitted(self)
-        self._compact(dtype, **limits).export(path, name=name)
+        self._compact(dtype, max_bytes).export(path, name=name)
 
-    def frontier(self, X: ArrayLike | None = None, y: ArrayLike | None = None, *, dtype: str | None = None) -> Frontier:
+    def frontier(self) -> Frontier:
         """Error, bytes and microseconds of smaller models: fewer hash tables, fewer stages, float32.
 
-        Parameters
-        ----------
-        X, y : array-like of shape (m, d) and (m,) or (m, targets), optional
-            Rows that the model has not learned, to measure errors on: at most 2,048 of them are used. Without, errors
-            come from leaving out rows of ``fit``.
-        dtype : {"float32", "float64"}, optional
-            Of coefficients; by default both.
+        Errors come from leaving out rows of ``fit``.
 
         Returns
         -------
         frontier : Frontier
-            1, 2, 4, ... and all tables, for each number of stages and type, by bytes.
+            1, 2, 4, ... and all tables, for each number of stages and type of coefficients, by bytes.
 
         Examples
         --------
@@ -315,10 +299,7 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         True
         """
         check_is_fitted(self)
-        if (X is None) != (y is None):
-            raise ValueError("`frontier` needs X and y, or neither; pass rows that the model has not learned.")
-        held_out = None if X is None else self._encoded(self._validated(X, y, None, reset=False))
-        return measured_sizes(self._snapshot(), _dtypes(dtype), held_out, self.table_errors_)
+        return measured_sizes(self._snapshot(), DTYPES, self.table_errors_)
 
     # ---- files ----
 
@@ -336,13 +317,12 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         check_is_fitted(self)
         write_model(self, path, statistic=statistic)
 
+    def _state_of_targets(self, arrays: Arrays) -> State:
+        """What a file says of the targets; arrays are added to ``arrays``."""
+        return {}
+
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:
         """The estimator that :meth:`save` wrote."""
         model: Self = read_model(cls, state, arrays)
         return model
-
-
-def _dtypes(dtype: str | None) -> tuple[Precision, ...]:
-    """The type of coefficients that is given, or each that there is."""
-    return DTYPES if dtype is None else (checked_option(dtype, "`dtype`", DTYPES),)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.kernels import hashing
 from sparsact.kernels.bucket_index import BucketIndex
 from sparsact.learners.lsh.compiled import CompiledTable, Slots
 from sparsact.learners.lsh.layout import Array, Layout
-from sparsact.learners.lsh.remembered_rows import Keys, RowNames, row_keys
 from sparsact.learners.lsh.trees import TreeEnsemble
+from sparsact.learners.lsh.updates import Keys, RowNames, row_keys
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
 from sparsact.statistics.statistic import Batch
@@ -104,15 +103,6 @@ class FixedPart:
             total = total + part
         return total
 
-    def values_out_of_sample(self, X: Array, Y: Array) -> Array:
-        """Values (m, targets) at rows, as if none of them had been learned from."""
-        values = self.values(X)
-        return values if self.learned is None else self.learned.values(X, Y, values)
-
-    def without_rows(self) -> FixedPart:
-        """The same for a model that neither learns nor forgets rows."""
-        return replace(self, learned=None)
-
     def arrays(self) -> Arrays:
         """Every part as an array."""
         arrays: Arrays = {} if self.columns is None else {"columns": self.columns}
@@ -143,20 +133,16 @@ class FixedPart:
 class LearnedRows:
     """Values of the fixed part at the rows it was learned from, as if it had never seen them.
 
-    Rows are known by a key of 64 bits of X and Y; ``values`` are (m, targets).
+    Rows are known by the :func:`~sparsact.learners.lsh.updates.row_keys` of X and Y; ``values`` are
+    (m, targets).
     """
 
     def __init__(self, keys: Keys, values: Array) -> None:
         self.index, self._values = BucketIndex(keys), values
 
-    @classmethod
-    def of(cls, X: Array, Y: Array, values: Array) -> LearnedRows:
-        """Distinct rows with their values."""
-        return cls(xy_keys(X, Y), values)
-
     def values(self, X: Array, Y: Array, otherwise: Array) -> Array:
         """Values (m, targets) at rows; ``otherwise`` at rows that it does not know."""
-        at = self.index.find(xy_keys(X, Y))[:, None]
+        at = self.index.find(row_keys(X, Y))[:, None]
         return np.where(at >= 0, self._values[at[:, 0]], otherwise)
 
     def arrays(self) -> Arrays:
@@ -170,18 +156,17 @@ class LearnedRows:
         return cls(read["keys"], read["values"])
 
 
-def xy_keys(X: Array, Y: Array) -> Keys:
-    """A key (m,) of each row and its targets."""
-    return hashing.row_keys(np.ascontiguousarray(np.concatenate([X, Y], axis=1) + 0.0))  # -0.0 becomes 0.0
-
-
 def seen_by_table(batch: Batch, fixed: FixedPart) -> tuple[Batch, RowNames | None]:
     """Rows as the table sees them, their targets less the fixed part, and the keys it knows them by.
 
     A row that the fixed part was learned from counts out of sample whenever it comes or goes, so that rows in any
     order, in parts or removed and added again, give the same table.
     """
-    X, weights = fixed.selected(batch.X), batch.row_weights()
-    names = RowNames(row_keys(batch.X, batch.y, weights), batch.y) if fixed.adds or fixed.columns is not None else None
-    targets = batch.y - fixed.values_out_of_sample(batch.X, batch.y) if fixed.adds else batch.y
-    return Batch(X, targets, weights), names
+    X, Y, weights = batch.X, batch.y, batch.row_weights()
+    if not fixed.adds and fixed.columns is None:
+        return Batch(X, Y, weights), None
+    names, targets = RowNames(row_keys(X, Y, weights[:, None]), Y), Y
+    if fixed.adds:
+        values = fixed.values(X)
+        targets = Y - (values if fixed.learned is None else fixed.learned.values(X, Y, values))
+    return Batch(fixed.selected(X), targets, weights), names

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from sparsact.learners.lsh.categories import ROUNDED, coded, names_of
+from sparsact.learners.lsh.categories import ROUNDED, codes_of
 from sparsact.learners.lsh.layout import Array
 from sparsact.saving.schema import ArrayField, Arrays, read_arrays
 from sparsact.statistics.units import exponents_of
@@ -17,6 +18,7 @@ from sparsact.validation.arrays import aligned, is_pandas
 
 MOST_ONE_HOT: Final = 8  # categories that get a column each; of more, their mean targets stand for them
 MOST_DIRECTIONS: Final = 3  # of mean targets, where there are several targets
+Features = str | Sequence[Hashable] | NDArray[Any] | None  # columns of categories, as a user names them
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +34,13 @@ class CategoryCodes:
     values: Array
 
     @classmethod
-    def of(cls, column: int, known: Array, values: Array, counts: Array, has_gap: bool) -> Self:
-        """With the mean of values (c, e) over rows; each category has ``counts`` (c,) rows."""
+    def of(cls, column: int, codes: Array, Y: Array, weights: Array, *, has_gap: bool) -> Self:
+        """Numbers for the codes (m,) of a column that has some value, by the targets of the rows."""
+        there = ~np.isnan(codes)
+        known, places = np.unique(codes[there], return_inverse=True)
+        few = len(known) <= MOST_ONE_HOT
+        values = np.eye(len(known)) if few else mean_targets(places, Y[there], weights[there])
+        counts = np.bincount(places, weights[there])
         prior = counts @ values / counts.sum()
         return cls(column, known, np.vstack([values, prior, np.zeros_like(prior) if has_gap else prior]))
 
@@ -97,7 +104,7 @@ class InputRules:
             fills[column] = np.nanmedian(X[there, column])
         gaps = np.logical_and(lacking.any(axis=0), ~empty)
         codes = [
-            category_codes(i, X[there, i], Y[there], weights[there], has_gap=bool(gaps[i]))
+            CategoryCodes.of(i, X[there, i], Y[there], weights[there], has_gap=bool(gaps[i]))
             for i in np.flatnonzero(categorical & ~empty).tolist()
         ]
         return cls(fills, np.flatnonzero(gaps), tuple(codes), names)
@@ -123,7 +130,7 @@ class InputRules:
         """Columns of numbers; they come first in encoded rows."""
         return np.delete(np.arange(self.n_columns), [one.column for one in self.categories])
 
-    def numbers(self, X: Any) -> Array:
+    def numbers(self, X: ArrayLike) -> Array:
         """Rows (m, d), or one row (d,), as numbers: codes for categories, NaN for missing values.
 
         Columns of a data frame, and entries of a named row of pandas, are taken by name.
@@ -133,24 +140,27 @@ class InputRules:
         ValueError
             If a row has another number of columns, or other names, or an infinity.
         """
-        X = self._by_name(X)
-        if X.shape[-1:] != (self.n_columns,) or len(X.shape) > 2:
-            raise ValueError(f"a query needs {self.n_columns} numbers, or an array of such rows; got shape {X.shape}.")
+        rows = self._by_name(X)
+        if rows.shape[-1:] != (self.n_columns,) or len(rows.shape) > 2:
+            raise ValueError(
+                f"a query needs {self.n_columns} numbers, or an array of such rows; got shape {rows.shape}."
+            )
         categorical = np.isin(np.arange(self.n_columns), [one.column for one in self.categories])
-        if categorical.any() and getattr(X, "dtype", None) != np.float64:
-            X = coded(X, categorical) if len(X.shape) == 2 else coded(X[None], categorical)[0]
-        if is_pandas(X):  # which has more words for a missing value than NumPy
-            X = X.to_numpy(np.float64, na_value=np.nan)
-        numbers = np.ascontiguousarray(X, dtype=np.float64)
+        if categorical.any() and getattr(rows, "dtype", None) != np.float64:
+            rows = coded(rows, categorical) if len(rows.shape) == 2 else coded(rows[None], categorical)[0]
+        if is_pandas(rows):  # which has more words for a missing value than NumPy
+            rows = rows.to_numpy(np.float64, na_value=np.nan)
+        numbers = np.ascontiguousarray(rows, dtype=np.float64)
         if np.isinf(numbers).any():
             raise ValueError("a query must be finite, but for NaN, a missing value; it holds an infinity.")
         return numbers
 
-    def _by_name(self, X: Any) -> Any:
-        """X with its columns in the order of fit, where both have names; an array of anything without columns."""
-        names, wanted = names_of(X), list(self.names)
-        if names is None and not is_pandas(X):
-            return np.asarray(X)
+    def _by_name(self, table: ArrayLike) -> Any:
+        """Rows with their columns in the order of fit, where both have names; an array if they have no columns."""
+        names, wanted = names_of(table), list(self.names)
+        if names is None and not is_pandas(table):
+            return np.asarray(table)
+        X: Any = table
         found = list(X.index) if names is None else names
         if not wanted or found == wanted or not all(isinstance(name, str) for name in found):
             return X.to_numpy(object, na_value=None) if names is None else X
@@ -162,11 +172,12 @@ class InputRules:
             return X[wanted].to_numpy(object, na_value=None)
         return X.select(wanted) if hasattr(X, "select") else X[wanted]
 
-    def plain(self, X: Any) -> Array | None:
+    def plain(self, X: ArrayLike) -> Array | None:
         """Rows of an array of numbers, all finite, that need no check; None of anything else."""
         kinds = "f" if self.categories else "fiu"  # categories that are integers may be beyond floats
-        is_array = type(X) is np.ndarray and X.dtype.kind in kinds and X.ndim == 2 and not self.names
-        if not is_array or not len(X) or X.shape[1] != self.n_columns:
+        if type(X) is not np.ndarray or X.dtype.kind not in kinds or X.ndim != 2 or self.names:
+            return None
+        if not len(X) or X.shape[1] != self.n_columns:
             return None
         numbers: Array = aligned(np.ascontiguousarray(X, dtype=np.float64))
         return numbers if np.isfinite(numbers.sum()) else None
@@ -198,8 +209,10 @@ class InputRules:
 
     def arrays(self) -> Arrays:
         """All of it, to be saved."""
-        one = {f"{name}{i}": each for i, code in enumerate(self.categories) for name, each in _arrays_of(code).items()}
-        return {"fills": self.fills, "gaps": self.gaps, **one}
+        arrays = {"fills": self.fills, "gaps": self.gaps}
+        for i, code in enumerate(self.categories):
+            arrays |= {f"column{i}": np.array([code.column]), f"known{i}": code.known, f"values{i}": code.values}
+        return arrays
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, n_columns: int, names: tuple[str, ...] = ()) -> Self:
@@ -208,49 +221,28 @@ class InputRules:
             return cls(np.zeros(n_columns), np.empty(0, np.int64), (), names)
         if len(arrays["fills"]) != n_columns or len(names) not in (0, n_columns):
             raise ValueError("the model's rules for missing values name other columns")
-        found = read_arrays(
-            {"fills": ArrayField("n", finite=True), "gaps": ArrayField("g", "int64")}, arrays, n=n_columns
-        )
-        codes = []
-        for i in range(sum(name.startswith("known") for name in arrays)):
-            fields = {f"column{i}": ArrayField("1", "int64")}
-            fields |= {
-                f"known{i}": ArrayField(f"c{i}", finite=True),
-                f"values{i}": ArrayField(f"v{i} e{i}", finite=True),
-            }
-            read = read_arrays(fields, arrays)
-            column, known, values = int(read[f"column{i}"][0]), read[f"known{i}"], read[f"values{i}"]
-            if len(values) == len(known):  # of a file of version 0.2
-                gap = column in found["gaps"]
-                codes.append(CategoryCodes.of(column, known, values, np.ones(len(known)), gap))
-            elif len(values) == len(known) + 2:
-                codes.append(CategoryCodes(column, known, values))
-            else:
-                raise ValueError("categories and their numbers do not fit together")
+        n_codes = sum(name.startswith("known") for name in arrays)
+        fields = {"fills": ArrayField("n", finite=True), "gaps": ArrayField("g", "int64")}
+        for i in range(n_codes):
+            fields |= {f"column{i}": ArrayField("1", "int64"), f"known{i}": ArrayField(f"c{i}", finite=True)}
+            fields[f"values{i}"] = ArrayField(f"v{i} e{i}", finite=True)
+        found = read_arrays(fields, arrays, n=n_columns)
+        codes = [
+            CategoryCodes(int(found[f"column{i}"][0]), found[f"known{i}"], found[f"values{i}"]) for i in range(n_codes)
+        ]
+        if any(len(code.values) != len(code.known) + 2 for code in codes):
+            raise ValueError("categories and their numbers do not fit together")
         used = [*found["gaps"].tolist(), *(code.column for code in codes)]
         if used and not 0 <= min(used) <= max(used) < n_columns:
             raise ValueError("inputs name columns that are not there")
         return cls(found["fills"], found["gaps"], tuple(codes), names)
 
 
-def is_plain_target(y: Any, n_rows: int, multi_output: bool) -> bool:
+def is_plain_target(y: ArrayLike, n_rows: int, multi_output: bool) -> bool:
     """Whether targets are an array of finite numbers, one a row, that no check would change."""
     if type(y) is not np.ndarray or y.dtype.kind not in "fiu" or len(y.shape) not in (1, 1 + multi_output):
         return False
     return len(y) == n_rows and bool(np.isfinite(y.sum()))
-
-
-def _arrays_of(code: CategoryCodes) -> Arrays:
-    return {"column": np.array([code.column]), "known": code.known, "values": code.values}
-
-
-def category_codes(column: int, codes: Array, Y: Array, weights: Array, *, has_gap: bool) -> CategoryCodes:
-    """Numbers for the categories of a column that has some value."""
-    there = ~np.isnan(codes)
-    known, places = np.unique(codes[there], return_inverse=True)
-    few = len(known) <= MOST_ONE_HOT
-    values = np.eye(len(known)) if few else mean_targets(places, Y[there], weights[there])
-    return CategoryCodes.of(column, known, values, np.bincount(places, weights[there]).astype(np.float64), has_gap)
 
 
 def mean_targets(places: NDArray[np.intp], Y: Array, weights: Array) -> Array:
@@ -271,3 +263,57 @@ def mean_targets(places: NDArray[np.intp], Y: Array, weights: Array) -> Array:
         return np.ascontiguousarray(drawn)
     directions = np.linalg.svd(drawn * np.sqrt(counts)[:, None], full_matrices=False)[2][:MOST_DIRECTIONS]
     return np.ascontiguousarray(drawn @ directions.T)
+
+
+def categorical_columns(X: ArrayLike, features: Features) -> NDArray[np.bool_] | None:
+    """Which columns of X hold categories: by their type, by these names or numbers, or by a mask.
+
+    None if there can be none.
+
+    Raises
+    ------
+    ValueError
+        If a name or a number is no column's.
+    """
+    names = names_of(X)
+    if features is None or (isinstance(features, str) and names is None):
+        return None
+    if isinstance(features, str):
+        kinds = X.schema.types if hasattr(X, "schema") and hasattr(X, "column_names") else getattr(X, "dtypes", ())
+        return np.array([str(kind).startswith(("category", "Categorical", "Enum", "dictionary")) for kind in kinds])
+    d = len(names) if names is not None else np.shape(X)[1]
+    wanted = np.asarray(features)
+    if wanted.dtype == bool and wanted.shape == (d,):
+        return wanted
+    known = names if names is not None and wanted.dtype.kind in "OU" else list(range(d))
+    missing = [each for each in wanted.tolist() if each not in known]
+    if missing or wanted.dtype == bool:
+        fact = repr(missing[0]) if missing else f"a mask of {len(wanted)}"
+        raise ValueError(
+            f"`categorical_features` has {fact}, but `X` has {d} columns: {', '.join(map(repr, known[:4]))}, ...; "
+            "give names or numbers of columns."
+        )
+    return np.isin(np.arange(d), [known.index(each) for each in wanted.tolist()])
+
+
+def names_of(X: ArrayLike) -> list[Any] | None:
+    """Names of the columns of a data frame; None of anything else."""
+    if hasattr(X, "column_names") and hasattr(X, "schema"):
+        return list(X.column_names)
+    return list(X.columns) if hasattr(X, "columns") and hasattr(X, "dtypes") else None
+
+
+def coded(X: ArrayLike, categorical: NDArray[np.bool_]) -> Any:
+    """X with codes for its categories: numbers as they are, a digest of 52 bits for a text, NaN where it is missing."""
+    names = names_of(X)
+    if names is None:
+        table = np.array(X, dtype=object)
+        for i in np.flatnonzero(categorical).tolist():
+            table[:, i] = codes_of(table[:, i], i)
+        has_text = any(isinstance(value, str | bytes) for value in table.flat)
+        return table if has_text else table.astype(np.float64)
+    frame: Any = X.to_pandas() if hasattr(X, "to_pandas") else X
+    frame = frame.copy(deep=False)
+    for name in np.array(names, dtype=object)[categorical]:
+        frame[name] = codes_of(frame[name], name)
+    return frame

@@ -53,23 +53,19 @@ class LeftOut:
 
     def values(self, alpha: float, min_count: int, folds: int | None = None) -> Array:
         """Values (m, targets) in units of the table; 0 where every bucket is empty. Without ``folds``, one by one."""
-        table = self.table
         if folds is None:
-            return bucket_statistics.leave_one_out(
-                self.found,
-                self.ids,
-                self.residual,
-                self.weights,
-                table.layout.degree,
-                alpha,
-                min_count,
-                table.counts,
-                table.sums,
-            )[0]
+            return self.one_by_one(self.found, self.ids, alpha, min_count)[0]
         values = np.empty(self.residual.shape)
         for part in np.array_split(np.arange(len(values)), folds):
             values[part] = self._fold(part, alpha, min_count)
         return values
+
+    def one_by_one(self, found: BucketPlaces, ids: NDArray[np.int32], alpha: float, least: int) -> tuple[Array, Array]:
+        """Values (m, targets) by these places in some of the tables, and the weight (m,) behind each."""
+        table, degree = self.table, self.table.layout.degree
+        return bucket_statistics.leave_one_out(
+            found, ids, self.residual, self.weights, degree, alpha, least, table.counts, table.sums
+        )
 
     def _fold(self, part: NDArray[np.int64], alpha: float, min_count: int) -> Array:
         """Values at some rows, all of them taken away."""
@@ -96,25 +92,15 @@ def first_table_errors(table: BucketTable, rows: Batch, targets: Array, alpha: f
     """
     chosen = np.random.default_rng(0).permutation(len(rows))[:ROWS]
     X, Y, weights = (np.ascontiguousarray(part[chosen]) for part in (rows.X, rows.y, rows.row_weights()))
-    layout = table.layout
-    found = hashing.places(X, layout.hashes)
-    ids, residual = table.index.find(found.keys), layout.residual(X, Y)
+    layout, residual = table.layout, table.layout.residual(X, Y)
+    left_out = LeftOut(table, X, residual, weights)
+    found = left_out.found
     share, scaled = weights / weights.sum(), targets[chosen] / layout.unit
     variance = np.maximum(share @ (scaled - share @ scaled) ** 2, SMALLEST)
     sums, total, errors = np.zeros(residual.shape), np.zeros(len(X)), []
     for t in range(layout.n_tables):
         own = BucketPlaces(found.Z, np.ascontiguousarray(found.V[:, [t % found.V.shape[1]]]), found.keys[:, [t]])
-        values, behind = bucket_statistics.leave_one_out(
-            own,
-            np.ascontiguousarray(ids[:, [t]]),
-            residual,
-            weights,
-            layout.degree,
-            alpha,
-            min_count,
-            table.counts,
-            table.sums,
-        )
+        values, behind = left_out.one_by_one(own, np.ascontiguousarray(left_out.ids[:, [t]]), alpha, min_count)
         sums, total = sums + behind[:, None] * values, total + behind
         left = residual - sums / np.where(total > 0, total, 1.0)[:, None]
         errors.append(np.sqrt((share @ left**2 / variance).mean()))

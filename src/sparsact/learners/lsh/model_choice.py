@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from sparsact.kernels import hashing
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.fixed_part import FixedPart, FixedStage, LearnedRows
 from sparsact.learners.lsh.layout import Array, PrincipalMoments, linear_trend
 from sparsact.learners.lsh.leave_one_out import LeftOut
 from sparsact.learners.lsh.trees import learn_trees
 from sparsact.learners.lsh.tuning import LayoutSearch, LSHConfig, Rows, TunedLayout
+from sparsact.learners.lsh.updates import row_keys
 from sparsact.statistics.centred import about_mean
 from sparsact.statistics.statistic import Batch
 from sparsact.statistics.units import SMALLEST, exponents_of, standard_units
@@ -130,7 +130,7 @@ def choose(X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.G
     trials = tuple(replace(trial, stage=i) for i, each in enumerate(chosen, start=1) for trial in each.trials)
     layout = replace(last.layout, level=level + moved @ trend, trend=trend)
     tuned = replace(last, layout=layout, trials=trials, column_shares=shares)
-    learned = LearnedRows.of(X, Y, values) if fixed.adds else None
+    learned = LearnedRows(row_keys(X, Y), values) if fixed.adds else None
     return ModelChoice(replace(fixed, learned=learned), tuned, near_duplicates(X, weights))
 
 
@@ -212,8 +212,7 @@ def distinct(X: Array, Y: Array, weights: Array) -> Rows:
     """
     kept = weights > 0
     X, Y, weights = X[kept], Y[kept], weights[kept]
-    keys = hashing.row_keys(np.ascontiguousarray(np.concatenate([X, Y], axis=1) + 0.0))
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    _, first, inverse = np.unique(row_keys(X, Y), return_index=True, return_inverse=True)
     X, Y, weights = X[first], Y[first], np.bincount(inverse, weights).astype(np.float64)
     return _ordered(X, X, Y, weights)
 
@@ -229,7 +228,7 @@ def in_order(X: Array, Y: Array, weights: Array) -> Rows:
 
 
 def _ordered(hashed: Array, X: Array, Y: Array, weights: Array) -> Rows:
-    order = np.lexsort((*Y.T[::-1], hashing.row_keys(np.ascontiguousarray(hashed + 0.0))))
+    order = np.lexsort((*Y.T[::-1], row_keys(hashed)))
     return X[order], Y[order], weights[order]
 
 

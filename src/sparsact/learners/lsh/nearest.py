@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +12,16 @@ from scipy.spatial import cKDTree
 
 from sparsact.kernels import hashing
 from sparsact.learners.lsh.bucket_table import BucketTable
+from sparsact.learners.lsh.compiled import MadeAgain
 from sparsact.learners.lsh.layout import Array
 
-HIGH_DIMENSION: Final = 16  # beyond it a kd-tree looks at most of its points
+HIGH_DIMENSION: Final = 16  # beyond it a kd-tree looks at most of its points: twice to four times slower from 24 on
+MOST_PRODUCTS: Final = 1 << 22  # numbers at once: 32 megabytes
 FARTHEST: Final = 1e100  # local coordinates beyond it are as far as any: squares of distances stay floats
 NearestIndex = Callable[[Array], NDArray[np.int64]]
 
 
-class NearestBuckets:
+class NearestBuckets(MadeAgain):
     """Mean targets of the buckets nearest to rows, by the mean positions (B, p) of the buckets' rows.
 
     Buckets of fewer than ``least`` rows do not count. The index of the others is made when it is first asked.
@@ -48,10 +48,6 @@ class NearestBuckets:
         means = sums[:, start : start + layout.n_targets] * over * layout.unit
         return means, nearest_index(mean_positions(sums, layout.n_local))
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the index, which points into memory."""
-        return {name: value for name, value in self.__dict__.items() if name != "_means_and_index"}
-
 
 def mean_positions(sums: Array, p: int) -> Array:
     """Mean local coordinates (B, p) of the rows of buckets, from their sums."""
@@ -63,18 +59,16 @@ def mean_positions(sums: Array, p: int) -> Array:
 def nearest_index(points: Array) -> NearestIndex:
     """A function that gives the place (m,) of the nearest of points (N, p) to each row of Z.
 
-    By a kd-tree, or in high dimension by usearch where it is installed: it compares all points, in float32, as a
-    kd-tree of that many coordinates nearly does, but vectorised.
+    By a kd-tree, or in high dimension by products with all points, which a kd-tree of that many coordinates nearly
+    all compares too, one by one.
     """
-    if points.shape[1] > HIGH_DIMENSION and find_spec("usearch") is not None:
-        return _usearch_index(points.astype(np.float32))
-    tree = cKDTree(points)
-    return lambda Z: np.asarray(tree.query(Z)[1], dtype=np.int64)
+    if points.shape[1] <= HIGH_DIMENSION:
+        tree = cKDTree(points)
+        return lambda Z: np.asarray(tree.query(Z)[1], dtype=np.int64)
+    squares, step = (points**2).sum(axis=1), 1 + MOST_PRODUCTS // len(points)
 
+    def nearest(Z: Array) -> NDArray[np.int64]:
+        parts = (Z[start : start + step] for start in range(0, len(Z), step))
+        return np.concatenate([(squares - 2 * part @ points.T).argmin(axis=1) for part in parts])
 
-def _usearch_index(points: NDArray[np.float32]) -> NearestIndex:
-    usearch: Any = import_module("usearch.index")
-    metric = usearch.MetricKind.L2sq
-    return lambda Z: np.asarray(
-        usearch.search(points, Z.astype(np.float32), 1, metric, exact=True).keys, dtype=np.int64
-    ).reshape(len(Z))
+    return nearest

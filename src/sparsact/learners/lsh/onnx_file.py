@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from sparsact._version import __version__
 
@@ -29,6 +29,7 @@ ELEMENTS: Final = {  # TensorProto.DataType
     "uint32": 12,
     "uint64": 13,
 }
+Attribute = str | int | NDArray[Any] | Sequence[int]
 _INT, _STRING, _TENSOR, _INTS = 2, 3, 4, 7  # AttributeProto.AttributeType
 
 
@@ -47,7 +48,7 @@ class OnnxGraph:
         self._constants: list[bytes] = []
         self._names: dict[tuple[str, tuple[int, ...], bytes], str] = {}
 
-    def constant(self, values: Any, dtype: Any = None) -> str:
+    def constant(self, values: ArrayLike, dtype: DTypeLike | None = None) -> str:
         """A tensor of the graph; the same one where it is there already."""
         array = np.ascontiguousarray(values, dtype=dtype).reshape(np.shape(values))
         key = (array.dtype.name, array.shape, array.tobytes())
@@ -56,7 +57,7 @@ class OnnxGraph:
             self._constants.append(_tensor(array, self._names[key]))
         return self._names[key]
 
-    def add(self, operator: str, *inputs: str, domain: str = "", result: str = "", **attributes: Any) -> str:
+    def add(self, operator: str, *inputs: str, domain: str = "", result: str = "", **attributes: Attribute) -> str:
         """The result of an operator, of this name or a new one."""
         result = result or f"t{len(self._nodes)}"
         node = [_text(1, name) for name in inputs]
@@ -103,7 +104,7 @@ def _text(field: int, text: str) -> bytes:
     return _message(field, text.encode())
 
 
-def _attribute(name: str, value: Any) -> bytes:
+def _attribute(name: str, value: Attribute) -> bytes:
     if isinstance(value, str):
         kind, content = _STRING, _text(4, value)
     elif isinstance(value, int):

@@ -41,9 +41,8 @@ def onnx_model(model: CompiledModel[Directory], ends: Ends, inputs: InputRules) 
     if model.trees is not None:
         values = add("Add", values, _tree_values(graph, model.trees, encoded))
     if ends.low is not None and ends.high is not None:
-        below, above = (ends.low, ends.high) if ends.beyond == "clip" else (np.nan, np.nan)
-        for operator, limit, instead in (("Less", ends.low, below), ("Greater", ends.high, above)):
-            values = add("Where", add(operator, values, constant(limit)), constant(instead), values)
+        for operator, limit in (("Less", ends.low), ("Greater", ends.high)):
+            values = add("Where", add(operator, values, constant(limit)), constant(limit), values)
     strange = add("ReduceMax", add("Cast", add("IsInf", "X"), to=ELEMENTS["float64"]), constant([1]), keepdims=1)
     add("Where", add("Greater", strange, constant(0.0)), constant(np.nan), values, result="Y")
     return graph.to_bytes({"X": ["rows", inputs.n_columns]}, {"Y": ["rows", len(model.level)]})
@@ -125,7 +124,9 @@ class _Tables:
         found = self._find(keys)
         known = add("GreaterOrEqual", found, constant(0))
         hit, at = self._cast(known, "float64"), add("Max", found, constant(0))
-        weights = add("Mul", self._cast(add("Gather", constant(self._weights()), at), "float64"), hit)
+        held = self._table.storage.weights
+        own = add("Gather", constant(held if len(held) else np.zeros(1)), at)
+        weights = add("Mul", self._cast(own, "float64"), hit)
         value = self._polynomials(features, at)  # at rows far off, another bucket's polynomial may be no number
         value = add("Where", add("Unsqueeze", known, constant([2])), value, constant(0.0))
         total = add("ReduceSum", weights, constant([1]), keepdims=1)
@@ -136,9 +137,6 @@ class _Tables:
             some = add("Greater", total, constant(0.0))
             values = add("Div", values, add("Where", some, total, constant(1.0)))
         return values, total
-
-    def _weights(self) -> np.ndarray:
-        return self._table.storage.weights if len(self._table.storage.weights) else np.zeros(1)
 
     def _first(self, hit: str) -> str:
         """1 at the first table that is not empty."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, e, exp, inf, log, sqrt
-from typing import Any, Final
+from typing import Final
 
 from sparsact import bounds
 from sparsact.kernels.bucket_statistics import n_sums
@@ -61,7 +61,7 @@ class TablePlan:
     paper_buckets: float
     paper_samples: float
 
-    def estimator(self, random_state: Any = None) -> LSHRegressor:
+    def estimator(self, random_state: int | None = None) -> LSHRegressor:
         """The learner of the theorem: constants in Euclidean buckets, the nearest one for an empty one."""
         return LSHRegressor(
             self.n_tables,
@@ -168,7 +168,12 @@ def plan_table(
         n_tables, within, extent = 1, k, 2 * sqrt(d)
         paper = bounds.table_size(d, k, lipschitz, epsilon), bounds.table_samples(d, k, lipschitz, epsilon)
     else:
-        _check_manifold(d, distortion)
+        if d > MAX_POSITIONS:
+            raise ValueError(
+                f"`ambient` must be at most {MAX_POSITIONS} for a manifold, the coordinates in which the nearest "
+                f"bucket is found; got {d}. Project the rows on the principal directions that they span."
+            )
+        checked_positive(distortion, "`distortion`")
         n_tables, within, extent = ceil(bounds.manifold_tables(d, k, scale)), d, 2 * distortion * sqrt(d)
         paper = bounds.manifold_table_size(d, k, scale), bounds.manifold_samples(d, k, scale)
     failure = (1 - float(confidence)) / 2
@@ -195,15 +200,6 @@ def plan_table(
         2.0 * d * (n_tables * n_hashes + k + 1),
         *paper,
     )
-
-
-def _check_manifold(d: int, distortion: float) -> None:
-    if d > MAX_POSITIONS:
-        raise ValueError(
-            f"`ambient` must be at most {MAX_POSITIONS} for a manifold, the coordinates in which the nearest bucket "
-            f"is found; got {d}. Project the rows on the principal directions that they span."
-        )
-    checked_positive(distortion, "`distortion`")
 
 
 def _covering_samples(k: int, extent: float, reach: float, delta: float) -> float:

@@ -10,18 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sparsact.kernels import dispatch
 from sparsact.kernels.bucket_values import Combination
 from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable, Directory, Kernel, Slots
+from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable, Directory, Kernel, MadeAgain, Slots
 from sparsact.learners.lsh.ends import Ends, Policy
 from sparsact.learners.lsh.fixed_part import FixedPart
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.nearest import NearestBuckets
-from sparsact.learners.lsh.updates import RowUpdate, row_update
+
+RowUpdate = Callable[["list[TablePredictor]", BucketTable, Any, Any, int], bool]
 
 
-class CompiledPredictor(ABC):
+class CompiledPredictor(MadeAgain, ABC):
     """Values of a compiled model at single points or at rows."""
 
     model: CompiledModel[Slots] | CompiledModel[Directory]
@@ -53,10 +55,6 @@ class CompiledPredictor(ABC):
     def _row(self) -> Callable[[Any], float | None] | None:
         """Value at one row or None, in microseconds; None if a single call cannot tell it."""
         return self.model.row(self.ends) if self.inputs.is_plain and self._single else None
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what points into memory; it is made again when needed."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("_row", "_spread", "update")}
 
 
 class TablePredictor(CompiledPredictor):
@@ -94,9 +92,12 @@ class TablePredictor(CompiledPredictor):
     @property
     def ends(self) -> Ends:
         """Values where the model knows little, as the table is now."""
-        fallback, table = self.policy.fallback, self.table
+        (fallback, extrapolate, _), table = self.policy, self.table
         start = np.full(len(table.low), np.nan) if fallback == "nan" else table.mean() if fallback == "mean" else None
-        return Ends.of(self.policy, table.low, table.high, start)
+        refuses = fallback == "raise"
+        if extrapolate == "linear" or (table.low > table.high).any():
+            return Ends(start=start, refuses=refuses)
+        return Ends(table.low, table.high, start, refuses)
 
     def shipped_ends(self) -> Ends:
         """The same for a predictor without sums; a ValueError if it would need them."""
@@ -108,7 +109,7 @@ class TablePredictor(CompiledPredictor):
             )
         return self.ends
 
-    def value(self, x: Any) -> float | None:
+    def value(self, x: ArrayLike) -> float | None:
         """Value at an array (d,) or (1, d) of float64, in microseconds; None where only :meth:`values` tells."""
         return None if self._row is None else self._row(x)
 
@@ -143,15 +144,46 @@ class TablePredictor(CompiledPredictor):
         coarse = self.table.backup.solved(0.0, 1)
         return kernel, _constants(self.table.backup, coarse.variances, coarse.weights, "first"), pooled
 
-    def behind(self, X: Array) -> Array:
-        """Weight of the rows (m,) that stand behind each value, over all tables; 0 where every table misses."""
-        return self.model.line_and_tables(self.model.selected(X))[1]
-
     @cached_property
     def update(self) -> RowUpdate | None:
-        """The function that adds one row to the table or takes it away; None where no single call can."""
-        is_possible = self.inputs.is_plain and self.model.nearest is None  # its index would keep the old sums
-        return row_update(self.table, self.fixed, self.inputs.n_columns) if is_possible else None
+        """The function that adds one row to the table, or takes it away; None where no single call can.
+
+        It is called with ``(readers, table, X, y, sign)``, X (1, d) and y of one number, both float64. It returns True,
+        or False and has changed nothing: if a bucket would be new or empty, or the row or the range of targets is; if
+        the row is not finite, or was not added; or if the predictor, the one entry of the list ``readers``, is in use.
+        """
+        table, fixed, layout, rows = self.table, self.fixed, self.table.layout, self.table.rows
+        is_plain = self.inputs.is_plain and fixed.trees is None and layout.n_targets == 1
+        is_kept = table.keeps_rows and rows.targets is not None
+        is_native = dispatch.chosen is not dispatch.reference
+        if not (is_plain and is_kept and is_native and self.model.nearest is None):  # its index would keep the old sums
+            return None
+        update: RowUpdate = dispatch.native._RowUpdater(
+            _sums(table),
+            None if table.backup is None else _sums(table.backup),
+            [stage.table.kernel for stage in fixed.stages],
+            np.zeros(0, np.int64) if fixed.columns is None else fixed.columns,
+            self.inputs.n_columns,
+            float(layout.level[0]),
+            float(layout.unit[0]),
+            layout.hashes.centre,
+            np.ascontiguousarray(layout.trend[:, 0]),
+            table.finest,
+            float(table.low[0]),
+            float(table.high[0]),
+            rows,
+            fixed.learned,
+            table.totals,
+        )
+        return update
+
+
+def _sums(table: BucketTable) -> Any:
+    """The arrays of a table that a row changes."""
+    stale = np.zeros(0, np.uint8) if table._solution is None else table._solution.stale
+    return dispatch.native._TableSums(
+        *table.layout.hashes, table.index.slots, table.layout.degree, table._counts, table._sums, stale
+    )
 
 
 def _constants(table: BucketTable, values: Array, weights: Array, combine: Combination) -> Kernel:

@@ -13,14 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import threads
-from sparsact.learners.lsh import adaptive
+from sparsact.learners.lsh.adaptive import Stream
 from sparsact.learners.lsh.drift import Drift, drift_of
 from sparsact.learners.lsh.estimator import MAX_SIZE, MIN_SIZE, LSHModel
+from sparsact.learners.lsh.inputs import Features
+from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.leave_one_out import reach as reach_of
 from sparsact.learners.lsh.nearest import mean_positions
-from sparsact.saving.schema import as_bool
+from sparsact.saving.schema import Arrays, State, as_bool
 from sparsact.statistics.statistic import Batch
-from sparsact.transaction import locked, transaction
+from sparsact.transaction import locked, transaction, twin_of
 from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import checked_probability
 
@@ -80,9 +82,9 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         out of fold. LightGBM and CatBoost learn the trees, whichever errs less, or scikit-learn where neither is there.
     columns : {"auto", "all"}, default="auto"
         Columns that the tables see: ``"auto"`` drops those that trees make least use of, if less error remains.
-    extrapolate : {"clip", "linear", "nan"}, default="clip"
-        Values beyond the least and largest target of the rows held: those limits, the value as it is (far away the
-        linear trend), or NaN.
+    extrapolate : {"clip", "linear"}, default="clip"
+        Values beyond the least and largest target of the rows held: those limits, or the value as it is (far away the
+        linear trend).
 
     Attributes
     ----------
@@ -128,8 +130,6 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     True
     """
 
-    _one_target: bool  # y came without an axis of targets
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LSHModel._parameter_constraints,
         "n_tables": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -147,12 +147,12 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         degree: int | str = "auto",
         family: str = "pca_grid",
         fallback: str = "coarse",
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         *,
         alpha: float | str = "auto",
         directions: str = "auto",
         min_count: int = 1,
-        categorical_features: Any = "from_dtype",
+        categorical_features: Features = "from_dtype",
         n_jobs: int | None = None,
         extrapolate: str = "clip",
         n_stages: int | str = "auto",
@@ -210,7 +210,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     @transaction
     def _partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, adapt: bool) -> None:
         if not adapt:
-            self._learn(X, y, sample_weight)
+            self._learn(lambda begin: self._validated(X, y, sample_weight, reset=begin))
             return
         begin = "table_" not in self.__dict__
         if begin:
@@ -221,7 +221,33 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
                 "begin a model by partial_fit(X, y, adapt=True)."
             )
         batch = self._validated(X, y, sample_weight, reset=begin)
-        self._stream = adaptive.learn(self, batch, begin=begin)
+        stream, errors = self._stream or Stream(), np.zeros(0)
+        if not begin and self.table_.n_rows:
+            errors = self._squared_errors(batch, self.table_.layout.unit)
+        self._add(batch, begin=begin, streaming=True)
+        self._stream = self._adapted(stream.with_rows(batch, errors))
+
+    def _adapted(self, stream: Stream) -> Stream:
+        """Take the layout that a fit of all rows chooses if it predicts new rows better, where a comparison is due.
+
+        The rival learns the older rows and predicts the newest; the model has predicted each of them before it learned
+        it, with all rows that came before.
+        """
+        if not stream.is_due(self._n_laid_out):
+            return stream
+        older, new = stream.split()
+        rival = twin_of(self)
+        rival._add(older, begin=True, streaming=False)
+        if not stream.is_beaten(rival._squared_errors(new, self.table_.layout.unit)):
+            return stream.compared()
+        self._add(stream.held(Batch.joined(stream.added)), begin=True, streaming=False)
+        return Stream(stream.added, stream.removed, n_compared=stream.n_rows, n_adopted=stream.n_adopted + 1)
+
+    def _squared_errors(self, batch: Batch, unit: Array) -> Array:
+        """Squared errors (m,) at rows, mean over the targets in their units; the level replaces missing values."""
+        values = self._predictor.values(self._encoded(batch).X)
+        values = np.where(np.isfinite(values), values, self.table_.layout.level)
+        return np.asarray((((values - batch.y) / unit) ** 2).mean(axis=1))
 
     @property
     def n_adaptations_(self) -> int:
@@ -245,7 +271,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         Of 3 to 511 rows, its size is that of errors at rows of ``fit`` held out, in predicted deviations: at least the
         stated share of new rows, if they come from where these do; of more it is normal. Beyond the largest of these
         errors, and where ``fit`` saw many rows and few are left, Student's quantiles serve; infinite for a single row.
-        NaN where :meth:`predict` is, by ``fallback`` or ``extrapolate``, and only there.
+        NaN where :meth:`predict` is, by ``fallback="nan"``, and only there.
         """
         checked_probability(confidence, "`confidence`")
         predictor = self._predictor
@@ -285,15 +311,14 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
                 row = int(np.argmin(np.isfinite(predicted).all(axis=1)))
                 raise ValueError(
                     f"drift compares `y` with predictions, and that of row {row} is no number; leave out `y`, or call "
-                    'set_params(fallback="coarse", extrapolate="clip") first.'
+                    'set_params(fallback="coarse") first.'
                 )
             residuals = targets - predicted
+        self._tidy()
         found = hashing.places(self._fixed.selected(rows), self.table_.layout.hashes)
         ids = self.table_.index.find(found.keys).astype(np.int64)
-        present = self.table_.counts > 0
-        ids = np.where((ids >= 0) & present[ids], np.cumsum(present)[ids] - 1, -1)
-        positions = mean_positions(self.table_.sums[present], self.table_.layout.n_local)
-        return drift_of(found, ids, self.table_.counts[present], positions, residuals)
+        positions = mean_positions(self.table_.sums, self.table_.layout.n_local)
+        return drift_of(found, ids, self.table_.counts, positions, residuals)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -301,8 +326,8 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         tags.regressor_tags.poor_score = self.degree == 0  # constants in buckets need many rows
         return tags
 
-    def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Batch:
-        rows, targets, weights = self._checked(X, y, sample_weight, reset=reset, multi_output=True, y_numeric=True)
+    def _validated(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool) -> Batch:
+        rows, targets, weights = self._checked(X, y, sample_weight, reset=reset, numeric=True)
         Y = np.ascontiguousarray(targets, dtype=np.float64).reshape(len(rows), -1)
         if np.abs(Y).max() > MAX_SIZE:
             raise ValueError(f"`y` holds numbers beyond {MAX_SIZE:g}, whose sums may overflow; scale it down.")
@@ -310,19 +335,12 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         if reset and ((largest > 0) & (largest < MIN_SIZE)).any():
             raise ValueError(f"`y` holds nothing beyond {MIN_SIZE:g} but zeros, too little to divide by; scale it up.")
         if reset:
-            self._one_target = targets.ndim == 1
+            self._single = targets.ndim == 1
         if not reset and Y.shape[1] != self.table_.layout.n_targets:
             raise ValueError(f"`y` has {Y.shape[1]} targets; the model was begun with {self.table_.layout.n_targets}.")
         return Batch(rows, Y, weights)
 
-    @property
-    def _single(self) -> bool:
-        return self._one_target
-
-    def _state_of_targets(self, arrays: dict[str, Any]) -> dict[str, Any]:
-        return {}
-
-    def _set_targets(self, state: dict[str, Any], arrays: dict[str, Any]) -> None:
-        self._one_target = as_bool(state["single"], "single")
-        if self._one_target and self.table_.layout.n_targets != 1:
+    def _set_targets(self, state: State, arrays: Arrays) -> None:
+        self._single = as_bool(state["single"], "single")
+        if self._single and self.table_.layout.n_targets != 1:
             raise ValueError(f"{self.table_.layout.n_targets} targets where there is one")

@@ -17,7 +17,7 @@ from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 
 
-def _as_pairs(value: Any, name: str) -> tuple[tuple[int, int], ...]:
+def _as_pairs(value: object, name: str) -> tuple[tuple[int, int], ...]:
     """Pairs of columns of a file."""
     if not isinstance(value, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in value):
         raise ValueError(f"{name} is not a list of pairs")
@@ -53,7 +53,7 @@ def write_model(model: Any, path: str | Path, *, statistic: bool) -> None:
     state = schema.learned_state(model, _LEARNED) | {
         "params": schema.params_of(model),
         "trials": [vars(trial) for trial in model.trials_],
-        "single": bool(model._single),
+        "single": model._single,
     }
     if hasattr(model, "table_encoding_"):  # how the command encoded the columns of a table
         state["table_encoding"] = str(model.table_encoding_)

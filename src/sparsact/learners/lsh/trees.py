@@ -312,7 +312,7 @@ def sklearn(parameters: dict[str, Any], n_rounds: int, rows: Rows, held_out: Row
     return Boosted(lambda Z: ensemble.values(np.ascontiguousarray(Z))[:, 0], n_rounds, base, trees)
 
 
-def _rounds(model: Any, rows: Rows, held_out: Rows, most: int) -> int:
+def _rounds(model: HistGradientBoostingRegressor, rows: Rows, held_out: Rows, most: int) -> int:
     """Rounds that serve held-out rows best; the model is fitted on until ``PATIENCE`` more have not helped."""
     errors: list[float] = []
     while len(errors) < most and (not errors or len(errors) - int(np.argmin(errors)) <= PATIENCE):

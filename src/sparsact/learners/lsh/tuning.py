@@ -170,7 +170,7 @@ class LayoutSearch:
         found = [self._losses.get((one.name, one.degree, width, alpha)) for (_, width, alpha), one in (first, second)]
         before, after = found
         if before is None or after is None or not (np.isfinite(before).all() and np.isfinite(after).all()):
-            return min(first, second, key=_error)
+            return min(first, second, key=lambda found: found[0][0])
         gain = before - after
         spread = float(gain.std()) / np.sqrt(max(len(gain) - 1, 1))
         sure = float(gain.mean()) > max(SURE * spread, SAME * float(before.mean()))
@@ -333,7 +333,3 @@ def _beside(penalties: tuple[float, ...], alpha: float) -> tuple[float, ...]:
     """A penalty and those before and after it."""
     at = penalties.index(alpha)
     return penalties[max(at - 1, 0) : at + 2]
-
-
-def _error(found: Choice) -> float:
-    return found[0][0]

@@ -1,51 +1,146 @@
-"""Updates of a table of buckets: their limits, their changes made all at once, and one row in one native call."""
+"""Updates of a table of buckets: the rows it remembers, limits, and changes made all at once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.kernels import dispatch
+from sparsact.kernels import hashing
 from sparsact.kernels.bucket_index import BucketIndex
-from sparsact.learners.lsh.bucket_solution import LiveSolution
-from sparsact.learners.lsh.fixed_part import FixedPart
-from sparsact.learners.lsh.layout import Array, Layout
-from sparsact.learners.lsh.remembered_rows import RememberedRows
+from sparsact.learners.lsh.layout import Array
 from sparsact.memory import has_room
+from sparsact.saving.schema import ArrayField, Arrays, read_arrays
 
+Keys = NDArray[np.uint64]
+SavedRows = tuple[int, NDArray[np.int32], NDArray[np.int64]]  # what a change of rows is undone by
+_ROWS: Final = {
+    "keys": ArrayField("m", np.uint64),
+    "copies": ArrayField("m", np.int64, nonnegative=True),
+    "targets": ArrayField("m T", finite=True, optional=True),
+}
 KEY_BYTES: Final = 8 + 4 * 16  # of a bucket: its key, and slots, at least a quarter of them full
 MAX_CELLS: Final = 2.0**50  # from the centre: beyond it a float does not tell places within a cell
 LARGEST: Final = 1e100  # of a row's weight times squares of its features and targets: sums then have room
 
 
-class UpdatedTable(Protocol):
-    """The parts of a :class:`~sparsact.learners.lsh.bucket_table.BucketTable` that an update changes."""
+class RowNames(NamedTuple):
+    """Names of rows where the table sees other rows than were given: keys (m,), and their targets."""
 
-    layout: Layout
-    index: BucketIndex
-    rows: RememberedRows
-    keeps_rows: bool
-    totals: Array
-    low: Array
-    high: Array
-    finest: float
-    _counts: NDArray[np.int64]
-    _sums: Array
-    _solution: LiveSolution | None
+    keys: Keys
+    targets: Array
+
+
+class RememberedRows:
+    """Keys of different rows, how many copies there are of each, and their targets, whose range may shrink again.
+
+    A shallow copy shares all arrays. What changes in them is written back by :meth:`restore`.
+    """
+
+    def __init__(self, n_targets: int) -> None:
+        self.index = BucketIndex()
+        self.copies = np.zeros(0, dtype=np.int64)
+        self.targets: Array | None = np.zeros((0, n_targets))  # None where a file of an earlier version has none
+
+    def __len__(self) -> int:
+        return len(self.index)
 
     @property
-    def backup(self) -> UpdatedTable | None:
-        """The coarse grids beneath it."""
+    def keys(self) -> Keys:
+        """Key of each row, by number."""
+        return self.index.keys
+
+    def arrays(self) -> Arrays:
+        """Every part as an array."""
+        n = len(self)
+        kept: Arrays = {"keys": self.index.keys, "copies": self.copies[:n]}
+        return kept if self.targets is None else kept | {"targets": self.targets[:n]}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, prefix: str, n_targets: int) -> RememberedRows:
+        """The rows that :meth:`arrays` took apart."""
+        read = read_arrays(_ROWS, arrays, prefix, T=n_targets)
+        if len(np.unique(read["keys"])) != len(read["keys"]):
+            raise ValueError("two rows have the same key")
+        rows = cls(n_targets)
+        rows.index, rows.copies = BucketIndex(read["keys"]), read["copies"]
+        rows.targets = read.get("targets")
+        return rows
+
+    def add(self, keys: Keys, copies: NDArray[np.int64] | int, targets: Array | None) -> NDArray[np.int32]:
+        """Remember rows, and return their numbers. After an error: :meth:`truncate`."""
+        held = len(self.copies)
+        ids = self.index.insert(keys)
+        if len(self) > held:
+            room = max(len(self), 2 * held) - held
+            self.copies = np.concatenate([self.copies, np.zeros(room, dtype=np.int64)])
+            if self.targets is not None:
+                self.targets = np.concatenate([self.targets, np.zeros((room, self.targets.shape[1]))])
+        if self.targets is not None and targets is not None:
+            self.targets[ids] = targets
+        else:
+            self.targets = None
+        np.add.at(self.copies, ids, copies)
+        return ids
+
+    def remove(self, keys: Keys) -> None:
+        """Forget a copy of each row; none, if there are too few."""
+        ids = self.index.find(keys)
+        if (ids >= 0).all():
+            np.subtract.at(self.copies, ids, 1)
+            if (self.copies[ids] >= 0).all():
+                return
+            np.add.at(self.copies, ids, 1)
+        present = np.where(ids >= 0, self.copies[ids] if len(self) else 0, 0)
+        _, first, asked = np.unique(keys, return_index=True, return_counts=True)
+        row = int(first[asked > present[first]].min())
+        raise ValueError(
+            f"row {row} was not added, or not as often as it is to be removed (with the same "
+            "values, target and weight); nothing was removed: drop it from the rows."
+        )
+
+    def tidied(self, n_rows: int) -> RememberedRows:
+        """Without rows of no copies, if they may be more than the ``n_rows`` that there are."""
+        if len(self) <= 2 * n_rows:
+            return self
+        known = self.copies[: len(self)] > 0
+        other = RememberedRows(0)
+        other.index, other.copies = BucketIndex(self.index.keys[known]), self.copies[: len(self)][known]
+        other.targets = None if self.targets is None else self.targets[: len(self)][known]
+        return other
+
+    def target_range(self) -> tuple[Array, Array] | None:
+        """Least and largest targets, (targets,) each; None where they are not known."""
+        if self.targets is None:
+            return None
+        held = self.targets[: len(self)][self.copies[: len(self)] > 0]
+        return held.min(axis=0, initial=np.inf), held.max(axis=0, initial=-np.inf)
+
+    def save(self, keys: Keys) -> SavedRows:
+        """What :meth:`restore` writes back after a change of these rows."""
+        ids = self.index.find(keys)
+        ids = ids[ids >= 0]
+        return len(self), ids, self.copies[ids]
+
+    def restore(self, saved: SavedRows) -> None:
+        """Be as :meth:`save` found it."""
+        n, ids, copies = saved
+        self.index.truncate(n)
+        self.copies[ids] = copies
+        self.copies[n:] = 0
 
 
-RowUpdate = Callable[[list[Any], UpdatedTable, Any, Any, int], bool]
+def row_keys(*columns: Array) -> Keys:
+    """Keys (m,) of rows of some arrays side by side, each (m, k)."""
+    return hashing.row_keys(np.ascontiguousarray(np.concatenate(columns, axis=1) + 0.0))  # -0.0 becomes 0.0
 
 
-def check_room(table: UpdatedTable, n_new: int, exactly: Callable[[], int]) -> None:
+def check_room(index: BucketIndex, held: int, n_sums: int, n_new: int, exactly: Callable[[], int]) -> None:
     """Raise unless there is room for new buckets: at most ``n_new``, counted exactly if that would be too many.
+
+    There is memory for ``held`` buckets of ``n_sums`` sums already.
 
     Raises
     ------
@@ -54,30 +149,25 @@ def check_room(table: UpdatedTable, n_new: int, exactly: Callable[[], int]) -> N
     MemoryError
         If they need more than is free.
     """
-    if _fits(table, len(table.index) + n_new):
+
+    def more_bytes(total: int) -> float:
+        return 0.0 if total <= held else max(total, 2.0 * held) * (KEY_BYTES + 8 * (1 + n_sums))
+
+    most = len(index) + n_new
+    if most <= index.most and has_room(more_bytes(most)):
         return
-    total = len(table.index) + exactly()
-    if total > table.index.most:
+    total = len(index) + exactly()
+    if total > index.most:
         raise ValueError(
-            f"rows fall into {total:,} buckets, more than 32 bits can number, {table.index.most:,}; raise "
+            f"rows fall into {total:,} buckets, more than 32 bits can number, {index.most:,}; raise "
             "`bucket_width`, or lower `n_tables` or `n_hashes`."
         )
-    if not _fits(table, total):
+    if not has_room(more_bytes(total)):
         raise MemoryError(
-            f"rows fall into {total:,} buckets, which need {_room_bytes(table, total):,.0f} bytes more than there is "
+            f"rows fall into {total:,} buckets, which need {more_bytes(total):,.0f} bytes more than there is "
             "room for; raise `bucket_width`, lower `n_tables` or `n_hashes`, take a low-degree model (--model "
             "low-degree), or a machine with more memory."
         )
-
-
-def _fits(table: UpdatedTable, total: int) -> bool:
-    return total <= table.index.most and has_room(_room_bytes(table, total))
-
-
-def _room_bytes(table: UpdatedTable, n_buckets: int) -> float:
-    """Bytes that ``n_buckets`` in all need at most, beside those held."""
-    held = len(table._counts)
-    return 0.0 if n_buckets <= held else max(n_buckets, 2.0 * held) * (KEY_BYTES + 8 * (1 + table.layout.n_sums))
 
 
 def check_range(Z: Array, residual: Array, weights: Array, finest: float, first: int) -> None:
@@ -87,7 +177,7 @@ def check_range(Z: Array, residual: Array, weights: Array, finest: float, first:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         largest = np.abs(Z).max(initial=1), np.abs(residual).max(initial=0), weights.max(initial=0)
-        if _within(*largest, finest):
+        if _within(*largest, finest).all():
             return
         near = _within(np.abs(Z).max(axis=1, initial=1), np.abs(residual).max(axis=1), weights, finest)
     if not near.all():
@@ -99,7 +189,9 @@ def check_range(Z: Array, residual: Array, weights: Array, finest: float, first:
         )
 
 
-def _within(coordinate: Any, residual: Any, weight: Any, finest: float) -> Any:
+def _within(
+    coordinate: Array | np.float64, residual: Array | np.float64, weight: Array | np.float64, finest: float
+) -> NDArray[np.bool_] | np.bool_:
     return (weight * np.maximum(coordinate, residual) ** 2 < LARGEST) & (coordinate * finest < MAX_CELLS)
 
 
@@ -110,11 +202,11 @@ class PendingUpdate:
     :meth:`finish`, all or none of them.
     """
 
-    def __init__(self, table: UpdatedTable) -> None:
-        self._table, self._n_buckets = table, len(table.index)
+    def __init__(self, index: BucketIndex, rows: RememberedRows) -> None:
+        self._index, self._rows, self._n_buckets = index, rows, len(index)
         self.is_detached = False  # the copy has arrays of its own: changes need not wait
         self._changes: list[Callable[[], None]] = []
-        self._rows: list[Any] = []
+        self._saved: list[SavedRows] = []
 
     def defer(self, change: Callable[[], None]) -> None:
         """Make a change with all the others, or at once."""
@@ -125,7 +217,7 @@ class PendingUpdate:
 
     def save_rows(self, keys: NDArray[np.uint64]) -> None:
         """Keep the numbers of copies of rows before they change."""
-        self._rows.append(self._table.rows.save(keys))
+        self._saved.append(self._rows.save(keys))
 
     def finish(self, kept: bool) -> None:
         """Make the changes, which cannot fail, or give the table its rows back and forget its new buckets."""
@@ -133,46 +225,7 @@ class PendingUpdate:
             for change in self._changes:
                 change()
             return
-        for saved in reversed(self._rows):
-            self._table.rows.restore(saved)
+        for saved in reversed(self._saved):
+            self._rows.restore(saved)
         if not self.is_detached:
-            self._table.index.truncate(self._n_buckets)
-
-
-def row_update(table: UpdatedTable, fixed: FixedPart, n_columns: int) -> RowUpdate | None:
-    """A function that adds a row of ``n_columns`` numbers to a table, or takes it away; None where no one call can.
-
-    It is called with ``(readers, table, X, y, sign)``, X (1, d) and y of one number, both float64. It returns True, or
-    False and has changed nothing: if a bucket would be new or empty, or the row or the range of targets is; if the row
-    is not finite, or was not added; or if the predictor, the one entry of the list ``readers``, is in use.
-    """
-    layout, rows = table.layout, table.rows
-    is_possible = dispatch.chosen is not dispatch.reference and fixed.trees is None and layout.n_targets == 1
-    if not (is_possible and table.keeps_rows and rows.targets is not None):
-        return None
-    update: RowUpdate = dispatch.native._RowUpdater(
-        _sums(table),
-        None if table.backup is None else _sums(table.backup),
-        [stage.table.kernel for stage in fixed.stages],
-        np.zeros(0, np.int64) if fixed.columns is None else fixed.columns,
-        n_columns,
-        float(layout.level[0]),
-        float(layout.unit[0]),
-        layout.hashes.centre,
-        np.ascontiguousarray(layout.trend[:, 0]),
-        table.finest,
-        float(table.low[0]),
-        float(table.high[0]),
-        rows,
-        fixed.learned,
-        table.totals,
-    )
-    return update
-
-
-def _sums(table: UpdatedTable) -> Any:
-    """The arrays of a table that a row changes."""
-    stale = np.zeros(0, np.uint8) if table._solution is None else table._solution.stale
-    return dispatch.native._TableSums(
-        *table.layout.hashes, table.index.slots, table.layout.degree, table._counts, table._sums, stale
-    )
+            self._index.truncate(self._n_buckets)
