@@ -17,7 +17,7 @@ from sparsact.layers.gather import gather_sum, scatter_outer
 from sparsact.layers.segments import Groups, segment_matmul
 from sparsact.routing.backend import gpu_kernels, is_transformed
 from sparsact.routing.operators import Operator
-from sparsact.routing.router import Router
+from sparsact.routing.router import Router, check_choice
 from sparsact.validation.parameters import checked_size
 
 NUMBERS_AT_ONCE: Final = 2**18  # of pre-activations: what lies between two operations then stays in the cache
@@ -154,8 +154,7 @@ def expert_router(router: str | Router, n_experts: int | None, n_active: int | N
         raise ValueError(f'`n_experts` must be given with router="{router}".')
     n_experts = checked_size(n_experts, "`n_experts`")
     n_active = min(_default_active(router), n_experts) if n_active is None else checked_size(n_active, "`n_active`")
-    if n_active > n_experts:
-        raise ValueError(f"a token cannot have {n_active} of {n_experts} experts; pass n_active <= n_experts.")
+    check_choice(n_active, n_experts)
     try:
         return ROUTERS[router](n_experts, n_active, **options)
     except TypeError as error:
