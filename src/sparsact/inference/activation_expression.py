@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,16 +73,10 @@ def leaves(expression: Expression) -> list[Leaf]:
     return [part for part in subexpressions(expression) if isinstance(part, Leaf)]
 
 
-def constants_in(expression: Expression) -> list[Tensor]:
-    """The constant tensors of an expression."""
+def operands_of(expression: Expression, kind: type[T]) -> list[T]:
+    """Operands of one kind in an expression: constants (``Tensor``) or factors of rows (``RowScale``)."""
     operations = [part for part in subexpressions(expression) if isinstance(part, Operation)]
-    return [operand for one in operations for operand in one.operands if isinstance(operand, Tensor)]
-
-
-def row_scales(expression: Expression) -> list[RowScale]:
-    """The factors of rows in an expression."""
-    operations = [part for part in subexpressions(expression) if isinstance(part, Operation)]
-    return [operand for one in operations for operand in one.operands if isinstance(operand, RowScale)]
+    return [operand for one in operations for operand in one.operands if isinstance(operand, kind)]
 
 
 def evaluate(

@@ -13,10 +13,10 @@ from sparsact.inference.activation_expression import (
     Expression,
     Leaf,
     Operation,
-    constants_in,
+    RowScale,
     evaluate,
     leaves,
-    row_scales,
+    operands_of,
     subexpressions,
 )
 from sparsact.inference.block import Activation
@@ -58,13 +58,13 @@ def activation(expression: Expression, like: Tensor) -> tuple[Activation, Leaf, 
     _check_elementwise(f, probes)
     if _is_affine(f, probes):
         raise NotAnActivation("nothing but an affine function is between them")
-    units = 1 if all(constant.numel() == 1 for constant in constants_in(expression)) else probes.width
+    units = 1 if all(constant.numel() == 1 for constant in operands_of(expression, Tensor)) else probes.width
     thresholds = zero_below(lambda precision: ReplayedActivation(expression, switch, up, precision), units, like)
     if thresholds is not None:
         thresholds = thresholds.expand(probes.width).contiguous()
     path = [part for part in subexpressions(expression) if isinstance(part, Operation) and leaves(part) == [switch]]
     name = ", ".join(part.name for part in path if part.name != "to_copy")  # a cast changes the type alone
-    return Activation(name, f, thresholds, bool(row_scales(expression))), switch, up
+    return Activation(name, f, thresholds, bool(operands_of(expression, RowScale))), switch, up
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def activation_constants(model: nn.Module, activation: Activation) -> Activation
     Zeros count as literals in the model's code.
     """
     f = activation.function
-    constants = constants_in(f.expression) if isinstance(f, ReplayedActivation) else []
+    constants = operands_of(f.expression, Tensor) if isinstance(f, ReplayedActivation) else []
     places = [(module, name) for module in model.modules() for name in (*module._parameters, *module._buffers)]
     read = [place for place in places if any(_share_memory(_tensor_at(*place), one) for one in constants)]
     for constant in constants:

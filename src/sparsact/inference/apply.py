@@ -15,10 +15,11 @@ from torch.utils._pytree import tree_leaves
 
 from sparsact.inference.batches import Batch, call, evaluating, observe
 from sparsact.inference.block import Block
+from sparsact.inference.compiled import handle_of
 from sparsact.inference.layer_facts import conv1d
 from sparsact.inference.plan import BlockPlan, refused
 from sparsact.inference.selectors import SwitchedOn
-from sparsact.inference.sparse_linear import IntegerLayer, LayerState, SparseLinear
+from sparsact.inference.sparse_linear import IntegerLayer, LayerState, SparseLinear, holds_sparse_layer
 from sparsact.inference.weight_cache import WeightCache
 
 # In evaluation mode and without gradients ``nn.TransformerEncoderLayer`` passes its weights to one fused operation, and
@@ -42,7 +43,7 @@ class Replacement:
         for name, state in self.layers.items():
             layer: Any = model.get_submodule(name)
             become(layer, SparseLinear)
-            layer.set_sparse(state)
+            layer._sparse, state.handle = state, handle_of(layer)
 
     def remove(self, model: nn.Module) -> None:
         """Turn the layers into ``nn.Linear`` again."""
@@ -99,7 +100,8 @@ def restore(module: nn.Module) -> None:
     """Turn a sparse layer into a dense one again; leave any other module as it is."""
     if isinstance(module, SparseLinear):
         layer: Any = module
-        layer.restore_parameters()
+        if isinstance(layer, IntegerLayer):
+            layer.restore_parameters()
         del layer._sparse
         kind = type(layer)
         if "parametrizations" in layer._modules:  # torch has derived a class of its own from ours
@@ -237,7 +239,7 @@ def relative_difference(found: Tensor, wanted: Tensor) -> float:
 def bar_fast_paths(model: nn.Module) -> None:
     """Let encoders that hold a sparse layer call it, instead of torch's fused path that calls no layer."""
     for owner, name in _fast_path_attributes(model):
-        if _SAVED not in owner.__dict__ and _holds_sparse_layer(owner):
+        if _SAVED not in owner.__dict__ and holds_sparse_layer(owner):
             owner.__dict__[_SAVED] = before = owner.__dict__.get(name, False)
             owner.__dict__[name] = type(before)(0)  # of the same type: TorchScript infers it
 
@@ -245,14 +247,10 @@ def bar_fast_paths(model: nn.Module) -> None:
 def free_fast_paths(model: nn.Module) -> None:
     """Restore the fused path of encoders that no longer hold a sparse layer."""
     for owner, name in _fast_path_attributes(model):
-        if _SAVED in owner.__dict__ and not _holds_sparse_layer(owner):
+        if _SAVED in owner.__dict__ and not holds_sparse_layer(owner):
             owner.__dict__[name] = owner.__dict__.pop(_SAVED)
 
 
 def _fast_path_attributes(model: nn.Module) -> Iterator[tuple[nn.Module, str]]:
     for kind, name in _FAST_PATHS.items():
         yield from ((owner, name) for owner in model.modules() if isinstance(owner, kind))
-
-
-def _holds_sparse_layer(owner: nn.Module) -> bool:
-    return any(isinstance(module, SparseLinear) for module in owner.modules())

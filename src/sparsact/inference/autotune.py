@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
 from math import nan
+from statistics import median
 from typing import Any, Final
 
 from sparsact.inference.apply import PlannedBlock, Replacement
@@ -72,7 +73,7 @@ class TimedBlock:
         """The fastest method for a number of rows; None if none is faster than dense."""
         times, methods = self.times[rows]
         faster = [name for name in methods if times.is_faster(name, self.index, MAX_TIME_RATIO)]
-        return min(faster, key=lambda name: times.ratio(name, self.index)) if faster else None
+        return min(faster, key=lambda name: median(times.ratios(name, self.index))) if faster else None
 
     def seconds(self, rows: int) -> dict[str, float]:
         """Median times for a number of rows, by method."""

@@ -34,20 +34,11 @@ class Times:
         """Median of the rounds."""
         return median(self.seconds[method][block])
 
-    def _rounds(self, method: str, block: int) -> list[float]:
-        """Seconds of each round, of all blocks of the kind of this one together."""
-        alike = [
-            times for times, kind in zip(self.seconds[method], self._kinds, strict=True) if kind == self._kinds[block]
-        ]
-        return [sum(times) for times in zip(*alike, strict=True)]
-
-    def ratio(self, method: str, block: int) -> float:
-        """Median ratio to the dense time, over all blocks of its kind."""
-        return median(self._ratios(method, block))
-
-    def _ratios(self, method: str, block: int) -> list[float]:
-        rounds = zip(self._rounds(method, block), self._rounds("dense", block), strict=True)
-        return [sparse / dense for sparse, dense in rounds]
+    def ratios(self, method: str, block: int, to: str = "dense") -> list[float]:
+        """Ratio to the time of another method in each round, of all blocks of the kind of this one together."""
+        alike = [i for i, kind in enumerate(self._kinds) if kind == self._kinds[block]]
+        rounds = [zip(*(self.seconds[name][i] for i in alike), strict=True) for name in (method, to)]
+        return [sum(one) / sum(other) for one, other in zip(*rounds, strict=True)]
 
     def is_faster(self, method: str, block: int, max_ratio: float) -> bool:
         """Whether the median ratio to the dense time is at most ``max_ratio`` and its upper quartile at most 1.
@@ -55,7 +46,7 @@ class Times:
         Ratios are taken within a round, so that load on the machine meets both sides, and over all blocks of the kind
         of this one, so that these get one decision.
         """
-        ratios = self._ratios(method, block)
+        ratios = self.ratios(method, block)
         return median(ratios) <= max_ratio and quantiles(ratios, n=4)[2] <= 1
 
 

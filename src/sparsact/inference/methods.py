@@ -107,13 +107,8 @@ def certified_replacement(model: nn.Module, block: Block, sample: Tensor, max_ro
     return exact_replacement(model, block, screens, max_rows=max_rows)
 
 
-def masked_replacement(block: Block, mask_small: Callable[[Tensor], Tensor], method: str) -> Replacement:
-    """The block with small activations set to zero before its second layer."""
-    return Replacement(method, {block.down: LayerState(FloatWeights, ActiveInputs(mask_small))})
-
-
-def _screen(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sample: Tensor | None) -> Screen | None:
+def _screen(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sample: Tensor) -> Screen | None:
     """A screen, if its proof covers the dtype and the width of the weights."""
     covered = weight.dtype in NARROW and weight.shape[1] <= MAX_INPUTS
-    seen = None if sample is None or not len(sample) else sample  # none after a plan was read from a file
+    seen = sample if len(sample) else None  # none after a plan was read from a file
     return Screen.of(weight, bias, threshold, seen) if covered else None

@@ -10,7 +10,6 @@ from sparsact.validation.parameters import checked_option, checked_share
 EXACT: Final = ("auto", "exact", "certified")
 APPROXIMATE: Final = ("threshold", "top_k")
 WEIGHTS: Final = ("keep", "int8", "int4")
-REMOVED: Final = ("predictor", "inputs")  # of earlier versions
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,6 @@ class SparsifyOptions:
         error: float | None,
     ) -> SparsifyOptions:
         """The options; ValueError if one is unknown, or has no effect on the method."""
-        check_not_removed(method, "sparsify cannot compute blocks", "pass")
         checked_option(method, "`method`", (*EXACT, *APPROXIMATE))
         target = checked_target(method, density, error)
         checked_option(weights, "`weights`", WEIGHTS)
@@ -63,11 +61,8 @@ class SparsifyOptions:
 
 def checked_target(method: str, density: float | None, error: float | None) -> ApproximationTarget | None:
     """The one target of an approximate method, checked; None for an exact method, which takes none."""
-    given: list[ApproximationTarget] = []
-    if density is not None:
-        given.append(ApproximationTarget("density", density))
-    if error is not None:
-        given.append(ApproximationTarget("error", error))
+    given = [] if density is None else [ApproximationTarget("density", density)]
+    given += [] if error is None else [ApproximationTarget("error", error)]
     if method not in APPROXIMATE:
         if given:
             raise ValueError(
@@ -80,12 +75,3 @@ def checked_target(method: str, density: float | None, error: float | None) -> A
         raise ValueError(f'method="{method}" takes one target, density or error; got {got}: pass error=0.05.')
     checked_share(given[0].value, f"`{given[0].kind}`")
     return given[0]
-
-
-def check_not_removed(method: str, what: str, remedy: str) -> None:
-    """Raise ValueError if the method was removed; the message begins with ``what`` was to be computed."""
-    if method in REMOVED:
-        raise ValueError(
-            f'{what} by method="{method}", which was removed because others are faster: {remedy} method="exact" or '
-            '"certified", which return what the model returns, or weights="int8".'
-        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median_low
@@ -13,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.inference.apply import PlannedBlock, Replacement
-from sparsact.inference.batches import Inputs, batches, call, evaluating
+from sparsact.inference.batches import Inputs, batches, observe
 from sparsact.inference.block import Block, BlockWeights, plain
 from sparsact.inference.certified_screen import NARROW
 from sparsact.inference.layer_facts import DEVICES, device_obstacle, device_type, first_reason
@@ -23,7 +22,6 @@ from sparsact.inference.output_error import OutputQuality
 from sparsact.inference.plan import BlockPlan
 from sparsact.inference.roofline import ratio, roofline
 from sparsact.inference.sparse_linear import MAX_SHARE
-from sparsact.inference.split_experts import showing_all_experts
 from sparsact.validation.parameters import checked_size
 
 SCATTERED: Final = 1.5  # seconds for a byte of scattered rows, to those for one of a matrix read in order
@@ -48,9 +46,8 @@ class Reservoir:
     keys: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.float64))
     rows_per_call: list[int] = field(default_factory=list)
 
-    def add(self, layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """A hook that samples the input of one call of a linear layer."""
-        x: Tensor = args[0] if args else kwargs["input"]
+    def add(self, x: Tensor) -> None:
+        """Sample the input of one call of a linear layer."""
         rows = plain(x).reshape(-1, x.shape[-1])
         self.rows_per_call.append(len(rows))
         keys = torch.cat([self.keys, torch.rand(len(rows), generator=self.generator, dtype=torch.float64)])
@@ -95,12 +92,13 @@ def sample_inputs(
     """
     checked_size(limit, "`limit`")
     found = {block: Reservoir(block.name, limit, torch.Generator().manual_seed(random_state)) for block in blocks}
-    with evaluating(model), showing_all_experts(model), ExitStack() as hooks:
+
+    def add(name: str, args: tuple[Tensor, ...], output: Tensor) -> None:
         for block, reservoir in found.items():
-            layer = model.get_submodule(block.switch)
-            hooks.callback(layer.register_forward_pre_hook(reservoir.add, with_kwargs=True).remove)
-        for batch in batches(inputs):
-            call(model, batch)
+            if block.switch == name:
+                reservoir.add(args[0])
+
+    observe(model, (block.switch for block in found), batches(inputs), add)
     return found
 
 
@@ -142,10 +140,7 @@ class BlockProfile:
         dtype, activation = self.sample.dtype, self.block.activation
         certified = method == "certified"
         return first_reason(
-            (
-                method in EXACT and not self.block.exact,
-                f"its activation ({activation.name}) is never exactly zero",
-            ),
+            (method in EXACT and not self.block.exact, f"its activation ({activation.name}) is never exactly zero"),
             *self._of_device(method),
             (
                 method == "threshold" and activation.scaled,

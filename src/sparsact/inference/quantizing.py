@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from math import nan
+from statistics import median_high
 from typing import Any, Final
 
 import torch
@@ -18,7 +19,7 @@ from sparsact.inference.apply import PlannedBlock, Replacement, apply, drop_weig
 from sparsact.inference.batches import Batch, call, evaluating, observe
 from sparsact.inference.block import Block, BlockWeights, plain
 from sparsact.inference.layer_facts import DEVICES, LayerFacts, device_type, weight_and_bias
-from sparsact.inference.method_times import Times, block_output, time_methods
+from sparsact.inference.method_times import block_output, time_methods
 from sparsact.inference.methods import block_units, gated_layers
 from sparsact.inference.options import SparsifyOptions
 from sparsact.inference.plan import LayerQuantization, Plan
@@ -111,25 +112,16 @@ def _planned_blocks(
         elif method == "exact":
             found.append(_plan(profile, possible[i]["exact"], density, "asked for", None))
         else:
-            name, reason = _choice(times, i, density)
-            seconds = {key: times.median(key, i) for key in times.seconds} if tried[i] else {"dense": nan}
-            seconds = {
-                "float": seconds["dense"],
-                "dense": seconds.get("whole", nan),
-                "exact": seconds.get("exact", nan),
-            }
+            if density > MAX_DENSITY:
+                name, reason = "whole", f"{density:.0%} of the units have another code than 0"
+            elif median_high(times.ratios("exact", i, "whole")) < 1:
+                name, reason = "exact", "fastest here"
+            else:
+                name, reason = "whole", "reading all weights is faster here"
+            timed = {"float": "dense", "dense": "whole", "exact": "exact"}
+            seconds = {key: times.median(one, i) if tried[i] else nan for key, one in timed.items()}
             found.append(_plan(profile, possible[i][name], density, reason, seconds))
     return found
-
-
-def _choice(times: Times, i: int, density: float) -> tuple[str, str]:
-    """Which replacement of block i, by name, and why."""
-    if density > MAX_DENSITY:
-        return "whole", f"{density:.0%} of the units have another code than 0"
-    rounds = zip(times.seconds["exact"][i], times.seconds["whole"][i], strict=True)
-    if sorted(a / b for a, b in rounds)[len(times.seconds["whole"][i]) // 2] < 1:
-        return "exact", "fastest here"
-    return "whole", "reading all weights is faster here"
 
 
 def _plan(

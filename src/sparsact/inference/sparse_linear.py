@@ -198,26 +198,15 @@ class SparseLinear(nn.Linear):
         """The output: directly from the kernel where nothing has changed since the last call."""
         sparse = self._sparse
         out: Tensor | None = None if sparse.direct is None else sparse.direct(self, x, sparse.selector.watched)
-        if out is None:
-            return self.sparse_forward(x, self.eligible_rows(x))
         sparse.calls += 1
+        if out is None:
+            return sparse.selector.outputs(self, x, self.eligible_rows(x))
         sparse.sparse_calls += 1
         return out
 
     def compiled_forward(self, x: Tensor) -> Tensor:
         """What the compiler records for a call."""
         return compiled_forward(self, x, self.weight)
-
-    def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
-        """The output, from the weights that the selector chooses; ``rows`` as in :meth:`Selector.outputs`."""
-        sparse = self._sparse
-        sparse.calls += 1
-        return sparse.selector.outputs(self, x, rows)
-
-    def set_sparse(self, state: LayerState) -> None:
-        """Compute with this state from now on."""
-        self._sparse = state
-        state.handle = handle_of(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Copies, and layers read from a file, have their own handles, and count writes, within inference mode too."""
@@ -266,9 +255,6 @@ class SparseLinear(nn.Linear):
         self._sparse.suspect_write()
         return super().train(mode)
 
-    def restore_parameters(self) -> None:
-        """Give the parameters back to ``nn.Linear``, which always has them here."""
-
     def __prepare_scriptable__(self) -> nn.Linear:
         """What ``torch.jit.script`` compiles: a plain layer with the same parameters."""
         plain = nn.Linear(self.in_features, self.out_features, self.bias is not None, device="meta")
@@ -312,6 +298,11 @@ class IntegerLayer(SparseLinear):
         with torch.inference_mode(False):  # parameters made within it count no writes
             self._parameters["weight"] = nn.Parameter(self.weight.contiguous(), requires_grad=False)
         self._parameters["bias"] = bias
+
+
+def holds_sparse_layer(module: nn.Module) -> bool:
+    """Whether a module is a sparse layer, or one within it is."""
+    return any(isinstance(one, SparseLinear) for one in module.modules())
 
 
 def contiguous(x: Tensor) -> Tensor:

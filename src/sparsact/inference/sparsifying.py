@@ -14,6 +14,7 @@ from torch.utils._pytree import tree_leaves
 
 from sparsact.inference.apply import (
     PlannedBlock,
+    Replacement,
     apply,
     free_fast_paths,
     restore,
@@ -25,14 +26,16 @@ from sparsact.inference.batches import Batch, Inputs, batches
 from sparsact.inference.block import Block, BlockWeights, checked_blocks, plain
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.layer_facts import check_not_quantized, other_forms
-from sparsact.inference.methods import certified_replacement, exact_replacement, masked_replacement
+from sparsact.inference.methods import certified_replacement, exact_replacement
 from sparsact.inference.options import EXACT, ApproximationTarget, SparsifyOptions
 from sparsact.inference.plan import Plan
 from sparsact.inference.profile import BlockProfile, sample_inputs
 from sparsact.inference.quantizing import quantize
+from sparsact.inference.selectors import ActiveInputs
 from sparsact.inference.small_activations import calibrated
-from sparsact.inference.sparse_linear import MAX_ROWS
+from sparsact.inference.sparse_linear import MAX_ROWS, LayerState
 from sparsact.inference.split_experts import join_experts, split_experts
+from sparsact.inference.weights import FloatWeights
 from sparsact.inference.whole_model import checked
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -206,7 +209,7 @@ def requested_replacement(
         return profile.dense(obstacle)
     if target is not None:
         rule, quality = calibrated(method, BlockWeights.of(model, block), plain(profile.sample), target)
-        masked = masked_replacement(block, rule, method)
+        masked = Replacement(method, {block.down: LayerState(FloatWeights, ActiveInputs(rule))})
         return profile.planned(masked, f"asked for: keeps {rule}", quality, max_rows=MAX_ROWS)
     if method == "exact":
         return profile.planned(exact_replacement(model, block, device=profile.device), max_rows=MAX_ROWS)

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sparsact.inference.sparse_linear import SparseLinear
+from sparsact.inference.sparse_linear import holds_sparse_layer
 from sparsact.layers.common import Activation, activation_of
 from sparsact.layers.experts import GATED
 from sparsact.layers.mixture import MixtureOfExperts
@@ -261,10 +261,10 @@ def split_experts(model: nn.Module) -> Iterator[None]:
         done = True
     finally:
         for module in found:
-            if isinstance(module, SplitExperts) and not (done and _is_sparse(module)):
+            if isinstance(module, SplitExperts) and not (done and holds_sparse_layer(module)):
                 module.join()
         for module in taken:
-            if not (done and _is_sparse(module)):
+            if not (done and holds_sparse_layer(module)):
                 restore_forward(module)
 
 
@@ -280,10 +280,6 @@ def _split_class(module: Any) -> type[SplitExperts] | None:
         is_stacked(module, has_gate=one) for one in (True, False)
     )
     return StackedExperts if stacked else None
-
-
-def _is_sparse(module: nn.Module) -> bool:
-    return any(isinstance(one, SparseLinear) for one in module.modules())
 
 
 def join_experts(model: nn.Module) -> None:

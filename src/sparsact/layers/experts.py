@@ -153,16 +153,13 @@ def expert_router(router: str | Router, n_experts: int | None, n_active: int | N
     if n_experts is None:
         raise ValueError(f'`n_experts` must be given with router="{router}".')
     n_experts = checked_size(n_experts, "`n_experts`")
-    n_active = min(_default_active(router), n_experts) if n_active is None else checked_size(n_active, "`n_active`")
+    usual = 1 if router in ("hash_table", "switch", "tree") else 2
+    n_active = min(usual, n_experts) if n_active is None else checked_size(n_active, "`n_active`")
     check_choice(n_active, n_experts)
     try:
         return ROUTERS[router](n_experts, n_active, **options)
     except TypeError as error:
         raise ValueError(f'router="{router}" cannot be made from {options}: {str(error).rstrip(".")}.') from error
-
-
-def _default_active(router: str) -> int:
-    return 1 if router in ("hash_table", "switch", "tree") else 2
 
 
 def check_sizes(router: Router, seen: int, n_experts: int | None, n_active: int | None) -> None:

@@ -56,7 +56,7 @@ class ExpertGate(Router):
         return {"gate": rng.normal(scale=np.sqrt(0.1 / in_features), size=(self.n_experts, in_features))}
 
     def most_taken(self, m: int, *, training: bool) -> int | None:
-        """The most places of a batch of m inputs that all experts take together; None for no limit."""
+        """Room of all experts; None for no limit."""
         room = self.capacity(m if self.group_size is None else self.group_size, training=training)
         groups = 1 if self.group_size is None else -(-m // self.group_size)  # no branch on m: an export would keep it
         return None if room is None else room * self.n_experts * groups

@@ -70,6 +70,14 @@ class Router(ABC):
     def max_active(self, in_features: int) -> int:
         """Maximum number of units that an input switches on."""
 
+    def mean_active(self, in_features: int) -> float:
+        """Number of units that an input switches on, in the mean."""
+        return self.max_active(in_features)
+
+    def most_taken(self, m: int, *, training: bool) -> int | None:
+        """The most places of a batch of m inputs that all units take together; None for no limit."""
+        return None
+
     def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Fresh state for inputs of ``in_features`` columns; empty for a rule that needs none."""
         return {}
