@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from sparsact.inference.activation_expression import Expression, Leaf, Operation, RowScale, leaves
+from sparsact.inference.activation import Expression, Leaf, Operation, RowScale, leaves
 
 aten = torch.ops.aten
 

@@ -12,8 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sparsact.inference.activation_expression import Expression, Leaf, evaluate, leaves
-from sparsact.inference.activation_function import NotAnActivation, activation
+from sparsact.inference.activation import Expression, Leaf, NotAnActivation, activation, evaluate, leaves
 from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
 from sparsact.inference.block import Block
 from sparsact.inference.dataflow import DataflowTracer, TracedInput

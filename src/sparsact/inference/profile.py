@@ -16,8 +16,7 @@ from sparsact.inference.batches import Inputs, batches, observe
 from sparsact.inference.block import Block, BlockWeights, plain
 from sparsact.inference.certified_screen import NARROW
 from sparsact.inference.layer_facts import DEVICES, device_obstacle, device_type, first_reason
-from sparsact.inference.methods import block_units
-from sparsact.inference.options import EXACT
+from sparsact.inference.methods import EXACT, block_units
 from sparsact.inference.output_error import OutputQuality
 from sparsact.inference.plan import BlockPlan
 from sparsact.inference.roofline import ratio, roofline

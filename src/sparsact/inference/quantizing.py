@@ -20,8 +20,7 @@ from sparsact.inference.batches import Batch, call, evaluating, observe
 from sparsact.inference.block import Block, BlockWeights, plain
 from sparsact.inference.layer_facts import DEVICES, LayerFacts, device_type, weight_and_bias
 from sparsact.inference.method_times import block_output, time_methods
-from sparsact.inference.methods import block_units, gated_layers
-from sparsact.inference.options import SparsifyOptions
+from sparsact.inference.methods import SparsifyOptions, block_units, gated_layers
 from sparsact.inference.plan import LayerQuantization, Plan
 from sparsact.inference.profile import BlockProfile
 from sparsact.inference.roofline import ratio, roofline

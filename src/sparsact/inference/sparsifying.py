@@ -26,8 +26,13 @@ from sparsact.inference.batches import Batch, Inputs, batches
 from sparsact.inference.block import Block, BlockWeights, checked_blocks, plain
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.layer_facts import check_not_quantized, other_forms
-from sparsact.inference.methods import certified_replacement, exact_replacement
-from sparsact.inference.options import EXACT, ApproximationTarget, SparsifyOptions
+from sparsact.inference.methods import (
+    EXACT,
+    ApproximationTarget,
+    SparsifyOptions,
+    certified_replacement,
+    exact_replacement,
+)
 from sparsact.inference.plan import Plan
 from sparsact.inference.profile import BlockProfile, sample_inputs
 from sparsact.inference.quantizing import quantize
