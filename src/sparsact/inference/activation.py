@@ -99,7 +99,7 @@ def evaluate(
     known: dict[Expression, Any] = dict(values.items())
     device = next(iter(values.values())).device
 
-    def value(argument: Any) -> Any:
+    def value(argument: object) -> Any:
         if isinstance(argument, Leaf | Operation):
             return known[argument]
         if isinstance(argument, RowScale):

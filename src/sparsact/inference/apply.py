@@ -76,7 +76,7 @@ class Replacement:
                 state.limits = before
 
 
-def become(layer: Any, kind: type[SparseLinear]) -> None:
+def become(layer: nn.Module, kind: type[SparseLinear]) -> None:
     """Give a linear layer this class, or what stands for it where the layer is a ``Conv1D``."""
     other = conv1d()
     if other is not None and isinstance(layer, other):

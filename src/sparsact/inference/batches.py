@@ -73,7 +73,9 @@ def observed(model: nn.Module, names: Iterable[str], seen: Callable[[str, Any, A
         stack.enter_context(showing_all_experts(model))
         for name in dict.fromkeys(names):
 
-            def hook(module: nn.Module, args: Any, kwargs: Any, output: Any, name: str = name) -> None:
+            def hook(
+                module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: object, name: str = name
+            ) -> None:
                 seen(name, (*args, *kwargs.values()), output)
 
             stack.callback(model.get_submodule(name).register_forward_hook(hook, with_kwargs=True).remove)

@@ -117,7 +117,7 @@ def _comparison(losses: Tensor, largest: float, agreements: Tensor) -> ModelComp
     )
 
 
-def main_output(output: Any) -> Tensor:
+def main_output(output: object) -> Tensor:
     """The tensor that a model returns, its ``logits`` or ``last_hidden_state``, or the first tensor of a tuple."""
     for name in ("logits", "last_hidden_state"):
         if isinstance(getattr(output, name, None), Tensor):

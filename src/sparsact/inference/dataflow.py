@@ -84,7 +84,7 @@ class DataflowTracer(TorchDispatchMode):
         Values that modules other than plain linear layers received or returned, by the module's name.
     """
 
-    def __init__(self, batch: Any) -> None:
+    def __init__(self, batch: object) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._provenance: Any = WeakTensorKeyDictionary()
         self.readers: list[Expression] = []
@@ -114,11 +114,11 @@ class DataflowTracer(TorchDispatchMode):
         # Aliases: a record that held the tensor itself would keep it alive.
         self._provenance[output] = Provenance(leaf, {leaf: TracedInput(source.detach(), output.detach())})
 
-    def record_module(self, name: str, values: Any) -> None:
+    def record_module(self, name: str, values: object) -> None:
         """The module ``name`` received or returned ``values``."""
         self.module_values |= {(name, expression): None for expression in self._expressions(_tensors(values))}
 
-    def record_outputs(self, outputs: Any) -> None:
+    def record_outputs(self, outputs: object) -> None:
         """The model returned ``outputs``, which are read, as is whatever else it keeps."""
         self.readers += self._expressions([*_tensors(outputs), *self._provenance.keys()])
 
@@ -210,7 +210,7 @@ class DataflowTracer(TorchDispatchMode):
         read = next((one for one in _tensors(args) if (found := self.provenance(one)) and found.expression), None)
         return read is not None and len(outputs) == 1 and outputs[0].shape == (*read.shape[:-1], 1)
 
-    def _operand(self, argument: Any, width: int) -> Any:
+    def _operand(self, argument: object, width: int) -> Any:
         """An argument as an expression holds it; ``UNTRACEABLE`` if it differs between inputs."""
         if not isinstance(argument, Tensor):
             return argument
@@ -263,7 +263,7 @@ def _is_pointwise(func: OpOverload) -> bool:
     return torch.Tag.pointwise in func.tags or func.overloadpacket.__name__.rstrip("_") in POINTWISE
 
 
-def _tensors(tree: Any) -> list[Tensor]:
+def _tensors(tree: object) -> list[Tensor]:
     """The tensors in nested containers."""
     return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)]
 

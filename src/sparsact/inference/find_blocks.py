@@ -104,7 +104,7 @@ def _trace(
         with tracer.pause():
             tracer.record_layer(names[layer], args[0] if args else kwargs["input"], output)
 
-    def around_module(module: nn.Module, *values: Any) -> None:
+    def around_module(module: nn.Module, *values: object) -> None:
         tracer.record_module(names[module], values)
 
     with ExitStack() as stack:

@@ -23,7 +23,7 @@ def layer_errors(model: nn.Module, names: Sequence[str], shown: Sequence[Batch])
     layers: dict[str, Any] = {name: model.get_submodule(name) for name in names}
     squares = {name: torch.zeros(2, dtype=torch.float64) for name in names}
 
-    def add(name: str, args: Any, output: Tensor) -> None:
+    def add(name: str, args: tuple[Tensor, ...], output: Tensor) -> None:
         expected = layers[name].dense(args[0]).double()
         rest = output.double() - expected
         both = [part[expected.isfinite()].square().sum() for part in (rest, expected)]
@@ -104,7 +104,7 @@ def _largest_inputs(model: nn.Module, names: Iterable[str], shown: Sequence[Batc
     """Largest absolute value of each input (inputs,) of the layers over the batches, float64."""
     found: dict[str, Tensor] = {}
 
-    def add(name: str, args: Any, output: Tensor) -> None:
+    def add(name: str, args: tuple[Tensor, ...], output: Tensor) -> None:
         if args[0].numel():
             sizes = args[0].detach().abs().reshape(-1, args[0].shape[-1]).amax(0).double().cpu()
             found[name] = sizes.maximum(found.get(name, sizes))

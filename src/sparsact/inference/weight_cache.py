@@ -135,7 +135,7 @@ def _sums(tensor: Tensor) -> Tensor:
 def _count_optimizer_steps() -> None:
     """Count steps of optimisers from the first call on."""
 
-    def count(*given: Any) -> None:
+    def count(*given: object) -> None:
         WeightVersion.optimizer_steps += 1
 
     register_optimizer_step_post_hook(count)

@@ -63,7 +63,7 @@ def _save(ctx: Any, inputs: tuple[Tensor, str], output: Tensor) -> None:
     ctx.name = inputs[1]
 
 
-def _backward(ctx: Any, needs: Any, gradient: Tensor) -> tuple[Tensor, None]:
+def _backward(ctx: Any, needs: tuple[bool, ...], gradient: Tensor) -> tuple[Tensor, None]:
     (z,) = ctx.saved_tensors
     if not (torch.is_grad_enabled() or is_transformed()):
         return gated_gradient(gradient, z, ctx.name), None

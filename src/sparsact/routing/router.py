@@ -155,7 +155,7 @@ def _checked_state(state: Any, shapes: Mapping[str, Shape], x: Any, name: str) -
     return checked
 
 
-def _checked_entry(value: Any, shape: Shape | None, x: Any, what: str) -> Any:
+def _checked_entry(value: ArrayLike | Tensor, shape: Shape | None, x: Any, what: str) -> Any:
     array = checked_tensor(value, what) if is_tensor(value) else checked_reals(value, what)
     if shape is not None and not has_shape(array, shape):
         need = ", ".join("any" if n is None else str(n) for n in shape)
