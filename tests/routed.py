@@ -25,9 +25,6 @@ class BySign(routing.Router):
     def width(self, in_features: int) -> int:
         return 2
 
-    def max_active(self, in_features: int) -> int:
-        return 1
-
     def select(self, x: Array, state: State, *, training: bool = False) -> routing.Selection:
         units = namespace(x).astype(x[:, self.column, None] > 0, namespace(x).int64)
         return routing.Selection.of(units, ones(tuple(units.shape), x), 2)

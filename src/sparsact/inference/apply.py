@@ -11,9 +11,8 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_leaves
 
-from sparsact.inference.batches import Batch, call, evaluating, observe
+from sparsact.inference.batches import Batch, call, evaluating, observe, tensors_in
 from sparsact.inference.block import Block
 from sparsact.inference.compiled import handle_of
 from sparsact.inference.layer_facts import conv1d
@@ -209,7 +208,7 @@ def outputs(model: nn.Module, blocks: Sequence[Block], batch: Batch) -> list[Ten
     seen: list[Tensor] = []
     downs = [block.down for block in blocks]
     returned = observe(model, downs, [batch], lambda name, args, output: seen.append(output.clone()))
-    return seen + [leaf.clone() for leaf in tree_leaves(returned) if isinstance(leaf, Tensor)]
+    return seen + [tensor.clone() for tensor in tensors_in(returned)]
 
 
 def are_close(dense: Sequence[Tensor], sparse: Sequence[Tensor]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
 from sparsact.inference.split_experts import showing_all_experts
 
@@ -44,6 +45,12 @@ def batches(inputs: Inputs) -> Iterator[Batch]:
         yield batch
     if not seen:
         raise ValueError("`inputs` holds no batch; pass at least one.")
+
+
+def tensors_in(tree: object) -> list[Tensor]:
+    """The tensors in nested containers, such as a batch or what a model returns."""
+    leaves = tree_leaves(dict(tree) if isinstance(tree, Mapping) else tree)
+    return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
 
 
 def call(model: nn.Module, batch: Batch) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median_low
@@ -136,33 +136,28 @@ class BlockProfile:
 
     def obstacle(self, method: str) -> str:
         """Why the method does not apply to the block; empty if it does."""
-        dtype, activation = self.sample.dtype, self.block.activation
+        dtype, activation, device = self.sample.dtype, self.block.activation, DEVICES[self.device]
         certified = method == "certified"
+        weights = [layer.weight for layer in self.block.linears(self.model).values()]
+        unread = device_obstacle(weights, self.device)
+        *some, last = (str(one).removeprefix("torch.") for one in device.dtypes)
         return first_reason(
             (method in EXACT and not self.block.exact, f"its activation ({activation.name}) is never exactly zero"),
-            *self._of_device(method),
+            (
+                dtype not in device.dtypes,
+                f"its weights are {dtype}, kernels take {', '.join(some)} and {last}: convert the model",
+            ),
+            (bool(unread), unread),
+            (
+                method not in device.methods,
+                f'its weights are on {weights[0].device}, where only "exact" runs: move the model to the CPU',
+            ),
             (
                 method == "threshold" and activation.scaled,
                 "its activations are normalised row by row, so one threshold does not fit all rows",
             ),
             (certified and not self.is_certifiable, UNCERTIFIABLE),
             (certified and dtype not in NARROW, f"its weights are {dtype}, proofs cover float32 and narrower"),
-        )
-
-    def _of_device(self, method: str) -> Iterator[tuple[object, str]]:
-        """Reasons why no kernels compute it on its device, each with whether it holds."""
-        device, dtype = DEVICES[self.device], self.sample.dtype
-        weights = [layer.weight for layer in self.block.linears(self.model).values()]
-        *some, last = (str(one).removeprefix("torch.") for one in device.dtypes)
-        taken = f"kernels take {', '.join(some)} and {last}"
-        yield dtype not in device.dtypes, f"its weights are {dtype}, {taken}: convert the model"
-        away = device_obstacle(weights, self.device)
-        yield away, away
-        only = f'its weights are on {weights[0].device}, where only "exact" runs: move the model to the CPU'
-        yield method not in device.methods, only
-        yield (
-            any(weight.is_inference() for weight in weights),
-            "its weights were made in inference mode, which counts no writes to them: load them outside of it",
         )
 
     @cached_property

@@ -13,12 +13,11 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_leaves
 
 from sparsact.inference.apply import PlannedBlock, Replacement, apply, drop_weight, with_sparse_shares
-from sparsact.inference.batches import Batch, call, evaluating, observe
+from sparsact.inference.batches import Batch, call, evaluating, observe, tensors_in
 from sparsact.inference.block import Block, BlockWeights, plain
-from sparsact.inference.layer_facts import DEVICES, LayerFacts, device_type, weight_and_bias
+from sparsact.inference.layer_facts import DEVICES, LayerFacts, WeightRows, device_type
 from sparsact.inference.method_times import block_output, time_methods
 from sparsact.inference.methods import SparsifyOptions, block_units, gated_layers
 from sparsact.inference.plan import LayerQuantization, Plan
@@ -53,7 +52,8 @@ def quantize(
     float_blocks = [_block_outputs(model, *pair) for pair in zip(blocks, samples, strict=True)]
     facts = {name: LayerFacts.of(module) for name, module in model.named_modules()}
     linears = {name: one for name, one in facts.items() if one.role == "linear"}
-    called = _called(model, linears, shown)
+    called: set[str] = set()
+    observe(model, linears, shown[:1], lambda name, args, output: called.add(name))
     reasons = {
         name: one.quantizing_obstacle(weights, device) or ("" if name in called else "no call shown reached it")
         for name, one in linears.items()
@@ -140,7 +140,7 @@ def alone_on(model: nn.Module, names: Iterable[str], weights: str, device: str |
     """Linear layers in integers that are read whole, by the products of that type of device or where they are."""
     found = Replacement("dense")
     for name in names:
-        on = device or device_type(weight_and_bias(model.get_submodule(name))[0])
+        on = device or device_type(WeightRows().of(model.get_submodule(name))[0])
         on = on if weights in DEVICES[on].integers else "cpu"
         found.layers[name] = integer_state(weights, Everything(), on)
     return found
@@ -197,17 +197,11 @@ def drop_weights(model: nn.Module, names: Iterable[str]) -> None:
             module.release()
 
 
-def _called(model: nn.Module, names: Iterable[str], shown: Sequence[Batch]) -> set[str]:
-    seen: set[str] = set()
-    observe(model, names, shown[:1], lambda name, args, output: seen.add(name))
-    return seen
-
-
 def _outputs(model: nn.Module, shown: Sequence[Batch]) -> list[Tensor]:
     """Copies of the tensors of floats that the model returns for the batches."""
     with evaluating(model):
-        leaves = [leaf for batch in shown for leaf in tree_leaves(call(model, batch))]
-        return [leaf.clone() for leaf in leaves if isinstance(leaf, Tensor) and leaf.is_floating_point()]
+        found = [tensor for batch in shown for tensor in tensors_in(call(model, batch))]
+        return [tensor.clone() for tensor in found if tensor.is_floating_point()]
 
 
 def _block_outputs(model: nn.Module, block: Block, sample: Tensor) -> list[Tensor]:

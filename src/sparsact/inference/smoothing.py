@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.inference.batches import Batch, observe
-from sparsact.inference.layer_facts import weight_and_bias
+from sparsact.inference.layer_facts import WeightRows
 
 # Of outputs, relative: several times the error that rounding makes with normal weights and inputs.
 LARGEST_ERROR: Final = {"int8": 0.05, "int4": 0.25}
@@ -41,7 +41,7 @@ def smooth(model: nn.Module, errors: dict[str, float], weights: str, shown: Sequ
     layers: dict[str, Any] = {name: model.get_submodule(name) for name in large}
     before = {name: layer._sparse.weights for name, layer in layers.items()}
     for name, sizes in _largest_inputs(model, layers, shown).items():
-        layers[name]._sparse.smooth(column_scales(weight_and_bias(layers[name])[0], sizes))
+        layers[name]._sparse.smooth(column_scales(WeightRows().of(layers[name])[0], sizes))
     after = layer_errors(model, large, shown)
     gained = {name for name in large if after[name] < errors[name]}
     for name in layers.keys() - gained:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from itertools import islice
 from typing import Final, TypeVar
 
 import torch
-from torch import Tensor, nn
-from torch.utils._pytree import tree_leaves
+from torch import nn
 
 from sparsact.inference.apply import (
     PlannedBlock,
@@ -22,7 +21,7 @@ from sparsact.inference.apply import (
     with_sparse_shares,
 )
 from sparsact.inference.autotune import fastest
-from sparsact.inference.batches import Batch, Inputs, batches
+from sparsact.inference.batches import Batch, Inputs, batches, tensors_in
 from sparsact.inference.block import Block, BlockWeights, checked_blocks, plain
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.layer_facts import check_not_quantized, other_forms
@@ -223,8 +222,7 @@ def requested_replacement(
 
 def _n_numbers(batch: Batch) -> int:
     """How many numbers a batch holds."""
-    leaves = tree_leaves(dict(batch) if isinstance(batch, Mapping) else batch)
-    return sum(leaf.numel() for leaf in leaves if isinstance(leaf, Tensor))
+    return sum(tensor.numel() for tensor in tensors_in(batch))
 
 
 BATCHES: Final = 64  # most batches of the inputs that are used

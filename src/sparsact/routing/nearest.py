@@ -117,10 +117,6 @@ class Interpolation(Router):
         """``n_points``."""
         return self.n_points
 
-    def max_active(self, in_features: int) -> int:
-        """One."""
-        return 1
-
     def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """``points`` (n_points, in_features), standard normal."""
         return {"points": rng.normal(size=(self.n_points, in_features))}

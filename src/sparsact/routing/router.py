@@ -66,9 +66,9 @@ class Router(ABC):
     def width(self, in_features: int) -> int:
         """Number of units to choose from, for inputs of ``in_features`` columns."""
 
-    @abstractmethod
     def max_active(self, in_features: int) -> int:
-        """Maximum number of units that an input switches on."""
+        """Maximum number of units that an input switches on, outside of training: one, unless a router has more."""
+        return 1
 
     def mean_active(self, in_features: int) -> float:
         """Number of units that an input switches on, in the mean."""

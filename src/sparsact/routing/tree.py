@@ -63,10 +63,6 @@ class Tree(Router):
         """Leaves."""
         return int(2**self.depth)
 
-    def max_active(self, in_features: int) -> int:
-        """One, outside of training."""
-        return 1
-
     def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """``nodes`` (2**depth - 1, in_features), normal with variance 1 / in_features; ``biases``, zeros."""
         n_nodes = 2**self.depth - 1
