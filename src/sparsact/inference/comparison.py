@@ -90,7 +90,10 @@ def compare(model_dense: nn.Module, model_sparse: nn.Module, inputs: Inputs, los
             outputs = call(model_dense, batch), call(model_sparse, batch)
             losses.append(torch.cat([_summed(loss(outputs[0], batch)), _summed(loss(outputs[1], batch))], dim=1))
             dense, sparse = map(main_output, outputs)
-            largest = max(largest, _largest_difference(dense, sparse))
+            if dense.shape != sparse.shape:
+                raise ValueError(f"the two models return shapes {tuple(dense.shape)} and {tuple(sparse.shape)}.")
+            differences = (dense.double() - sparse.double()).abs()
+            largest = max(largest, float(differences.max()) if dense.numel() else 0.0)
             agreements.append(_summed(dense.argmax(-1) == sparse.argmax(-1)))
     return _comparison(torch.cat(losses), largest, torch.cat(agreements))
 
@@ -127,12 +130,6 @@ def main_output(output: object) -> Tensor:
     if isinstance(output, tuple | list) and output:
         return main_output(output[0])
     raise TypeError(f"the model returns {type(output).__name__}, in which no tensor of outputs was found.")
-
-
-def _largest_difference(dense: Tensor, sparse: Tensor) -> float:
-    if dense.shape != sparse.shape:
-        raise ValueError(f"the two models return shapes {tuple(dense.shape)} and {tuple(sparse.shape)}.")
-    return float((dense.double() - sparse.double()).abs().max()) if dense.numel() else 0.0
 
 
 def _summed(values: Tensor) -> Tensor:

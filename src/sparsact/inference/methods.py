@@ -102,13 +102,6 @@ def checked_target(method: str, density: float | None, error: float | None) -> A
     return given[0]
 
 
-def hides_pre_activations(model: nn.Module, block: Block) -> bool:
-    """Whether nothing reads pre-activations of the block's units that are off: no other operation, and no hook."""
-    before = [layer for role, layer in block.linears(model).items() if role != "down"]
-    seen = has_global_hooks() or Readers(model, block.readers).hooked or any(map(has_hooks, before))
-    return block.private and not seen
-
-
 def exact_replacement(
     model: nn.Module,
     block: Block,
@@ -149,7 +142,9 @@ def exact_replacement(
 def block_units(model: nn.Module, block: Block) -> tuple[ActivationConstants, Readers] | None:
     """What tells a layer of a block whether it may leave out units that are off; None if it may not."""
     constants = activation_constants(model, block.activation)
-    if constants is None or not hides_pre_activations(model, block):
+    before = [layer for role, layer in block.linears(model).items() if role != "down"]
+    hooked = has_global_hooks() or Readers(model, block.readers).hooked or any(map(has_hooks, before))
+    if constants is None or hooked or not block.private:  # hooks or other operations see pre-activations
         return None
     switching = filter(None, (block.up, block.gate))  # another module in their place, such as LoRA's, may add to them
     return constants, Readers(model, (*block.readers, *switching))

@@ -255,9 +255,9 @@ class SparseLinear(nn.Linear):
         self._sparse.suspect_write()
         return super().train(mode)
 
-    def __prepare_scriptable__(self) -> nn.Linear:
+    def __prepare_scriptable__(self) -> nn.Module:
         """What ``torch.jit.script`` compiles: a plain layer with the same parameters."""
-        plain = nn.Linear(self.in_features, self.out_features, self.bias is not None, device="meta")
+        plain = self.dense_class.__new__(self.dense_class)
         plain.__dict__ = {name: value for name, value in self.__dict__.items() if name != "_sparse"}
         return plain
 
@@ -268,12 +268,9 @@ class IntegerLayer(SparseLinear):
     @property
     def weight(self) -> Tensor:  # type: ignore[override] # torch registers it as a parameter
         """The numbers that the integers stand for."""
-        weight = self._integers.dequantized().to(self._sparse.place)
+        integers: Any = self._sparse.alone  # every layer of this class has them
+        weight: Tensor = integers.dequantized().to(self._sparse.place)
         return weight.t() if self.transposed else weight
-
-    @property
-    def _integers(self) -> IntegerWeights:
-        return self._sparse.alone  # type: ignore[return-value] # every layer of this class has them
 
     def compiled_forward(self, x: Tensor) -> Tensor:
         """What the compiler records for a call, of the integers alone."""

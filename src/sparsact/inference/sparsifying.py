@@ -196,7 +196,8 @@ def _sparsified(
     left_dense = tuple(other_forms(model))
     planned = apply(model, planned)
     if method in EXACT:
-        planned = verified(model, found, planned, max(shown, key=_n_numbers))
+        largest = max(shown, key=lambda batch: sum(tensor.numel() for tensor in tensors_in(batch)))
+        planned = verified(model, found, planned, largest)
     whole = None
     if method == "auto":
         planned, whole = checked(model, planned, shown, time_limit / 8)
@@ -218,11 +219,6 @@ def requested_replacement(
     if method == "exact":
         return profile.planned(exact_replacement(model, block, device=profile.device), max_rows=MAX_ROWS)
     return profile.planned(certified_replacement(model, block, profile.sample.float()), max_rows=MAX_ROWS)
-
-
-def _n_numbers(batch: Batch) -> int:
-    """How many numbers a batch holds."""
-    return sum(tensor.numel() for tensor in tensors_in(batch))
 
 
 BATCHES: Final = 64  # most batches of the inputs that are used
