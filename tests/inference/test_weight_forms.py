@@ -108,7 +108,7 @@ def test_a_layer_of_a_model_takes_the_form(form):
     state = {"down": LayerState(form, ActiveInputs(), max_share=1.0)}
     if form.rounded:
         state["up"] = LayerState(form, Everything())
-    with torch.no_grad(), applied(model, [Replacement("form", state)]):
+    with torch.no_grad(), applied(model, [Replacement(state)]):
         found = model(x)
         assert is_near(found, dense(x), form)
         assert type(model.down) is SparseLinear

@@ -32,9 +32,8 @@ _SAVED: Final = "_sparsact_fast_path"
 
 @dataclass
 class Replacement:
-    """A block under a method: the state that each of its linear layers, by name, takes on."""
+    """The states that linear layers, by name, take on together: all of a block, or none where it stays dense."""
 
-    method: str
     layers: dict[str, LayerState] = field(default_factory=dict)
 
     def apply(self, model: nn.Module) -> None:
@@ -109,7 +108,7 @@ def restore(module: nn.Module) -> None:
             layer.__class__ = layer.dense_class
 
 
-PlannedBlock = tuple[Replacement | None, BlockPlan]
+PlannedBlock = tuple[Replacement, BlockPlan]
 
 # Of the norm, by dtype.
 TOLERANCE: Final = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 0.03, torch.float16: 4e-3}
@@ -134,12 +133,10 @@ def apply(model: nn.Module, planned: Sequence[PlannedBlock]) -> list[PlannedBloc
     taken: set[str] = set()
     found: list[PlannedBlock] = []
     for replacement, plan in planned:
-        if replacement is not None and taken & set(replacement.layers):
-            found.append((None, refused(plan, "shares a layer with the block before it")))
-            continue
-        if replacement is not None:
-            taken |= set(replacement.layers)
-            replacement.apply(model)
+        if taken & set(replacement.layers):
+            replacement, plan = Replacement(), refused(plan, "shares a layer with the block before it")
+        taken |= set(replacement.layers)
+        replacement.apply(model)
         found.append((replacement, plan))
     bar_fast_paths(model)
     return found
@@ -153,7 +150,7 @@ def verified(
     That happens if something besides its block reads the pre-activations of a layer: those of a unit that is proved off
     are 0. All blocks are tried together, and one by one only if the outputs differ.
     """
-    replacements = [replacement for replacement, _ in planned if replacement is not None]
+    replacements = [replacement for replacement, _ in planned]
     with ExitStack() as stack:
         for replacement in replacements:
             stack.enter_context(replacement.unlimited())
@@ -167,11 +164,11 @@ def verified(
             return apply(model, planned)
         found: list[PlannedBlock] = []
         for alone, plan in planned:
-            if alone is not None:
+            if alone.layers:
                 with applied(model, [alone]):
                     same = are_close(dense, outputs(model, blocks, batch))
                 if not same:
-                    alone, plan = None, refused(plan, "the model changed: pre-activations are read elsewhere")
+                    alone, plan = Replacement(), refused(plan, "the model changed: pre-activations are read elsewhere")
             found.append((alone, plan))
     return apply(model, found)
 
@@ -180,10 +177,7 @@ def with_sparse_shares(
     model: nn.Module, downs: Sequence[str], planned: Sequence[PlannedBlock], shown: Sequence[Batch]
 ) -> tuple[BlockPlan, ...]:
     """The plans with the share of calls in which their ``down`` is computed sparsely, as in service: without hooks."""
-    states = [
-        None if replacement is None else replacement.layers[down]
-        for down, (replacement, _) in zip(downs, planned, strict=True)
-    ]
+    states = [replacement.layers.get(down) for down, (replacement, _) in zip(downs, planned, strict=True)]
     for state in filter(None, states):
         state.calls = state.sparse_calls = 0
     if any(states):

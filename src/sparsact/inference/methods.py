@@ -115,7 +115,7 @@ def exact_replacement(
     """
     on = device or ("cpu" if screens is not None else device_type(block.linears(model)["down"].weight))
     state = partial(LayerState, FloatWeights, max_rows=max_rows, device=on)
-    replacement = Replacement("exact" if screens is None else "certified", {block.down: state(ActiveInputs())})
+    replacement = Replacement({block.down: state(ActiveInputs())})
     units = block_units(model, block)
     if units is None:  # all pre-activations are computed
         return replacement

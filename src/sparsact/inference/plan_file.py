@@ -181,7 +181,7 @@ def _load(model: nn.Module, state: dict[str, Any], arrays: Arrays, batch: Batch)
     found = [blocks[one.block] for one in choices]
     planned = [(_replacement(model, block, one, state), one) for block, one in zip(found, choices, strict=True)]
     planned = apply(model, planned)
-    in_blocks = {name for replacement, _ in planned if replacement is not None for name in replacement.layers}
+    in_blocks = {name for replacement, _ in planned for name in replacement.layers}
     if weights != "keep":
         alone_on(model, [name for name in limits if name not in in_blocks], weights).apply(model)
     for name, layer in sparse_layers(model).items():
@@ -202,18 +202,18 @@ def _load(model: nn.Module, state: dict[str, Any], arrays: Arrays, batch: Batch)
     )
 
 
-def _replacement(model: nn.Module, block: Block, plan: BlockPlan, state: dict[str, Any]) -> Replacement | None:
-    """The states of the layers of a block, not yet filled; None if they are to compute as before."""
+def _replacement(model: nn.Module, block: Block, plan: BlockPlan, state: dict[str, Any]) -> Replacement:
+    """The states of the layers of a block, not yet filled; none if they are to compute as before."""
     if state["weights"] != "keep":
         if not set(block.names) <= set(state["limits"]):
-            return None
+            return Replacement()
         found = candidates(model, block, state["weights"])["exact" if plan.method == "exact" else "whole"]
         for name, one in found.layers.items():
             if isinstance(one.selector, BlockUnits) and name not in state["by_units"]:
                 found.layers[name] = integer_state(state["weights"], Everything(), one.device)
         return found
     if plan.method == "dense":
-        return None
+        return Replacement()
     if plan.method == "certified":  # a sample of no rows: it is of use only if the weights change
         return certified_replacement(model, block, torch.empty(0, block.sizes(model)[0]))
     return exact_replacement(model, block)

@@ -188,16 +188,17 @@ class BlockProfile:
 
     def dense(self, reason: str, seconds: dict[str, float] | None = None, **figures: Any) -> PlannedBlock:
         """The block left dense for a reason."""
-        return None, self._plan("dense", reason, seconds=seconds, **figures)
+        return self.planned(Replacement(), "dense", reason, seconds=seconds, **figures)
 
     def planned(
-        self, replacement: Replacement, reason: str = "asked for", quality: OutputQuality | None = None, **figures: Any
+        self,
+        replacement: Replacement,
+        method: str,
+        reason: str = "asked for",
+        quality: OutputQuality | None = None,
+        **figures: Any,
     ) -> PlannedBlock:
-        """The replacement with its plan: bound, rows, and the quality of an approximation."""
-        method = replacement.method
-        return replacement, self._plan(method, reason, bound=self.bound(method, quality), quality=quality, **figures)
-
-    def _plan(self, method: str, reason: str, **figures: Any) -> BlockPlan:
+        """The replacement by a method with its plan: bound, rows, and the quality of an approximation."""
         counts = self.rows_per_call
-        rows = min(counts), median_low(counts), max(counts)
-        return BlockPlan(self.block.name, method, reason, self.density, rows=rows, **figures)
+        figures |= {"rows": (min(counts), median_low(counts), max(counts)), "bound": self.bound(method, quality)}
+        return replacement, BlockPlan(self.block.name, method, reason, self.density, quality=quality, **figures)

@@ -59,7 +59,7 @@ def quantize(
         for name, one in linears.items()
     }
     planned = _planned_blocks(model, profiles, reasons, options)
-    in_blocks = {name for replacement, _ in planned if replacement is not None for name in replacement.layers}
+    in_blocks = {name for replacement, _ in planned for name in replacement.layers}
     planned = apply(model, planned)
     others = [name for name, reason in reasons.items() if not reason and name not in in_blocks]
     alone_on(model, others, weights, device).apply(model)
@@ -67,7 +67,7 @@ def quantize(
     errors = layer_errors(model, [name for name, reason in reasons.items() if not reason], shown)
     smoothed = smooth(model, errors, weights, shown)
     choices = with_sparse_shares(model, [block.down for block in blocks], planned, shown)
-    whole, _ = measured(model, [one for one, _ in planned if one is not None], shown, time_limit / 8)
+    whole, _ = measured(model, [one for one, _ in planned], shown, time_limit / 8)
     if not options.keep_weights:
         drop_weights(model, errors)
     output_error = _relative_error(float_outputs, _outputs(model, shown))
@@ -109,7 +109,7 @@ def _planned_blocks(
             reason = next(reasons[name] for name in profile.block.names if reasons[name])
             found.append(profile.dense(f"float weights: {reason}"))
         elif method == "exact":
-            found.append(_plan(profile, possible[i]["exact"], density, "asked for", None))
+            found.append(_plan(profile, possible[i], "exact", density, "asked for", None))
         else:
             if density > MAX_DENSITY:
                 name, reason = "whole", f"{density:.0%} of the units have another code than 0"
@@ -119,14 +119,20 @@ def _planned_blocks(
                 name, reason = "whole", "reading all weights is faster here"
             timed = {"float": "dense", "dense": "whole", "exact": "exact"}
             seconds = {key: times.median(one, i) if tried[i] else nan for key, one in timed.items()}
-            found.append(_plan(profile, possible[i][name], density, reason, seconds))
+            found.append(_plan(profile, possible[i], name, density, reason, seconds))
     return found
 
 
 def _plan(
-    profile: BlockProfile, replacement: Replacement, density: float, reason: str, seconds: dict[str, float] | None
+    profile: BlockProfile,
+    possible: dict[str, Replacement],
+    name: str,
+    density: float,
+    reason: str,
+    seconds: dict[str, float] | None,
 ) -> PlannedBlock:
-    exact = replacement.method == "exact"
+    """The candidate of that name with its plan."""
+    replacement, exact = possible[name], name == "exact"
     inputs, units, outputs = profile.sizes
     gated = any(isinstance(state.selector, WhereGateIsOn) for state in replacement.layers.values())
     read = roofline(inputs, units, outputs, gated=gated, itemsize=1, density=density)
@@ -138,7 +144,7 @@ def _plan(
 
 def alone_on(model: nn.Module, names: Iterable[str], weights: str, device: str | None = None) -> Replacement:
     """Linear layers in integers that are read whole, by the products of that type of device or where they are."""
-    found = Replacement("dense")
+    found = Replacement()
     for name in names:
         on = device or device_type(WeightRows().of(model.get_submodule(name))[0])
         on = on if weights in DEVICES[on].integers else "cpu"
@@ -155,7 +161,7 @@ def candidates(model: nn.Module, block: Block, weights: str, device: str | None 
     """The block in integers: all of them are read (``"whole"``), or only of units that are not 0 (``"exact"``)."""
     whole = alone_on(model, block.names, weights, device)
     on = whole.layers[block.down].device
-    exact = Replacement("exact", whole.layers | {block.down: integer_state(weights, ActiveInputs(), on)})
+    exact = Replacement(whole.layers | {block.down: integer_state(weights, ActiveInputs(), on)})
     units = block_units(model, block) if on == "cpu" and block.gate and block.exact else None
     if units is not None:
         exact.layers |= gated_layers(model, block, units, lambda one: integer_state(weights, one, on, MAX_ROWS))
@@ -171,7 +177,7 @@ def _code_density(profile: BlockProfile, weights: str) -> float:
 
 def _check_gates(model: nn.Module, planned: Sequence[PlannedBlock], batch: Batch) -> None:
     """Compute gated blocks whole if something besides them reads what is left out of their up-projections."""
-    states = [state for replacement, _ in planned if replacement is not None for state in replacement.layers.values()]
+    states = [state for replacement, _ in planned for state in replacement.layers.values()]
     gated = [(state, state.selector) for state in states if isinstance(state.selector, BlockUnits)]
     if not gated:
         return

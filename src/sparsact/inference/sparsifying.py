@@ -187,7 +187,7 @@ def _sparsified(
         planned = fastest(profiles, time_limit)
     else:
         planned = [requested_replacement(profile, method, options.target) for profile in profiles]
-        if all(replacement is None for replacement, _ in planned):
+        if not any(replacement.layers for replacement, _ in planned):
             reasons = "; ".join(sorted({plan.reason for _, plan in planned}))
             raise ValueError(
                 f'method="{method}" applies to none of the {len(found)} blocks of this model: {reasons}. '
@@ -214,11 +214,11 @@ def requested_replacement(
         return profile.dense(obstacle)
     if target is not None:
         rule, quality = calibrated(method, BlockWeights.of(model, block), plain(profile.sample), target)
-        masked = Replacement(method, {block.down: LayerState(FloatWeights, ActiveInputs(rule))})
-        return profile.planned(masked, f"asked for: keeps {rule}", quality, max_rows=MAX_ROWS)
+        masked = Replacement({block.down: LayerState(FloatWeights, ActiveInputs(rule))})
+        return profile.planned(masked, method, f"asked for: keeps {rule}", quality, max_rows=MAX_ROWS)
     if method == "exact":
-        return profile.planned(exact_replacement(model, block, device=profile.device), max_rows=MAX_ROWS)
-    return profile.planned(certified_replacement(model, block, profile.sample.float()), max_rows=MAX_ROWS)
+        return profile.planned(exact_replacement(model, block, device=profile.device), method, max_rows=MAX_ROWS)
+    return profile.planned(certified_replacement(model, block, profile.sample.float()), method, max_rows=MAX_ROWS)
 
 
 BATCHES: Final = 64  # most batches of the inputs that are used
