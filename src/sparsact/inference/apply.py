@@ -19,7 +19,6 @@ from sparsact.inference.layer_facts import conv1d
 from sparsact.inference.plan import BlockPlan, refused
 from sparsact.inference.selectors import SwitchedOn
 from sparsact.inference.sparse_linear import IntegerLayer, LayerState, SparseLinear, holds_sparse_layer
-from sparsact.inference.weight_cache import WeightCache
 
 # In evaluation mode and without gradients ``nn.TransformerEncoderLayer`` passes its weights to one fused operation, and
 # ``nn.TransformerEncoder`` packs padded inputs into nested tensors for it. Each tests an attribute of its own first.
@@ -82,16 +81,6 @@ def become(layer: nn.Module, kind: type[SparseLinear]) -> None:
 
         kind = CLASSES[kind]
     layer.__class__ = kind
-
-
-def drop_weight(layer: Any) -> None:
-    """Free the float weight of a quantised layer; its ``weight`` is computed from the integers from now on."""
-    sparse = layer._sparse
-    if sparse.alone is None:
-        sparse.alone, sparse.place = layer.weights, layer.weight.device
-        sparse.weights, sparse.version = WeightCache(sparse.weights.make), None  # they hold the float weight
-        del layer._parameters["weight"]
-        become(layer, IntegerLayer)
 
 
 def restore(module: nn.Module) -> None:

@@ -18,12 +18,12 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.extras import install
+from sparsact.inference.certified_screen import NARROW
 from sparsact.kernels.int8_linear import MAX_ADDED
 
 Make = Callable[[Tensor, Tensor | None], Any]
 Role = Literal["linear", "similar", "routed", "experts", "other"]
-ROUNDED: Final = (torch.float32, torch.bfloat16, torch.float16)  # dtypes of weights and inputs that are quantised
-DTYPES: Final = (*ROUNDED, torch.float64)
+DTYPES: Final = (*NARROW, torch.float64)
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Device:
 _CUDA: Final = "is_cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "is_cuda"  # where Triton's kernels run
 DEVICES: Final = {
     "cpu": Device(attrgetter("is_cpu"), DTYPES, ("exact", "certified", "threshold", "top_k"), ("int8", "int4")),
-    "cuda": Device(attrgetter(_CUDA), ROUNDED, ("exact",), ("int8",)),
+    "cuda": Device(attrgetter(_CUDA), NARROW, ("exact",), ("int8",)),
 }
 
 
@@ -132,7 +132,7 @@ class LayerFacts:
                 f'its weights are on {weight.device}, where integers are int8: pass weights="int8", or move the model',
             ),
             (
-                weight.dtype not in ROUNDED,
+                weight.dtype not in NARROW,
                 f"its weights are {weight.dtype} on {weight.device}; quantisation takes float32, bfloat16 and float16",
             ),
             (inputs > MAX_ADDED, f"it has {inputs:,} inputs; quantisation takes at most {MAX_ADDED:,}"),

@@ -14,7 +14,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from sparsact.inference.apply import PlannedBlock, Replacement, apply, drop_weight, with_sparse_shares
+from sparsact.inference.apply import PlannedBlock, Replacement, apply, become, with_sparse_shares
 from sparsact.inference.batches import Batch, call, evaluating, observe, tensors_in
 from sparsact.inference.block import Block, BlockWeights, plain
 from sparsact.inference.layer_facts import DEVICES, LayerFacts, WeightRows, device_type
@@ -25,8 +25,9 @@ from sparsact.inference.profile import BlockProfile
 from sparsact.inference.roofline import ratio, roofline
 from sparsact.inference.selectors import ActiveInputs, BlockUnits, Everything, WhereGateIsOn
 from sparsact.inference.smoothing import layer_errors, smooth, warn_of_errors
-from sparsact.inference.sparse_linear import MAX_ROWS, LayerState, Selector
+from sparsact.inference.sparse_linear import MAX_ROWS, IntegerLayer, LayerState, Selector
 from sparsact.inference.split_experts import SplitExperts
+from sparsact.inference.weight_cache import WeightCache
 from sparsact.inference.weights import INTEGERS
 from sparsact.inference.whole_model import measured
 
@@ -192,12 +193,19 @@ def _check_gates(model: nn.Module, planned: Sequence[PlannedBlock], batch: Batch
 
 
 def drop_weights(model: nn.Module, names: Iterable[str]) -> None:
-    """Free the float weights of quantised layers; those that are tied to another module, which needs them, stay."""
+    """Free the float weights of quantised layers, whose ``weight`` is computed from the integers from now on.
+
+    Weights that are tied to another module, which needs them, stay.
+    """
     held = Counter(id(one) for module in model.modules() for one in module._parameters.values())
     for name in names:
         layer: Any = model.get_submodule(name)
+        sparse = layer._sparse
         if held[id(layer.weight)] == 1:
-            drop_weight(layer)
+            sparse.alone, sparse.place = layer.weights, layer.weight.device
+            sparse.weights, sparse.version = WeightCache(sparse.weights.make), None  # they hold the float weight
+            del layer._parameters["weight"]
+            become(layer, IntegerLayer)
     for module in model.modules():
         if isinstance(module, SplitExperts):
             module.release()

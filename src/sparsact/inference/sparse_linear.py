@@ -19,8 +19,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
+from sparsact.inference.certified_screen import NARROW
 from sparsact.inference.compiled import compiled_forward, handle_of, is_being_traced
-from sparsact.inference.layer_facts import DEVICES, ROUNDED, WeightRows
+from sparsact.inference.layer_facts import DEVICES, WeightRows
 from sparsact.inference.weight_cache import CountedVersion, WeightCache, WeightVersion, count_writes
 from sparsact.inference.weights import IntegerWeights, WeightForm
 from sparsact.kernels import dispatch
@@ -283,7 +284,7 @@ class IntegerLayer(SparseLinear):
             and not (torch.is_grad_enabled() and x.requires_grad)
             and not x.is_nested
             and DEVICES[self._sparse.device].holds(x)
-            and x.dtype in ROUNDED
+            and x.dtype in NARROW
             and not is_being_traced()
             and x.shape[-1] == self.in_features
         )

@@ -217,8 +217,10 @@ def requested_replacement(
         masked = Replacement({block.down: LayerState(FloatWeights, ActiveInputs(rule))})
         return profile.planned(masked, method, f"asked for: keeps {rule}", quality, max_rows=MAX_ROWS)
     if method == "exact":
-        return profile.planned(exact_replacement(model, block, device=profile.device), method, max_rows=MAX_ROWS)
-    return profile.planned(certified_replacement(model, block, profile.sample.float()), method, max_rows=MAX_ROWS)
+        found = exact_replacement(model, block, device=profile.device)
+    else:
+        found = certified_replacement(model, block, profile.sample.float())
+    return profile.planned(found, method, max_rows=MAX_ROWS)
 
 
 BATCHES: Final = 64  # most batches of the inputs that are used
