@@ -92,55 +92,40 @@ def _planned_blocks(
     model: nn.Module, profiles: Sequence[BlockProfile], reasons: dict[str, str], options: SparsifyOptions
 ) -> list[PlannedBlock]:
     """A replacement for each block, or none where a layer of it keeps its float weights."""
-    weights, method = options.weights, options.method
-    free = [not any(reasons[name] for name in one.block.names) for one in profiles]
+    weights, is_timed = options.weights, options.method == "auto"
+    kept = [next(filter(None, (reasons[name] for name in one.block.names)), "") for one in profiles]
     possible = [
-        candidates(model, one.block, weights, one.device) if ok else {} for one, ok in zip(profiles, free, strict=True)
+        {} if reason else candidates(model, one.block, weights, one.device)
+        for one, reason in zip(profiles, kept, strict=True)
     ]
     densities = [_code_density(one, weights) for one in profiles]
-    rows = [one.rows for one in profiles]
-    if method == "auto":
-        blocks, samples = [one.block for one in profiles], [one.sample for one in profiles]
+    if is_timed:
         tried = [found if p <= MAX_DENSITY else {} for found, p in zip(possible, densities, strict=True)]
-        runs = [partial(block_output, model, block) for block in blocks]
+        runs = [partial(block_output, model, one.block) for one in profiles]
+        samples, rows = [one.sample for one in profiles], [one.rows for one in profiles]
         times = time_methods(model, runs, tried, samples, rows, options.time_limit)
     found: list[PlannedBlock] = []
     for i, (profile, density) in enumerate(zip(profiles, densities, strict=True)):
-        if not free[i]:
-            reason = next(reasons[name] for name in profile.block.names if reasons[name])
-            found.append(profile.dense(f"float weights: {reason}"))
-        elif method == "exact":
-            found.append(_plan(profile, possible[i], "exact", density, "asked for", None))
-        else:
-            if density > MAX_DENSITY:
-                name, reason = "whole", f"{density:.0%} of the units have another code than 0"
-            elif median_high(times.ratios("exact", i, "whole")) < 1:
-                name, reason = "exact", "fastest here"
-            else:
-                name, reason = "whole", "reading all weights is faster here"
+        if kept[i]:
+            found.append(profile.dense(f"float weights: {kept[i]}"))
+            continue
+        method, reason, seconds = "exact", "asked for", None
+        if is_timed:
             timed = {"float": "dense", "dense": "whole", "exact": "exact"}
             seconds = {key: times.median(one, i) if tried[i] else nan for key, one in timed.items()}
-            found.append(_plan(profile, possible[i], name, density, reason, seconds))
+            if density > MAX_DENSITY:
+                method, reason = "dense", f"{density:.0%} of the units have another code than 0"
+            elif median_high(times.ratios("exact", i, "whole")) < 1:
+                reason = "fastest here"
+            else:
+                method, reason = "dense", "reading all weights is faster here"
+        replacement = possible[i]["exact" if method == "exact" else "whole"]
+        gated = any(isinstance(state.selector, WhereGateIsOn) for state in replacement.layers.values())
+        read = roofline(*profile.sizes, gated=gated, itemsize=1, density=density)
+        bound = ratio(read.dense, read.exact or read.dense) if method == "exact" else 1.0
+        _, plan = profile.dense(reason, seconds)
+        found.append((replacement, replace(plan, method=method, density=density, bound=bound, max_rows=MAX_ROWS)))
     return found
-
-
-def _plan(
-    profile: BlockProfile,
-    possible: dict[str, Replacement],
-    name: str,
-    density: float,
-    reason: str,
-    seconds: dict[str, float] | None,
-) -> PlannedBlock:
-    """The candidate of that name with its plan."""
-    replacement, exact = possible[name], name == "exact"
-    inputs, units, outputs = profile.sizes
-    gated = any(isinstance(state.selector, WhereGateIsOn) for state in replacement.layers.values())
-    read = roofline(inputs, units, outputs, gated=gated, itemsize=1, density=density)
-    _, plan = profile.dense(reason, seconds)
-    bound = ratio(read.dense, read.exact or read.dense) if exact else 1.0
-    method = "exact" if exact else "dense"
-    return replacement, replace(plan, method=method, density=density, bound=bound, max_rows=MAX_ROWS)
 
 
 def alone_on(model: nn.Module, names: Iterable[str], weights: str, device: str | None = None) -> Replacement:
