@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 import torch
 
 from sparsact import routing
+from sparsact.routing.backend import Array, namespace, ones
+from sparsact.routing.router import State
 
 D, M = 5, 37
+
+
+@dataclass(frozen=True)
+class BySign(routing.Router):
+    """One of two units, by the sign of a column: a router that the library lacks, with all that one must have."""
+
+    name: ClassVar[str] = "by_sign"
+    column: int = 0
+
+    def width(self, in_features: int) -> int:
+        return 2
+
+    def select(self, x: Array, state: State, *, training: bool = False) -> routing.Selection:
+        units = namespace(x).astype(x[:, self.column, None] > 0, namespace(x).int64)
+        return routing.Selection.of(units, ones(tuple(units.shape), x), 2)
+
+    def flops(self, in_features: int) -> int:
+        return 1
+
+
 ROUTERS = [
     routing.TopK(2),
     routing.TopK(3, absolute=True),
@@ -26,6 +51,7 @@ ROUTERS = [
     routing.Nearest(2, n_centres=6),
     routing.Interpolation(n_points=8),
     routing.Tree(3),
+    BySign(1),
 ]
 KINDS = [(np, "float32"), (np, "float64"), (torch, "float32"), (torch, "float64")]
 

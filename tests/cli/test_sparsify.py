@@ -211,8 +211,6 @@ POINTS = [named("of_points"), "--inputs", "points.npy", "--method"]
     [
         ([*POINTS, "fast"], "`method` must be one of auto, exact, certified, threshold, top_k; got"),
         ([*POINTS, "dense"], "`method` must be one of auto"),
-        ([*POINTS, "predictor"], 'which was removed because others are faster: pass method="exact" or "certified"'),
-        ([*POINTS, "inputs", "--density", 0.5], 'or weights="int8"'),
         ([*POINTS, "exact", "--recall", 0.9], "No such option: --recall"),
         ([*POINTS, "exact", "--predictor", "lsh"], "No such option: --predictor"),
         ([*POINTS, "certified", "--density", 0.1], 'method="certified" takes no density'),

@@ -5,7 +5,7 @@ from copy import deepcopy
 
 import pytest
 import torch
-from sparse_models import reads
+from sparse_models import Block, reads
 from torch import nn
 
 import sparsact as sa
@@ -23,22 +23,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*quant:UserWarning", "ignore:.*
 D, S, G, OUT = 40, 150, 136, 23
 
 
-class Gated(nn.Module):
-    """A gated block, whose layers are called gate first or up-projection first."""
-
-    def __init__(self, up_first: bool) -> None:
-        super().__init__()
-        self.gate, self.up, self.down = nn.Linear(D, G), nn.Linear(D, G), nn.Linear(G, D)
-        self.up_first = up_first
-        nn.init.constant_(self.gate.bias, -0.6)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if self.up_first:
-            up = self.up(x)
-            return self.down(torch.relu(self.gate(x)) * up)
-        return self.down(torch.relu(self.gate(x)) * self.up(x))
-
-
 class Mixed(nn.Module):
     """A block with ReLU, a gated one, one with GELU, a linear layer besides, and one that is never called."""
 
@@ -46,7 +30,7 @@ class Mixed(nn.Module):
         super().__init__()
         self.plain = nn.Sequential(nn.Linear(D, S), nn.ReLU(), nn.Linear(S, D))
         nn.init.constant_(self.plain[0].bias, -0.6)
-        self.gated = Gated(up_first)
+        self.gated = Block(D, G, D, gate=True, up_first=up_first, shift=0.6)
         self.smooth = nn.Sequential(nn.Linear(D, S), nn.GELU(), nn.Linear(S, D, bias=False))
         self.head, self.unused = nn.Linear(D, OUT), nn.Linear(D, OUT)
 

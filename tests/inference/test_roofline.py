@@ -31,13 +31,6 @@ def test_a_gated_block_by_hand():
     assert found.certified == 80 + 2 * (20 + 20 + 12)
 
 
-def test_survivors_cost_rows_of_the_switch_alone():
-    few = roofline(*SIZES, gated=True, itemsize=2, density=0.25)
-    more = roofline(*SIZES, gated=True, itemsize=2, density=0.25, survivors=0.5)
-    assert more.certified - few.certified == 2 * 0.25 * 80
-    assert (more.oracle, more.exact) == (few.oracle, few.exact)
-
-
 @pytest.mark.parametrize(
     ("gated", "itemsize", "method", "bound"),
     [
@@ -68,12 +61,10 @@ def test_without_zeros_no_exact_method_applies():
     assert found.speedup("oracle") == 2
 
 
-@pytest.mark.parametrize(
-    ("density", "survivors"), [(-0.1, None), (1.1, None), (0.5, 0.4), (0.5, 1.2), (math.nan, None)]
-)
-def test_shares_are_shares(density, survivors):
-    with pytest.raises(ValueError, match="0 <= density <= survivors <= 1"):
-        roofline(*SIZES, gated=False, itemsize=4, density=density, survivors=survivors)
+@pytest.mark.parametrize("density", [-0.1, 1.1, math.nan])
+def test_a_density_is_a_share(density):
+    with pytest.raises(ValueError, match="`density` must lie between 0 and 1"):
+        roofline(*SIZES, gated=False, itemsize=4, density=density)
 
 
 def test_a_model_reads_its_parameters_and_a_row_of_each_embedding():

@@ -8,7 +8,7 @@ from blocks_planted import OUT, S, block, gelu, inputs, relu
 from torch.nn.functional import silu
 
 from sparsact.inference.block import Activation
-from sparsact.inference.options import ApproximationTarget, checked_target
+from sparsact.inference.methods import ApproximationTarget, checked_target
 from sparsact.inference.output_error import OutputQuality
 from sparsact.inference.small_activations import (
     RULES,

@@ -46,11 +46,6 @@ def test_blocks_of_another_model_are_refused(other, width, message, method):
         ({"method": "exact", "inputs": torch.randn(8, 12)}, "never exactly zero"),
         ({"method": "certified", "inputs": torch.randn(8, 12)}, "never exactly zero"),
         ({"method": "exact", "inputs": torch.randn(8, 12)}, 'Any activation is taken by method="threshold"'),
-        (
-            {"method": "predictor", "inputs": torch.randn(800, 12)},
-            'was removed .*pass method="exact" or "cert',
-        ),
-        ({"method": "inputs", "inputs": torch.randn(800, 12), "density": 0.5}, 'which was removed .*or weights="int8"'),
     ],
 )
 def test_clear_errors(arguments, message):

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from sparsact.inference.activation_function import probe_grid, zero_below
+from sparsact.inference.activation import probe_grid, zero_below
 
 STEPS = torch.tensor([-3.0, -0.01, 0.0, 1e-5, 0.3, 7.0, 2000.0])
 FUNCTIONS = {

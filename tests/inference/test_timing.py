@@ -54,7 +54,7 @@ def test_timing_that_is_broken_off_leaves_the_model_dense():
         time_methods(
             model,
             [partial(block_output, model, block)],
-            [{"exact": Interrupted("exact", replacement.layers)}],
+            [{"exact": Interrupted(replacement.layers)}],
             [rows(3, model)],
             [1],
             0.0,

@@ -310,6 +310,7 @@ def test_the_kernels_compile_for_a_gpu_that_is_not_here(name, tmp_path, monkeypa
     from triton.compiler import ASTSource
 
     from sparsact.inference.triton import kernels, products
+    from sparsact.kernels import gpu
 
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     function, types, constants = LAUNCHES[name]
@@ -324,7 +325,7 @@ def test_the_kernels_compile_for_a_gpu_that_is_not_here(name, tmp_path, monkeypa
         constexprs={(kernel.arg_names.index(argument),): value for argument, value in constants.items()},
         attrs={(kernel.arg_names.index(argument),): [["tt.divisibility", 16]] for argument in types},
     )
-    assembly = triton.compile(source, target=GPUTarget("cuda", 80, 32), options=products.FUSED).asm["ptx"]
+    assembly = triton.compile(source, target=GPUTarget("cuda", 80, 32), options=gpu.FUSED).asm["ptx"]
     assert "ld.global.v4" in assembly
     assert not re.search(r"\b(atom|red)\.global", assembly)
     assert ".local" not in assembly

@@ -87,16 +87,6 @@ def test_in_training_values_are_hard_and_gradients_soft():
 
 
 @pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("lead", [(), (0,), (2, 3)])
-def test_leading_dimensions(lead, training):
-    feed = layer().train(training)
-    with torch.random.fork_rng():
-        y = feed(inputs(*lead))
-    assert y.shape == (*lead, d)
-    y.sum().backward()
-
-
-@pytest.mark.parametrize("training", [True, False])
 def test_compiled_without_a_break(training):
     feed, x = layer(method="sparse").train(training), inputs(9)
     compiled = torch.compile(feed, fullgraph=True, backend="aot_eager")

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 import pytest
 import torch
@@ -93,37 +91,6 @@ def test_training_finds_the_least_squares_solution(degree):
         points = torch.cat([torch.ones(int(rows.sum()), 1), *([x[rows]] * degree)], dim=1).double().numpy()
         solution = np.linalg.lstsq(points, y[rows].numpy(), rcond=None)[0]
         np.testing.assert_allclose(table(x)[rows].detach(), points @ solution, rtol=0, atol=1e-4)
-
-
-@pytest.mark.parametrize("degree", [0, 1])
-@pytest.mark.parametrize("lead", [(), (0,), (1,), (2, 3)])
-def test_leading_dimensions(lead, degree):
-    table, x = layer(degree=degree), inputs(*lead)
-    y, selection = table.forward_with_selection(x)
-    assert y.shape == (*lead, o)
-    assert selection.indices.shape == (int(np.prod(lead)), 2)
-    y.sum().backward()
-
-
-def test_state_carries_the_hashes():
-    table, x = layer(degree=1), inputs(9)
-    other = layer(HyperplaneLSH(3, n_tables=2, random_state=2), degree=1, filled=False)
-    other.load_state_dict(table.state_dict())
-    assert torch.equal(other(x), table(x))
-    assert torch.equal(copy.deepcopy(table)(x), table(x))
-    other.reset_parameters(seeded(5))
-    assert torch.equal(other(x), torch.zeros(9, o))
-
-
-@pytest.mark.parametrize("degree", [0, 1])
-def test_compiled_and_under_autocast(degree):
-    table, x = layer(degree=degree), inputs(9)
-    compiled = torch.compile(table, fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(compiled(x), table(x))
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        y = table(x)
-    assert y.dtype == torch.bfloat16
-    torch.testing.assert_close(y.float(), table(x), rtol=0, atol=0.15)
 
 
 def test_flops_by_hand():

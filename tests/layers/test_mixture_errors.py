@@ -15,7 +15,7 @@ def by_ids():
 
 
 REFUSED = {
-    "a token cannot have 5 of 4 experts": lambda: layer(n_active=5),
+    "cannot choose 5 of 4 units": lambda: layer(n_active=5),
     "`capacity_factor` of SoftmaxTopK must be": lambda: layer(capacity_factor=0),
     "`n_experts` must be given": lambda: MixtureOfExperts(n, hidden),
     "`router` must be a Router or one of": lambda: layer(router="topk"),

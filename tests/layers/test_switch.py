@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import copy
-
 import pytest
 import torch
 from gates import DroppingGate
@@ -100,15 +98,6 @@ def test_it_is_a_sparsely_activated_layer_of_blocks():
     torch.testing.assert_close(units(inputs(9)), moe(inputs(9)))
 
 
-@grid(router=list(ROUTERS), lead=[(), (1,), (0,), (2, 3), (2, 0)])
-def test_leading_dimensions(router, lead):
-    moe, x = layer(router), inputs(*lead)
-    y, selection = moe.forward_with_selection(x)
-    assert y.shape == (*lead, o)
-    torch.testing.assert_close(y.reshape(-1, o), moe(x.reshape(-1, n)))
-    (y.sum() + selection.auxiliary_loss).backward()
-
-
 def test_the_auxiliary_loss_balances():
     """Inputs that lie to one side of 0 crowd into few experts at first."""
     moe, x = layer(), inputs(64) + 1.3
@@ -120,37 +109,6 @@ def test_the_auxiliary_loss_balances():
         optimizer.step()
     assert before > 1.1
     assert float(moe.route(x).auxiliary_loss.detach()) < 1 + (before - 1) / 2
-
-
-@pytest.mark.parametrize("router", ["switch", pytest.param("two_tables", marks=pytest.mark.slow)])
-def test_compiled_without_a_break(router):
-    moe, x = layer(router), inputs(13).requires_grad_()
-    y, selection = torch.compile(moe.forward_with_selection, fullgraph=True, backend="aot_eager")(x)
-    expected = moe(x)
-    torch.testing.assert_close(y, expected)
-    assert torch.equal(selection.indices, moe.route(x).indices)
-    for found, expectation in zip(gradients(y, moe, x), gradients(expected, moe, x), strict=True):
-        torch.testing.assert_close(found, expectation)
-
-
-def test_autocast():
-    moe, x = layer(), inputs(13)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        y, selection = moe.forward_with_selection(x)
-        y.float().sum().backward()
-    assert y.dtype == torch.bfloat16
-    assert selection.logits.dtype == moe.up_weight.grad.dtype == torch.float32
-    torch.testing.assert_close(y.float(), moe(x), rtol=0, atol=3e-2)
-
-
-def test_state_and_copies():
-    moe, other, x = layer(), layer(generator=seeded(6)), inputs(9)
-    assert not torch.equal(other(x), moe(x))
-    other.load_state_dict(moe.state_dict())
-    assert torch.equal(other(x), moe(x))
-    assert torch.equal(copy.deepcopy(moe)(x), moe(x))
-    other.reset_parameters(seeded(5))
-    assert torch.equal(other(x), moe(x))
 
 
 def test_flops_by_hand():

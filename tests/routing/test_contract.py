@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 import torch
-from routed import KINDS, ROUTERS, D, inputs, made, plain, state_of
+from routed import KINDS, ROUTERS, BySign, D, inputs, made, plain, state_of
 
 from sparsact import routing
 from sparsact.routing import EMPTY, Selection
@@ -22,6 +22,14 @@ compiled_routers = pytest.mark.parametrize(
 )
 kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind[0].__name__}-{kind[1]}")
 modes = pytest.mark.parametrize("training", [False, True])
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch):
+    """A router of another package may be registered by its name."""
+    monkeypatch.setitem(routing.ROUTERS, BySign.name, BySign)
+
+
 FIELDS = ("indices", "weights", "logits", "auxiliary_loss", "counts", "dropped")
 
 

@@ -61,7 +61,7 @@ def test_batches_add_up(router):
         router = replace(router, eval_capacity_factor=None)
         whole = RoutingStatistics.of(router(x, state))
         parts = [RoutingStatistics.of(router(torch.tensor(rows), state)) for rows in (x[:9], x[9:9], x[9:])]
-    for total in (parts[0] + parts[1] + parts[2], parts[2].merge(parts[1].merge(parts[0]))):
+    for total in (parts[0] + parts[1] + parts[2], sum(parts[:0:-1], start=parts[0])):
         assert total.counts.tolist() == whole.counts.tolist()
         assert [getattr(total, name) for name in FIELDS] == [getattr(whole, name) for name in FIELDS]
 

@@ -11,15 +11,14 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_leaves
 
-from sparsact.inference.batches import Batch, call, evaluating, observe
+from sparsact.inference.batches import Batch, call, evaluating, observe, tensors_in
 from sparsact.inference.block import Block
+from sparsact.inference.compiled import handle_of
 from sparsact.inference.layer_facts import conv1d
 from sparsact.inference.plan import BlockPlan, refused
 from sparsact.inference.selectors import SwitchedOn
-from sparsact.inference.sparse_linear import IntegerLayer, LayerState, SparseLinear
-from sparsact.inference.weight_cache import WeightCache
+from sparsact.inference.sparse_linear import IntegerLayer, LayerState, SparseLinear, holds_sparse_layer
 
 # In evaluation mode and without gradients ``nn.TransformerEncoderLayer`` passes its weights to one fused operation, and
 # ``nn.TransformerEncoder`` packs padded inputs into nested tensors for it. Each tests an attribute of its own first.
@@ -32,9 +31,8 @@ _SAVED: Final = "_sparsact_fast_path"
 
 @dataclass
 class Replacement:
-    """A block under a method: the state that each of its linear layers, by name, takes on."""
+    """The states that linear layers, by name, take on together: all of a block, or none where it stays dense."""
 
-    method: str
     layers: dict[str, LayerState] = field(default_factory=dict)
 
     def apply(self, model: nn.Module) -> None:
@@ -42,7 +40,7 @@ class Replacement:
         for name, state in self.layers.items():
             layer: Any = model.get_submodule(name)
             become(layer, SparseLinear)
-            layer.set_sparse(state)
+            layer._sparse, state.handle = state, handle_of(layer)
 
     def remove(self, model: nn.Module) -> None:
         """Turn the layers into ``nn.Linear`` again."""
@@ -75,7 +73,7 @@ class Replacement:
                 state.limits = before
 
 
-def become(layer: Any, kind: type[SparseLinear]) -> None:
+def become(layer: nn.Module, kind: type[SparseLinear]) -> None:
     """Give a linear layer this class, or what stands for it where the layer is a ``Conv1D``."""
     other = conv1d()
     if other is not None and isinstance(layer, other):
@@ -85,21 +83,12 @@ def become(layer: Any, kind: type[SparseLinear]) -> None:
     layer.__class__ = kind
 
 
-def drop_weight(layer: Any) -> None:
-    """Free the float weight of a quantised layer; its ``weight`` is computed from the integers from now on."""
-    sparse = layer._sparse
-    if sparse.alone is None:
-        sparse.alone, sparse.place = layer.weights, layer.weight.device
-        sparse.weights, sparse.version = WeightCache(sparse.weights.make), None  # they hold the float weight
-        del layer._parameters["weight"]
-        become(layer, IntegerLayer)
-
-
 def restore(module: nn.Module) -> None:
     """Turn a sparse layer into a dense one again; leave any other module as it is."""
     if isinstance(module, SparseLinear):
         layer: Any = module
-        layer.restore_parameters()
+        if isinstance(layer, IntegerLayer):
+            layer.restore_parameters()
         del layer._sparse
         kind = type(layer)
         if "parametrizations" in layer._modules:  # torch has derived a class of its own from ours
@@ -108,7 +97,7 @@ def restore(module: nn.Module) -> None:
             layer.__class__ = layer.dense_class
 
 
-PlannedBlock = tuple[Replacement | None, BlockPlan]
+PlannedBlock = tuple[Replacement, BlockPlan]
 
 # Of the norm, by dtype.
 TOLERANCE: Final = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 0.03, torch.float16: 4e-3}
@@ -133,12 +122,10 @@ def apply(model: nn.Module, planned: Sequence[PlannedBlock]) -> list[PlannedBloc
     taken: set[str] = set()
     found: list[PlannedBlock] = []
     for replacement, plan in planned:
-        if replacement is not None and taken & set(replacement.layers):
-            found.append((None, refused(plan, "shares a layer with the block before it")))
-            continue
-        if replacement is not None:
-            taken |= set(replacement.layers)
-            replacement.apply(model)
+        if taken & set(replacement.layers):
+            replacement, plan = Replacement(), refused(plan, "shares a layer with the block before it")
+        taken |= set(replacement.layers)
+        replacement.apply(model)
         found.append((replacement, plan))
     bar_fast_paths(model)
     return found
@@ -152,7 +139,7 @@ def verified(
     That happens if something besides its block reads the pre-activations of a layer: those of a unit that is proved off
     are 0. All blocks are tried together, and one by one only if the outputs differ.
     """
-    replacements = [replacement for replacement, _ in planned if replacement is not None]
+    replacements = [replacement for replacement, _ in planned]
     with ExitStack() as stack:
         for replacement in replacements:
             stack.enter_context(replacement.unlimited())
@@ -166,11 +153,11 @@ def verified(
             return apply(model, planned)
         found: list[PlannedBlock] = []
         for alone, plan in planned:
-            if alone is not None:
+            if alone.layers:
                 with applied(model, [alone]):
                     same = are_close(dense, outputs(model, blocks, batch))
                 if not same:
-                    alone, plan = None, refused(plan, "the model changed: pre-activations are read elsewhere")
+                    alone, plan = Replacement(), refused(plan, "the model changed: pre-activations are read elsewhere")
             found.append((alone, plan))
     return apply(model, found)
 
@@ -179,10 +166,7 @@ def with_sparse_shares(
     model: nn.Module, downs: Sequence[str], planned: Sequence[PlannedBlock], shown: Sequence[Batch]
 ) -> tuple[BlockPlan, ...]:
     """The plans with the share of calls in which their ``down`` is computed sparsely, as in service: without hooks."""
-    states = [
-        None if replacement is None else replacement.layers[down]
-        for down, (replacement, _) in zip(downs, planned, strict=True)
-    ]
+    states = [replacement.layers.get(down) for down, (replacement, _) in zip(downs, planned, strict=True)]
     for state in filter(None, states):
         state.calls = state.sparse_calls = 0
     if any(states):
@@ -207,7 +191,7 @@ def outputs(model: nn.Module, blocks: Sequence[Block], batch: Batch) -> list[Ten
     seen: list[Tensor] = []
     downs = [block.down for block in blocks]
     returned = observe(model, downs, [batch], lambda name, args, output: seen.append(output.clone()))
-    return seen + [leaf.clone() for leaf in tree_leaves(returned) if isinstance(leaf, Tensor)]
+    return seen + [tensor.clone() for tensor in tensors_in(returned)]
 
 
 def are_close(dense: Sequence[Tensor], sparse: Sequence[Tensor]) -> bool:
@@ -237,7 +221,7 @@ def relative_difference(found: Tensor, wanted: Tensor) -> float:
 def bar_fast_paths(model: nn.Module) -> None:
     """Let encoders that hold a sparse layer call it, instead of torch's fused path that calls no layer."""
     for owner, name in _fast_path_attributes(model):
-        if _SAVED not in owner.__dict__ and _holds_sparse_layer(owner):
+        if _SAVED not in owner.__dict__ and holds_sparse_layer(owner):
             owner.__dict__[_SAVED] = before = owner.__dict__.get(name, False)
             owner.__dict__[name] = type(before)(0)  # of the same type: TorchScript infers it
 
@@ -245,14 +229,10 @@ def bar_fast_paths(model: nn.Module) -> None:
 def free_fast_paths(model: nn.Module) -> None:
     """Restore the fused path of encoders that no longer hold a sparse layer."""
     for owner, name in _fast_path_attributes(model):
-        if _SAVED in owner.__dict__ and not _holds_sparse_layer(owner):
+        if _SAVED in owner.__dict__ and not holds_sparse_layer(owner):
             owner.__dict__[name] = owner.__dict__.pop(_SAVED)
 
 
 def _fast_path_attributes(model: nn.Module) -> Iterator[tuple[nn.Module, str]]:
     for kind, name in _FAST_PATHS.items():
         yield from ((owner, name) for owner in model.modules() if isinstance(owner, kind))
-
-
-def _holds_sparse_layer(owner: nn.Module) -> bool:
-    return any(isinstance(module, SparseLinear) for module in owner.modules())

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
 from math import nan
+from statistics import median
 from typing import Any, Final
 
 from sparsact.inference.apply import PlannedBlock, Replacement
@@ -72,7 +73,7 @@ class TimedBlock:
         """The fastest method for a number of rows; None if none is faster than dense."""
         times, methods = self.times[rows]
         faster = [name for name in methods if times.is_faster(name, self.index, MAX_TIME_RATIO)]
-        return min(faster, key=lambda name: times.ratio(name, self.index)) if faster else None
+        return min(faster, key=lambda name: median(times.ratios(name, self.index))) if faster else None
 
     def seconds(self, rows: int) -> dict[str, float]:
         """Median times for a number of rows, by method."""
@@ -94,17 +95,18 @@ class TimedBlock:
         max_rows = max(rows for rows, name in best.items() if name)
         max_rows = sys.maxsize if max_rows >= BATCHES[-1] else max_rows  # seconds per row no longer change
         screened = [rows for rows, _ in takewhile(lambda one: one[1] == "certified", best.items())]
-        picked = self.candidates["certified" if screened else "exact"]
-        picked.set_limits(max_rows, share, max(screened, default=0))
+        method = "certified" if screened else "exact"
+        self.candidates[method].set_limits(max_rows, share, max(screened, default=0))
         if typical > max_rows:
-            seconds[picked.method] = seconds["dense"]  # as calls of this many rows are computed
+            seconds[method] = seconds["dense"]  # as calls of this many rows are computed
             few = "one row" if max_rows == 1 else f"at most {max_rows} rows"
             reason = f"faster for calls of {few}"
         else:
             reason, pays_below = "fastest here", share
             if screened and typical > screened[-1]:
                 seconds["certified"] = seconds["exact"]  # as they are computed
-        return profile.planned(picked, reason, seconds=seconds, max_rows=max_rows, pays_below=pays_below)
+        figures: dict[str, Any] = {"seconds": seconds, "max_rows": max_rows, "pays_below": pays_below}
+        return profile.planned(self.candidates[method], method, reason, **figures)
 
 
 def kinds_of(profiles: Sequence[BlockProfile]) -> list[int]:

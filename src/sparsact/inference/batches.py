@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
 from sparsact.inference.split_experts import showing_all_experts
 
@@ -46,6 +47,12 @@ def batches(inputs: Inputs) -> Iterator[Batch]:
         raise ValueError("`inputs` holds no batch; pass at least one.")
 
 
+def tensors_in(tree: object) -> list[Tensor]:
+    """The tensors in nested containers, such as a batch or what a model returns."""
+    leaves = tree_leaves(dict(tree) if isinstance(tree, Mapping) else tree)
+    return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+
+
 def call(model: nn.Module, batch: Batch) -> Any:
     """The model's output for a batch."""
     if isinstance(batch, Mapping):
@@ -73,7 +80,9 @@ def observed(model: nn.Module, names: Iterable[str], seen: Callable[[str, Any, A
         stack.enter_context(showing_all_experts(model))
         for name in dict.fromkeys(names):
 
-            def hook(module: nn.Module, args: Any, kwargs: Any, output: Any, name: str = name) -> None:
+            def hook(
+                module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: object, name: str = name
+            ) -> None:
                 seen(name, (*args, *kwargs.values()), output)
 
             stack.callback(model.get_submodule(name).register_forward_hook(hook, with_kwargs=True).remove)

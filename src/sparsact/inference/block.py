@@ -164,17 +164,11 @@ class BlockWeights:
     @classmethod
     def of(cls, model: nn.Module, block: Block) -> BlockWeights:
         """The weights of a block of ``model``; tensors that are float32 on the CPU already are shared, not copied."""
-        up, down = (block.weight_and_bias(model, role) for role in ("up", "down"))
-        switch = block.weight_and_bias(model, "gate") if block.gate else up
-        gated = up if block.gate else None
-        return cls(
-            plain(switch[0]),
-            _bias(*switch),
-            None if gated is None else plain(gated[0]),
-            None if gated is None else _bias(*gated),
-            plain(down[0]),
-            block.activation,
-        )
+        up, (down, _) = (block.weight_and_bias(model, role) for role in ("up", "down"))
+        if not block.gate:
+            return cls(plain(up[0]), _bias(*up), None, None, plain(down), block.activation)
+        gate = block.weight_and_bias(model, "gate")
+        return cls(plain(gate[0]), _bias(*gate), plain(up[0]), _bias(*up), plain(down), block.activation)
 
     @property
     def sizes(self) -> tuple[int, int, int]:

@@ -61,7 +61,7 @@ from torch import Tensor
 from sparsact.inference.int8_copy import Int8Copy, int8_copy, scales_and_directions
 from sparsact.kernels.screen import MAX_INPUTS, screen
 
-NARROW: Final = (torch.float32, torch.bfloat16, torch.float16)
+NARROW: Final = (torch.float32, torch.bfloat16, torch.float16)  # dtypes that are screened or quantised
 
 
 @dataclass(frozen=True, eq=False)

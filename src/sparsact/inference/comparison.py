@@ -90,7 +90,10 @@ def compare(model_dense: nn.Module, model_sparse: nn.Module, inputs: Inputs, los
             outputs = call(model_dense, batch), call(model_sparse, batch)
             losses.append(torch.cat([_summed(loss(outputs[0], batch)), _summed(loss(outputs[1], batch))], dim=1))
             dense, sparse = map(main_output, outputs)
-            largest = max(largest, _largest_difference(dense, sparse))
+            if dense.shape != sparse.shape:
+                raise ValueError(f"the two models return shapes {tuple(dense.shape)} and {tuple(sparse.shape)}.")
+            differences = (dense.double() - sparse.double()).abs()
+            largest = max(largest, float(differences.max()) if dense.numel() else 0.0)
             agreements.append(_summed(dense.argmax(-1) == sparse.argmax(-1)))
     return _comparison(torch.cat(losses), largest, torch.cat(agreements))
 
@@ -117,7 +120,7 @@ def _comparison(losses: Tensor, largest: float, agreements: Tensor) -> ModelComp
     )
 
 
-def main_output(output: Any) -> Tensor:
+def main_output(output: object) -> Tensor:
     """The tensor that a model returns, its ``logits`` or ``last_hidden_state``, or the first tensor of a tuple."""
     for name in ("logits", "last_hidden_state"):
         if isinstance(getattr(output, name, None), Tensor):
@@ -127,12 +130,6 @@ def main_output(output: Any) -> Tensor:
     if isinstance(output, tuple | list) and output:
         return main_output(output[0])
     raise TypeError(f"the model returns {type(output).__name__}, in which no tensor of outputs was found.")
-
-
-def _largest_difference(dense: Tensor, sparse: Tensor) -> float:
-    if dense.shape != sparse.shape:
-        raise ValueError(f"the two models return shapes {tuple(dense.shape)} and {tuple(sparse.shape)}.")
-    return float((dense.double() - sparse.double()).abs().max()) if dense.numel() else 0.0
 
 
 def _summed(values: Tensor) -> Tensor:

@@ -47,7 +47,7 @@ def linear(x: Tensor, weight: Tensor | None, bias: Tensor | None, handle: Tensor
     return out
 
 
-def _layer_of(weight: Tensor | None, bias: Tensor | None, handle: Any) -> Any:
+def _layer_of(weight: Tensor | None, bias: Tensor | None, handle: Tensor) -> Any:
     """The sparse layer, or None if the graph computed other parameters than the layer holds."""
     found = getattr(handle, "layer", None)
     layer: Any = _LAYERS.get(int(handle)) if found is None else found()  # torch copies what it folds into a graph

@@ -39,12 +39,6 @@ class SparseConv1D(SparseLinear, Conv1D):  # type: ignore[misc] # weights of two
         conv1d: Any = Conv1D
         return conv1d.forward(self, x)  # type: ignore[no-any-return]
 
-    def __prepare_scriptable__(self) -> Any:
-        """What ``torch.jit.script`` compiles: a plain layer with the same parameters."""
-        plain: Any = Conv1D.__new__(Conv1D)
-        plain.__dict__ = {name: value for name, value in self.__dict__.items() if name != "_sparse"}
-        return plain
-
 
 class IntegerConv1D(IntegerLayer, SparseConv1D):  # type: ignore[misc]
     """A ``Conv1D`` that has dropped its float weight."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from sparsact.inference.activation_expression import Expression, Leaf, Operation, RowScale, leaves
+from sparsact.inference.activation import Expression, Leaf, Operation, RowScale, leaves
+from sparsact.inference.batches import tensors_in
 
 aten = torch.ops.aten
 
@@ -84,14 +84,14 @@ class DataflowTracer(TorchDispatchMode):
         Values that modules other than plain linear layers received or returned, by the module's name.
     """
 
-    def __init__(self, batch: Any) -> None:
+    def __init__(self, batch: object) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._provenance: Any = WeakTensorKeyDictionary()
         self.readers: list[Expression] = []
         self.module_values: dict[tuple[str, Expression], None] = {}
         self._paused = False
         self._halves: dict[tuple[Leaf, int], Leaf] = {}
-        for tensor in _tensors(dict(batch) if isinstance(batch, Mapping) else batch):
+        for tensor in tensors_in(batch):
             self._provenance[tensor] = UNTRACEABLE
 
     @contextmanager
@@ -114,13 +114,13 @@ class DataflowTracer(TorchDispatchMode):
         # Aliases: a record that held the tensor itself would keep it alive.
         self._provenance[output] = Provenance(leaf, {leaf: TracedInput(source.detach(), output.detach())})
 
-    def record_module(self, name: str, values: Any) -> None:
+    def record_module(self, name: str, values: object) -> None:
         """The module ``name`` received or returned ``values``."""
-        self.module_values |= {(name, expression): None for expression in self._expressions(_tensors(values))}
+        self.module_values |= {(name, expression): None for expression in self._expressions(tensors_in(values))}
 
-    def record_outputs(self, outputs: Any) -> None:
+    def record_outputs(self, outputs: object) -> None:
         """The model returned ``outputs``, which are read, as is whatever else it keeps."""
-        self.readers += self._expressions([*_tensors(outputs), *self._provenance.keys()])
+        self.readers += self._expressions([*tensors_in(outputs), *self._provenance.keys()])
 
     def _expressions(self, tensors: list[Tensor]) -> list[Expression]:
         found = [self.provenance(tensor) for tensor in tensors]
@@ -140,12 +140,12 @@ class DataflowTracer(TorchDispatchMode):
         result = func(*args, **kwargs)
         if made is None:
             return result
-        outputs = _tensors(result)
+        outputs = tensors_in(result)
         if func.overloadpacket in PARTS and self._record_halves(made, args[0], outputs):
             return result
         if made.expression and not (len(outputs) == 1 and _has_shape_of_origins(outputs[0], made)):
             made = UNTRACEABLE
-        if made.expression is None and (read := self._expressions(_tensors((args, kwargs)))):
+        if made.expression is None and (read := self._expressions(tensors_in((args, kwargs)))):
             self.readers += read
             made = Provenance(None, {}, _untraceable_reason(func, read), self._is_per_row(outputs, args))
         for tensor in overwritten:
@@ -175,7 +175,7 @@ class DataflowTracer(TorchDispatchMode):
         self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Provenance | None:
         """Provenance of the result, None if it depends on no input."""
-        read = [self.provenance(tensor) for tensor in _tensors((args, kwargs))]
+        read = [self.provenance(tensor) for tensor in tensors_in((args, kwargs))]
         if not any(read) and torch.Tag.nondeterministic_seeded not in func.tags:
             return None
         first = read[0] if read else None
@@ -207,10 +207,10 @@ class DataflowTracer(TorchDispatchMode):
 
     def _is_per_row(self, outputs: list[Tensor], args: tuple[Any, ...]) -> bool:
         """Whether an operation made one number for each row of the values of an expression."""
-        read = next((one for one in _tensors(args) if (found := self.provenance(one)) and found.expression), None)
+        read = next((one for one in tensors_in(args) if (found := self.provenance(one)) and found.expression), None)
         return read is not None and len(outputs) == 1 and outputs[0].shape == (*read.shape[:-1], 1)
 
-    def _operand(self, argument: Any, width: int) -> Any:
+    def _operand(self, argument: object, width: int) -> Any:
         """An argument as an expression holds it; ``UNTRACEABLE`` if it differs between inputs."""
         if not isinstance(argument, Tensor):
             return argument
@@ -263,18 +263,13 @@ def _is_pointwise(func: OpOverload) -> bool:
     return torch.Tag.pointwise in func.tags or func.overloadpacket.__name__.rstrip("_") in POINTWISE
 
 
-def _tensors(tree: Any) -> list[Tensor]:
-    """The tensors in nested containers."""
-    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)]
-
-
 def _overwritten_arguments(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
     if not func._schema.is_mutable:
         return []
     parameters = func._schema.arguments
     given = dict(zip([one.name for one in parameters], args, strict=False)) | kwargs
     names = [one.name for one in parameters if one.alias_info and one.alias_info.is_write]
-    return _tensors([given[name] for name in names if name in given])
+    return tensors_in([given[name] for name in names if name in given])
 
 
 def _address(tensor: Tensor) -> int:

@@ -12,10 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sparsact.inference.activation_expression import Expression, Leaf, evaluate, leaves
-from sparsact.inference.activation_function import NotAnActivation, activation
+from sparsact.inference.activation import Expression, Leaf, NotAnActivation, activation, evaluate, leaves
 from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
-from sparsact.inference.block import Activation, Block
+from sparsact.inference.block import Block
 from sparsact.inference.dataflow import DataflowTracer, TracedInput
 from sparsact.inference.layer_facts import LayerFacts, WeightRows, other_forms
 from sparsact.inference.split_experts import showing_all_experts, split_experts
@@ -79,41 +78,12 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
 
 @dataclass(frozen=True, eq=False)
 class TracedCall:
-    """A call of the linear layer ``down``: the layers whose activations it reads, or the reason why it reads none."""
+    """A call of the linear layer ``down``: the block that it completes, or the reason why it completes none."""
 
     down: str
-    up: str = ""
-    gate: str | None = None
-    activation: Activation | None = None
+    block: Block | None = None  # without a name, and not yet known whether it is private
     like: Tensor = field(default_factory=lambda: torch.empty(0))  # (0, units), in the type of pre-activations
-    halves: tuple[int, int] | None = None  # where up and gate begin in the output of one layer
     reason: str = ""
-
-    @property
-    def switch(self) -> str:
-        """The layer whose pre-activations decide which units are on."""
-        return self.gate or self.up
-
-    def is_up(self, leaf: Leaf) -> bool:
-        """Whether a leaf is the up-projection."""
-        return leaf.name == self.up and (self.halves is None or leaf.start == self.halves[0])
-
-    def is_switch(self, leaf: Leaf) -> bool:
-        """Whether a leaf holds the pre-activations that decide which units are on."""
-        return leaf.name == self.switch and (self.halves is None or leaf.start != self.halves[0])
-
-    def rows(self) -> tuple[WeightRows, WeightRows] | tuple[None, None]:
-        """The rows of up and gate in the weight of one layer that computes both."""
-        units = self.like.shape[-1]
-        if self.halves is None:
-            return None, None
-        up, gate = (WeightRows(start, start + units) for start in self.halves)
-        return up, gate
-
-    @property
-    def thresholds(self) -> Tensor | None:
-        """Pre-activations up to which units are off, where they are exactly zero."""
-        return self.activation.zero_below if self.activation else None
 
 
 def _trace(
@@ -134,7 +104,7 @@ def _trace(
         with tracer.pause():
             tracer.record_layer(names[layer], args[0] if args else kwargs["input"], output)
 
-    def around_module(module: nn.Module, *values: Any) -> None:
+    def around_module(module: nn.Module, *values: object) -> None:
         tracer.record_module(names[module], values)
 
     with ExitStack() as stack:
@@ -186,8 +156,11 @@ def _traced_call(down: str, read: Tensor, tracer: DataflowTracer) -> TracedCall:
         return TracedCall(
             down, reason=f"{down} reads {names}, but what is between them is bound to this input: {error}"
         )
-    halves = (up.start, switch.start) if up and up.start is not None and switch.start is not None else None
-    return TracedCall(down, (up or switch).name, switch.name if up else None, f, like, halves)
+    block = Block("", (up or switch).name, down, switch.name if up else None, f)
+    if up and up.start is not None and switch.start is not None:
+        up_rows, gate_rows = (WeightRows(start, start + up.width) for start in (up.start, switch.start))
+        block = replace(block, up_rows=up_rows, gate_rows=gate_rows)
+    return TracedCall(down, block, like)
 
 
 def _check_layers(expression: Expression, origins: dict[Leaf, TracedInput]) -> None:
@@ -235,9 +208,9 @@ def _blocks(calls: list[TracedCall], tracer: DataflowTracer) -> tuple[list[Block
     taken: set[str] = set()
     blocks = []
     for down, made in calls_of.items():
-        first = made[0]
-        if first.activation is None or not all(_agree(first, one) for one in made[1:]):
-            if any(one.activation for one in made):
+        first = made[0].block
+        if first is None or not all(_agree(first, one.block, made[0].like) for one in made[1:]):
+            if any(one.block for one in made):
                 reasons.append(f"{down} is called {len(made)} times and does not always read the same activations")
             continue
         inner = {first.up, first.switch}
@@ -246,39 +219,40 @@ def _blocks(calls: list[TracedCall], tracer: DataflowTracer) -> tuple[list[Block
             continue
         taken |= inner
         read = readers[first.up] | readers[first.switch]
-        private = first.thresholds is not None and not any(_depends_on_off_units(one, first) for one in read)
+        private = first.exact and not any(_depends_on_off_units(one, first) for one in read)
         shown_to = dict.fromkeys(
             name
             for name, value in tracer.module_values
             if inner & {leaf.name for leaf in leaves(value)} and _depends_on_off_units(value, first)
         )
-        blocks.append(Block("", first.up, down, first.gate, first.activation, private, tuple(shown_to), *first.rows()))
+        blocks.append(replace(first, private=private, readers=tuple(shown_to)))
     return _named(blocks), reasons
 
 
-def _agree(first: TracedCall, other: TracedCall) -> bool:
+def _agree(first: Block, other: Block | None, like: Tensor) -> bool:
     """Whether two calls are of one block: of the same layers, with the same activation between."""
-    same = (first.up, first.gate, first.halves) == (other.up, other.gate, other.halves)
-    if not same or not first.activation or not other.activation:
+    if other is None or (first.up, first.gate, first.up_rows) != (other.up, other.gate, other.up_rows):
         return False
-    numbers = torch.linspace(-8, 8, 65, dtype=first.like.dtype, device=first.like.device)
-    probes = numbers[:, None].expand(-1, first.like.shape[-1])
+    numbers = torch.linspace(-8, 8, 65, dtype=like.dtype, device=like.device)
+    probes = numbers[:, None].expand(-1, like.shape[-1])
     values, others = first.activation.function(probes), other.activation.function(probes)
     return torch.allclose(values, others, rtol=0.0, atol=0.0, equal_nan=True)
 
 
-def _depends_on_off_units(reader: Expression, block: TracedCall) -> bool:
+def _depends_on_off_units(reader: Expression, block: Block) -> bool:
     """Whether an expression changes with pre-activations of units that are off; False without thresholds."""
-    thresholds = block.thresholds
+    thresholds, up_start = block.activation.zero_below, block.up_rows and block.up_rows.start
     if thresholds is None:
         return False
     found = leaves(reader)
+    ups = [leaf for leaf in found if leaf.name == block.up and (up_start is None or leaf.start == up_start)]
+    switches = [leaf for leaf in found if leaf.name == block.switch and (up_start is None or leaf.start != up_start)]
     values = []
     for step in (0.0, 1.0, 30.0):
         off = torch.where(thresholds.isfinite(), thresholds - step * (1 + thresholds.abs()), 0.0).expand(2, -1)
         given = dict.fromkeys(found, torch.ones_like(off))
-        given |= {leaf: torch.full_like(off, step - 2) for leaf in found if block.is_up(leaf)}
-        values.append(given | {leaf: off for leaf in found if block.is_switch(leaf)})
+        given |= dict.fromkeys(ups, torch.full_like(off, step - 2))
+        values.append(given | dict.fromkeys(switches, off))
     first, *rest = [evaluate(reader, given) for given in values]
     return not all(torch.equal(first, other) for other in rest)
 

@@ -18,12 +18,12 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.extras import install
+from sparsact.inference.certified_screen import NARROW
 from sparsact.kernels.int8_linear import MAX_ADDED
 
 Make = Callable[[Tensor, Tensor | None], Any]
 Role = Literal["linear", "similar", "routed", "experts", "other"]
-ROUNDED: Final = (torch.float32, torch.bfloat16, torch.float16)  # dtypes of weights and inputs that are quantised
-DTYPES: Final = (*ROUNDED, torch.float64)
+DTYPES: Final = (*NARROW, torch.float64)
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Device:
 _CUDA: Final = "is_cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "is_cuda"  # where Triton's kernels run
 DEVICES: Final = {
     "cpu": Device(attrgetter("is_cpu"), DTYPES, ("exact", "certified", "threshold", "top_k"), ("int8", "int4")),
-    "cuda": Device(attrgetter(_CUDA), ROUNDED, ("exact",), ("int8",)),
+    "cuda": Device(attrgetter(_CUDA), NARROW, ("exact",), ("int8",)),
 }
 
 
@@ -55,14 +55,6 @@ def is_linear(module: object) -> bool:
     """Whether a module is an ``nn.Linear`` or ``Conv1D``."""
     other = conv1d()
     return isinstance(module, nn.Linear) or (other is not None and isinstance(module, other))
-
-
-def weight_and_bias(layer: nn.Module) -> tuple[Tensor, Tensor | None]:
-    """Weight (outputs, inputs) and bias of a linear layer; that of ``Conv1D`` is a transposed view."""
-    weight: Any = layer.weight
-    bias: Any = layer.bias
-    other = conv1d()
-    return (weight.t() if other is not None and isinstance(layer, other) else weight), bias
 
 
 @dataclass(frozen=True)
@@ -134,17 +126,13 @@ class LayerFacts:
         inputs = weight.shape[0 if self.transposed else -1]
         found = first_reason(
             (not weight.numel(), "it has no weights"),
-            (
-                weight.is_inference(),
-                "its weights were made in inference mode, which counts no writes to them: copy the model outside of it",
-            ),
-            (bool(away := device_obstacle([weight], place)), away),
+            (bool(unread := device_obstacle([weight], place)), unread),
             (
                 weights not in DEVICES[place].integers,
                 f'its weights are on {weight.device}, where integers are int8: pass weights="int8", or move the model',
             ),
             (
-                weight.dtype not in ROUNDED,
+                weight.dtype not in NARROW,
                 f"its weights are {weight.dtype} on {weight.device}; quantisation takes float32, bfloat16 and float16",
             ),
             (inputs > MAX_ADDED, f"it has {inputs:,} inputs; quantisation takes at most {MAX_ADDED:,}"),
@@ -204,12 +192,14 @@ def device_type(weight: Tensor) -> str:
 
 
 def device_obstacle(weights: Sequence[Tensor], device: str) -> str:
-    """Why kernels cannot read weights that should be on this type of device; empty if they can."""
+    """Why kernels cannot read weights that should be on this type of device, and rely on them; empty if they can."""
     places = ", ".join(sorted({str(weight.device) for weight in weights}))
     if not all(map(DEVICES[device].holds, weights)):
         return f"its weights are on {places}, kernels run on the CPU or on CUDA: move the model"
     if device == "cuda" and find_spec("triton") is None:
         return f"its weights are on {places}, where kernels need Triton: {install('gpu')}"
+    if any(weight.is_inference() for weight in weights):
+        return "its weights were made in inference mode, which counts no writes to them: copy the model outside of it"
     return ""
 
 
@@ -221,10 +211,12 @@ class WeightRows:
     stop: int | None = None
 
     def of(self, layer: nn.Module) -> tuple[Tensor, Tensor | None]:
-        """Their weight (outputs, inputs) and bias."""
-        weight, bias = weight_and_bias(layer)
-        rows = slice(self.start, self.stop)
-        return weight[rows], None if bias is None else bias[rows]
+        """Their weight (outputs, inputs) and bias; the weight of ``Conv1D`` is a transposed view."""
+        weight: Any = layer.weight
+        bias: Any = layer.bias
+        other, rows = conv1d(), slice(self.start, self.stop)
+        whole = weight.t() if other is not None and isinstance(layer, other) else weight
+        return whole[rows], None if bias is None else bias[rows]
 
     def make(self, function: Make) -> Make:
         """A function of the rows' weight and bias, as a function of the layer's."""

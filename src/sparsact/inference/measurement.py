@@ -181,25 +181,6 @@ def _bytes_and_speedups(found: Roofline | None) -> dict[str, Any] | None:
 HEADINGS: Final = ("block", "units", "density", "5-95 %", "dead", "union of 16", "|h| <= 1 %", *METHODS)
 
 
-def table(measurement: Measurement) -> str:
-    """The measurement as a table of text."""
-    lines = [HEADINGS, *(_cells(block) for block in measurement.blocks)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    form = "  ".join([f"{{:<{widths[0]}}}", *(f"{{:>{width}}}" for width in widths[1:])])
-    text = "\n".join(form.format(*line) for line in lines)
-    bounds = ", ".join(f"{method} {times(measurement.bound(method))}" for method in METHODS)
-    rows = [count for block in measurement.blocks for count in block.rows]
-    sizes = f"{min(rows):,} to {max(rows):,}" if min(rows) < max(rows) else f"{min(rows):,}"
-    few = sum(block.share_few * block.calls for block in measurement.blocks)
-    return (
-        f"{text}\n|h| <= 1 %: share of activations within 1 % of their row's root mean square, zeros included.\n"
-        f"{', '.join(METHODS)}: how much faster a block that reads fewer weights can be at most, one row at a time.\n"
-        f"Rows per call: {sizes}. By default the exact methods of sparsify compute sparsely where a call has at most "
-        f"16 rows and few active units: {few / sum(b.calls for b in measurement.blocks):.0%} of these calls.\n"
-        f"Whole model, {measurement.model_bytes:,} bytes of parameters a row: {bounds}."
-    )
-
-
 def times(speedup: float | None) -> str:
     """A speed-up as text.
 
@@ -287,12 +268,27 @@ class Measurement:
         """:meth:`to_dict` as one line of JSON."""
         return json.dumps(self.to_dict(), allow_nan=False)
 
+    @property
+    def _bounds(self) -> str:
+        return ", ".join(f"{method} {times(self.bound(method))}" for method in METHODS)
+
     def __str__(self) -> str:
-        return table(self)
+        lines = [HEADINGS, *map(_cells, self.blocks)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        form = "  ".join([f"{{:<{widths[0]}}}", *(f"{{:>{width}}}" for width in widths[1:])])
+        text = "\n".join(form.format(*line) for line in lines)
+        rows = [count for block in self.blocks for count in block.rows]
+        sizes = f"{min(rows):,} to {max(rows):,}" if min(rows) < max(rows) else f"{min(rows):,}"
+        few = sum(block.share_few * block.calls for block in self.blocks)
+        return (
+            f"{text}\n|h| <= 1 %: share of activations within 1 % of their row's root mean square, zeros included.\n"
+            f"{', '.join(METHODS)}: how much faster a block that reads fewer weights can be at most, one row at a time."
+            f"\nRows per call: {sizes}. By default the exact methods of sparsify compute sparsely where a call has at "
+            f"most 16 rows and few active units: {few / sum(b.calls for b in self.blocks):.0%} of these calls.\n"
+            f"Whole model, {self.model_bytes:,} bytes of parameters a row: {self._bounds}."
+        )
 
     def _repr_html_(self) -> str:
-        bounds = ", ".join(f"{method} {times(self.bound(method))}" for method in METHODS)
-        caption = (
-            f"Activation sparsity of {len(self.blocks)} blocks; the whole model can be faster at most by: {bounds}"
-        )
+        caption = f"Activation sparsity of {len(self.blocks)} blocks; the whole model can be faster at most by: "
+        caption += self._bounds
         return html_table(caption, HEADINGS, map(_cells, self.blocks))

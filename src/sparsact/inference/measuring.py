@@ -9,9 +9,8 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_leaves
 
-from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
+from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating, tensors_in
 from sparsact.inference.block import Block
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.measurement import LEVELS, WINDOWS, BlockMeasurement, Measurement
@@ -117,7 +116,7 @@ def _errors_name_devices(model: nn.Module, batch: Batch) -> Iterator[None]:
         yield
     except RuntimeError as error:
         of_model = {str(parameter.device) for parameter in model.parameters()}
-        of_batch = {str(leaf.device) for leaf in tree_leaves(batch) if isinstance(leaf, Tensor)}
+        of_batch = {str(tensor.device) for tensor in tensors_in(batch)}
         if of_batch - of_model:
             places = " and ".join(", ".join(sorted(names)) for names in (of_model, of_batch))
             error.add_note(f"The model and the batch are on {places}: move one with .to(device).")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from statistics import median, quantiles
 from typing import Any, Final
@@ -18,36 +19,27 @@ from sparsact.inference.timing import Side, clock_of, timed_rounds
 MAX_ROUNDS: Final = 40
 
 
+@dataclass(frozen=True)
 class Times:
-    """Seconds of the blocks of a model: ``seconds[method][i]`` lists the rounds of block i.
+    """Seconds of the blocks of a model, ``rounds[i][method][block]``, for calls of ``rows[block]`` rows.
 
     Every round runs all blocks under one method twice, in the order of the model, and times the second run, before it
-    turns to the next method: the weights are then in the cache, or out of it, as they are when the model runs.
+    turns to the next method: the weights are then in the cache, or out of it, as they are when the model runs. Blocks
+    of one of the ``kinds`` are judged together.
     """
 
-    def __init__(self, methods: Sequence[str], rows: Sequence[int], kinds: Sequence[Any]) -> None:
-        self.rows = rows  # of each block
-        self._kinds = kinds
-        self.seconds: dict[str, list[list[float]]] = {name: [[] for _ in rows] for name in methods}
+    rows: Sequence[int]
+    kinds: Sequence[Any]
+    rounds: list[dict[str, list[float]]]
 
     def median(self, method: str, block: int) -> float:
         """Median of the rounds."""
-        return median(self.seconds[method][block])
+        return median(seconds[method][block] for seconds in self.rounds)
 
-    def _rounds(self, method: str, block: int) -> list[float]:
-        """Seconds of each round, of all blocks of the kind of this one together."""
-        alike = [
-            times for times, kind in zip(self.seconds[method], self._kinds, strict=True) if kind == self._kinds[block]
-        ]
-        return [sum(times) for times in zip(*alike, strict=True)]
-
-    def ratio(self, method: str, block: int) -> float:
-        """Median ratio to the dense time, over all blocks of its kind."""
-        return median(self._ratios(method, block))
-
-    def _ratios(self, method: str, block: int) -> list[float]:
-        rounds = zip(self._rounds(method, block), self._rounds("dense", block), strict=True)
-        return [sparse / dense for sparse, dense in rounds]
+    def ratios(self, method: str, block: int, to: str = "dense") -> list[float]:
+        """Ratio to the time of another method in each round, of all blocks of the kind of this one together."""
+        alike = [i for i, kind in enumerate(self.kinds) if kind == self.kinds[block]]
+        return [sum(seconds[method][i] for i in alike) / sum(seconds[to][i] for i in alike) for seconds in self.rounds]
 
     def is_faster(self, method: str, block: int, max_ratio: float) -> bool:
         """Whether the median ratio to the dense time is at most ``max_ratio`` and its upper quartile at most 1.
@@ -55,7 +47,7 @@ class Times:
         Ratios are taken within a round, so that load on the machine meets both sides, and over all blocks of the kind
         of this one, so that these get one decision.
         """
-        ratios = self._ratios(method, block)
+        ratios = self.ratios(method, block)
         return median(ratios) <= max_ratio and quantiles(ratios, n=4)[2] <= 1
 
 
@@ -71,11 +63,10 @@ def time_methods(
     """Time every method on every block, and the dense block, on ``rows[i]`` of the sample inputs (m, d) of block i.
 
     ``runs[i]`` computes block i of the model as it then is. A block that has no replacement by a method is
-    run densely under it. Blocks of one of the ``kinds`` are judged together; by default each is of its own. After
+    run densely under it. By default each block is of a kind of its own. After
     ``time_limit`` seconds no further round starts, once there are enough.
     """
     methods = ["dense", *dict.fromkeys(name for one in replacements for name in one)]
-    times = Times(methods, rows, range(len(runs)) if kinds is None else kinds)
 
     def calls(turn: int) -> list[Callable[[], object]]:
         found: list[Callable[[], object]] = []
@@ -87,11 +78,9 @@ def time_methods(
     by_method = {name: [one[name] for one in replacements if name in one] for name in methods}
     sides = [Side(partial(applied, model, found), calls) for found in by_method.values()]
     with evaluating(model), torch.inference_mode():
-        for found in timed_rounds(sides, clock_of(samples), MAX_ROUNDS, time_limit, in_cache=True):
-            for name, seconds in zip(methods, found, strict=True):
-                for block, one in zip(times.seconds[name], seconds, strict=True):
-                    block.append(one)
-    return times
+        rounds = timed_rounds(sides, clock_of(samples), MAX_ROUNDS, time_limit, in_cache=True)
+    kinds = range(len(runs)) if kinds is None else kinds
+    return Times(rows, kinds, [dict(zip(methods, seconds, strict=True)) for seconds in rounds])
 
 
 def block_output(model: nn.Module, block: Block, x: Tensor) -> Tensor:

@@ -1,16 +1,17 @@
-"""The methods by which a block can be computed, as states of its layers."""
+"""The methods by which a block can be computed: their names and options, and the states of its layers under each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from torch import Tensor, nn
 
-from sparsact.inference.activation_function import ActivationConstants, activation_constants
+from sparsact.inference.activation import ReplayedActivation, operands_of
 from sparsact.inference.apply import Replacement
-from sparsact.inference.block import Block
+from sparsact.inference.block import Activation, Block
 from sparsact.inference.certified_screen import NARROW, Screen
 from sparsact.inference.layer_facts import WeightRows, device_type
 from sparsact.inference.selectors import (
@@ -25,18 +26,80 @@ from sparsact.inference.selectors import (
     has_hooks,
 )
 from sparsact.inference.sparse_linear import MAX_ROWS, LayerState, Selector
-from sparsact.inference.weight_cache import WeightCache
+from sparsact.inference.weight_cache import ActivationConstants, WeightCache, tensor_at
 from sparsact.inference.weights import FloatWeights
 from sparsact.kernels.screen import MAX_INPUTS
+from sparsact.validation.parameters import checked_option, checked_share
 
+EXACT: Final = ("auto", "exact", "certified")
+APPROXIMATE: Final = ("threshold", "top_k")
+WEIGHTS: Final = ("keep", "int8", "int4")
 SAMPLE: Final = 256  # inputs that a screen is fitted to
 
 
-def hides_pre_activations(model: nn.Module, block: Block) -> bool:
-    """Whether nothing reads pre-activations of the block's units that are off: no other operation, and no hook."""
-    before = [layer for role, layer in block.linears(model).items() if role != "down"]
-    seen = has_global_hooks() or Readers(model, block.readers).hooked or any(map(has_hooks, before))
-    return block.private and not seen
+@dataclass(frozen=True)
+class ApproximationTarget:
+    """The density or the error, in (0, 1], that a rule is calibrated for."""
+
+    kind: Literal["density", "error"]
+    value: float
+
+
+@dataclass(frozen=True)
+class SparsifyOptions:
+    """How blocks are computed, as the arguments of :func:`~sparsact.inference.sparsify` say.
+
+    ``target`` is what an approximation is calibrated for; None for exact methods.
+    """
+
+    method: str
+    weights: str
+    keep_weights: bool
+    time_limit: float
+    target: ApproximationTarget | None
+
+    @classmethod
+    def checked(
+        cls,
+        method: str,
+        weights: str,
+        keep_weights: bool,
+        time_limit: float,
+        density: float | None,
+        error: float | None,
+    ) -> SparsifyOptions:
+        """The options; ValueError if one is unknown, or has no effect on the method."""
+        checked_option(method, "`method`", (*EXACT, *APPROXIMATE))
+        target = checked_target(method, density, error)
+        checked_option(weights, "`weights`", WEIGHTS)
+        if weights == "keep" and not keep_weights:
+            raise ValueError(
+                'keep_weights=False drops float weights, and weights="keep" needs them: pass weights="int8" or "int4".'
+            )
+        if weights != "keep" and method not in ("auto", "exact"):
+            raise ValueError(
+                f'weights="{weights}" goes with method="auto" or "exact", which return what the quantised model '
+                f'returns; got "{method}": leave one of them out.'
+            )
+        return cls(method, weights, keep_weights, time_limit, target)
+
+
+def checked_target(method: str, density: float | None, error: float | None) -> ApproximationTarget | None:
+    """The one target of an approximate method, checked; None for an exact method, which takes none."""
+    given = [] if density is None else [ApproximationTarget("density", density)]
+    given += [] if error is None else [ApproximationTarget("error", error)]
+    if method not in APPROXIMATE:
+        if given:
+            raise ValueError(
+                f'method="{method}" takes no {" and no ".join(one.kind for one in given)}: it computes what the model '
+                'computes; to approximate, pass method="threshold" or "top_k".'
+            )
+        return None
+    if len(given) != 1:
+        got = ", ".join(f"{one.kind}={one.value:g}" for one in given) or "none"
+        raise ValueError(f'method="{method}" takes one target, density or error; got {got}: pass error=0.05.')
+    checked_share(given[0].value, f"`{given[0].kind}`")
+    return given[0]
 
 
 def exact_replacement(
@@ -52,7 +115,7 @@ def exact_replacement(
     """
     on = device or ("cpu" if screens is not None else device_type(block.linears(model)["down"].weight))
     state = partial(LayerState, FloatWeights, max_rows=max_rows, device=on)
-    replacement = Replacement("exact" if screens is None else "certified", {block.down: state(ActiveInputs())})
+    replacement = Replacement({block.down: state(ActiveInputs())})
     units = block_units(model, block)
     if units is None:  # all pre-activations are computed
         return replacement
@@ -79,7 +142,9 @@ def exact_replacement(
 def block_units(model: nn.Module, block: Block) -> tuple[ActivationConstants, Readers] | None:
     """What tells a layer of a block whether it may leave out units that are off; None if it may not."""
     constants = activation_constants(model, block.activation)
-    if constants is None or not hides_pre_activations(model, block):
+    before = [layer for role, layer in block.linears(model).items() if role != "down"]
+    hooked = has_global_hooks() or Readers(model, block.readers).hooked or any(map(has_hooks, before))
+    if constants is None or hooked or not block.private:  # hooks or other operations see pre-activations
         return None
     switching = filter(None, (block.up, block.gate))  # another module in their place, such as LoRA's, may add to them
     return constants, Readers(model, (*block.readers, *switching))
@@ -107,13 +172,27 @@ def certified_replacement(model: nn.Module, block: Block, sample: Tensor, max_ro
     return exact_replacement(model, block, screens, max_rows=max_rows)
 
 
-def masked_replacement(block: Block, mask_small: Callable[[Tensor], Tensor], method: str) -> Replacement:
-    """The block with small activations set to zero before its second layer."""
-    return Replacement(method, {block.down: LayerState(FloatWeights, ActiveInputs(mask_small))})
-
-
-def _screen(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sample: Tensor | None) -> Screen | None:
+def _screen(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sample: Tensor) -> Screen | None:
     """A screen, if its proof covers the dtype and the width of the weights."""
     covered = weight.dtype in NARROW and weight.shape[1] <= MAX_INPUTS
-    seen = None if sample is None or not len(sample) else sample  # none after a plan was read from a file
+    seen = sample if len(sample) else None  # none after a plan was read from a file
     return Screen.of(weight, bias, threshold, seen) if covered else None
+
+
+def activation_constants(model: nn.Module, activation: Activation) -> ActivationConstants | None:
+    """The model's tensors that an activation reads; None if it reads values that are computed as the model runs.
+
+    Zeros count as literals in the model's code.
+    """
+    f = activation.function
+    constants = operands_of(f.expression, Tensor) if isinstance(f, ReplayedActivation) else []
+    places = [(module, name) for module in model.modules() for name in (*module._parameters, *module._buffers)]
+    read = [place for place in places if any(_share_memory(tensor_at(*place), one) for one in constants)]
+    for constant in constants:
+        if bool((constant != 0).any()) and not any(_share_memory(tensor_at(*place), constant) for place in read):
+            return None
+    return None if any(tensor_at(*place).is_inference() for place in read) else ActivationConstants(read)
+
+
+def _share_memory(one: Tensor, other: Tensor) -> bool:
+    return one.numel() > 0 and one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()

@@ -254,7 +254,7 @@ def refused(plan: BlockPlan, reason: str) -> BlockPlan:
     return replace(plan, method="dense", reason=reason, bound=1.0, max_rows=0, share=0.0, quality=None)
 
 
-def finite(value: Any) -> Any:
+def finite(value: object) -> Any:
     """The value as JSON holds it: None in place of NaN and infinity."""
     if isinstance(value, dict):
         return {key: finite(inner) for key, inner in value.items()}

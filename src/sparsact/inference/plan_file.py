@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, fields
 from math import inf, nan
 from pathlib import Path
@@ -21,7 +21,6 @@ from sparsact.inference.certified_screen import Screen
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.layer_facts import is_linear
 from sparsact.inference.methods import certified_replacement, exact_replacement
-from sparsact.inference.options import check_not_removed
 from sparsact.inference.plan import BlockPlan, LayerQuantization, Plan, WholeModel, finite
 from sparsact.inference.quantizing import alone_on, candidates, drop_weights, integer_state
 from sparsact.inference.selectors import BlockUnits, Everything, SwitchedOn
@@ -168,12 +167,21 @@ def _load(model: nn.Module, state: dict[str, Any], arrays: Arrays, batch: Batch)
     """Make a model sparse by the state and the arrays of a file, and return its plan."""
     weights, limits, choices = state["weights"], state["limits"], [block_plan(one) for one in state["choices"]]
     missing = set(limits) - {name for name, module in model.named_modules() if is_linear(module)}
-    same = not missing and digest_of(model, limits, without_weights=state["dropped"]) == state["digest"]
-    blocks = planned_blocks(model, choices, batch, same_weights=same)
+    if missing or digest_of(model, limits, without_weights=state["dropped"]) != state["digest"]:
+        raise ValueError(
+            "a plan belongs to the weights that it was made for, and this model has others: load those weights first, "
+            "or call sparsact.sparsify."
+        )
+    blocks = {block.name: block for block in find_blocks(model, batch)}
+    if not {one.block for one in choices} <= set(blocks):
+        raise ValueError(
+            "a plan belongs to the blocks that it was made for, and this model has others on these inputs: pass inputs "
+            "as at that time, or call sparsact.sparsify."
+        )
     found = [blocks[one.block] for one in choices]
     planned = [(_replacement(model, block, one, state), one) for block, one in zip(found, choices, strict=True)]
     planned = apply(model, planned)
-    in_blocks = {name for replacement, _ in planned if replacement is not None for name in replacement.layers}
+    in_blocks = {name for replacement, _ in planned for name in replacement.layers}
     if weights != "keep":
         alone_on(model, [name for name in limits if name not in in_blocks], weights).apply(model)
     for name, layer in sparse_layers(model).items():
@@ -194,18 +202,18 @@ def _load(model: nn.Module, state: dict[str, Any], arrays: Arrays, batch: Batch)
     )
 
 
-def _replacement(model: nn.Module, block: Block, plan: BlockPlan, state: dict[str, Any]) -> Replacement | None:
-    """The states of the layers of a block, not yet filled; None if they are to compute as before."""
+def _replacement(model: nn.Module, block: Block, plan: BlockPlan, state: dict[str, Any]) -> Replacement:
+    """The states of the layers of a block, not yet filled; none if they are to compute as before."""
     if state["weights"] != "keep":
         if not set(block.names) <= set(state["limits"]):
-            return None
+            return Replacement()
         found = candidates(model, block, state["weights"])["exact" if plan.method == "exact" else "whole"]
         for name, one in found.layers.items():
             if isinstance(one.selector, BlockUnits) and name not in state["by_units"]:
                 found.layers[name] = integer_state(state["weights"], Everything(), one.device)
         return found
     if plan.method == "dense":
-        return None
+        return Replacement()
     if plan.method == "certified":  # a sample of no rows: it is of use only if the weights change
         return certified_replacement(model, block, torch.empty(0, block.sizes(model)[0]))
     return exact_replacement(model, block)
@@ -231,24 +239,6 @@ def sparse_layers(model: nn.Module) -> dict[str, SparseLinear]:
     return {name: layer for name, layer in model.named_modules() if isinstance(layer, SparseLinear)}
 
 
-def planned_blocks(
-    model: nn.Module, choices: Sequence[BlockPlan], batch: Batch, *, same_weights: bool
-) -> dict[str, Block]:
-    """The model's blocks by name; a ValueError if the plan was made for other weights or for blocks that it lacks."""
-    if not same_weights:
-        raise ValueError(
-            "a plan belongs to the weights that it was made for, and this model has others: load those weights first, "
-            "or call sparsact.sparsify."
-        )
-    blocks = {block.name: block for block in find_blocks(model, batch)}
-    if not {one.block for one in choices} <= set(blocks):
-        raise ValueError(
-            "a plan belongs to the blocks that it was made for, and this model has others on these inputs: pass inputs "
-            "as at that time, or call sparsact.sparsify."
-        )
-    return blocks
-
-
 def digest_of(model: nn.Module, names: Iterable[str], *, without_weights: bool = False) -> str:
     """SHA-256 of dtypes, shapes and numbers of the layers of these names."""
     hashed = hashlib.sha256()
@@ -261,11 +251,12 @@ def digest_of(model: nn.Module, names: Iterable[str], *, without_weights: bool =
 
 
 def block_plan(state: dict[str, Any]) -> BlockPlan:
-    """The plan of a block, of a method that is still there; JSON holds no NaN and no infinity."""
-    name, method = state["block"], state["method"]
-    check_not_removed(method, f"the plan computes block {name!r}", "call sparsact.sparsify again with")
-    if method not in SAVED:
-        raise ModelFileError(f"the plan of block {name!r} must be one of {', '.join(SAVED)}; got {method!r}.")
+    """The plan of a block; JSON holds no NaN and no infinity."""
+    if state["method"] not in SAVED:
+        raise ModelFileError(
+            f"the plan of block {state['block']!r} must be one of {', '.join(SAVED)}; got {state['method']!r}: call "
+            "sparsact.sparsify again."
+        )
     rows, bound, seconds = state["rows"], state["bound"], state["seconds"]
     replaced = {
         "rows": None if rows is None else tuple(rows),

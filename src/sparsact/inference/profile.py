@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median_low
@@ -13,17 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.inference.apply import PlannedBlock, Replacement
-from sparsact.inference.batches import Inputs, batches, call, evaluating
+from sparsact.inference.batches import Inputs, batches, observe
 from sparsact.inference.block import Block, BlockWeights, plain
 from sparsact.inference.certified_screen import NARROW
 from sparsact.inference.layer_facts import DEVICES, device_obstacle, device_type, first_reason
-from sparsact.inference.methods import block_units
-from sparsact.inference.options import EXACT
+from sparsact.inference.methods import EXACT, block_units
 from sparsact.inference.output_error import OutputQuality
 from sparsact.inference.plan import BlockPlan
 from sparsact.inference.roofline import ratio, roofline
 from sparsact.inference.sparse_linear import MAX_SHARE
-from sparsact.inference.split_experts import showing_all_experts
 from sparsact.validation.parameters import checked_size
 
 SCATTERED: Final = 1.5  # seconds for a byte of scattered rows, to those for one of a matrix read in order
@@ -48,9 +45,8 @@ class Reservoir:
     keys: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.float64))
     rows_per_call: list[int] = field(default_factory=list)
 
-    def add(self, layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """A hook that samples the input of one call of a linear layer."""
-        x: Tensor = args[0] if args else kwargs["input"]
+    def add(self, x: Tensor) -> None:
+        """Sample the input of one call of a linear layer."""
         rows = plain(x).reshape(-1, x.shape[-1])
         self.rows_per_call.append(len(rows))
         keys = torch.cat([self.keys, torch.rand(len(rows), generator=self.generator, dtype=torch.float64)])
@@ -95,12 +91,13 @@ def sample_inputs(
     """
     checked_size(limit, "`limit`")
     found = {block: Reservoir(block.name, limit, torch.Generator().manual_seed(random_state)) for block in blocks}
-    with evaluating(model), showing_all_experts(model), ExitStack() as hooks:
+
+    def add(name: str, args: tuple[Tensor, ...], output: Tensor) -> None:
         for block, reservoir in found.items():
-            layer = model.get_submodule(block.switch)
-            hooks.callback(layer.register_forward_pre_hook(reservoir.add, with_kwargs=True).remove)
-        for batch in batches(inputs):
-            call(model, batch)
+            if block.switch == name:
+                reservoir.add(args[0])
+
+    observe(model, (block.switch for block in found), batches(inputs), add)
     return found
 
 
@@ -139,36 +136,28 @@ class BlockProfile:
 
     def obstacle(self, method: str) -> str:
         """Why the method does not apply to the block; empty if it does."""
-        dtype, activation = self.sample.dtype, self.block.activation
+        dtype, activation, device = self.sample.dtype, self.block.activation, DEVICES[self.device]
         certified = method == "certified"
+        weights = [layer.weight for layer in self.block.linears(self.model).values()]
+        unread = device_obstacle(weights, self.device)
+        *some, last = (str(one).removeprefix("torch.") for one in device.dtypes)
         return first_reason(
+            (method in EXACT and not self.block.exact, f"its activation ({activation.name}) is never exactly zero"),
             (
-                method in EXACT and not self.block.exact,
-                f"its activation ({activation.name}) is never exactly zero",
+                dtype not in device.dtypes,
+                f"its weights are {dtype}, kernels take {', '.join(some)} and {last}: convert the model",
             ),
-            *self._of_device(method),
+            (bool(unread), unread),
+            (
+                method not in device.methods,
+                f'its weights are on {weights[0].device}, where only "exact" runs: move the model to the CPU',
+            ),
             (
                 method == "threshold" and activation.scaled,
                 "its activations are normalised row by row, so one threshold does not fit all rows",
             ),
             (certified and not self.is_certifiable, UNCERTIFIABLE),
             (certified and dtype not in NARROW, f"its weights are {dtype}, proofs cover float32 and narrower"),
-        )
-
-    def _of_device(self, method: str) -> Iterator[tuple[object, str]]:
-        """Reasons why no kernels compute it on its device, each with whether it holds."""
-        device, dtype = DEVICES[self.device], self.sample.dtype
-        weights = [layer.weight for layer in self.block.linears(self.model).values()]
-        *some, last = (str(one).removeprefix("torch.") for one in device.dtypes)
-        taken = f"kernels take {', '.join(some)} and {last}"
-        yield dtype not in device.dtypes, f"its weights are {dtype}, {taken}: convert the model"
-        away = device_obstacle(weights, self.device)
-        yield away, away
-        only = f'its weights are on {weights[0].device}, where only "exact" runs: move the model to the CPU'
-        yield method not in device.methods, only
-        yield (
-            any(weight.is_inference() for weight in weights),
-            "its weights were made in inference mode, which counts no writes to them: load them outside of it",
         )
 
     @cached_property
@@ -199,16 +188,17 @@ class BlockProfile:
 
     def dense(self, reason: str, seconds: dict[str, float] | None = None, **figures: Any) -> PlannedBlock:
         """The block left dense for a reason."""
-        return None, self._plan("dense", reason, seconds=seconds, **figures)
+        return self.planned(Replacement(), "dense", reason, seconds=seconds, **figures)
 
     def planned(
-        self, replacement: Replacement, reason: str = "asked for", quality: OutputQuality | None = None, **figures: Any
+        self,
+        replacement: Replacement,
+        method: str,
+        reason: str = "asked for",
+        quality: OutputQuality | None = None,
+        **figures: Any,
     ) -> PlannedBlock:
-        """The replacement with its plan: bound, rows, and the quality of an approximation."""
-        method = replacement.method
-        return replacement, self._plan(method, reason, bound=self.bound(method, quality), quality=quality, **figures)
-
-    def _plan(self, method: str, reason: str, **figures: Any) -> BlockPlan:
+        """The replacement by a method with its plan: bound, rows, and the quality of an approximation."""
         counts = self.rows_per_call
-        rows = min(counts), median_low(counts), max(counts)
-        return BlockPlan(self.block.name, method, reason, self.density, rows=rows, **figures)
+        figures |= {"rows": (min(counts), median_low(counts), max(counts)), "bound": self.bound(method, quality)}
+        return replacement, BlockPlan(self.block.name, method, reason, self.density, quality=quality, **figures)

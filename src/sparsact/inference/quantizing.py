@@ -8,26 +8,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from math import nan
+from statistics import median_high
 from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_leaves
 
-from sparsact.inference.apply import PlannedBlock, Replacement, apply, drop_weight, with_sparse_shares
-from sparsact.inference.batches import Batch, call, evaluating, observe
+from sparsact.inference.apply import PlannedBlock, Replacement, apply, become, with_sparse_shares
+from sparsact.inference.batches import Batch, call, evaluating, observe, tensors_in
 from sparsact.inference.block import Block, BlockWeights, plain
-from sparsact.inference.layer_facts import DEVICES, LayerFacts, device_type, weight_and_bias
-from sparsact.inference.method_times import Times, block_output, time_methods
-from sparsact.inference.methods import block_units, gated_layers
-from sparsact.inference.options import SparsifyOptions
+from sparsact.inference.layer_facts import DEVICES, LayerFacts, WeightRows, device_type
+from sparsact.inference.method_times import block_output, time_methods
+from sparsact.inference.methods import SparsifyOptions, block_units, gated_layers
 from sparsact.inference.plan import LayerQuantization, Plan
 from sparsact.inference.profile import BlockProfile
 from sparsact.inference.roofline import ratio, roofline
 from sparsact.inference.selectors import ActiveInputs, BlockUnits, Everything, WhereGateIsOn
 from sparsact.inference.smoothing import layer_errors, smooth, warn_of_errors
-from sparsact.inference.sparse_linear import MAX_ROWS, LayerState, Selector
+from sparsact.inference.sparse_linear import MAX_ROWS, IntegerLayer, LayerState, Selector
 from sparsact.inference.split_experts import SplitExperts
+from sparsact.inference.weight_cache import WeightCache
 from sparsact.inference.weights import INTEGERS
 from sparsact.inference.whole_model import measured
 
@@ -53,13 +53,14 @@ def quantize(
     float_blocks = [_block_outputs(model, *pair) for pair in zip(blocks, samples, strict=True)]
     facts = {name: LayerFacts.of(module) for name, module in model.named_modules()}
     linears = {name: one for name, one in facts.items() if one.role == "linear"}
-    called = _called(model, linears, shown)
+    called: set[str] = set()
+    observe(model, linears, shown[:1], lambda name, args, output: called.add(name))
     reasons = {
         name: one.quantizing_obstacle(weights, device) or ("" if name in called else "no call shown reached it")
         for name, one in linears.items()
     }
     planned = _planned_blocks(model, profiles, reasons, options)
-    in_blocks = {name for replacement, _ in planned if replacement is not None for name in replacement.layers}
+    in_blocks = {name for replacement, _ in planned for name in replacement.layers}
     planned = apply(model, planned)
     others = [name for name, reason in reasons.items() if not reason and name not in in_blocks]
     alone_on(model, others, weights, device).apply(model)
@@ -67,7 +68,7 @@ def quantize(
     errors = layer_errors(model, [name for name, reason in reasons.items() if not reason], shown)
     smoothed = smooth(model, errors, weights, shown)
     choices = with_sparse_shares(model, [block.down for block in blocks], planned, shown)
-    whole, _ = measured(model, [one for one, _ in planned if one is not None], shown, time_limit / 8)
+    whole, _ = measured(model, [one for one, _ in planned], shown, time_limit / 8)
     if not options.keep_weights:
         drop_weights(model, errors)
     output_error = _relative_error(float_outputs, _outputs(model, shown))
@@ -91,65 +92,47 @@ def _planned_blocks(
     model: nn.Module, profiles: Sequence[BlockProfile], reasons: dict[str, str], options: SparsifyOptions
 ) -> list[PlannedBlock]:
     """A replacement for each block, or none where a layer of it keeps its float weights."""
-    weights, method = options.weights, options.method
-    free = [not any(reasons[name] for name in one.block.names) for one in profiles]
+    weights, is_timed = options.weights, options.method == "auto"
+    kept = [next(filter(None, (reasons[name] for name in one.block.names)), "") for one in profiles]
     possible = [
-        candidates(model, one.block, weights, one.device) if ok else {} for one, ok in zip(profiles, free, strict=True)
+        {} if reason else candidates(model, one.block, weights, one.device)
+        for one, reason in zip(profiles, kept, strict=True)
     ]
     densities = [_code_density(one, weights) for one in profiles]
-    rows = [one.rows for one in profiles]
-    if method == "auto":
-        blocks, samples = [one.block for one in profiles], [one.sample for one in profiles]
+    if is_timed:
         tried = [found if p <= MAX_DENSITY else {} for found, p in zip(possible, densities, strict=True)]
-        runs = [partial(block_output, model, block) for block in blocks]
+        runs = [partial(block_output, model, one.block) for one in profiles]
+        samples, rows = [one.sample for one in profiles], [one.rows for one in profiles]
         times = time_methods(model, runs, tried, samples, rows, options.time_limit)
     found: list[PlannedBlock] = []
     for i, (profile, density) in enumerate(zip(profiles, densities, strict=True)):
-        if not free[i]:
-            reason = next(reasons[name] for name in profile.block.names if reasons[name])
-            found.append(profile.dense(f"float weights: {reason}"))
-        elif method == "exact":
-            found.append(_plan(profile, possible[i]["exact"], density, "asked for", None))
-        else:
-            name, reason = _choice(times, i, density)
-            seconds = {key: times.median(key, i) for key in times.seconds} if tried[i] else {"dense": nan}
-            seconds = {
-                "float": seconds["dense"],
-                "dense": seconds.get("whole", nan),
-                "exact": seconds.get("exact", nan),
-            }
-            found.append(_plan(profile, possible[i][name], density, reason, seconds))
+        if kept[i]:
+            found.append(profile.dense(f"float weights: {kept[i]}"))
+            continue
+        method, reason, seconds = "exact", "asked for", None
+        if is_timed:
+            timed = {"float": "dense", "dense": "whole", "exact": "exact"}
+            seconds = {key: times.median(one, i) if tried[i] else nan for key, one in timed.items()}
+            if density > MAX_DENSITY:
+                method, reason = "dense", f"{density:.0%} of the units have another code than 0"
+            elif median_high(times.ratios("exact", i, "whole")) < 1:
+                reason = "fastest here"
+            else:
+                method, reason = "dense", "reading all weights is faster here"
+        replacement = possible[i]["exact" if method == "exact" else "whole"]
+        gated = any(isinstance(state.selector, WhereGateIsOn) for state in replacement.layers.values())
+        read = roofline(*profile.sizes, gated=gated, itemsize=1, density=density)
+        bound = ratio(read.dense, read.exact or read.dense) if method == "exact" else 1.0
+        _, plan = profile.dense(reason, seconds)
+        found.append((replacement, replace(plan, method=method, density=density, bound=bound, max_rows=MAX_ROWS)))
     return found
-
-
-def _choice(times: Times, i: int, density: float) -> tuple[str, str]:
-    """Which replacement of block i, by name, and why."""
-    if density > MAX_DENSITY:
-        return "whole", f"{density:.0%} of the units have another code than 0"
-    rounds = zip(times.seconds["exact"][i], times.seconds["whole"][i], strict=True)
-    if sorted(a / b for a, b in rounds)[len(times.seconds["whole"][i]) // 2] < 1:
-        return "exact", "fastest here"
-    return "whole", "reading all weights is faster here"
-
-
-def _plan(
-    profile: BlockProfile, replacement: Replacement, density: float, reason: str, seconds: dict[str, float] | None
-) -> PlannedBlock:
-    exact = replacement.method == "exact"
-    inputs, units, outputs = profile.sizes
-    gated = any(isinstance(state.selector, WhereGateIsOn) for state in replacement.layers.values())
-    read = roofline(inputs, units, outputs, gated=gated, itemsize=1, density=density)
-    _, plan = profile.dense(reason, seconds)
-    bound = ratio(read.dense, read.exact or read.dense) if exact else 1.0
-    method = "exact" if exact else "dense"
-    return replacement, replace(plan, method=method, density=density, bound=bound, max_rows=MAX_ROWS)
 
 
 def alone_on(model: nn.Module, names: Iterable[str], weights: str, device: str | None = None) -> Replacement:
     """Linear layers in integers that are read whole, by the products of that type of device or where they are."""
-    found = Replacement("dense")
+    found = Replacement()
     for name in names:
-        on = device or device_type(weight_and_bias(model.get_submodule(name))[0])
+        on = device or device_type(WeightRows().of(model.get_submodule(name))[0])
         on = on if weights in DEVICES[on].integers else "cpu"
         found.layers[name] = integer_state(weights, Everything(), on)
     return found
@@ -164,7 +147,7 @@ def candidates(model: nn.Module, block: Block, weights: str, device: str | None 
     """The block in integers: all of them are read (``"whole"``), or only of units that are not 0 (``"exact"``)."""
     whole = alone_on(model, block.names, weights, device)
     on = whole.layers[block.down].device
-    exact = Replacement("exact", whole.layers | {block.down: integer_state(weights, ActiveInputs(), on)})
+    exact = Replacement(whole.layers | {block.down: integer_state(weights, ActiveInputs(), on)})
     units = block_units(model, block) if on == "cpu" and block.gate and block.exact else None
     if units is not None:
         exact.layers |= gated_layers(model, block, units, lambda one: integer_state(weights, one, on, MAX_ROWS))
@@ -180,7 +163,7 @@ def _code_density(profile: BlockProfile, weights: str) -> float:
 
 def _check_gates(model: nn.Module, planned: Sequence[PlannedBlock], batch: Batch) -> None:
     """Compute gated blocks whole if something besides them reads what is left out of their up-projections."""
-    states = [state for replacement, _ in planned if replacement is not None for state in replacement.layers.values()]
+    states = [state for replacement, _ in planned for state in replacement.layers.values()]
     gated = [(state, state.selector) for state in states if isinstance(state.selector, BlockUnits)]
     if not gated:
         return
@@ -195,28 +178,29 @@ def _check_gates(model: nn.Module, planned: Sequence[PlannedBlock], batch: Batch
 
 
 def drop_weights(model: nn.Module, names: Iterable[str]) -> None:
-    """Free the float weights of quantised layers; those that are tied to another module, which needs them, stay."""
+    """Free the float weights of quantised layers, whose ``weight`` is computed from the integers from now on.
+
+    Weights that are tied to another module, which needs them, stay.
+    """
     held = Counter(id(one) for module in model.modules() for one in module._parameters.values())
     for name in names:
         layer: Any = model.get_submodule(name)
+        sparse = layer._sparse
         if held[id(layer.weight)] == 1:
-            drop_weight(layer)
+            sparse.alone, sparse.place = layer.weights, layer.weight.device
+            sparse.weights, sparse.version = WeightCache(sparse.weights.make), None  # they hold the float weight
+            del layer._parameters["weight"]
+            become(layer, IntegerLayer)
     for module in model.modules():
         if isinstance(module, SplitExperts):
             module.release()
 
 
-def _called(model: nn.Module, names: Iterable[str], shown: Sequence[Batch]) -> set[str]:
-    seen: set[str] = set()
-    observe(model, names, shown[:1], lambda name, args, output: seen.add(name))
-    return seen
-
-
 def _outputs(model: nn.Module, shown: Sequence[Batch]) -> list[Tensor]:
     """Copies of the tensors of floats that the model returns for the batches."""
     with evaluating(model):
-        leaves = [leaf for batch in shown for leaf in tree_leaves(call(model, batch))]
-        return [leaf.clone() for leaf in leaves if isinstance(leaf, Tensor) and leaf.is_floating_point()]
+        found = [tensor for batch in shown for tensor in tensors_in(call(model, batch))]
+        return [tensor.clone() for tensor in found if tensor.is_floating_point()]
 
 
 def _block_outputs(model: nn.Module, block: Block, sample: Tensor) -> list[Tensor]:

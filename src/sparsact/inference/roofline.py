@@ -59,18 +59,17 @@ def roofline(
     itemsize: int,
     density: float,
     zeros: bool = True,
-    survivors: float | None = None,
 ) -> Roofline:
     r"""Bytes that a block reads, by method.
 
-    With d inputs, s units, o outputs, b bytes per weight, density p, a share q of units left in doubt by a screen, and
-    g = 1 for a gated block and 0 else:
+    With d inputs, s units, o outputs, b bytes per weight, density p, which is the least share of units that a screen
+    leaves in doubt, and g = 1 for a gated block and 0 else:
 
     .. math::
         \text{dense} &= b s (d + g d + o) \\
         \text{oracle} &= p \cdot \text{dense} \\
         \text{exact} &= b s (d + p (g d + o)) \\
-        \text{certified} &= s d + b s (q d + p (g d + o))
+        \text{certified} &= s d + p \cdot \text{dense}
 
     Parameters
     ----------
@@ -84,8 +83,6 @@ def roofline(
         so that the mean density gives the mean bytes.
     zeros : bool
         Whether units are exactly zero when they are off: otherwise no exact method applies.
-    survivors : float, optional
-        Share of units that a screen leaves in doubt; the density if not given, the least that it can be.
 
     Returns
     -------
@@ -94,7 +91,7 @@ def roofline(
     Raises
     ------
     ValueError
-        If a share is not between 0 and 1, or there are fewer survivors than active units.
+        If the density is not between 0 and 1.
 
     Examples
     --------
@@ -102,18 +99,15 @@ def roofline(
     >>> [round(found.speedup(method), 2) for method in METHODS]
     [33.33, 1.94, 6.45]
     """
-    survivors = density if survivors is None else survivors
-    if not 0 <= density <= survivors <= 1:
-        raise ValueError(
-            f"shares must be 0 <= density <= survivors <= 1, got {density} and {survivors}: pass shares of the units."
-        )
+    if not 0 <= density <= 1:
+        raise ValueError(f"`density` must lie between 0 and 1, got {density}: pass a share of the units.")
     switch, others = n_units * n_inputs, n_units * (n_inputs * gated + n_outputs)
     dense = itemsize * (switch + others)
     if not zeros:
         return Roofline(dense, density * dense, None, None)
     of_others = itemsize * density * others
     return Roofline(
-        dense, density * dense, itemsize * switch + of_others, switch + itemsize * survivors * switch + of_others
+        dense, density * dense, itemsize * switch + of_others, switch + itemsize * density * switch + of_others
     )
 
 
@@ -135,10 +129,9 @@ def bytes_read(model: nn.Module, *, batch: int = 1) -> int:
     """
     total = 0
     for module in model.modules():
-        rows = batch if isinstance(module, nn.Embedding) else None
         for parameter in module.parameters(recurse=False):
-            numbers = parameter.numel() if rows is None else rows * parameter.shape[-1]
-            total += numbers * parameter.itemsize
+            is_looked_up = isinstance(module, nn.Embedding)
+            total += (batch * parameter.shape[-1] if is_looked_up else parameter.numel()) * parameter.itemsize
     return total
 
 

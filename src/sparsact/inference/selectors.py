@@ -17,11 +17,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 from torch.nn.modules import module as global_hooks
 
-from sparsact.inference.activation_function import ActivationConstants
 from sparsact.inference.certified_screen import Screen
 from sparsact.inference.layer_facts import WeightRows
 from sparsact.inference.sparse_linear import Selector, SparseLinear, contiguous
-from sparsact.inference.weight_cache import WeightCache
+from sparsact.inference.weight_cache import ActivationConstants, WeightCache
 from sparsact.inference.weights import FloatWeights, WeightForm
 
 Screens = WeightCache[Screen | None]  # of a layer's weights; None for weights of a kind that no screen covers

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from sparsact.inference.block import BlockWeights, plain
-from sparsact.inference.options import ApproximationTarget
+from sparsact.inference.methods import ApproximationTarget
 from sparsact.inference.output_error import OutputQuality
 from sparsact.routing import TopK
 from sparsact.validation.arrays import check_finite_tensor

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.inference.batches import Batch, observe
-from sparsact.inference.layer_facts import weight_and_bias
+from sparsact.inference.layer_facts import WeightRows
 
 # Of outputs, relative: several times the error that rounding makes with normal weights and inputs.
 LARGEST_ERROR: Final = {"int8": 0.05, "int4": 0.25}
@@ -23,7 +23,7 @@ def layer_errors(model: nn.Module, names: Sequence[str], shown: Sequence[Batch])
     layers: dict[str, Any] = {name: model.get_submodule(name) for name in names}
     squares = {name: torch.zeros(2, dtype=torch.float64) for name in names}
 
-    def add(name: str, args: Any, output: Tensor) -> None:
+    def add(name: str, args: tuple[Tensor, ...], output: Tensor) -> None:
         expected = layers[name].dense(args[0]).double()
         rest = output.double() - expected
         both = [part[expected.isfinite()].square().sum() for part in (rest, expected)]
@@ -41,7 +41,7 @@ def smooth(model: nn.Module, errors: dict[str, float], weights: str, shown: Sequ
     layers: dict[str, Any] = {name: model.get_submodule(name) for name in large}
     before = {name: layer._sparse.weights for name, layer in layers.items()}
     for name, sizes in _largest_inputs(model, layers, shown).items():
-        layers[name]._sparse.smooth(column_scales(weight_and_bias(layers[name])[0], sizes))
+        layers[name]._sparse.smooth(column_scales(WeightRows().of(layers[name])[0], sizes))
     after = layer_errors(model, large, shown)
     gained = {name for name in large if after[name] < errors[name]}
     for name in layers.keys() - gained:
@@ -104,7 +104,7 @@ def _largest_inputs(model: nn.Module, names: Iterable[str], shown: Sequence[Batc
     """Largest absolute value of each input (inputs,) of the layers over the batches, float64."""
     found: dict[str, Tensor] = {}
 
-    def add(name: str, args: Any, output: Tensor) -> None:
+    def add(name: str, args: tuple[Tensor, ...], output: Tensor) -> None:
         if args[0].numel():
             sizes = args[0].detach().abs().reshape(-1, args[0].shape[-1]).amax(0).double().cpu()
             found[name] = sizes.maximum(found.get(name, sizes))

@@ -19,8 +19,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
+from sparsact.inference.certified_screen import NARROW
 from sparsact.inference.compiled import compiled_forward, handle_of, is_being_traced
-from sparsact.inference.layer_facts import DEVICES, ROUNDED, WeightRows
+from sparsact.inference.layer_facts import DEVICES, WeightRows
 from sparsact.inference.weight_cache import CountedVersion, WeightCache, WeightVersion, count_writes
 from sparsact.inference.weights import IntegerWeights, WeightForm
 from sparsact.kernels import dispatch
@@ -198,26 +199,15 @@ class SparseLinear(nn.Linear):
         """The output: directly from the kernel where nothing has changed since the last call."""
         sparse = self._sparse
         out: Tensor | None = None if sparse.direct is None else sparse.direct(self, x, sparse.selector.watched)
-        if out is None:
-            return self.sparse_forward(x, self.eligible_rows(x))
         sparse.calls += 1
+        if out is None:
+            return sparse.selector.outputs(self, x, self.eligible_rows(x))
         sparse.sparse_calls += 1
         return out
 
     def compiled_forward(self, x: Tensor) -> Tensor:
         """What the compiler records for a call."""
         return compiled_forward(self, x, self.weight)
-
-    def sparse_forward(self, x: Tensor, rows: int) -> Tensor:
-        """The output, from the weights that the selector chooses; ``rows`` as in :meth:`Selector.outputs`."""
-        sparse = self._sparse
-        sparse.calls += 1
-        return sparse.selector.outputs(self, x, rows)
-
-    def set_sparse(self, state: LayerState) -> None:
-        """Compute with this state from now on."""
-        self._sparse = state
-        state.handle = handle_of(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Copies, and layers read from a file, have their own handles, and count writes, within inference mode too."""
@@ -266,12 +256,9 @@ class SparseLinear(nn.Linear):
         self._sparse.suspect_write()
         return super().train(mode)
 
-    def restore_parameters(self) -> None:
-        """Give the parameters back to ``nn.Linear``, which always has them here."""
-
-    def __prepare_scriptable__(self) -> nn.Linear:
+    def __prepare_scriptable__(self) -> nn.Module:
         """What ``torch.jit.script`` compiles: a plain layer with the same parameters."""
-        plain = nn.Linear(self.in_features, self.out_features, self.bias is not None, device="meta")
+        plain = self.dense_class.__new__(self.dense_class)
         plain.__dict__ = {name: value for name, value in self.__dict__.items() if name != "_sparse"}
         return plain
 
@@ -282,12 +269,9 @@ class IntegerLayer(SparseLinear):
     @property
     def weight(self) -> Tensor:  # type: ignore[override] # torch registers it as a parameter
         """The numbers that the integers stand for."""
-        weight = self._integers.dequantized().to(self._sparse.place)
+        integers: Any = self._sparse.alone  # every layer of this class has them
+        weight: Tensor = integers.dequantized().to(self._sparse.place)
         return weight.t() if self.transposed else weight
-
-    @property
-    def _integers(self) -> IntegerWeights:
-        return self._sparse.alone  # type: ignore[return-value] # every layer of this class has them
 
     def compiled_forward(self, x: Tensor) -> Tensor:
         """What the compiler records for a call, of the integers alone."""
@@ -300,7 +284,7 @@ class IntegerLayer(SparseLinear):
             and not (torch.is_grad_enabled() and x.requires_grad)
             and not x.is_nested
             and DEVICES[self._sparse.device].holds(x)
-            and x.dtype in ROUNDED
+            and x.dtype in NARROW
             and not is_being_traced()
             and x.shape[-1] == self.in_features
         )
@@ -312,6 +296,11 @@ class IntegerLayer(SparseLinear):
         with torch.inference_mode(False):  # parameters made within it count no writes
             self._parameters["weight"] = nn.Parameter(self.weight.contiguous(), requires_grad=False)
         self._parameters["bias"] = bias
+
+
+def holds_sparse_layer(module: nn.Module) -> bool:
+    """Whether a module is a sparse layer, or one within it is."""
+    return any(isinstance(one, SparseLinear) for one in module.modules())
 
 
 def contiguous(x: Tensor) -> Tensor:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from itertools import islice
 from typing import Final, TypeVar
 
 import torch
-from torch import Tensor, nn
-from torch.utils._pytree import tree_leaves
+from torch import nn
 
 from sparsact.inference.apply import (
     PlannedBlock,
+    Replacement,
     apply,
     free_fast_paths,
     restore,
@@ -21,18 +21,25 @@ from sparsact.inference.apply import (
     with_sparse_shares,
 )
 from sparsact.inference.autotune import fastest
-from sparsact.inference.batches import Batch, Inputs, batches
+from sparsact.inference.batches import Batch, Inputs, batches, tensors_in
 from sparsact.inference.block import Block, BlockWeights, checked_blocks, plain
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.layer_facts import check_not_quantized, other_forms
-from sparsact.inference.methods import certified_replacement, exact_replacement, masked_replacement
-from sparsact.inference.options import EXACT, ApproximationTarget, SparsifyOptions
+from sparsact.inference.methods import (
+    EXACT,
+    ApproximationTarget,
+    SparsifyOptions,
+    certified_replacement,
+    exact_replacement,
+)
 from sparsact.inference.plan import Plan
 from sparsact.inference.profile import BlockProfile, sample_inputs
 from sparsact.inference.quantizing import quantize
+from sparsact.inference.selectors import ActiveInputs
 from sparsact.inference.small_activations import calibrated
-from sparsact.inference.sparse_linear import MAX_ROWS
+from sparsact.inference.sparse_linear import MAX_ROWS, LayerState
 from sparsact.inference.split_experts import join_experts, split_experts
+from sparsact.inference.weights import FloatWeights
 from sparsact.inference.whole_model import checked
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -180,7 +187,7 @@ def _sparsified(
         planned = fastest(profiles, time_limit)
     else:
         planned = [requested_replacement(profile, method, options.target) for profile in profiles]
-        if all(replacement is None for replacement, _ in planned):
+        if not any(replacement.layers for replacement, _ in planned):
             reasons = "; ".join(sorted({plan.reason for _, plan in planned}))
             raise ValueError(
                 f'method="{method}" applies to none of the {len(found)} blocks of this model: {reasons}. '
@@ -189,7 +196,8 @@ def _sparsified(
     left_dense = tuple(other_forms(model))
     planned = apply(model, planned)
     if method in EXACT:
-        planned = verified(model, found, planned, max(shown, key=_n_numbers))
+        largest = max(shown, key=lambda batch: sum(tensor.numel() for tensor in tensors_in(batch)))
+        planned = verified(model, found, planned, largest)
     whole = None
     if method == "auto":
         planned, whole = checked(model, planned, shown, time_limit / 8)
@@ -206,17 +214,13 @@ def requested_replacement(
         return profile.dense(obstacle)
     if target is not None:
         rule, quality = calibrated(method, BlockWeights.of(model, block), plain(profile.sample), target)
-        masked = masked_replacement(block, rule, method)
-        return profile.planned(masked, f"asked for: keeps {rule}", quality, max_rows=MAX_ROWS)
+        masked = Replacement({block.down: LayerState(FloatWeights, ActiveInputs(rule))})
+        return profile.planned(masked, method, f"asked for: keeps {rule}", quality, max_rows=MAX_ROWS)
     if method == "exact":
-        return profile.planned(exact_replacement(model, block, device=profile.device), max_rows=MAX_ROWS)
-    return profile.planned(certified_replacement(model, block, profile.sample.float()), max_rows=MAX_ROWS)
-
-
-def _n_numbers(batch: Batch) -> int:
-    """How many numbers a batch holds."""
-    leaves = tree_leaves(dict(batch) if isinstance(batch, Mapping) else batch)
-    return sum(leaf.numel() for leaf in leaves if isinstance(leaf, Tensor))
+        found = exact_replacement(model, block, device=profile.device)
+    else:
+        found = certified_replacement(model, block, profile.sample.float())
+    return profile.planned(found, method, max_rows=MAX_ROWS)
 
 
 BATCHES: Final = 64  # most batches of the inputs that are used

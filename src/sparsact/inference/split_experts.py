@@ -6,14 +6,14 @@ which return when the experts are joined; ``state_dict`` and ``load_state_dict``
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from sparsact.inference.sparse_linear import SparseLinear
+from sparsact.inference.sparse_linear import holds_sparse_layer
 from sparsact.layers.common import Activation, activation_of
 from sparsact.layers.experts import GATED
 from sparsact.layers.mixture import MixtureOfExperts
@@ -47,7 +47,7 @@ class Expert(nn.Module):
         y: Tensor = layers["down_proj"](hidden)
         return y
 
-    def state_dict(self, *args: Any, destination: Any = None, **kwargs: Any) -> Any:
+    def state_dict(self, *args: object, destination: Any = None, **kwargs: object) -> Any:
         """Nothing: the module that holds the expert saves its weights."""
         return {} if destination is None else destination
 
@@ -123,7 +123,7 @@ class SplitExperts(nn.Module):
             for part, view in self.parts({name: one}):
                 yield part, nn.Parameter(view.detach(), requires_grad=trained)
 
-    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
         """As in ``nn.Module``, on the stacked parameters; the experts' are views of them again afterwards."""
         stacked = self.joined()
         for name in [part for part, _ in self.parts(stacked)]:
@@ -177,7 +177,7 @@ class SplitExperts(nn.Module):
         stacked = {name: nn.Parameter(one.to("meta"), one.requires_grad) for name, one in self._stacked.items()}
         return self.__dict__ | {"_stacked": stacked}
 
-    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+    def _save_to_state_dict(self, destination: dict[str, Tensor], prefix: str, keep_vars: bool) -> None:
         destination |= {prefix + name: one if keep_vars else one.detach() for name, one in self.joined().items()}
         super()._save_to_state_dict(destination, prefix, keep_vars)
 
@@ -261,14 +261,14 @@ def split_experts(model: nn.Module) -> Iterator[None]:
         done = True
     finally:
         for module in found:
-            if isinstance(module, SplitExperts) and not (done and _is_sparse(module)):
+            if isinstance(module, SplitExperts) and not (done and holds_sparse_layer(module)):
                 module.join()
         for module in taken:
-            if not (done and _is_sparse(module)):
+            if not (done and holds_sparse_layer(module)):
                 restore_forward(module)
 
 
-def _split_class(module: Any) -> type[SplitExperts] | None:
+def _split_class(module: nn.Module) -> type[SplitExperts] | None:
     """What a module is while its experts are split; None if it has none that are stacked, or a forward of its own."""
     kind = type(module)
     if "forward" in vars(module):
@@ -280,10 +280,6 @@ def _split_class(module: Any) -> type[SplitExperts] | None:
         is_stacked(module, has_gate=one) for one in (True, False)
     )
     return StackedExperts if stacked else None
-
-
-def _is_sparse(module: nn.Module) -> bool:
-    return any(isinstance(one, SparseLinear) for one in module.modules())
 
 
 def join_experts(model: nn.Module) -> None:

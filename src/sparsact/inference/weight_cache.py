@@ -135,7 +135,7 @@ def _sums(tensor: Tensor) -> Tensor:
 def _count_optimizer_steps() -> None:
     """Count steps of optimisers from the first call on."""
 
-    def count(*given: Any) -> None:
+    def count(*given: object) -> None:
         WeightVersion.optimizer_steps += 1
 
     register_optimizer_step_post_hook(count)
@@ -147,3 +147,41 @@ def count_writes(layer: nn.Module) -> None:
         for held in layer._parameters.values():
             if held is not None and held.is_inference():  # swapped, so that it stays tied to other modules
                 swap_tensors(held, nn.Parameter(held.clone(), held.requires_grad))  # type: ignore[no-untyped-call]
+
+
+class ActivationConstants:
+    """Tensors of a model that an activation reads, by module and name."""
+
+    def __init__(self, places: list[tuple[nn.Module, str]]) -> None:
+        self._places = places
+        counted = places and not any(tensor.is_inference() for tensor in self._tensors())
+        self._version = WeightVersion(self._tensors()) if counted else None
+
+    @property
+    def none(self) -> bool:
+        """Whether there are none."""
+        return not self._places
+
+    def is_current(self) -> bool:
+        """Whether none has its gradient recorded, has moved or, as far as :class:`WeightVersion` detects it, changed.
+
+        Not known in a copy that was made in inference mode, where writes are not counted.
+        """
+        if self._version is None:
+            return not self._places
+        tensors = self._tensors()
+        recorded = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+        return not recorded and self._version.is_current(tensors)
+
+    def _tensors(self) -> list[Tensor]:
+        return [tensor_at(*place) for place in self._places]
+
+    def __reduce__(self) -> tuple[type[ActivationConstants], tuple[list[tuple[nn.Module, str]]]]:
+        """A copy of a model refers to the copied tensors."""
+        return ActivationConstants, (self._places,)
+
+
+def tensor_at(module: nn.Module, name: str) -> Tensor:
+    """The tensor of that name; an empty one if there is none."""
+    found = module._parameters.get(name, module._buffers.get(name))
+    return torch.empty(0) if found is None else found

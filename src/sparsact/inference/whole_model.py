@@ -34,12 +34,12 @@ def checked(
     """
     planned = list(planned)
     for attempt in range(2):
-        if all(replacement is None for replacement, _ in planned):
+        if not any(replacement.layers for replacement, _ in planned):
             break
-        whole, any_sparse = measured(model, [one for one, _ in planned if one is not None], shown, limit)
+        whole, any_sparse = measured(model, [one for one, _ in planned], shown, limit)
         if is_worthwhile(whole, any_sparse):
             return planned, whole
-        gains = sorted(plan.speed_up for replacement, plan in planned if replacement is not None)
+        gains = sorted(plan.speed_up for replacement, plan in planned if replacement.layers)
         least = gains[len(gains) // 2] if attempt == 0 and len(gains) > 1 else float("inf")
         planned = [_dense_unless(model, one, one[1].speed_up >= least, whole) for one in planned]
         free_fast_paths(model)
@@ -48,10 +48,12 @@ def checked(
 
 def _dense_unless(model: nn.Module, one: PlannedBlock, keep: bool, whole: WholeModel) -> PlannedBlock:
     replacement, plan = one
-    if replacement is None or keep:
+    if keep or not replacement.layers:
         return one
     replacement.remove(model)
-    return None, refused(plan, f"the whole model runs {whole.speed_up:.2f} times as fast with the blocks chosen")
+    return Replacement(), refused(
+        plan, f"the whole model runs {whole.speed_up:.2f} times as fast with the blocks chosen"
+    )
 
 
 def measured(

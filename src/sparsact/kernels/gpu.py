@@ -17,11 +17,11 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-DTYPES: Final = (torch.float32, torch.bfloat16, torch.float16)
+DTYPES: Final[tuple[torch.dtype, ...]] = (torch.float32, torch.bfloat16, torch.float16)
 TILE: Final[dict[str, Any]] = {"ROWS": 64, "COLUMNS": 64, "DEPTH": 32}
 MOST_COLUMNS: Final = 1024  # of a row at once
 CROWDED: Final = 64  # contributions to a row, on average, beyond which one program would add too many
-FUSED: Final[dict[str, Any]] = {"enable_fp_fusion": True}
+FUSED: Final = {"enable_fp_fusion": True}  # else each version of Triton has a default of its own
 
 
 @triton.jit
@@ -175,7 +175,7 @@ def gather_sum(a: Tensor, values: Tensor, indices: Tensor) -> Tensor:
     """Sums (m, n) of the rows of values (t, n) that indices (m, k) name, each times its number in a (m, k)."""
     (m, k), (t, n) = indices.shape, values.shape
     out, columns = a.new_empty(m, n), _columns(n)
-    _launch(sums_of_rows, (m, triton.cdiv(n, columns)), a, values, indices, out, t, n, k, COLUMNS=columns)
+    launch(sums_of_rows, (m, triton.cdiv(n, columns)), a, values, indices, out, t, n, k, COLUMNS=columns)
     return out
 
 
@@ -183,7 +183,7 @@ def gather_dot(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:
     """Products (m, k) of inputs x (m, n) with the rows of weight (t, n) that indices (m, k) name; 0 where -1."""
     (m, k), (t, n) = indices.shape, weight.shape
     out = x.new_empty(m, k)
-    _launch(dots_of_rows, (m * k,), x, weight, indices, out, t, n, k, COLUMNS=_columns(n))
+    launch(dots_of_rows, (m * k,), x, weight, indices, out, t, n, k, COLUMNS=_columns(n))
     return out
 
 
@@ -198,7 +198,7 @@ def scatter_outer(a: Tensor, x: Tensor, indices: Tensor, rows: int) -> Tensor | 
     columns = min(_columns(n), MOST_COLUMNS // at_once)
     grid = rows, triton.cdiv(n, columns)
     settings: dict[str, Any] = {"AT_ONCE": at_once, "COLUMNS": columns}
-    _launch(sums_of_places, grid, a, x, places, bounds, out, n, indices.shape[1], **settings)
+    launch(sums_of_places, grid, a, x, places, bounds, out, n, indices.shape[1], **settings)
     return out
 
 
@@ -208,7 +208,7 @@ def top_k(values: Tensor, k: int) -> Tensor:
     places = torch.empty((m, k), dtype=torch.int64, device=values.device)
     units = triton.next_power_of_2(t)
     settings: dict[str, Any] = {"UNITS": units, "BITS": 16 if values.dtype == torch.bfloat16 else 32}
-    _launch(largest, (m,), values, places, t, k, **settings, num_warps=min(16, max(1, units // 512)))
+    launch(largest, (m,), values, places, t, k, **settings, num_warps=min(16, max(1, units // 512)))
     return places
 
 
@@ -216,7 +216,7 @@ def gated(z: Tensor, name: str, gradient: Tensor | None = None) -> Tensor:
     """``f(u) * v`` (m, h) of z (m, 2 h) = (u, v), with f "silu" or "gelu"; given a gradient at it, that at z."""
     m, h = len(z), z.shape[1] // 2
     out, columns = z.new_empty(m, h if gradient is None else 2 * h), _columns(h)
-    _launch(with_gate, (m, triton.cdiv(h, columns)), gradient, z, out, h, GELU=name == "gelu", COLUMNS=columns)
+    launch(with_gate, (m, triton.cdiv(h, columns)), gradient, z, out, h, GELU=name == "gelu", COLUMNS=columns)
     return out
 
 
@@ -227,7 +227,7 @@ def segment_matmul(x: Tensor, weight: Tensor, starts: Tensor) -> Tensor:
     grid = triton.cdiv(m, TILE["ROWS"]), triton.cdiv(o, TILE["COLUMNS"])
     settings = {**_tiles(), "SEGMENTS": triton.next_power_of_2(n_segments)}
     sizes = m, n, o, n_segments, *x.stride(), *weight.stride()
-    _launch(products, grid, x, weight, starts, out, *sizes, contiguous=False, **settings)
+    launch(products, grid, x, weight, starts, out, *sizes, contiguous=False, **settings)
     return out
 
 
@@ -236,7 +236,7 @@ def segment_outer(x: Tensor, y: Tensor, starts: Tensor) -> Tensor:
     n, o, n_segments = x.shape[1], y.shape[1], len(starts) - 1
     out = x.new_empty(n_segments, n, o)
     grid = n_segments, triton.cdiv(n, TILE["ROWS"]), triton.cdiv(o, TILE["COLUMNS"])
-    _launch(outers, grid, x, y, starts, out, n, o, *x.stride(), *y.stride(), contiguous=False, **_tiles())
+    launch(outers, grid, x, y, starts, out, n, o, *x.stride(), *y.stride(), contiguous=False, **_tiles())
     return out
 
 
@@ -244,7 +244,7 @@ def clear_from(out: Tensor, end: Tensor) -> None:
     """Put zeros into the rows of ``out`` (m, n), contiguous, from the number ``end`` (1,) on."""
     m, n = out.shape
     grid = triton.cdiv(m, TILE["ROWS"]), triton.cdiv(n, TILE["COLUMNS"])
-    _launch(clear, grid, out, end, m, n, ROWS=TILE["ROWS"], COLUMNS=TILE["COLUMNS"], contiguous=False)
+    launch(clear, grid, out, end, m, n, ROWS=TILE["ROWS"], COLUMNS=TILE["COLUMNS"], contiguous=False)
 
 
 @cache
@@ -258,12 +258,13 @@ def works(device: torch.device) -> bool:
     return True
 
 
-def _launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, contiguous: bool = True, **settings: Any) -> None:
+def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, contiguous: bool = True, **settings: Any) -> None:
     """Run a kernel, on the device of its first tensor, unless there is nothing to do."""
-    given = [one.contiguous() if contiguous and isinstance(one, Tensor) else one for one in arguments]
+    if contiguous:
+        arguments = tuple(one.contiguous() if isinstance(one, Tensor) else one for one in arguments)
     if 0 not in grid:
-        with torch.cuda.device(next(one for one in given if one is not None).get_device()):
-            kernel[grid](*given, **settings, **FUSED)
+        with torch.cuda.device(next(one for one in arguments if one is not None).get_device()):
+            kernel[grid](*arguments, **settings, **FUSED)
 
 
 def _columns(n: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import torch
@@ -170,7 +170,7 @@ class RoutedLayer(nn.Module):
         selection: Selection = self.routing(self._checked(x))
         return selection
 
-    def forward(self, x: Tensor, **others: Any) -> Tensor:
+    def forward(self, x: Tensor, **others: Tensor | None) -> Tensor:
         """Outputs (..., out_features) of inputs (..., in_features); ``others`` as :meth:`forward_with_selection`."""
         y, selection = self.forward_with_selection(x, **others)
         self._report(selection)

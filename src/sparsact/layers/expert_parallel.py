@@ -14,6 +14,7 @@ from sparsact.layers.segments import Groups
 from sparsact.routing.selection import EMPTY, Selection
 
 if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
     from torch.distributed.device_mesh import DeviceMesh
 
 SHARDED: Final = ("up_weight", "up_bias", "down_weight", "down_bias")
@@ -125,7 +126,7 @@ def clip_gradients(model: nn.Module, max_norm: float) -> Tensor:
     return norm
 
 
-def is_split(tensor: Any) -> bool:
+def is_split(tensor: Tensor) -> bool:
     """Whether a tensor is one of :mod:`torch.distributed.tensor`."""
     return hasattr(tensor, "full_tensor")
 
@@ -190,24 +191,10 @@ class Exchange:
         return part
 
 
-def _moved(rows: Tensor, out: list[int], back: list[int], group: Any) -> Tensor:
-    """Rows (sum(out), d) that arrive, ``out[r]`` from process r, where ``back[r]`` of ours go."""
-    arrived: Tensor = _Moved.apply(rows, out, back, group)  # type: ignore[no-untyped-call] # torch's
-    return arrived
+def _moved(rows: Tensor, out: list[int], back: list[int], group: ProcessGroup) -> Tensor:
+    """Rows (sum(out), d) that arrive, ``out[r]`` from process r, where ``back[r]`` of ours go; gradients go back."""
+    from torch.distributed.nn.functional import all_to_all_single  # late: it loads much, and not every torch has it
 
-
-class _Moved(torch.autograd.Function):
-    """Rows sent to other processes; gradients are sent back."""
-
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor, out: list[int], back: list[int], group: Any) -> Tensor:
-        """As :func:`_moved`."""
-        ctx.out, ctx.back, ctx.group = out, back, group
-        arrived = rows.new_empty(sum(out), *rows.shape[1:])
-        torch.distributed.all_to_all_single(arrived, rows.contiguous(), out, back, group=group)
-        return arrived
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Any:
-        """Gradients of the rows that were sent."""
-        return _moved(gradient, ctx.back, ctx.out, ctx.group), None, None, None
+    arrived = rows.new_empty(sum(out), *rows.shape[1:])
+    moved: Tensor = all_to_all_single(arrived, rows.contiguous(), out, back, group=group)  # type: ignore[no-untyped-call]
+    return moved

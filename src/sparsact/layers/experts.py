@@ -17,7 +17,7 @@ from sparsact.layers.gather import gather_sum, scatter_outer
 from sparsact.layers.segments import Groups, segment_matmul
 from sparsact.routing.backend import gpu_kernels, is_transformed
 from sparsact.routing.operators import Operator
-from sparsact.routing.router import Router
+from sparsact.routing.router import Router, check_choice
 from sparsact.validation.parameters import checked_size
 
 NUMBERS_AT_ONCE: Final = 2**18  # of pre-activations: what lies between two operations then stays in the cache
@@ -63,7 +63,7 @@ def _save(ctx: Any, inputs: tuple[Tensor, str], output: Tensor) -> None:
     ctx.name = inputs[1]
 
 
-def _backward(ctx: Any, needs: Any, gradient: Tensor) -> tuple[Tensor, None]:
+def _backward(ctx: Any, needs: tuple[bool, ...], gradient: Tensor) -> tuple[Tensor, None]:
     (z,) = ctx.saved_tensors
     if not (torch.is_grad_enabled() or is_transformed()):
         return gated_gradient(gradient, z, ctx.name), None
@@ -153,17 +153,13 @@ def expert_router(router: str | Router, n_experts: int | None, n_active: int | N
     if n_experts is None:
         raise ValueError(f'`n_experts` must be given with router="{router}".')
     n_experts = checked_size(n_experts, "`n_experts`")
-    n_active = min(_default_active(router), n_experts) if n_active is None else checked_size(n_active, "`n_active`")
-    if n_active > n_experts:
-        raise ValueError(f"a token cannot have {n_active} of {n_experts} experts; pass n_active <= n_experts.")
+    usual = 1 if router in ("hash_table", "switch", "tree") else 2
+    n_active = min(usual, n_experts) if n_active is None else checked_size(n_active, "`n_active`")
+    check_choice(n_active, n_experts)
     try:
         return ROUTERS[router](n_experts, n_active, **options)
     except TypeError as error:
         raise ValueError(f'router="{router}" cannot be made from {options}: {str(error).rstrip(".")}.') from error
-
-
-def _default_active(router: str) -> int:
-    return 1 if router in ("hash_table", "switch", "tree") else 2
 
 
 def check_sizes(router: Router, seen: int, n_experts: int | None, n_active: int | None) -> None:

@@ -7,7 +7,7 @@ transforms the call, products of torch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -42,9 +42,7 @@ def scatter_outer(a: Tensor, x: Tensor, indices: Tensor, rows: int) -> Tensor:
 
 def _gather_dot(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:
     if _has_kernel(x):
-        return _tensor(
-            kernels.gather_dot(_array(x), _array(weight), _rows(indices, len(weight)), n_threads=_threads()), x
-        )
+        return _by_kernel(kernels.gather_dot, x, weight, indices, len(weight))
     if gpu := gpu_kernels(x):
         of_gpu: Tensor = gpu.gather_dot(x, weight, indices)
         return of_gpu
@@ -56,9 +54,7 @@ def _gather_dot(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:
 
 def _gather_sum(a: Tensor, values: Tensor, indices: Tensor) -> Tensor:
     if _has_kernel(a):
-        return _tensor(
-            kernels.gather_sum(_array(a), _array(values), _rows(indices, len(values)), n_threads=_threads()), a
-        )
+        return _by_kernel(kernels.gather_sum, a, values, indices, len(values))
     if gpu := gpu_kernels(a):
         of_gpu: Tensor = gpu.gather_sum(a, values, indices)
         return of_gpu
@@ -70,8 +66,7 @@ def _gather_sum(a: Tensor, values: Tensor, indices: Tensor) -> Tensor:
 
 def _scatter_outer(a: Tensor, x: Tensor, indices: Tensor, rows: int) -> Tensor:
     if _has_kernel(a):
-        sums = kernels.scatter_outer(_array(a), _array(x), _rows(indices, rows), rows, n_threads=_threads())
-        return _tensor(sums, a)
+        return _by_kernel(kernels.scatter_outer, a, x, indices, rows, rows)
     if gpu := gpu_kernels(a):
         of_gpu: Tensor | None = gpu.scatter_outer(a, x, indices, rows)
         if of_gpu is not None:
@@ -123,6 +118,15 @@ def _has_kernel(tensor: Tensor) -> bool:
     return tensor.device.type == "cpu" and tensor.dtype in KERNEL_DTYPES
 
 
+def _by_kernel(
+    kernel: Callable[..., NDArray[Any]], first: Tensor, second: Tensor, indices: Tensor, t: int, *sizes: int
+) -> Tensor:
+    """What a kernel computes on the memory of tensors, in the dtype of the first; indices name one of t rows."""
+    array = kernel(_array(first), _array(second), _rows(indices, t), *sizes, n_threads=torch.get_num_threads())
+    tensor = torch.from_numpy(array)
+    return tensor.view(torch.bfloat16) if array.dtype == np.uint16 else tensor.to(first.dtype)
+
+
 def _array(tensor: Tensor) -> NDArray[Any]:
     """The tensor's memory, C-contiguous, as NumPy sees it: bfloat16 as uint16.
 
@@ -140,15 +144,6 @@ def _rows(indices: Tensor, t: int) -> NDArray[np.int64]:
     if rows.size and not (rows.min() >= -1 and rows.max() < t):
         raise IndexError(f"a selection must name units in range({t}), or -1; got {rows.min()} to {rows.max()}.")
     return rows
-
-
-def _tensor(array: NDArray[Any], like: Tensor) -> Tensor:
-    tensor = torch.from_numpy(array)
-    return tensor.view(torch.bfloat16) if array.dtype == np.uint16 else tensor.to(like.dtype)
-
-
-def _threads() -> int:
-    return torch.get_num_threads()
 
 
 def _blocks(indices: Tensor, n: int) -> Iterator[slice]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -21,10 +21,14 @@ from sparsact.layers.experts import GATED, check_sizes, expert_activation, exper
 from sparsact.layers.gather import gather_sum
 from sparsact.layers.segments import Groups
 from sparsact.routing.backend import is_transformed
+from sparsact.routing.expert_gates import SigmoidTopK
 from sparsact.routing.hash_table import HashTable
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
 from sparsact.validation.parameters import checked_number, checked_size
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 
 class MixtureOfExperts(RoutedLayer):
@@ -190,7 +194,7 @@ class MixtureOfExperts(RoutedLayer):
         """
         tokens = self._checked(x)
         selection = self._select(x, tokens, route_by, mask)
-        if self.training and hasattr(self.routing.router, "moved_bias") and not is_recomputing():
+        if self.training and isinstance(self.routing.router, SigmoidTopK) and not is_recomputing():
             self._count(selection)
         rows = as_computed(tokens)
         padding = None if mask is None else ~mask.reshape(-1, 1)
@@ -234,8 +238,7 @@ class MixtureOfExperts(RoutedLayer):
     def _routed(self, rows: Tensor, selection: Selection) -> Tensor:
         if self.exchange is not None:
             return self.exchange(self, rows, selection)
-        most = getattr(self.routing.router, "most_taken", None)
-        taken = None if most is None else most(rows.shape[0], training=self.training)
+        taken = self.routing.router.most_taken(rows.shape[0], training=self.training)
         groups = Groups.of(selection.indices, self.n_experts, max_taken=taken)
         weights = selection.weights.to(rows.dtype)
         y = experts_of(rows, groups, weights, self.up_weight, self.down_weight, self._activated, self.up_bias)
@@ -247,7 +250,7 @@ class MixtureOfExperts(RoutedLayer):
         """Operations of a forward pass over ``batch`` tokens, none of them dropped (see :class:`Flops`)."""
         router, seen = self.routing.router, self.routing.in_features
         expert = 2 * self.n_units * (self.in_features * (1 + self.is_gated) + self.out_features)
-        active = getattr(router, "mean_active", router.max_active)(seen) + self.n_shared
+        active = router.mean_active(seen) + self.n_shared
         dense = self.n_experts + self.n_shared
         return Flops(batch * router.flops(seen), round(batch * active * expert), batch * dense * expert)
 
@@ -261,7 +264,7 @@ class MixtureOfExperts(RoutedLayer):
 
 
 @torch.no_grad()
-def update_biases(model: nn.Module, *, group: Any = None) -> None:
+def update_biases(model: nn.Module, *, group: ProcessGroup | None = None) -> None:
     """Move the biases of all routers that are balanced by biases, once after each step of training.
 
     Parameters
@@ -285,14 +288,14 @@ def update_biases(model: nn.Module, *, group: Any = None) -> None:
     True
     """
     layers = [layer for layer in model.modules() if isinstance(layer, MixtureOfExperts)]
-    biased = [layer for layer in layers if hasattr(layer.routing.router, "moved_bias")]
+    biased = [(layer, router) for layer in layers if isinstance(router := layer.routing.router, SigmoidTopK)]
     if not biased:
         raise ValueError(f'{type(model).__name__} has no router with biases; build a layer with router="sigmoid".')
-    for layer in biased:
-        router, bias = layer.routing.router, layer.routing.state["bias"]
+    for layer, router in biased:
+        bias = layer.routing.state["bias"]
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             torch.distributed.all_reduce(layer.load, group=group)
-        bias.copy_(router.moved_bias(bias, layer.load))  # type: ignore[attr-defined] # its state has a bias
+        bias.copy_(router.moved_bias(bias, layer.load))
         layer.load.zero_()
 
 

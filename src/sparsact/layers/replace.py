@@ -91,7 +91,7 @@ def restore_forward(module: nn.Module) -> None:
         vars(module)["forward"] = vars(module).pop(TAKEN)
 
 
-def is_stacked(module: Any, *, has_gate: bool = True) -> bool:
+def is_stacked(module: nn.Module, *, has_gate: bool = True) -> bool:
     """Whether a module of transformers computes ``down(act(gate) * up)``, or ``down(act(up))``, of stacked weights."""
     up, down = (getattr(module, name, None) for name in ("gate_up_proj" if has_gate else "up_proj", "down_proj"))
     if not (isinstance(up, nn.Parameter) and isinstance(down, nn.Parameter) and up.ndim == down.ndim == 3):
@@ -104,7 +104,7 @@ def is_stacked(module: Any, *, has_gate: bool = True) -> bool:
     return plain and hasattr(module, "act_fn") and (own_gate is None or own_gate.__name__ == "_default_apply_gate")
 
 
-def _forward(module: Any) -> Any:
+def _forward(module: nn.Module) -> Any:
     """The function that replaces a module's forward; None where it has no experts that fit."""
     if is_stacked(module):
         return _stacked

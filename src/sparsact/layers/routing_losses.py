@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import log2
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,9 @@ from sparsact.routing.expert_gates import InputChoice
 from sparsact.routing.selection import Selection
 from sparsact.routing.statistics import RoutingStatistics
 from sparsact.validation.parameters import checked_number
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 WEIGHT: Final = 0.01
 
@@ -49,7 +52,7 @@ class RoutingLosses:
     weight: float
     layers: dict[str, Any]
     selections: dict[str, list[Selection]]
-    group: Any = None
+    group: ProcessGroup | None = None
     _pooled: list[Tensor] = field(default_factory=list, repr=False)
 
     @property
@@ -99,7 +102,9 @@ class RoutingLosses:
 
 
 @contextmanager
-def routing_losses(model: nn.Module, *, weight: float = WEIGHT, group: Any = None) -> Iterator[RoutingLosses]:
+def routing_losses(
+    model: nn.Module, *, weight: float = WEIGHT, group: ProcessGroup | None = None
+) -> Iterator[RoutingLosses]:
     r"""Collect the auxiliary losses of all routed layers of a model that runs within a ``with`` statement.
 
     .. math:: \mathrm{total} = w \sum_{\mathrm{layers}} \ell, \qquad

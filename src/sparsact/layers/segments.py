@@ -57,7 +57,9 @@ class Groups:
         """Groups of ``indices`` (m, k), experts or -1 with at most ``max_taken`` experts; without a sync."""
         n_places = indices.numel()
         taken = n_places if max_taken is None else min(n_places, max_taken)
-        step = SLOTS if indices.device.type != "cpu" or _are_padded(taken, n_experts) else 1
+        # On the CPU oneDNN is quick with such lengths; exports serve any batch.
+        quick = ONEDNN and not is_exporting() and taken >= FEW_TOKENS * n_experts
+        step = SLOTS if quick or indices.device.type != "cpu" else 1
         experts, order = torch.sort(indices.reshape(-1).int(), stable=True)  # half the passes of int64
         bounds = torch.searchsorted(experts, torch.arange(n_experts + 1, device=indices.device, dtype=torch.int32))
         ends = ((bounds.diff() + (step - 1)) // step * step).cumsum(0)
@@ -73,11 +75,6 @@ class Groups:
         slots = torch.arange(self.n_slots, device=self.starts.device)
         experts = torch.searchsorted(self.starts, slots, right=True) - 1
         return experts.where(experts < self.starts.shape[0] - 1, -1)
-
-
-def _are_padded(taken: int, n_experts: int) -> bool:
-    """Whether segments on the CPU have lengths that oneDNN is quick with; never in exports, which serve any batch."""
-    return ONEDNN and not is_exporting() and taken >= FEW_TOKENS * n_experts
 
 
 def segment_matmul(x: Tensor, weight: Tensor, starts: Tensor) -> Tensor:

@@ -116,7 +116,10 @@ class SparselyActivatedLayer(RoutedLayer):
         self.down_bias = nn.Parameter(torch.empty(out_features, **made)) if bias else None
         routed = n_units if getattr(router, "routes_on", None) == "features" else in_features
         self.routing = Routing(router, routed, generator=generator, **made)
-        self._block = _block_size(router, self.routing.in_features, n_units)
+        units = router.width(routed)
+        if n_units % units:
+            raise ValueError(f"{router!r} chooses among {units} units, which do not divide `n_units` = {n_units}.")
+        self._block = n_units // units  # neighbours that one unit of the router stands for
         self._fill(generator)
 
     def _fill(self, generator: torch.Generator | None) -> None:
@@ -203,11 +206,3 @@ class SparselyActivatedLayer(RoutedLayer):
             f"{self.in_features}, {self.n_units}, {self.out_features}, activation={self.activation!r}, "
             f"bias={self.up_bias is not None}, method={self.method!r}"
         )
-
-
-def _block_size(router: Router, routed_features: int, n_units: int) -> int:
-    """Neighbouring units that one unit of the router stands for."""
-    units = router.width(routed_features)
-    if n_units % units:
-        raise ValueError(f"{router!r} chooses among {units} units, which do not divide `n_units` = {n_units}.")
-    return n_units // units

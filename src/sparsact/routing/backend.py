@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
-def namespace(array: Any) -> Any:
+Array = TypeVar("Array", NDArray[Any], "Tensor")  # of NumPy or of torch, and all of one call of the same
+
+
+def namespace(array: Array) -> Any:
     """Array-API functions for ``array``: NumPy itself, or ``array_api_compat.torch``."""
     # array_api_compat.array_namespace uses a cache, which torch.compile cannot trace.
     if isinstance(array, np.ndarray):
@@ -19,7 +25,7 @@ def namespace(array: Any) -> Any:
     return torch
 
 
-def like(array: Any, x: Any) -> Any:
+def like(array: NDArray[Any], x: Array) -> Any:
     """A NumPy array as the kind of x; floats take its dtype, or float32 where that is half precision."""
     xp = namespace(x)
     dtype = xp.result_type(x.dtype, xp.float32) if array.dtype.kind == "f" else None
@@ -28,30 +34,30 @@ def like(array: Any, x: Any) -> Any:
     return xp.tensor(array, device=x.device, dtype=dtype)
 
 
-def integers(n: int, x: Any) -> Any:
+def integers(n: int, x: Array) -> Any:
     """0, 1, ... n - 1 as int64 on the device of x."""
     xp = namespace(x)
     return xp.arange(n, dtype=xp.int64, device=x.device)
 
 
-def ones(shape: tuple[int, ...], x: Any) -> Any:
+def ones(shape: tuple[int, ...], x: Array) -> Any:
     """Ones of x's dtype, on its device."""
     return namespace(x).ones(shape, dtype=x.dtype, device=x.device)
 
 
-def sigmoid(scores: Any) -> Any:
+def sigmoid(scores: Array) -> Any:
     """1 / (1 + exp(-score)), whose gradient is finite wherever the score is."""
     return expit(scores) if isinstance(scores, np.ndarray) else scores.sigmoid()
 
 
-def ascending(values: Any, axis: int = -1) -> Any:
+def ascending(values: Array, axis: int = -1) -> Any:
     """Places that sort ``values`` along an axis; equal ones keep their order."""
     if isinstance(values, np.ndarray):
         return np.argsort(values, axis=axis, kind="stable")
     return values.argsort(dim=axis, stable=True)
 
 
-def taken(values: Any, places: Any) -> Any:
+def taken(values: Array, places: Array) -> Any:
     """Entries of ``values`` (..., t) at ``places`` (..., k) of the last axis."""
     if isinstance(values, np.ndarray):
         return np.take_along_axis(values, places, axis=-1)
@@ -67,7 +73,7 @@ def is_transformed() -> bool:
     return torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0
 
 
-def is_readable(array: Any) -> bool:
+def is_readable(array: Array) -> bool:
     """Whether the numbers can be looked at, now and without waiting for a device."""
     if isinstance(array, np.ndarray):
         return True
@@ -79,7 +85,7 @@ def is_readable(array: Any) -> bool:
     return array.device.type == "cpu" and _get_current_dispatch_mode() is None
 
 
-def gpu_kernels(tensor: Any) -> Any:
+def gpu_kernels(tensor: Tensor) -> Any:
     """The module of Triton's kernels, where they take the tensor: on a GPU, not in float64; None without them."""
     if not tensor.is_cuda or is_transformed() or find_spec("triton") is None:
         return None
@@ -88,27 +94,27 @@ def gpu_kernels(tensor: Any) -> Any:
     return gpu if tensor.dtype in gpu.DTYPES and gpu.works(tensor.device) else None
 
 
-def constant(array: Any) -> Any:
+def constant(array: Array) -> Any:
     """The same numbers, through which no gradient flows."""
     return array if isinstance(array, np.ndarray) else array.detach()
 
 
-def precise(x: Any, *others: Any) -> Any:
+def precise(x: Array, *others: Array) -> Any:
     """Data type to decide in: the widest of the arrays', at least float32, in which Switch transformers route too."""
     xp = namespace(x)
-    dtype = xp.float32
-    for array in (x, *others):
-        dtype = xp.result_type(dtype, array.dtype)
+    dtype = xp.result_type(xp.float32, x.dtype)
+    for other in others:
+        dtype = xp.result_type(dtype, other.dtype)
     return dtype
 
 
-def scores(x: Any, directions: Any) -> Any:
+def scores(x: Array, directions: Array) -> Any:
     """Inner products (m, t) of the rows of ``x`` (m, d) and of ``directions`` (t, d), autocast off."""
     xp = namespace(x)
     dtype = precise(x, directions)
-    x, directions = xp.astype(x, dtype, copy=False), xp.astype(directions, dtype, copy=False)
-    if not xp.__name__.endswith("torch"):
-        return x @ directions.T
+    left, right = xp.astype(x, dtype, copy=False), xp.astype(directions, dtype, copy=False)
+    if isinstance(x, np.ndarray):
+        return left @ right.T
     import torch
 
     with torch.autocast(x.device.type, enabled=False):

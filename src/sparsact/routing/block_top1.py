@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.routing.backend import constant, integers, namespace, ones, scores, taken
+from sparsact.routing.backend import Array, constant, integers, namespace, ones, scores, taken
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
 from sparsact.validation.parameters import check_random_state, check_sizes
@@ -74,7 +74,7 @@ class BlockTop1(Router):
             "up": rng.normal(scale=rank**-0.5, size=(self.width(in_features), rank)),
         }
 
-    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+    def select(self, x: Array, state: State, *, training: bool = False) -> Selection:
         """One unit a block; the scores (m, units) are the logits."""
         xp = namespace(x)
         logits = scores(scores(x, state["down"]), state["up"])

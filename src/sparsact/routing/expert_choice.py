@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from sparsact.routing.backend import ascending, constant, integers, namespace, scores
+from sparsact.routing.backend import Array, ascending, constant, integers, namespace, scores
 from sparsact.routing.expert_gates import ExpertGate, rounded_up, softmax
 from sparsact.routing.router import State
 from sparsact.routing.selection import EMPTY, Selection
@@ -65,7 +65,7 @@ class ExpertChoice(ExpertGate):
         """Experts of an input, in the mean."""
         return min(self.capacity_factor, self.n_experts)
 
-    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+    def select(self, x: Array, state: State, *, training: bool = False) -> Selection:
         """The experts that take each row, with its probabilities; place i of a row is that of expert i."""
         xp = namespace(x)
         m, logits = x.shape[0], scores(x, state["gate"])
@@ -85,6 +85,6 @@ class ExpertChoice(ExpertGate):
         others = {"dropped": dropped if real is None else dropped & real, "real": real, "is_partial": True}
         return Selection.of(units, weights, self.n_experts, logits=logits, **others)
 
-    def capacity(self, n_inputs: Any, *, training: bool) -> Any:
+    def capacity(self, n_inputs: float | Array, *, training: bool) -> Any:
         """Inputs of a batch that each expert takes."""
         return rounded_up(self.capacity_factor * n_inputs / self.n_experts)

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.routing.backend import ascending, constant, namespace, ones, scores, sigmoid, taken
-from sparsact.routing.router import Router, State
+from sparsact.routing.backend import Array, ascending, constant, namespace, ones, scores, sigmoid, taken
+from sparsact.routing.router import Router, State, check_choice
 from sparsact.routing.selection import EMPTY, Selection, counts_of
 from sparsact.routing.top_k import largest
 from sparsact.validation.parameters import check_numbers, check_random_state, check_sizes, checked_option
@@ -44,7 +44,7 @@ class ExpertGate(Router):
         check_random_state(self)
 
     @abstractmethod
-    def capacity(self, n_inputs: Any, *, training: bool) -> Any:
+    def capacity(self, n_inputs: float | Array, *, training: bool) -> Any:
         """Largest number of inputs of a group, by default the batch, that an expert takes; None for no limit."""
 
     def width(self, in_features: int) -> int:
@@ -56,12 +56,12 @@ class ExpertGate(Router):
         return {"gate": rng.normal(scale=np.sqrt(0.1 / in_features), size=(self.n_experts, in_features))}
 
     def most_taken(self, m: int, *, training: bool) -> int | None:
-        """The most places of a batch of m inputs that all experts take together; None for no limit."""
+        """Room of all experts; None for no limit."""
         room = self.capacity(m if self.group_size is None else self.group_size, training=training)
         groups = 1 if self.group_size is None else -(-m // self.group_size)  # no branch on m: an export would keep it
         return None if room is None else room * self.n_experts * groups
 
-    def _group_sizes(self, m: int, size: int, real: Any, group: Any) -> Any:
+    def _group_sizes(self, m: int, size: int, real: Array | None, group: Array) -> Any:
         """Inputs of each group, without padding, and 0 for groups past the last: exports treat one group as special."""
         xp = namespace(group)
         counted = xp.where(real, group, EMPTY) if real is not None else group
@@ -87,31 +87,28 @@ class InputChoice(ExpertGate):
         check_numbers(self, "capacity_factor", "eval_capacity_factor", positive=True, optional=True)
         check_numbers(self, "load_balance", "z_loss")
         checked_option(self.priority, "`priority`", PRIORITIES)
-        if self.max_active(1) > self.n_experts:
-            raise ValueError(
-                f"an input cannot have {self.max_active(1)} of {self.n_experts} experts; pass n_active <= n_experts."
-            )
+        check_choice(self.max_active(1), self.n_experts)
 
-    def _probabilities(self, logits: Any) -> Any:
+    def _probabilities(self, logits: Array) -> Any:
         """Scores (m, experts) that weights and losses are made of."""
         return softmax(logits)
 
-    def _keys(self, logits: Any, state: State) -> Any:
+    def _keys(self, logits: Array, state: State) -> Any:
         """Keys (m, experts) whose largest are chosen."""
         return logits
 
-    def _weights(self, logits: Any, probabilities: Any, units: Any) -> Any:
+    def _weights(self, logits: Array, probabilities: Array, units: Array) -> Any:
         """Weights (m, k) of the chosen experts."""
         return taken(probabilities, units)
 
-    def capacity(self, n_inputs: Any, *, training: bool) -> Any:
+    def capacity(self, n_inputs: float | Array, *, training: bool) -> Any:
         """ceil(factor * k * n_inputs / E), or None for no limit."""
         factor = self.capacity_factor if training else self.eval_capacity_factor
         if factor is None:
             return None
         return rounded_up(factor * self.max_active(1) * n_inputs / self.n_experts)
 
-    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+    def select(self, x: Array, state: State, *, training: bool = False) -> Selection:
         """The chosen experts of each row with their weights; the gate's logits stay with them."""
         xp = namespace(x)
         logits = scores(x, state["gate"])
@@ -133,7 +130,7 @@ class InputChoice(ExpertGate):
             real=state.get("mask"),
         )
 
-    def _late(self, units: Any, weights: Any, real: Any, training: bool) -> Any:
+    def _late(self, units: Array, weights: Array, real: Array | None, training: bool) -> Any:
         """Places (m, k) beyond the room of their experts: first choices come before second ones, then by priority."""
         xp = namespace(units)
         m, k = units.shape
@@ -154,7 +151,7 @@ class InputChoice(ExpertGate):
         room = self.capacity(self._group_sizes(m, size, real, group), training=training)
         return (place >= room[group][:, None]) & (units != EMPTY)
 
-    def pooled_loss(self, selection: Selection, counts: Any, n_parts: int) -> Any:
+    def pooled_loss(self, selection: Selection, counts: Array, n_parts: int) -> Any:
         """Auxiliary loss of one part of a batch; ``counts`` (experts,) are summed over all ``n_parts`` parts.
 
         The mean over parts, as data parallel training takes it, is the loss of the whole batch, and so is its gradient.
@@ -163,7 +160,7 @@ class InputChoice(ExpertGate):
         real = ones(logits.shape[:1], logits) if selection.real is None else xp.astype(selection.real, logits.dtype)
         return self._loss(logits, self._probabilities(logits), counts, real, n_parts)
 
-    def _loss(self, logits: Any, probabilities: Any, counts: Any, real: Any, n_parts: int = 1) -> Any:
+    def _loss(self, logits: Array, probabilities: Array, counts: Array, real: Array, n_parts: int = 1) -> Any:
         xp, k = namespace(logits), self.max_active(1)
         load = xp.astype(counts, logits.dtype)
         n = xp.clip(xp.sum(load) / k, 1, None)  # inputs of all parts, without padding
@@ -178,14 +175,14 @@ class InputChoice(ExpertGate):
         return total
 
 
-def rounded_up(share: Any) -> Any:
+def rounded_up(share: float | Array) -> Any:
     """The least whole number that is not below a number, or each of an array, but for its rounding."""
     if isinstance(share, float) or not hasattr(share, "shape"):  # torch.export has floats of a kind of its own
         return ceil(share - ROUNDING)
     return namespace(share).ceil(share - ROUNDING)
 
 
-def softmax(logits: Any) -> Any:
+def softmax(logits: Array) -> Any:
     """Probabilities (m, t) of each row."""
     xp = namespace(logits)
     exponentials = xp.exp(logits - constant(xp.max(logits, axis=1, keepdims=True)))
@@ -254,7 +251,7 @@ class SoftmaxTopK(InputChoice):
         """``n_active``."""
         return self.n_active
 
-    def _weights(self, logits: Any, probabilities: Any, units: Any) -> Any:
+    def _weights(self, logits: Array, probabilities: Array, units: Array) -> Any:
         chosen = taken(probabilities, units)
         if (self.normalise or ("all" if self.n_active == 1 else "chosen")) == "all":
             return chosen
@@ -322,20 +319,20 @@ class SigmoidTopK(InputChoice):
         """``gate`` (experts, in_features) as in :class:`SoftmaxTopK`, and ``bias`` (experts,) of zeros."""
         return {**super().initial_state(in_features, rng=rng), "bias": np.zeros(self.n_experts)}
 
-    def moved_bias(self, bias: Any, counts: Any) -> Any:
+    def moved_bias(self, bias: Array, counts: Array) -> Any:
         """The bias (experts,) after a step in which ``counts`` (experts,) inputs chose each expert."""
         xp = namespace(bias)
         beyond = xp.sum(counts) - self.n_experts * counts  # whole numbers: exact
         return bias + self.bias_rate * xp.astype(xp.sign(beyond), bias.dtype)
 
-    def _probabilities(self, logits: Any) -> Any:
+    def _probabilities(self, logits: Array) -> Any:
         values = sigmoid(logits)
         return values / (namespace(values).sum(values, axis=1, keepdims=True) + _TINY)
 
-    def _keys(self, logits: Any, state: State) -> Any:
+    def _keys(self, logits: Array, state: State) -> Any:
         return sigmoid(logits) + state["bias"]
 
-    def _weights(self, logits: Any, probabilities: Any, units: Any) -> Any:
+    def _weights(self, logits: Array, probabilities: Array, units: Array) -> Any:
         if self.n_active == 1:
             return self.scale * sigmoid(taken(logits, units))
         chosen = taken(probabilities, units)

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.routing.backend import namespace, ones
-from sparsact.routing.router import Router, State
+from sparsact.routing.backend import Array, namespace, ones
+from sparsact.routing.router import Router, State, check_choice
 from sparsact.routing.selection import Selection
 from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import check_random_state, check_sizes, checked_size
@@ -53,7 +53,7 @@ class HashTable(Router):
     def __post_init__(self) -> None:
         check_sizes(self, "n_tokens", "n_experts", "n_active")
         check_random_state(self)
-        _check_active(self.n_active, self.n_experts)
+        check_choice(self.n_active, self.n_experts)
 
     def width(self, in_features: int) -> int:
         """``n_experts``."""
@@ -70,7 +70,7 @@ class HashTable(Router):
         table[order] = balanced_table(np.ones(self.n_tokens), self.n_experts, n_active=self.n_active)
         return {"table": table}
 
-    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+    def select(self, x: Array, state: State, *, training: bool = False) -> Selection:
         """The row of the table for each id, in increasing order."""
         xp = namespace(x)
         ids = xp.astype(xp.floor(xp.astype(x[:, 0], xp.float64)), xp.int64) % self.n_tokens
@@ -109,7 +109,7 @@ def balanced_table(counts: ArrayLike, n_experts: int, *, n_active: int = 1) -> N
     weights = checked_reals(counts, "`counts`")
     if weights.ndim != 1 or not len(weights) or (weights < 0).any():
         raise ValueError(f"`counts` must be one number from 0 for each token; got shape {weights.shape}.")
-    _check_active(checked_size(n_active, "`n_active`"), checked_size(n_experts, "`n_experts`"))
+    check_choice(checked_size(n_active, "`n_active`"), checked_size(n_experts, "`n_experts`"))
     load, table = np.zeros(n_experts), np.empty((len(weights), n_active), dtype=np.int64)
     for token in np.argsort(-weights, kind="stable"):
         chosen = np.argsort(load, kind="stable")[:n_active]
@@ -146,13 +146,8 @@ def clustered_table(
     from sklearn.cluster import KMeans
 
     rows = checked_reals(embeddings, "`embeddings`")
-    _check_active(checked_size(n_active, "`n_active`"), checked_size(n_experts, "`n_experts`"))
+    check_choice(checked_size(n_active, "`n_active`"), checked_size(n_experts, "`n_experts`"))
     if rows.ndim != 2 or len(rows) < n_experts:
         raise ValueError(f"`embeddings` must be {n_experts} rows or more, as there are experts; got {rows.shape}.")
     distances = KMeans(n_experts, n_init=4, random_state=random_state).fit(rows).transform(rows)
     return np.sort(np.argsort(distances, axis=1, kind="stable")[:, :n_active], axis=1)
-
-
-def _check_active(n_active: int, n_experts: int) -> None:
-    if n_active > n_experts:
-        raise ValueError(f"a token cannot have {n_active} of {n_experts} experts; pass n_active <= n_experts.")

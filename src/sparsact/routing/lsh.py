@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels import hashing
-from sparsact.routing.backend import constant, integers, namespace, ones, scores, sigmoid
+from sparsact.routing.backend import Array, constant, integers, namespace, ones, scores, sigmoid
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
 from sparsact.statistics.hashing import mixed as splitmix
@@ -22,25 +22,25 @@ _STEP, _FIRST, _SECOND = (int(c) - 2**64 for c in (hashing.STEP, hashing.FIRST, 
 # The hashes of kernels.hashing, for arrays and tensors: torch does not multiply unsigned words.
 
 
-def shifted(h: Any, by: int) -> Any:
+def shifted(h: Array, by: int) -> Any:
     """Logical shift to the right, ``by`` from 1 to 63."""
     return (h >> by) & ((1 << (64 - by)) - 1)
 
 
-def finished(h: Any) -> Any:
+def finished(h: Array) -> Any:
     """The finaliser of splitmix64: every bit of the result depends on every bit of h."""
     h = (h ^ shifted(h, 30)) * _FIRST
     h = (h ^ shifted(h, 27)) * _SECOND
     return h ^ shifted(h, 31)
 
 
-def mixed(h: Any, code: Any) -> Any:
+def mixed(h: Array, code: Array) -> Any:
     """One more code mixed into h."""
     h = (h ^ code) * _STEP
     return h ^ shifted(h, 32)
 
 
-def numbered(n: int, salt: int, x: Any) -> Any:
+def numbered(n: int, salt: int, x: Array) -> Any:
     """A key (n,) for each of the numbers 0 to n - 1, by position and ``salt``, on the device of x."""
     keys = _keys(range(n).stop, range(salt).stop)  # a range makes plain numbers of torch.compile's symbols
     return namespace(x).asarray(keys, dtype=namespace(x).int64, device=x.device)
@@ -107,7 +107,7 @@ class HyperplaneLSH(Router):
         """``directions`` (tables, hashes, in_features): normals of the hyperplanes."""
         return {"directions": rng.normal(size=(self.n_tables, self.n_hashes, in_features))}
 
-    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+    def select(self, x: Array, state: State, *, training: bool = False) -> Selection:
         """The bucket of each table, with weight 1; the projections (m, tables, hashes) are the logits."""
         xp = namespace(x)
         projections = _projected(x, state["directions"])
@@ -142,7 +142,7 @@ class LearnedLSH(HyperplaneLSH):
         """``directions`` (tables, hashes, in_features): normals of the hyperplanes."""
         return {"directions": in_features**-0.5 * super().initial_state(in_features, rng=rng)["directions"]}
 
-    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+    def select(self, x: Array, state: State, *, training: bool = False) -> Selection:
         """The bucket of each table; the projections (m, tables, hashes) are the logits."""
         chosen = super().select(x, state, training=training)
         if not training:
@@ -214,7 +214,7 @@ class EuclideanLSH(Router):
             "offsets": rng.uniform(0.0, self.bucket_width, shape),
         }
 
-    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+    def select(self, x: Array, state: State, *, training: bool = False) -> Selection:
         """The bucket of each table, with weight 1; the projections (m, tables, hashes) in cells are the logits."""
         xp = namespace(x)
         cells = (_projected(x, state["directions"]) + state["offsets"]) / self.bucket_width
@@ -231,7 +231,7 @@ class EuclideanLSH(Router):
         return self.n_tables * self.n_hashes * (2 * in_features + 2)
 
 
-def _projected(x: Any, directions: Any) -> Any:
+def _projected(x: Array, directions: Array) -> Any:
     """<a, x> for each table and hash, (m, tables, hashes)."""
     xp = namespace(x)
     n_tables, n_hashes, d = directions.shape

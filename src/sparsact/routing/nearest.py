@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
-from sparsact.routing.backend import namespace, ones
-from sparsact.routing.router import Router, State
+from sparsact.routing.backend import Array, namespace, ones
+from sparsact.routing.router import Router, State, check_choice
 from sparsact.routing.selection import EMPTY, Selection
 from sparsact.routing.top_k import largest
 from sparsact.validation.arrays import checked_reals
@@ -46,10 +46,7 @@ class Nearest(Router):
     def __post_init__(self) -> None:
         check_sizes(self, "n_active", "n_centres")
         check_random_state(self)
-        if self.n_active > self.n_centres:
-            raise ValueError(
-                f"Nearest cannot choose {self.n_active} of {self.n_centres} centres; pass n_active <= n_centres."
-            )
+        check_choice(self.n_active, self.n_centres)
 
     @staticmethod
     def state_of(centres: ArrayLike) -> dict[str, NDArray[np.float64]]:
@@ -68,11 +65,9 @@ class Nearest(Router):
         """``centres`` (n_centres, in_features), standard normal."""
         return {"centres": rng.normal(size=(self.n_centres, in_features))}
 
-    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+    def select(self, x: Array, state: State, *, training: bool = False) -> Selection:
         """The k nearest centres, with weight 1; distances, negated, are the logits."""
         centres = state["centres"]
-        if self.n_active > centres.shape[0]:
-            raise ValueError(f"Nearest(n_active={self.n_active}) cannot choose among {centres.shape[0]} centres.")
         nearness = -distances(x, centres)
         places = largest(nearness, self.n_active)
         return Selection.of(places, ones(tuple(places.shape), x), centres.shape[0], logits=nearness)
@@ -122,15 +117,11 @@ class Interpolation(Router):
         """``n_points``."""
         return self.n_points
 
-    def max_active(self, in_features: int) -> int:
-        """One."""
-        return 1
-
     def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """``points`` (n_points, in_features), standard normal."""
         return {"points": rng.normal(size=(self.n_points, in_features))}
 
-    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+    def select(self, x: Array, state: State, *, training: bool = False) -> Selection:
         """The point that is the input, with weight 1, or an empty place."""
         xp = namespace(x)
         same = distances(x, state["points"], largest_difference=True) == 0  # no square that could underflow
@@ -144,7 +135,7 @@ class Interpolation(Router):
         return 2 * self.n_points * in_features + self.n_points
 
 
-def distances(x: Any, points: Any, *, largest_difference: bool = False) -> Any:
+def distances(x: Array, points: Array, *, largest_difference: bool = False) -> Any:
     """Distances (m, t), Euclidean or by the largest difference, from differences: equal points are equally far."""
     if isinstance(x, np.ndarray):
         return cdist(x, points, "chebyshev" if largest_difference else "euclidean")

@@ -46,7 +46,7 @@ class Operator:
                 lambda ctx, gradient: backward(ctx, ctx.needs_input_grad, gradient), setup_context=save
             )
 
-    def __call__(self, *inputs: Any) -> Tensor:
+    def __call__(self, *inputs: object) -> Tensor:
         """The function's value at the inputs; the first input is a tensor."""
         if is_watched(*inputs):
             of_operator: Tensor = self.operator(*inputs)
@@ -61,7 +61,7 @@ class _Direct(torch.autograd.Function):
     """An operator's function, and its gradients."""
 
     @staticmethod
-    def forward(ctx: Any, operator: Any, *inputs: Any) -> Tensor:
+    def forward(ctx: Any, operator: Any, *inputs: object) -> Tensor:
         output: Tensor = operator.function(*inputs)
         ctx.operator = operator
         operator.save(ctx, inputs, output)
@@ -72,7 +72,7 @@ class _Direct(torch.autograd.Function):
         return None, *ctx.operator.backward(ctx, ctx.needs_input_grad[1:], gradient)
 
 
-def is_watched(*inputs: Any) -> bool:
+def is_watched(*inputs: object) -> bool:
     """Whether a compiler, a tracer or a kind of tensor of its own wants to see operators."""
     if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:
         return True
@@ -86,7 +86,7 @@ def _is_special(one: Tensor) -> bool:
     return type(one) not in (Tensor, nn.Parameter) or one.is_meta or torch._C._functorch.is_legacy_batchedtensor(one)
 
 
-def _has_gradient(one: Any) -> bool:
+def _has_gradient(one: object) -> bool:
     return isinstance(one, Tensor) and one.requires_grad
 
 
@@ -98,11 +98,11 @@ def of_two_matrices(
 ) -> Operator:
     """An operator of two matrices, of indices and more, with functions for the gradient at each matrix."""
 
-    def save(ctx: Any, inputs: Any, output: Any) -> None:
+    def save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         ctx.save_for_backward(*inputs[:3])
         ctx.n_inputs = len(inputs)
 
-    def backward(ctx: Any, needs: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, needs: tuple[bool, ...], gradient: Tensor) -> tuple[Tensor | None, ...]:
         left, right, indices = ctx.saved_tensors
         return (
             first(gradient, left, right, indices) if needs[0] else None,

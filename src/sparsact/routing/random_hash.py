@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sparsact.routing.backend import namespace, ones
+from sparsact.routing.backend import Array, namespace, ones
 from sparsact.routing.lsh import finished, numbered, shifted
-from sparsact.routing.router import Router, State
+from sparsact.routing.router import Router, State, check_choice
 from sparsact.routing.selection import Selection
 from sparsact.routing.top_k import largest
 from sparsact.validation.parameters import check_random_state, check_sizes
@@ -49,32 +49,25 @@ class RandomHash(Router):
         check_sizes(self, "n_active")
         check_sizes(self, "n_units", optional=True)
         check_random_state(self)
-        if self.n_units is not None and self.n_active > self.n_units:
-            raise ValueError(
-                f"RandomHash cannot choose {self.n_active} of {self.n_units} units; pass n_active <= n_units."
-            )
+        if self.n_units is not None:
+            check_choice(self.n_active, self.n_units)
 
     def width(self, in_features: int) -> int:
         """``n_units``, or the number of columns."""
         width = in_features if self.n_units is None else self.n_units
-        if self.n_active > width:
-            raise ValueError(
-                f"RandomHash(n_active={self.n_active}) cannot choose among {width} units; pass n_active <= {width}."
-            )
+        check_choice(self.n_active, width)
         return width
 
     def max_active(self, in_features: int) -> int:
         """``n_active``."""
         return self.n_active
 
-    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+    def select(self, x: Array, state: State, *, training: bool = False) -> Selection:
         """The k units whose mixture with the input is largest, with weight 1."""
         width = self.width(x.shape[1])
         words = _words(x)
-        columns, units = (
-            numbered(x.shape[1], 2 * self.random_state, words),
-            numbered(width, 2 * self.random_state + 1, words),
-        )
+        columns = numbered(x.shape[1], 2 * self.random_state, words)
+        units = numbered(width, 2 * self.random_state + 1, words)
         xp = namespace(words)
         inputs = finished(xp.sum(finished(words ^ columns), axis=1, dtype=xp.int64))
         ranks = xp.astype(shifted(finished(inputs[:, None] ^ units), 11), xp.float64)  # 53 bits: exact
@@ -86,7 +79,7 @@ class RandomHash(Router):
         return 9 * in_features + 10 * self.width(in_features)
 
 
-def _words(x: Any) -> Any:
+def _words(x: Array) -> Any:
     """The bits of each number as float64, -0.0 as 0.0: int64."""
     if isinstance(x, np.ndarray):
         return np.ascontiguousarray(x.astype(np.float64) + 0.0).view(np.int64)

@@ -7,16 +7,19 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from inspect import signature
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sparsact.kernels.hashing import hash_generator
-from sparsact.routing.backend import like, namespace
+from sparsact.routing.backend import Array, like, namespace
 from sparsact.routing.selection import Selection
 from sparsact.saving.schema import present_names
 from sparsact.validation.arrays import Shape, checked_reals, checked_router_inputs, checked_tensor, has_shape, is_tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 State = Mapping[str, Any]
 ROUTERS: Final[dict[str, type[Router]]] = {}
@@ -64,23 +67,31 @@ class Router(ABC):
     def width(self, in_features: int) -> int:
         """Number of units to choose from, for inputs of ``in_features`` columns."""
 
-    @abstractmethod
     def max_active(self, in_features: int) -> int:
-        """Maximum number of units that an input switches on."""
+        """Maximum number of units that an input switches on, outside of training: one, unless a router has more."""
+        return 1
+
+    def mean_active(self, in_features: int) -> float:
+        """Number of units that an input switches on, in the mean."""
+        return self.max_active(in_features)
+
+    def most_taken(self, m: int, *, training: bool) -> int | None:
+        """The most places of a batch of m inputs that all units take together; None for no limit."""
+        return None
 
     def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Fresh state for inputs of ``in_features`` columns; empty for a rule that needs none."""
         return {}
 
     @abstractmethod
-    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+    def select(self, x: Array, state: State, *, training: bool = False) -> Selection:
         """Units for each row of ``x`` (m, in_features). Arrays are trusted here."""
 
     @abstractmethod
     def flops(self, in_features: int) -> int:
         """Multiplications and additions (each counts as one) that routing one input costs, comparisons included."""
 
-    def __call__(self, x: Any, state: State | None = None, *, training: bool = False) -> Selection:
+    def __call__(self, x: ArrayLike | Tensor, state: State | None = None, *, training: bool = False) -> Selection:
         """Units for each row of ``x``: checked, then :meth:`select`.
 
         Parameters
@@ -98,25 +109,30 @@ class Router(ABC):
         ValueError
             If x is not finite, not of two axes, or does not fit the router or its state, or if scores overflow.
         """
-        x = checked_router_inputs(x)
-        self.width(x.shape[1])  # raises where the columns do not fit
-        own = _own_state(self, x.shape[1])
+        rows = checked_router_inputs(x)
+        self.width(rows.shape[1])  # raises where the columns do not fit
+        own = _own_state(self, rows.shape[1])
         if state is None:
-            state = {name: like(array, x) for name, array in own.items()}
+            state = {name: like(array, rows) for name, array in own.items()}
         else:
-            shapes: dict[str, Shape] = {name: array.shape for name, array in own.items()}
-            if self.free_length:
-                shapes = {name: (None, *shape[1:]) for name, shape in shapes.items()}
-            state = _checked_state(state, shapes, x, self.name)
+            first = (None,) if self.free_length else ()
+            shapes: dict[str, Shape] = {name: (*first, *array.shape[len(first) :]) for name, array in own.items()}
+            state = _checked_state(state, shapes, rows, self.name)
         with np.errstate(over="ignore", invalid="ignore"):
-            selection = self.select(x, state, training=training)
-        if selection.logits is not None and not bool(namespace(x).isfinite(selection.logits).all()):
+            selection = self.select(rows, state, training=training)
+        if selection.logits is not None and not bool(namespace(rows).isfinite(selection.logits).all()):
             raise ValueError(f"the scores of {self.name} overflow; scale the inputs down.")
         return selection
 
     def to_dict(self) -> dict[str, Any]:
         """``{"router": name, ...hyperparameters}``, as JSON spells it; :func:`sparsact.routing.from_dict` reads it."""
         return {"router": self.name, **asdict(self)}
+
+
+def check_choice(n_active: int, n_units: int) -> None:
+    """Raise if there are fewer units than an input is to have."""
+    if n_active > n_units:
+        raise ValueError(f"a router cannot choose {n_active} of {n_units} units; pass n_active <= {n_units}.")
 
 
 @lru_cache(maxsize=64)
@@ -140,7 +156,7 @@ def _checked_state(state: Any, shapes: Mapping[str, Shape], x: Any, name: str) -
     return checked
 
 
-def _checked_entry(value: Any, shape: Shape | None, x: Any, what: str) -> Any:
+def _checked_entry(value: ArrayLike | Tensor, shape: Shape | None, x: Any, what: str) -> Any:
     array = checked_tensor(value, what) if is_tensor(value) else checked_reals(value, what)
     if shape is not None and not has_shape(array, shape):
         need = ", ".join("any" if n is None else str(n) for n in shape)

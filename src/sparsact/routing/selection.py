@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sparsact.routing.backend import integers, is_readable, namespace
+from sparsact.routing.backend import Array, integers, is_readable, namespace
 
 EMPTY: Final = -1
 
@@ -55,7 +55,9 @@ class Selection:
     is_partial: bool = False
 
     @classmethod
-    def of(cls, indices: Any, weights: Any, n_units: int, *, logits: Any = None, **others: Any) -> Selection:
+    def of(
+        cls, indices: Array, weights: Array, n_units: int, *, logits: Array | None = None, **others: Any
+    ) -> Selection:
         """A selection whose counts follow from its indices; without auxiliary loss and drops, unless given."""
         xp = namespace(weights)
         device = weights.device
@@ -84,7 +86,7 @@ class Selection:
             return whole
         return whole.scatter_add(1, column, weights)
 
-    def masked(self, real: Any) -> Selection:
+    def masked(self, real: Array) -> Selection:
         """The same choice without the inputs where ``real`` (m,) is False: they switch nothing on and count nowhere."""
         xp = namespace(self.weights)
         taken = real[:, None] & (self.indices != EMPTY)
@@ -115,7 +117,7 @@ class Selection:
         )
 
 
-def counts_of(indices: Any, n_units: int) -> Any:
+def counts_of(indices: Array, n_units: int) -> Any:
     """Inputs (n_units,) for which each unit was chosen; IndexError where there is no such unit, if that can be seen."""
     flat = namespace(indices).reshape(indices, (-1,))
     if is_readable(flat) and len(flat) and not (flat.min() >= EMPTY and flat.max() < n_units):

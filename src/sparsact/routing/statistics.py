@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.routing.backend import Array
 from sparsact.routing.selection import EMPTY, Selection
 
 LEAST_INPUTS: Final = 30  # with fewer, inputs that happen to be alike look like a collapse
@@ -59,10 +60,6 @@ class RoutingStatistics:
         if len(self.counts) != len(other.counts):
             raise ValueError(f"statistics of {len(self.counts)} and of {len(other.counts)} units do not add up.")
         return RoutingStatistics(**{name: value + getattr(other, name) for name, value in vars(self).items()})
-
-    def merge(self, other: RoutingStatistics) -> RoutingStatistics:
-        """Statistics of both samples, ``self + other``."""
-        return self + other
 
     @property
     def load(self) -> NDArray[np.float64]:
@@ -148,5 +145,5 @@ def warn_of_collapse(statistics: RoutingStatistics) -> None:
         )
 
 
-def _plain(array: Any) -> NDArray[Any]:
+def _plain(array: Array) -> NDArray[Any]:
     return array if isinstance(array, np.ndarray) else np.asarray(array.detach().cpu())

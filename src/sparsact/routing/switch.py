@@ -56,7 +56,3 @@ class Switch(InputChoice):
     capacity_factor: float | None = 1.25
     priority: str = "arrival"
     z_loss: float = 0.0
-
-    def max_active(self, in_features: int) -> int:
-        """One."""
-        return 1

@@ -8,17 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparsact import kernels
-from sparsact.routing.backend import integers, namespace, ones
-from sparsact.routing.router import Router, State
+from sparsact.routing.backend import Array, integers, namespace, ones
+from sparsact.routing.router import Router, State, check_choice
 from sparsact.routing.selection import Selection
 from sparsact.validation.parameters import check_bool, check_sizes
 
 
-def largest(values: Any, k: int) -> Any:
+def largest(values: Array, k: int) -> Any:
     """Places (m, k), in increasing order, of the k largest values of each row; of equal values the first wins."""
     m, t = values.shape
-    if k > t:
-        raise ValueError(f"cannot choose the {k} largest among {t} units; pass n_active <= {t}.")
+    check_choice(k, t)
     if isinstance(values, np.ndarray):
         return kernels.top_k(np.ascontiguousarray(values, dtype=np.result_type(values.dtype, np.float32)), k)
     if k == t:
@@ -67,18 +66,14 @@ class TopK(Router):
 
     def width(self, in_features: int) -> int:
         """The features themselves; an error where they are fewer than k."""
-        if self.n_active > in_features:
-            raise ValueError(
-                f"TopK(n_active={self.n_active}) cannot choose among {in_features} units; "
-                f"pass n_active <= {in_features}."
-            )
+        check_choice(self.n_active, in_features)
         return in_features
 
     def max_active(self, in_features: int) -> int:
         """``n_active``."""
         return self.n_active
 
-    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+    def select(self, x: Array, state: State, *, training: bool = False) -> Selection:
         """The k largest of each row of features, with weight 1; the features are the logits."""
         places = largest(namespace(x).abs(x) if self.absolute else x, self.n_active)
         return Selection.of(places, ones(tuple(places.shape), x), x.shape[1], logits=x)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.routing.backend import integers, namespace, ones, precise, scores, sigmoid
+from sparsact.routing.backend import Array, integers, namespace, ones, precise, scores, sigmoid
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
 from sparsact.validation.parameters import check_random_state, check_sizes
@@ -63,20 +63,16 @@ class Tree(Router):
         """Leaves."""
         return int(2**self.depth)
 
-    def max_active(self, in_features: int) -> int:
-        """One, outside of training."""
-        return 1
-
     def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """``nodes`` (2**depth - 1, in_features), normal with variance 1 / in_features; ``biases``, zeros."""
         n_nodes = 2**self.depth - 1
         return {"nodes": rng.normal(scale=in_features**-0.5, size=(n_nodes, in_features)), "biases": np.zeros(n_nodes)}
 
-    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+    def select(self, x: Array, state: State, *, training: bool = False) -> Selection:
         """All leaves with their probabilities in training; else the one leaf that the walk ends at."""
         return self._mixture(x, state) if training else self._walk(x, state)
 
-    def _walk(self, x: Any, state: State) -> Selection:
+    def _walk(self, x: Array, state: State) -> Selection:
         xp = namespace(x)
         dtype = precise(x, *state.values())
         node = xp.zeros((x.shape[0],), dtype=xp.int64, device=x.device)
@@ -88,7 +84,7 @@ class Tree(Router):
         leaf = (node - (2**self.depth - 1))[:, None]
         return Selection.of(leaf, ones(tuple(leaf.shape), x), 2**self.depth, logits=xp.stack(path, axis=1))
 
-    def _mixture(self, x: Any, state: State) -> Selection:
+    def _mixture(self, x: Array, state: State) -> Selection:
         xp = namespace(x)
         logits = scores(x, state["nodes"]) + state["biases"]
         left, right = sigmoid(-logits), sigmoid(logits)

@@ -70,7 +70,7 @@ def test_the_width_of_a_router_is_that_of_the_model():
 
 
 def test_no_more_units_than_there_are():
-    with pytest.raises(ValueError, match=r"13.* cannot choose among 12 units"):
+    with pytest.raises(ValueError, match="cannot choose 13 of 12 units"):
         DSMRegressor(12, router=TopK(13)).fit(X, y)
 
 

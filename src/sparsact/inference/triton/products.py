@@ -10,9 +10,9 @@ import triton
 from torch import Tensor
 
 from sparsact.inference.triton import kernels
+from sparsact.kernels.gpu import DTYPES, launch
 
 INTERPRETED: Final = os.environ.get("TRITON_INTERPRET") == "1"  # on the CPU, in NumPy: to check results, not for speed
-DTYPES: Final[tuple[torch.dtype, ...]] = (torch.float32, torch.bfloat16, torch.float16)
 TOGETHER: Final = 16  # inputs that share what is read of the weights
 SUMS: Final = {
     1: {"AT_ONCE": 16, "COLUMNS": 256},
@@ -24,7 +24,6 @@ SEGMENT: Final = (
 )
 PROGRAMS: Final = 1024  # enough for a device to have others while one waits; more would write more partial sums
 DOTS: Final = {"SEGMENT": 16, "AT_ONCE": 4, "DEPTH": 1024}
-FUSED: Final = {"enable_fp_fusion": True}  # else each version of Triton has a default of its own
 
 
 def sparse_product(h: Tensor, values: Tensor, bias: Tensor | None = None, *, together: bool = False) -> Tensor:
@@ -110,15 +109,12 @@ def _product(
     partial = h.new_empty((parts, m, n), dtype=torch.float32 if scale is None else torch.int32)
     narrow = scale is not None or (h.dtype == values.dtype and not INTERPRETED)  # which takes bfloat16 for integers
     ends = (None, None) if scale is None or not h.numel() else torch.aminmax(h, dim=1)
-    with torch.cuda.device(h.get_device()):
-        if partial.numel():
-            kernels.partial_sums[groups, parts, tiles](
-                h, *ends, values, partial, m, s, n, span * SEGMENT,
-                SEGMENT=SEGMENT, ROWS=rows, GATHER=gather, NARROW=narrow, **settings, **FUSED,
-            )  # fmt: skip
-        if out.numel():
-            grid = m, triton.cdiv(n, TOTAL["COLUMNS"])
-            kernels.total[grid](partial, *ends, scale, bias, out, n, parts, **TOTAL, **FUSED)
+    launch(
+        kernels.partial_sums, (groups, parts, tiles), h, *ends, values, partial, m, s, n, span * SEGMENT,
+        contiguous=False, SEGMENT=SEGMENT, ROWS=rows, GATHER=gather, NARROW=narrow, **settings,
+    )  # fmt: skip
+    grid = m, triton.cdiv(n, TOTAL["COLUMNS"])
+    launch(kernels.total, grid, partial, *ends, scale, bias, out, n, parts, contiguous=False, **TOTAL)
     return out
 
 
@@ -162,10 +158,8 @@ def active_dot(x: Tensor, weight: Tensor, bias: Tensor | None, mask: Tensor, *, 
             f"on {mask.device}."
         )
     x, on, out = x.contiguous(), mask.contiguous().view(torch.uint8), x.new_empty((m, s))
-    if out.numel():
-        with torch.cuda.device(x.get_device()):
-            grid = m, triton.cdiv(s, DOTS["SEGMENT"])
-            kernels.dots[grid](x, weight, bias, on, out, s, d, GATE=gate, **DOTS, **FUSED)
+    grid = m, triton.cdiv(s, DOTS["SEGMENT"])
+    launch(kernels.dots, grid, x, weight, bias, on, out, s, d, contiguous=False, GATE=gate, **DOTS)
     return out
 
 

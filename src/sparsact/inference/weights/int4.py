@@ -24,10 +24,8 @@ SMALLEST_STEP: Final = float(np.finfo(np.float32).tiny)  # of int4 weights: its 
 class Int4Weights(IntegerWeights):
     """Int4 weights in groups of 32 inputs of an output or, ``by_input``, of 32 outputs of an input."""
 
-    def __init__(self, arrays: Arrays, by_input: bool, device: str = "cpu") -> None:
-        super().__init__(arrays, by_input, device)
-        scale, bias = arrays["scale"], arrays["bias"]
-        self._product = Int4Linear(arrays["packed"], arrays["multipliers"], scale, bias, self._columns)
+    def _product_of(self, arrays: Arrays) -> Int4Linear:
+        return Int4Linear(arrays["packed"], arrays["multipliers"], arrays["scale"], arrays["bias"], self._columns)
 
     @classmethod
     def of(cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False, device: str = "cpu") -> Int4Weights:

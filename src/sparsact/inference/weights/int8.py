@@ -19,10 +19,10 @@ SMALLEST_SCALE: Final = float(np.finfo(np.float32).eps)  # of weights, in torch'
 class Int8Weights(IntegerWeights):
     """Int8 weights with one scale per output: outputs of a row equal torch's dynamically quantised layers."""
 
-    def __init__(self, arrays: Arrays, by_input: bool, device: str = "cpu") -> None:
-        super().__init__(arrays, by_input, device)
-        self._product = Int8Linear(arrays["integers"], arrays["scale"], arrays["bias"], self._columns)
-        self._on_gpu: Callable[..., Tensor] | None = None
+    _on_gpu: Callable[..., Tensor] | None = None
+
+    def _product_of(self, arrays: Arrays) -> Int8Linear:
+        return Int8Linear(arrays["integers"], arrays["scale"], arrays["bias"], self._columns)
 
     @classmethod
     def of(cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False, device: str = "cpu") -> Int8Weights:

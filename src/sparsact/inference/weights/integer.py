@@ -27,13 +27,19 @@ class IntegerWeights(WeightForm):
 
     rounded = True
     counted = False
-    _product: Int8Linear | Int4Linear
 
     def __init__(self, arrays: Arrays, by_input: bool, device: str = "cpu") -> None:
         self.arrays, self.by_input, self.device = arrays, by_input, device
         self._outputs, self._columns = len(arrays["scale"]), int(arrays["columns"].item())
         found = arrays.get("smoothing")
         self.scales = None if found is None else torch.tensor(found)  # that inputs are multiplied by
+        self._product = self._product_of(arrays)
+        self._whole = self._product.columns if by_input else self._product.rows
+        self.kernel = self._whole if found is None else None  # for float32
+
+    @abstractmethod
+    def _product_of(self, arrays: Arrays) -> Int8Linear | Int4Linear:
+        """The product with these integers."""
 
     @classmethod
     @abstractmethod
@@ -62,15 +68,6 @@ class IntegerWeights(WeightForm):
         rows = self._numbers()
         weight = (rows.t() if self.by_input else rows) * torch.tensor(self.arrays["scale"])[:, None]
         return weight if self.scales is None else weight * self.scales
-
-    @property
-    def kernel(self) -> Callable[[int, int, int, int], Any] | None:  # type: ignore[override] # never assigned
-        """As in :class:`WeightForm`, for float32; None where inputs are scaled first."""
-        return self._whole if self.scales is None else None
-
-    @property
-    def _whole(self) -> Callable[[int, int, int, int], Any]:
-        return self._product.columns if self.by_input else self._product.rows
 
     def all(self, x: Tensor, m: int) -> Tensor:
         """All outputs; by inputs, from the weights of those whose code is not that of 0."""

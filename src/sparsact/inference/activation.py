@@ -1,26 +1,125 @@
-"""Whether a traced expression is the activation of a block, where it is zero, and the constants it depends on."""
+"""What a model computes between linear layers, as an expression, and whether it is the activation of a block.
+
+An expression can be evaluated on other values: so an activation shows where it is zero.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch._ops import OpOverload
 
-from sparsact.inference.activation_expression import (
-    Expression,
-    Leaf,
-    Operation,
-    constants_in,
-    evaluate,
-    leaves,
-    row_scales,
-    subexpressions,
-)
 from sparsact.inference.block import Activation
-from sparsact.inference.weight_cache import WeightVersion
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """One call of a linear layer: its output, (..., width); or the part of it that begins at ``start``."""
+
+    name: str
+    width: int
+    start: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class RowScale:
+    """A factor of each row, (..., 1), computed from all of its units, as by an RMS norm: zeros stay zeros."""
+
+    values: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """An elementwise operation on expressions, constants of shape (units,) and numbers."""
+
+    function: OpOverload
+    arguments: tuple[Any, ...]
+    keywords: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Name of the operation, the same in place and out of place."""
+        return str(self.function.overloadpacket.__name__).strip("_")
+
+    @property
+    def operands(self) -> tuple[Any, ...]:
+        """Positional and keyword arguments."""
+        return (*self.arguments, *self.keywords.values())
+
+
+Expression = Leaf | Operation
+
+
+def subexpressions(expression: Expression) -> list[Expression]:
+    """The expression and everything it is computed from, each once, arguments before results."""
+    found: dict[Expression, None] = {}
+
+    def visit(part: Expression) -> None:
+        if part in found:
+            return
+        if isinstance(part, Operation):
+            for operand in part.operands:
+                if isinstance(operand, Leaf | Operation):
+                    visit(operand)
+        found[part] = None
+
+    visit(expression)
+    return list(found)
+
+
+def leaves(expression: Expression) -> list[Leaf]:
+    """The leaves of an expression, each once, in the order in which it reads them."""
+    return [part for part in subexpressions(expression) if isinstance(part, Leaf)]
+
+
+def operands_of(expression: Expression, kind: type[T]) -> list[T]:
+    """Operands of one kind in an expression: constants (``Tensor``) or factors of rows (``RowScale``)."""
+    operations = [part for part in subexpressions(expression) if isinstance(part, Operation)]
+    return [operand for one in operations for operand in one.operands if isinstance(operand, kind)]
+
+
+def evaluate(
+    expression: Expression,
+    values: Mapping[Leaf, Tensor],
+    precision: torch.dtype | None = None,
+    *,
+    as_traced: bool = False,
+) -> Tensor:
+    """Value of an expression whose leaves have ``values``, tensors of one shape (..., units).
+
+    With ``precision``, floating-point constants and casts to other floating-point types take that type. Factors of rows
+    are 1, or with ``as_traced`` what they were, for values (rows, units) of the traced rows.
+    """
+    known: dict[Expression, Any] = dict(values.items())
+    device = next(iter(values.values())).device
+
+    def value(argument: object) -> Any:
+        if isinstance(argument, Leaf | Operation):
+            return known[argument]
+        if isinstance(argument, RowScale):
+            scale = argument.values.reshape(-1, 1) if as_traced else torch.ones_like(argument.values.flatten()[:1])
+            return scale.to(precision) if precision else scale
+        if precision and isinstance(argument, torch.dtype) and argument.is_floating_point:
+            return precision
+        if isinstance(argument, Tensor):
+            return argument.to(device, precision if argument.is_floating_point() else None)
+        return argument
+
+    for part in subexpressions(expression):
+        if isinstance(part, Operation):
+            arguments = [value(argument) for argument in part.arguments]
+            if part.function._schema.is_mutable:  # in place on its first argument, which others may still read
+                arguments[0] = arguments[0].clone()
+            known[part] = part.function(*arguments, **{name: value(given) for name, given in part.keywords.items()})
+    result: Tensor = known[expression]
+    return result
+
 
 Function = Callable[[Tensor], Tensor]
 
@@ -58,13 +157,13 @@ def activation(expression: Expression, like: Tensor) -> tuple[Activation, Leaf, 
     _check_elementwise(f, probes)
     if _is_affine(f, probes):
         raise NotAnActivation("nothing but an affine function is between them")
-    units = 1 if all(constant.numel() == 1 for constant in constants_in(expression)) else probes.width
+    units = 1 if all(constant.numel() == 1 for constant in operands_of(expression, Tensor)) else probes.width
     thresholds = zero_below(lambda precision: ReplayedActivation(expression, switch, up, precision), units, like)
     if thresholds is not None:
         thresholds = thresholds.expand(probes.width).contiguous()
     path = [part for part in subexpressions(expression) if isinstance(part, Operation) and leaves(part) == [switch]]
     name = ", ".join(part.name for part in path if part.name != "to_copy")  # a cast changes the type alone
-    return Activation(name, f, thresholds, bool(row_scales(expression))), switch, up
+    return Activation(name, f, thresholds, bool(operands_of(expression, RowScale))), switch, up
 
 
 @dataclass(frozen=True)
@@ -117,63 +216,6 @@ def _is_affine(f: ReplayedActivation, probes: _Probes) -> bool:
     rounding = 16 * torch.finfo(probes.like.dtype).eps * size
     line = ((at_a + at_minus - 2 * at_0).abs() <= rounding) & ((at_2a - 2 * at_a + at_0).abs() <= rounding)
     return bool(line.all())
-
-
-class ActivationConstants:
-    """Tensors of a model that an activation reads, by module and name."""
-
-    def __init__(self, places: list[tuple[nn.Module, str]]) -> None:
-        self._places = places
-        counted = places and not any(tensor.is_inference() for tensor in self._tensors())
-        self._version = WeightVersion(self._tensors()) if counted else None
-
-    @property
-    def none(self) -> bool:
-        """Whether there are none."""
-        return not self._places
-
-    def is_current(self) -> bool:
-        """Whether none has its gradient recorded, has moved or, as far as :class:`WeightVersion` detects it, changed.
-
-        Not known in a copy that was made in inference mode, where writes are not counted.
-        """
-        if self._version is None:
-            return not self._places
-        tensors = self._tensors()
-        recorded = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
-        return not recorded and self._version.is_current(tensors)
-
-    def _tensors(self) -> list[Tensor]:
-        return [_tensor_at(*place) for place in self._places]
-
-    def __reduce__(self) -> tuple[type[ActivationConstants], tuple[list[tuple[nn.Module, str]]]]:
-        """A copy of a model refers to the copied tensors."""
-        return ActivationConstants, (self._places,)
-
-
-def activation_constants(model: nn.Module, activation: Activation) -> ActivationConstants | None:
-    """The model's tensors that an activation reads; None if it reads values that are computed as the model runs.
-
-    Zeros count as literals in the model's code.
-    """
-    f = activation.function
-    constants = constants_in(f.expression) if isinstance(f, ReplayedActivation) else []
-    places = [(module, name) for module in model.modules() for name in (*module._parameters, *module._buffers)]
-    read = [place for place in places if any(_share_memory(_tensor_at(*place), one) for one in constants)]
-    for constant in constants:
-        if bool((constant != 0).any()) and not any(_share_memory(_tensor_at(*place), constant) for place in read):
-            return None
-    return None if any(_tensor_at(*place).is_inference() for place in read) else ActivationConstants(read)
-
-
-def _tensor_at(module: nn.Module, name: str) -> Tensor:
-    """The tensor of that name; an empty one if there is none."""
-    found = module._parameters.get(name, module._buffers.get(name))
-    return torch.empty(0) if found is None else found
-
-
-def _share_memory(one: Tensor, other: Tensor) -> bool:
-    return one.numel() > 0 and one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
 
 
 def zero_below(in_precision: Callable[[torch.dtype | None], Function], units: int, like: Tensor) -> Tensor | None:
