@@ -1,4 +1,4 @@
-"""A kind of model that competes on a table with polynomials: where it applies, how it is fitted and explained."""
+"""A kind of model that competes on a table: where it applies, how it is fitted and explained."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Final
 
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Encoding, Real
-from sparsact.fit.degrees import Selected, domain_of
 from sparsact.fit.details import Details
 from sparsact.fit.explain import explained, function_names
-from sparsact.fit.fold_sums import FoldModels, FoldSums, as_numbers
-from sparsact.fit.held_out import HeldOutScores, out_of_fold_values
+from sparsact.fit.fold_sums import FoldSums
+from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
+from sparsact.fit.scores import Selected
 from sparsact.fit.target_result import TargetResult
 from sparsact.passes.progress import Stages
 from sparsact.passes.resumable import Checkpoint
@@ -56,7 +56,7 @@ class Facts:
     @property
     def of_bits(self) -> bool:
         """Whether one function of columns of bits is learned."""
-        return self.one_function and domain_of(self.table, self.options) == "cube"
+        return self.one_function and self.options.domain_of(self.table.encoding) == "cube"
 
     @property
     def of_letters(self) -> bool:
@@ -96,30 +96,22 @@ class FitRun:
 
     @property
     def sample(self) -> RowSample:
-        """Rows that models other than polynomials are fitted to."""
+        """Rows that models are fitted to where they are not made of the sums."""
         return self.sums.sample
+
+    @property
+    def facts(self) -> Facts:
+        """What decides which kinds of model the table allows."""
+        return Facts(self.table, self.options, self.sums.n_rows)
 
     @property
     def parts(self) -> tuple[Table, FitOptions, RowSample, Stages]:
         """Arguments shared by all fitting functions."""
         return self.table, self.options, self.sample, self.stages
 
-    def polynomial(self, sums: FoldSums, selected: Selected) -> Fit:
-        """The polynomial that cross-validation has chosen, and its held-out scores, of a sample of many rows."""
-        X, y, folds = sums.sample.at_most(MOST_ROWS)
-        weights = sums.sample.weights[sums.sample.smallest(MOST_ROWS)] if self.options.weighted else None
-        polynomials = self.polynomials(sums, selected)
-        actual = as_numbers(self.table.encoding.targets[0], y).reshape(len(y), -1)
-        predicted = out_of_fold_values(polynomials.without, X, folds)
-        return Fit(polynomials.whole, HeldOutScores(actual, predicted, folds, weights=weights))
-
-    def polynomials(self, sums: FoldSums, selected: Selected) -> FoldModels:
-        """The polynomial that cross-validation has chosen, of all rows and by fold."""
-        return sums.models(selected.degree, selected.alpha, domain_of(self.table, self.options))
-
 
 class CandidateKind(ABC):
-    """A kind of model besides polynomials of all products.
+    """A kind of model.
 
     Attributes
     ----------
@@ -127,15 +119,15 @@ class CandidateKind(ABC):
         In options and in JSON, and in sentences.
     rank : int or None
         Place in the order of preference among models that are as good as each other: the fewer and plainer the effects
-        that a model names, the earlier. Polynomials have place 0; a kind without a place is only compared.
+        that a model names, the earlier. A kind without a place is only compared.
     terms_of : str
-        What the terms of the targets are, in a sentence; empty if they are the best polynomial's.
+        What the terms of the targets are, in a sentence; empty if a polynomial's facts say it.
     handicap : float
         Factor of its held-out error in comparisons, as other kinds explain more.
-    is_polynomial, takes_weights : bool
-        Whether a polynomial results, and whether rows may have weights.
+    is_polynomial, takes_weights, takes_targets : bool
+        Whether a polynomial results, whether rows may have weights, and whether targets may be several.
     needs : tuple of str
-        Kinds that are fitted before it where it is requested.
+        Kinds besides low-degree polynomials that are fitted before it where it is requested.
     """
 
     kind: ClassVar[str]
@@ -145,6 +137,7 @@ class CandidateKind(ABC):
     handicap: ClassVar[float] = 1.0
     is_polynomial: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = False
+    takes_targets: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ()
 
     def refusal(self, facts: Facts) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding
 from sparsact.datasets.columns import Classes, LogReal, Real
-from sparsact.fit.fold_sums import Prediction, as_numbers
+from sparsact.fit.fold_sums import as_numbers
 from sparsact.fit.scores import Confusion, FoldScores
 from sparsact.fit.table_model import class_numbers
 from sparsact.fit.target_result import TargetResult
@@ -28,6 +28,7 @@ TERMS_KEPT: Final = 200
 TERMS_EXPLAINED: Final = 20  # whose aliases are looked for
 LARGEST_CUBE: Final = 24
 ROWS_FLIPPED: Final = 200_000  # predictions for the influences
+Array = NDArray[np.float64]
 Expanded = LowDegree | OnCube | CubeEnsemble  # models with coefficients of sets of columns
 
 
@@ -186,13 +187,17 @@ def influences(model: Expanded, points: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def scored_targets(
-    encoding: Encoding, held_out: Prediction, r2: Sequence[FoldScores], linear_r2: Sequence[FoldScores]
+    encoding: Encoding,
+    y: Array,
+    predicted: Array | None,
+    r2: Sequence[FoldScores],
+    linear_r2: Sequence[FoldScores],
 ) -> tuple[TargetResult, ...]:
     """Every target (or class) with its scores and its held-out rows."""
-    actual = as_numbers(encoding.targets[0], held_out.actual).reshape(len(held_out.actual), -1)
+    actual = as_numbers(encoding.targets[0], y).reshape(len(y), -1)
     relative = None
-    if isinstance(encoding.targets[0], LogReal) and held_out.predicted is not None:
-        relative = np.abs(np.expm1(held_out.predicted - actual)).mean(axis=0).tolist()
+    if isinstance(encoding.targets[0], LogReal) and predicted is not None:
+        relative = np.abs(np.expm1(predicted - actual)).mean(axis=0).tolist()
     return tuple(
         TargetResult(
             name=name,
@@ -200,7 +205,7 @@ def scored_targets(
             linear_r2=linear_r2[i],
             variance=float(actual[:, i].var()) or 1.0,
             actual=actual[:, i],
-            predicted=None if held_out.predicted is None else held_out.predicted[:, i],
+            predicted=None if predicted is None else predicted[:, i],
             relative_error=relative and relative[i],
         )
         for i, name in enumerate(function_names(encoding))
@@ -234,11 +239,11 @@ def function_names(encoding: Encoding) -> tuple[str, ...]:
     return target.values if len(target.values) > 2 else target.values[1:]
 
 
-def confusion(held_out: Prediction, encoding: Encoding) -> Confusion | None:
+def confusion(y: Array, predicted: Array | None, encoding: Encoding) -> Confusion | None:
     """Actual against predicted classes, if the target holds classes."""
     target = encoding.targets[0]
-    if not isinstance(target, Classes) or held_out.predicted is None:
+    if not isinstance(target, Classes) or predicted is None:
         return None
     n = len(target.values)
-    pairs = held_out.actual[:, 0].astype(np.intp) * n + class_numbers(held_out.predicted)
+    pairs = y.astype(np.intp) * n + class_numbers(predicted)
     return Confusion(target.values, np.bincount(pairs, minlength=n * n).reshape(n, n))

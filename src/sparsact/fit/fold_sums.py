@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from sparsact.datasets.columns import Classes, Real
 from sparsact.datasets.extrapolation import DesignSums
+from sparsact.fit.scores import Selected
 from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.learners.low_degree.accumulator import Accumulator
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
@@ -79,10 +80,11 @@ class FoldSums:
         search.__dict__.pop("_solution", None)
         return replace(self, search=search)
 
-    def models(self, degree: int, alpha: float, domain: str) -> FoldModels:
-        """Polynomials of a degree and penalty."""
+    def models(self, selected: Selected, domain: str) -> FoldModels:
+        """Polynomials of the selected degree and penalty."""
         kind = LowDegreeClassifier if isinstance(self.target, Classes) else LowDegreeRegressor
-        return FoldModels(self, kind(degree=degree, alpha=alpha, solver=self.search.solver, domain=domain))
+        estimator = kind(degree=selected.degree, alpha=selected.alpha, solver=self.search.solver, domain=domain)
+        return FoldModels(self, estimator)
 
 
 class FoldModels:
@@ -112,14 +114,6 @@ class FoldModels:
         return self._model(others)
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """Held-out rows: the table's answers (rows, targets) and the model's values (rows, functions), if it was asked."""
-
-    actual: NDArray[np.float64]
-    predicted: NDArray[np.float64] | None
-
-
 def as_numbers(target: Real | Classes, y: NDArray[np.float64]) -> NDArray[np.float64]:
     """Targets of a regression as LowDegreeClassifier makes them: of two classes a sign, of more one indicator each."""
     if isinstance(target, Real):
@@ -127,11 +121,3 @@ def as_numbers(target: Real | Classes, y: NDArray[np.float64]) -> NDArray[np.flo
     if len(target.values) == 2:
         return 2.0 * y - 1.0
     return np.equal(y[:, None], np.arange(len(target.values))).astype(np.float64)
-
-
-def add_batch(model: Any, target: Real | Classes, X: NDArray[Any], y: NDArray[np.float64]) -> None:
-    """Fit a model to more rows; class numbers as labels."""
-    if isinstance(target, Classes):
-        model.partial_fit(X, target.labels[y.astype(np.intp)], classes=target.labels)
-    else:
-        model.partial_fit(X, y)

@@ -132,6 +132,10 @@ class FitOptions:
         """Whether the requested model is compared with no polynomial."""
         return self.model not in ("auto", "low-degree", "ensemble")
 
+    def domain_of(self, encoding: Encoding) -> str:
+        """The domain of the learners: ``"cube"`` where every column is bits."""
+        return "real" if self.domain == "real" or encoding.real else "cube"
+
     @property
     def weighted(self) -> bool:
         """Whether rows differ in precision."""

@@ -97,6 +97,19 @@ def best_penalty(candidates: Iterable[CVCandidate], degree: int) -> CVCandidate:
 
 
 @dataclass(frozen=True)
+class Selected:
+    """The best degree and penalty of a polynomial, and every candidate with its scores."""
+
+    degree: int
+    alpha: float
+    candidates: tuple[CVCandidate, ...]
+
+    def of_degree(self, degree: int) -> CVCandidate:
+        """The best penalty of a degree."""
+        return best_penalty(self.candidates, degree)
+
+
+@dataclass(frozen=True)
 class LowDegreeInfo:
     """A polynomial: its degree and penalty, chosen by cross-validation unless they are among ``given``, its solver."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from sparsact.fit.candidate import CandidateKind, Facts, Fit, FitRun
-from sparsact.fit.degrees import select_polynomial
+from sparsact.fit.candidates.low_degree import polynomial, select_polynomial
 
 
 class LassoCandidate(CandidateKind):
@@ -22,7 +22,7 @@ class LassoCandidate(CandidateKind):
         """The polynomial of the degree and penalty with the least held-out error."""
         with run.stages.stage("choosing terms by the lasso"):
             by_lasso = run.sums.by_lasso()
-            return run.polynomial(by_lasso, select_polynomial(by_lasso.search, run.options))
+            return polynomial(run, by_lasso, select_polynomial(by_lasso.search, run.options))
 
 
 CANDIDATE: Final = LassoCandidate()

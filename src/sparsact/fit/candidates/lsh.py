@@ -14,7 +14,6 @@ from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes, Real
 from sparsact.fit.candidate import CandidateKind, Facts, Findings, Fit, FitRun, Targets
 from sparsact.fit.candidates.lsh_details import bucket_bytes, layout_info, standardised_weights
-from sparsact.fit.fold_sums import add_batch
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.row_columns import FitRows, RowColumns
@@ -83,6 +82,14 @@ class FilledTables:
         for number, (model, seen) in enumerate(zip(self.models, state["models"], strict=True)):
             model._restore(seen, strip_prefix(f"model{number}", arrays))
             model._forget_solution()
+
+
+def add_batch(model: LSHModel, target: Real | Classes, X: NDArray[Any], y: NDArray[np.float64]) -> None:
+    """Fit a model to more rows; class numbers as labels."""
+    if isinstance(model, LSHClassifier) and isinstance(target, Classes):
+        model.partial_fit(X, target.labels[y.astype(np.intp)], classes=target.labels)
+    else:
+        model.partial_fit(X, y)
 
 
 def fitted_tables(table: Table, options: FitOptions, sample: RowSample, stages: Stages, checkpoint: Checkpoint) -> Fit:
@@ -174,7 +181,7 @@ class TableScores(HeldOutScores):
 class LSHCandidate(CandidateKind):
     """Hash tables (LSH)."""
 
-    kind, name, rank = "lsh", "hash tables (LSH)", 7
+    kind, name, rank, takes_targets = "lsh", "hash tables (LSH)", 7, True
 
     def refusal(self, facts: Facts) -> str:
         """Groups of many rows are refused."""

@@ -13,7 +13,6 @@ from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
 from sparsact.fit.candidate import CandidateKind, Facts, Findings, Fit, FitRun, Targets
 from sparsact.fit.candidates import candidates
-from sparsact.fit.degrees import domain_of
 from sparsact.fit.details import Details
 from sparsact.fit.explain import explained
 from sparsact.fit.held_out import HeldOutScores
@@ -141,8 +140,7 @@ def first_look(table: Table, options: FitOptions, sample: RowSample, enough: flo
 def best_of_fold(run: FitRun, fold: int) -> float:
     """The best held-out R2 of a fold so far, of models that may be chosen."""
     known = candidates()
-    others = [fit.held_out.mean_r2 for kind, fit in run.fits.items() if known[kind].rank is not None]
-    return max(r2.folds[fold] for r2 in (run.selected.of_degree(run.selected.degree).r2, *others))
+    return max(fit.held_out.mean_r2.folds[fold] for kind, fit in run.fits.items() if known[kind].rank is not None)
 
 
 def missing_class(table: Table, sample: RowSample) -> str:
@@ -212,7 +210,9 @@ def _labels(table: Table, y: NDArray[np.float64]) -> NDArray[Any]:
 def _estimator(table: Table, options: FitOptions, max_active: int, **changed: int) -> Network:
     classes = isinstance(table.encoding.targets[0], Classes)
     kind = SparselyActivatedClassifier if classes else SparselyActivatedRegressor
-    return kind(max_active=max_active, domain=domain_of(table, options), random_state=options.random_state, **changed)
+    return kind(
+        max_active=max_active, domain=options.domain_of(table.encoding), random_state=options.random_state, **changed
+    )
 
 
 class NetworkCandidate(CandidateKind):
@@ -245,7 +245,7 @@ class NetworkCandidate(CandidateKind):
     def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
         """The units are shown, and the terms of the best polynomial, as a network has none."""
         X, _, _ = run.sample.rows()
-        polynomial = run.polynomials(run.sums, run.selected).whole
+        polynomial = run.sums.models(run.selected, run.options.domain_of(run.table.encoding)).whole
         network = network_info(fit.model, run.table.feature_names, X)
         return explained(targets, polynomial, run.table.encoding, X), network
 
