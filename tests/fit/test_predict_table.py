@@ -143,7 +143,7 @@ def test_the_design_does_not_depend_on_how_rows_come():
     assert restored.design(np.empty((0, 0))) == whole.design(np.empty((0, 0)))
     design = whole.design(np.empty((0, 0)))
     assert design.pairs
-    assert TableDesign.from_dict(design.to_dict()) == design
+    assert TableDesign.from_dict(asdict(design)) == design
     assert len(unseen_pairs(encoding, design)) == design.unseen.sum()
 
 

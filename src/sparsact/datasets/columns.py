@@ -20,6 +20,7 @@ from sparsact.datasets.cell_values import (
     numbers_and_rest,
     too_long,
 )
+from sparsact.datasets.parts import Rows
 from sparsact.datasets.sites import BitString, LetterString, Mutations
 from sparsact.datasets.table_summary import TableDesign
 
@@ -292,17 +293,17 @@ class Encoding:
         """Columns of the file that hold the features."""
         return list(dict.fromkeys(column.name for column in self.columns))
 
-    def points(self, batch: pa.RecordBatch, first_row: int) -> Points:
-        """X of a batch: bits (m, n) as uint8; with real columns, float64 in which a bit is its sign, 1 - 2 * bit."""
-        pieces: list[Points] = [column.encode(batch.column(column.name), first_row) for column in self.columns]
+    def points(self, rows: Rows) -> Points:
+        """X of some rows: bits (m, n) as uint8; with real columns, float64 in which a bit is its sign, 1 - 2 * bit."""
+        pieces: list[Points] = [column.encode(rows.columns.column(column.name), rows.row) for column in self.columns]
         if self.real:
             pairs = zip(self.columns, pieces, strict=True)
             pieces = [piece if isinstance(column, Real) else 1.0 - 2.0 * piece for column, piece in pairs]
         return np.concatenate(pieces, axis=1)
 
-    def answers(self, batch: pa.RecordBatch, first_row: int) -> NDArray[np.float64]:
-        """Targets of a batch: shape (m,), or (m, T) where there are several."""
-        pieces = [target.encode(batch.column(target.name), first_row) for target in self.targets]
+    def answers(self, rows: Rows) -> NDArray[np.float64]:
+        """Targets of some rows: shape (m,), or (m, T) where there are several."""
+        pieces = [target.encode(rows.columns.column(target.name), rows.row) for target in self.targets]
         return pieces[0][:, 0] if len(pieces) == 1 else np.concatenate(pieces, axis=1)
 
     def to_json(self) -> str:
@@ -313,7 +314,7 @@ class Encoding:
             "notes": list(self.notes),
         }
         if self.design is not None:
-            described["design"] = self.design.to_dict()
+            described["design"] = asdict(self.design)
         return json.dumps(described, ensure_ascii=False)
 
     @classmethod

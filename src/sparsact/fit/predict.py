@@ -81,13 +81,13 @@ def predicted_pieces(model: Any, table: Table, id_column: str | None, confidence
     learned = TableModel(model, encoding)
     head = _predicted(learned, nothing, confidence)
     begun = False
-    for batch, place in parts.batches([*encoding.source_columns, *named], BATCH_ROWS):
-        names = {name: batch.column(name) for name in named}
+    for batch in parts.batches([*encoding.source_columns, *named], BATCH_ROWS):
+        names = {name: batch.columns.column(name) for name in named}
         if not begun:
             yield pa.table({name: column.slice(0, 0) for name, column in names.items()} | head)
             begun = True
-        with place:
-            X = encoding.points(batch, place.row)
+        with batch:
+            X = encoding.points(batch)
         yield pa.table(names | _predicted(learned, X, confidence))
     if not begun:
         yield pa.table({name: pa.array([], pa.string()) for name in named} | head)
