@@ -1,6 +1,7 @@
 """`predict_table` and `sparsact predict`: names of rows, intervals, rows to doubt."""
 
 import json
+from dataclasses import asdict
 from itertools import combinations, product
 
 import numpy as np
