@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact import files
+from sparsact import files, registry
 from sparsact.extras import EXTRAS, missing
 from sparsact.fit.details import Details
 from sparsact.fit.scores import LOW_DEGREE_FACTS, TERMS_OF_LETTERS, Choices, Confusion, Scores
@@ -300,22 +300,12 @@ class FitResult:
             Without the extra ``report``.
         """
         try:
-            from sparsact.fit.page import FitFigures, meaning_of_effects
-            from sparsact.reports.page import fit_page
+            page = registry.find(registry.PAGES["fit"])
         except ImportError as error:
             if error.name is None or EXTRAS.get(error.name) != "report":
                 raise
             raise ImportError(missing("a report", error.name)) from error
-        figures = FitFigures(self.targets, self.choices, self.details, self.confusion, self.test)
-        findings = {
-            "result": self,
-            "overview": figures.overview(),
-            "sections": figures.sections(),
-            "chapter": self.details.chapter(self.n_rows),
-            "effects": "" if self.of_letters else meaning_of_effects(self.domain),
-            "command": command,
-        }
-        files.write(path, fit_page(findings))
+        files.write(path, page(self, command))
         self.written["report"] = str(path)
 
     def save(self, path: str | Path) -> None:

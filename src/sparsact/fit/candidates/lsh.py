@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -200,11 +200,9 @@ class LSHCandidate(CandidateKind):
     def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
         """The layout is shown; there are no terms."""
         X, y, _ = run.sample.rows()
-        columns = standardised_weights(fit.model, run.table, X, y)
-        if not isinstance(fit.held_out, TableScores):
-            return targets, layout_info(fit.model, columns, len(X))
-        coverage = tuple(zip(LEVELS, fit.held_out.coverage, strict=False))
-        return targets, layout_info(fit.model, columns, len(X), fit.held_out.missed, coverage)
+        columns, scores = standardised_weights(fit.model, run.table, X, y), cast("TableScores", fit.held_out)
+        coverage = tuple(zip(LEVELS, scores.coverage, strict=False))
+        return targets, layout_info(fit.model, columns, len(X), scores.missed, coverage)
 
 
 CANDIDATE: Final = LSHCandidate()
