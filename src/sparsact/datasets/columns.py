@@ -20,7 +20,7 @@ from sparsact.datasets.cell_values import (
     numbers_and_rest,
     too_long,
 )
-from sparsact.datasets.parts import Rows
+from sparsact.datasets.parts import PlacedRows
 from sparsact.datasets.sites import BitString, LetterString, Mutations
 from sparsact.datasets.table_summary import TableDesign
 
@@ -204,7 +204,7 @@ def column_of(description: dict[str, Any]) -> Column:
     return column
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: object) -> bool:
     return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
@@ -293,7 +293,7 @@ class Encoding:
         """Columns of the file that hold the features."""
         return list(dict.fromkeys(column.name for column in self.columns))
 
-    def points(self, rows: Rows) -> Points:
+    def points(self, rows: PlacedRows) -> Points:
         """X of some rows: bits (m, n) as uint8; with real columns, float64 in which a bit is its sign, 1 - 2 * bit."""
         pieces: list[Points] = [column.encode(rows.columns.column(column.name), rows.row) for column in self.columns]
         if self.real:
@@ -301,7 +301,7 @@ class Encoding:
             pieces = [piece if isinstance(column, Real) else 1.0 - 2.0 * piece for column, piece in pairs]
         return np.concatenate(pieces, axis=1)
 
-    def answers(self, rows: Rows) -> NDArray[np.float64]:
+    def answers(self, rows: PlacedRows) -> NDArray[np.float64]:
         """Targets of some rows: shape (m,), or (m, T) where there are several."""
         pieces = [target.encode(rows.columns.column(target.name), rows.row) for target in self.targets]
         return pieces[0][:, 0] if len(pieces) == 1 else np.concatenate(pieces, axis=1)

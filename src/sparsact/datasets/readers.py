@@ -286,7 +286,7 @@ class FrameSource(Source):
             yield pa.RecordBatch.from_pydict({name: pa.concat_arrays(arrays) for name, arrays in chunks.items()})
 
 
-def open_frame(data: Any) -> FrameSource:
+def open_frame(data: object) -> FrameSource:
     """An Arrow table, or a frame whose columns become Arrow's; neither is changed."""
     path = Path("the table")
     names = data.column_names if isinstance(data, pa.Table) else map(str, getattr(data, "columns", ()))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sparsact.datasets.cell_values import listed
 from sparsact.datasets.columns import Bit, Classes, Column, Encoding, OneHot, Points, Real
-from sparsact.datasets.parts import Data, Parts, Rows, did_you_mean, resolve
+from sparsact.datasets.parts import Data, Parts, PlacedRows, did_you_mean, resolve
 from sparsact.datasets.related_columns import aliases, column_notes, without_constants
 from sparsact.datasets.sequences import slip
 from sparsact.datasets.sites import BitString, LetterString, Mutations
@@ -102,11 +102,11 @@ class TableSurvey:
         """The targets first: what is wrong with them is reported first."""
         return [*self.answers, *self.surveys]
 
-    def batches(self, first_row: int = 0) -> Iterator[Rows]:
+    def batches(self, first_row: int = 0) -> Iterator[PlacedRows]:
         """The columns that are looked at; from a row on at which a batch begins."""
         return self.parts.batches([survey.name for survey in self.everything], self.batch_rows, first_row)
 
-    def add(self, batch: Rows) -> None:
+    def add(self, batch: PlacedRows) -> None:
         """Look at the next batch."""
         rows = RowNumbers.of(batch.overall, len(batch))
         columns = dict(zip(batch.columns.schema.names, batch.columns.columns, strict=True))

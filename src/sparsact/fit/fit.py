@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,7 +26,7 @@ from sparsact.fit.options import FitOptions
 from sparsact.fit.reading import check_targets, warnings
 from sparsact.fit.result import FitResult, Resources
 from sparsact.fit.row_columns import FitRows, RowColumns
-from sparsact.fit.scores import LowDegreeInfo, Selected, noise_ceiling
+from sparsact.fit.scores import FoldScores, LowDegreeInfo, Selected, noise_ceiling
 from sparsact.learners import CubeEnsemble, LettersRegressor
 from sparsact.memory import peak_memory
 from sparsact.passes.progress import StageProgress, Stages
@@ -68,7 +69,7 @@ class FitSteps:
             shown = sums.sample.smallest(n_predicted or MAX_HELD_OUT)
             predicted = fit.held_out.first(sums.sample, n_predicted).predicted if n_predicted else None
             linear, scores = selected.of_degree(1), run.fits[kind.kind].held_out
-            of_functions = scores.r2(), linear.targets
+            of_functions: Sequence[Sequence[FoldScores]] = [scores.r2(), linear.targets]
             if self._is_classes:  # they share the mean R2 of their indicators
                 of_functions = [[r2] * len(function_names(encoding)) for r2 in (scores.mean_r2, linear.r2)]
             targets = scored_targets(encoding, y[shown], predicted, *of_functions)

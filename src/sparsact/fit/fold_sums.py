@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from sparsact.datasets.columns import Classes, Real
 from sparsact.datasets.extrapolation import DesignSums
 from sparsact.fit.scores import Selected
 from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
-from sparsact.learners.low_degree.accumulator import Accumulator
+from sparsact.learners.low_degree.accumulator import Accumulator, LowDegreeStatistic
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 from sparsact.statistics.sample import RowSample
 from sparsact.statistics.statistic import Batch
@@ -100,7 +100,7 @@ class FoldModels:
             estimator._single_target = search._single_target
         self.whole = self._model(self.seen.total())
 
-    def _model(self, statistic: Any) -> LowDegreeRegressor | LowDegreeClassifier:
+    def _model(self, statistic: LowDegreeStatistic) -> LowDegreeRegressor | LowDegreeClassifier:
         seen, model = self.seen, copy(self.estimator)
         statistic = statistic.restricted(model._spec().family(seen.n))
         model.accumulator_ = Accumulator(seen.n, seen.n_targets, 1, seen.domain, seen.encoding, [statistic])

@@ -18,7 +18,10 @@ from sparsact.reports.numbers import duration, size
 from sparsact.validation.parameters import checked_option
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sparsact.datasets import Encoding
+    from sparsact.datasets.parts import Data
     from sparsact.fit.scored_table import ScoredTable
     from sparsact.fit.target_result import TargetResult
 
@@ -177,7 +180,7 @@ class FitResult:
     def _of(self, target: TargetResult) -> str:
         return f" for {target.name}" if len(self.targets) > 1 else ""
 
-    def predict(self, data: Any) -> NDArray[Any]:
+    def predict(self, data: Data) -> NDArray[Any]:
         """Predictions for the rows of another table, whose columns are found by name and encoded as in the fit.
 
         Parameters
@@ -214,7 +217,7 @@ class FitResult:
             rows = [candidate.to_dict() for candidate in self.choices.candidates]
         return to_pandas(rows, list(rows[0]) if rows else ("target",))
 
-    def effects_from(self, reference: Any, order: int = 2) -> list[dict[str, Any]]:
+    def effects_from(self, reference: str | Path | Mapping[str, object], order: int = 2) -> list[dict[str, Any]]:
         """Effects from a reference such as a wild type; see :func:`sparsact.fit.reference.reference_effects`."""
         from sparsact.fit.reference import reference_effects
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Table
 from sparsact.datasets.cell_values import numbers, refuse_missing, texts_of
-from sparsact.datasets.parts import Parts, Rows, piece_name, resolve
+from sparsact.datasets.parts import Parts, PlacedRows, piece_name, resolve
 from sparsact.fit.options import FitOptions
 from sparsact.passes.source import Partition, Pass, S
 from sparsact.statistics.folds import deal_groups
@@ -64,14 +64,14 @@ class RowColumns:
         """The columns."""
         return [name for name in (self.groups, self.precision) if name is not None]
 
-    def folds(self, batch: Rows) -> NDArray[np.intp] | None:
+    def folds(self, batch: PlacedRows) -> NDArray[np.intp] | None:
         """Folds of the rows; None where they follow from the numbers of rows."""
         if self.groups is None or self.fold_of is None:
             return None
         texts, places, _ = _grouped(batch, self.groups)
         return np.array([self.fold_of[text] for text in texts], dtype=np.intp)[places]
 
-    def weights(self, batch: Rows) -> NDArray[np.float64] | None:
+    def weights(self, batch: PlacedRows) -> NDArray[np.float64] | None:
         """Weights of the rows, of mean 1 over all of them; None without such a column."""
         if (name := self.precision) is None:
             return None
@@ -116,7 +116,7 @@ class FitRows:
         return Pass(name, self, statistic, self.partitions)
 
 
-def _grouped(batch: Rows, name: str) -> tuple[list[str], NDArray[np.intp], list[int]]:
+def _grouped(batch: PlacedRows, name: str) -> tuple[list[str], NDArray[np.intp], list[int]]:
     """Names of the groups of a batch, the place of each row among them, and how many rows each has."""
     array = batch.columns.column(name)
     refuse_missing(array, name, batch.row)

@@ -82,7 +82,7 @@ def open_test(data: Data, encoding: Encoding, *, drop_missing: bool) -> Table:
     return table
 
 
-def score_table(model: Any, table: Table) -> ScoredTable:
+def score_table(model: object, table: Table) -> ScoredTable:
     """Score a model on a table in the encoding of the fit."""
     encoding = table.encoding
     learned = TableModel(model, encoding)

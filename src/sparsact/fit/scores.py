@@ -6,12 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan, nan, sqrt
 from statistics import fmean, stdev
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.statistics.distinct_rows import distinct_rows
+
+if TYPE_CHECKING:
+    from sparsact.learners.low_degree.estimator import LowDegree
 
 NOT_COMPUTED: Final = "n/a (in each held-out fold all targets are equal, or there is one row: choose fewer folds)"
 ROUNDING: Final = 1e-14  # of a variance: errors that differ by no more are equal
@@ -121,7 +124,7 @@ class LowDegreeInfo:
     given: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, model: Any, given: tuple[str, ...] = ()) -> Self:
+    def of(cls, model: LowDegree, given: tuple[str, ...] = ()) -> Self:
         """The facts of a fitted model."""
         n_monomials = int(np.count_nonzero(np.atleast_2d(model.coefficients_).any(axis=0)))
         solver, reason = str(model.solver_), str(model.solver_reason_)

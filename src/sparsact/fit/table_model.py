@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 class TableModel:
     """A fitted model with the encoding of its table; ``X`` are rows as the encoding makes them."""
 
-    model: Any
+    model: object
     encoding: Encoding
 
     def _rows(self, X: NDArray[Any]) -> NDArray[Any]:

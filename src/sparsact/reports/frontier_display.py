@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from sparsact.reports.displays import Drawn
 from sparsact.reports.figure import BLUE, VERMILION, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from sparsact.learners import Frontier, FrontierPoint
 
 MARKS: Final = {"float32": ("o", BLUE), "float64": ("s", VERMILION)}
 COSTS: Final = {"nbytes": "bytes", "microseconds": "microseconds a row"}
@@ -40,13 +42,13 @@ class FrontierDisplay(Drawn):
     'bytes'
     """
 
-    def __init__(self, *, points: Sequence[Any], cost: str = "nbytes") -> None:
+    def __init__(self, *, points: Sequence[FrontierPoint], cost: str = "nbytes") -> None:
         if cost not in COSTS:
             raise ValueError(f"`cost` must be one of {', '.join(COSTS)}; got {cost!r}.")
         self.points, self.cost = list(points), cost
 
     @classmethod
-    def from_frontier(cls, frontier: Any, *, cost: str = "nbytes", ax: Axes | None = None) -> Self:
+    def from_frontier(cls, frontier: Frontier, *, cost: str = "nbytes", ax: Axes | None = None) -> Self:
         """Plot the points of ``model.frontier()``."""
         return cls(points=frontier.points, cost=cost).plot(ax=ax)
 

@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from sparsact.learners.latent.targets import sides
 from sparsact.reports.figure import BLUE, GREY, VERMILION, Frame, chart, panel
 
 if TYPE_CHECKING:
@@ -17,15 +16,15 @@ if TYPE_CHECKING:
 CURVE_POINTS: Final = 200
 
 
-def latent_frame(fitted: tuple[LatentRegressor, NDArray[np.bool_], NDArray[np.float64]]) -> Frame:
+def latent_frame(fitted: tuple[LatentRegressor, NDArray[np.bool_], NDArray[np.float64], NDArray[np.bool_]]) -> Frame:
     """Rows: the latent, what was measured, and whether that is at a bound; then the curve, which was not measured.
 
-    ``fitted`` are a model, and bits and targets of rows that it was fitted to.
+    ``fitted`` are a model, and of rows that it was fitted to the bits, the targets, and which of these are at a bound.
     """
-    model, X, y = fitted
+    model, X, y, at_bound = fitted
     latent = model.predict_latent(X)
     line = np.linspace(latent.min(), latent.max(), CURVE_POINTS)
-    points = np.where(sides(y, model.censoring_) != 0, "at a bound", "measured")
+    points = np.where(at_bound, "at a bound", "measured")
     return {
         "latent": [*latent.tolist(), *line.tolist()],
         "measured": [*y.tolist(), *model.curve(line).tolist()],

@@ -48,7 +48,7 @@ class WeightedModels:
         return CubeEnsemble(of_all, self.weights, self.errors)
 
 
-def _at_all_points(model: Any, cube: NDArray[Any]) -> Array:
+def _at_all_points(model: object, cube: NDArray[Any]) -> Array:
     if isinstance(model, WarpedProcess):
         return np.asarray(model.back(_at_all_points(model.process, cube)))
     if isinstance(model, CubeGPRegressor):

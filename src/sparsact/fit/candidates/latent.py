@@ -81,7 +81,8 @@ class LatentDetails(Details):
         """The latent against what was measured."""
         from sparsact.reports.latent_figures import latent_chart
 
-        figure = latent_chart.display((self.model, self.X, self.y))
+        at_bound = sides(self.y, self.model.censoring_) != 0
+        figure = latent_chart.display((self.model, self.X, self.y, at_bound))
         title = "What was measured of the latent"
         return Chapter("latent", title, f"The model is a {self.summary}.", (figure,), wide=("latent",))
 
@@ -136,7 +137,7 @@ def fitted_latent(run: FitRun) -> Fit:
     by_tail = options.model == "auto" and not options.asks_for_measurement and has_long_tail(y)
     few = not by_tail and len(X) <= PROCESS_ROWS and X.shape[1] <= MOST_COLUMNS
     kinds = ("low-degree", "gp") if few else ("low-degree",)
-    settings = {
+    settings: dict[str, Any] = {
         "link": "log" if by_tail else options.link,
         "censoring": options.bounds,
         "domain": "cube",

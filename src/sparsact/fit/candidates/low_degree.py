@@ -102,7 +102,8 @@ class ScoresOfSums(HeldOutScores):
 
     def rmse(self) -> tuple[FoldScores, ...]:
         """Root of the mean squared error, over all functions."""
-        return (self.candidate.rmse,) * len(self.candidate.targets)
+        rmse = self.candidate.rmse
+        return () if rmse is None else (rmse,) * len(self.candidate.targets)
 
 
 def polynomial(run: FitRun, sums: FoldSums, selected: Selected, most: int = MOST_ROWS) -> Fit:
