@@ -46,31 +46,45 @@ def terms(
         largest = largest[coef[largest] != 0]
     chosen = [subsets[i] for i in largest]
     of_tests, n_tested = q_values(model, target, largest)
-    joint = intervals(model, target, chosen, 1 - (1 - CONFIDENCE) / max(1, n_tested))
-    found = zip(
-        chosen, largest, intervals(model, target, chosen), of_tests, joint, identification(model, chosen), strict=True
+    known = identification(model, chosen)
+    aliases = [
+        tuple(" × ".join(names[i] for i in other) or "a constant" for other in model.aliases(subset))
+        if rank < n_explained and not known[rank]
+        else ()
+        for rank, subset in enumerate(chosen)
+    ]
+    found = tested_terms(model, target, encoding, chosen, coef[largest], of_tests, n_tested)
+    return tuple(
+        replace(term, identified=bool(one), aliases=others, n_bits=sum(signs[i] for i in subset))
+        for term, subset, one, others in zip(found, chosen, known, aliases, strict=True)
     )
 
-    def label(subset: Subset) -> tuple[str, ...]:
-        return tuple(names[i] for i in subset)
 
-    return tuple(
+def tested_terms(
+    model: Expanded,
+    target: int,
+    encoding: Encoding,
+    subsets: Sequence[Subset],
+    coef: Array,
+    q_values: Sequence[float | None],
+    n_tested: int,
+) -> list[Term]:
+    """Terms of sets of bits with their q-values and intervals, each by itself and for ``n_tested`` at once."""
+    own = intervals(model, target, subsets)
+    joint = intervals(model, target, subsets, 1 - (1 - CONFIDENCE) / max(1, n_tested))
+    names = encoding.feature_names
+    return [
         Term(
-            label(subset),
-            float(coef[place]),
-            low=bounds[0],
-            high=bounds[1],
-            identified=bool(known),
-            aliases=tuple(" × ".join(label(other)) or "a constant" for other in model.aliases(subset))
-            if rank < n_explained and not known
-            else (),
+            tuple(names[i] for i in subset),
+            float(value),
+            *ends,
             q_value=q_value,
             joint_low=of_all[0],
             joint_high=of_all[1],
-            n_bits=sum(signs[i] for i in subset),
+            n_bits=len(subset),
         )
-        for rank, (subset, place, bounds, q_value, of_all, known) in enumerate(found)
-    )
+        for subset, value, ends, q_value, of_all in zip(subsets, coef, own, q_values, joint, strict=True)
+    ]
 
 
 def q_values(model: LowDegree, target: int, listed: NDArray[np.intp]) -> tuple[list[float | None], int]:
@@ -133,7 +147,7 @@ def coefficients(model: LowDegree, target: int) -> NDArray[np.float64]:
 
 
 def intervals(
-    model: Expanded, target: int, subsets: list[Subset], confidence: float = CONFIDENCE
+    model: Expanded, target: int, subsets: Sequence[Subset], confidence: float = CONFIDENCE
 ) -> list[tuple[float | None, float | None]]:
     """Confidence intervals of some coefficients; ends of None without residual degrees of freedom."""
     try:
