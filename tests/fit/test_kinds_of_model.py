@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import fields
 from inspect import signature
+from io import StringIO
 
 import numpy as np
 import pandas as pd
@@ -159,21 +160,29 @@ def test_a_saved_model_predicts_by_name_or_refuses(fitted, tmp_path):
         np.testing.assert_array_equal(found["y"].to_numpy(), expected)
 
 
-def test_it_is_inspected_and_reported(fitted, tmp_path, capsys):
-    result, _ = fitted
+def test_the_commands_and_the_page_say_what_the_result_says(fitted, tmp_path, capsys):
+    result, data = fitted
     result.save(tmp_path / "m.sparsact")
+    data.drop(columns="y").to_csv(tmp_path / "new.csv", index=False)
+    status, out, err = run(capsys, "predict", tmp_path / "m.sparsact", tmp_path / "new.csv")
+    assert (status, err) == (0, "")
+    assert pd.read_csv(StringIO(out))["y"].tolist() == pytest.approx(result.predict(data).tolist(), rel=1e-12)
     status, out, err = run(capsys, "inspect", tmp_path / "m.sparsact")
     assert (status, err) == (0, "")
     assert type(result.model).__name__ in out
     status, out, err = run(capsys, "inspect", tmp_path / "m.sparsact", "--json")
     assert (status, err) == (0, "")
-    assert json.loads(out)["kind"] == type(result.model).__name__
-    json.dumps(result.to_dict(), allow_nan=False)
+    told, terms = json.loads(out), [[list(term.subset), term.effect] for term in result.targets[0].listed(20)]
+    assert told["kind"] == type(result.model).__name__
+    if result.choices.kind not in ("letters", "lsh", "network"):  # without terms, or by other frequencies of letters
+        assert [[term["columns"], pytest.approx(term["effect"])] for term in told["targets"][0]["terms"]] == terms
+    assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["kind"] == result.choices.kind
     result.report(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert result.verdict.partition(" not seen")[0] in page
     constant = result.targets[0].constant
     assert (constant is None) == (result.choices.kind == "lsh")
-    if constant is not None:
-        assert "The constant, the mean over all settings" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert ("The constant, the mean over all settings" in page) == (constant is not None)
 
 
 def test_the_terms_add_up_to_the_function(fitted):

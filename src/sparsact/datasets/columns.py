@@ -168,6 +168,10 @@ class Classes(_OneFeature):
         """Class numbers of a piece of the column, shape (m, 1)."""
         return codes(array, self.values, self.name, first_row)[:, None].astype(np.float64)
 
+    def labelled(self, y: NDArray[np.float64]) -> NDArray[Any]:
+        """Labels of rows whose class numbers are given."""
+        return self.labels[y.astype(np.intp)]
+
     @property
     def named(self) -> NDArray[Any]:
         """The classes as the column has them, in the order of ``values``."""

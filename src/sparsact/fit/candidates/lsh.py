@@ -87,7 +87,7 @@ class FilledTables:
 def add_batch(model: LSHModel, target: Real | Classes, X: NDArray[Any], y: NDArray[np.float64]) -> None:
     """Fit a model to more rows; class numbers as labels."""
     if isinstance(model, LSHClassifier) and isinstance(target, Classes):
-        model.partial_fit(X, target.labels[y.astype(np.intp)], classes=target.labels)
+        model.partial_fit(X, target.labelled(y), classes=target.labels)
     else:
         model.partial_fit(X, y)
 

@@ -204,7 +204,7 @@ def _rows_of_look(table: Table, y: NDArray[np.float64], folds: NDArray[np.intp])
 
 def _labels(table: Table, y: NDArray[np.float64]) -> NDArray[Any]:
     target = table.encoding.targets[0]
-    return target.labels[y.astype(np.intp)] if isinstance(target, Classes) else y
+    return target.labelled(y) if isinstance(target, Classes) else y
 
 
 def _estimator(table: Table, options: FitOptions, max_active: int, **changed: int) -> Network:

@@ -36,7 +36,7 @@ def _polynomial(run: FitRun, X: NDArray[Any], y: NDArray[np.float64], degree: in
     subsets = search.fit(X, as_numbers(target, y)).subsets_
     settings: dict[str, Any] = {"degree": max(map(len, subsets), default=1), "subsets": subsets, "domain": "cube"}
     if isinstance(target, Classes):
-        return LowDegreeClassifier(**settings).partial_fit(X, target.labels[y.astype(np.intp)], classes=target.labels)
+        return LowDegreeClassifier(**settings).partial_fit(X, target.labelled(y), classes=target.labels)
     return LowDegreeRegressor(**settings).fit(X, y)
 
 
