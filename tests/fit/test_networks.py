@@ -155,3 +155,15 @@ def test_many_rows_are_sampled(monkeypatch):
     assert fitted[-1] == 300
     assert result.details.n_rows == 300
     assert len(result.targets[0].actual) == 300
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_networks_of_classes_are_inspected(n_classes, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(network, "ACTIVE", (1,))
+    table = gated(200, 3, 5)
+    kind = np.array(list("pqr"))[pd.qcut(table["y"].rank(method="first"), n_classes, labels=False)]
+    result = sa.fit_table(table.assign(kind=kind), "kind", ignore="y", model="network", folds=2, explain=False)
+    result.save(tmp_path / "m.sparsact")
+    code, said, err = run(capsys, "inspect", tmp_path / "m.sparsact")
+    assert (code, err) == (0, "")
+    assert "SparselyActivatedClassifier of 5 columns:" in " ".join(said.split())
