@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Final
 
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Encoding, Real
-from sparsact.fit.details import Details
 from sparsact.fit.explain import explained, function_names
 from sparsact.fit.fold_sums import FoldSums
 from sparsact.fit.held_out import HeldOutScores
@@ -18,11 +17,12 @@ from sparsact.fit.scores import Selected
 from sparsact.fit.target_result import TargetResult
 from sparsact.passes.progress import Stages
 from sparsact.passes.resumable import Checkpoint
+from sparsact.reports.chapter import Chapter
 from sparsact.statistics.sample import RowSample
 
 MOST_ROWS: Final = 30_000  # whose held-out predictions are compared and weighted
 Targets = tuple[TargetResult, ...]
-Findings = tuple[Targets, Details]  # with what each target consists of, and what is special to the kind
+Findings = tuple[Targets, "Details"]  # with what each target consists of, and what is special to the kind
 
 
 def has_letters(encoding: Encoding) -> bool:
@@ -108,6 +108,38 @@ class FitRun:
     def parts(self) -> tuple[Table, FitOptions, RowSample, Stages]:
         """Arguments shared by all fitting functions."""
         return self.table, self.options, self.sample, self.stages
+
+
+class Details:
+    """Facts special to a kind of model; this class itself holds none.
+
+    Attributes
+    ----------
+    has_effects : bool
+        Whether a page lists the effects of columns.
+    function : str
+        The function whose effects letters have, in words.
+    """
+
+    has_effects: ClassVar[bool] = True
+    function: ClassVar[str] = "fitted function"
+
+    @property
+    def by_posterior(self) -> bool:
+        """Whether intervals of effects come from a posterior."""
+        return False
+
+    def lines(self) -> list[str]:
+        """The facts as lines of text."""
+        return []
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entries of :meth:`.FitResult.to_dict` that they fill."""
+        return {}
+
+    def chapter(self, n_rows: int) -> Chapter:
+        """The facts on the page of a fit to ``n_rows`` rows."""
+        return Chapter()
 
 
 class CandidateKind(ABC):

@@ -11,7 +11,7 @@ from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
 from sparsact.datasets.extrapolation import DesignSums, design_notes
 from sparsact.environment import versions
-from sparsact.fit.candidate import Facts, Fit, FitRun
+from sparsact.fit.candidate import Details, Facts, Fit, FitRun
 from sparsact.fit.candidates import candidates
 from sparsact.fit.candidates.latent import pinned_notes
 from sparsact.fit.candidates.letters import explained_letters
@@ -19,7 +19,6 @@ from sparsact.fit.candidates.low_degree import search_for, select_polynomial
 from sparsact.fit.candidates.lsh import MAX_NUMBERS, MAX_SAMPLE
 from sparsact.fit.candidates.network import MOST_ROWS
 from sparsact.fit.choose import kinds_to_try, select_model
-from sparsact.fit.details import Details
 from sparsact.fit.explain import confusion, function_names, scored_targets
 from sparsact.fit.fold_sums import MAX_HELD_OUT, FoldSums
 from sparsact.fit.options import FitOptions

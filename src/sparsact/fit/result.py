@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sparsact import files, registry
 from sparsact.extras import EXTRAS, missing
-from sparsact.fit.details import Details
+from sparsact.fit.candidate import Details
 from sparsact.fit.scores import LOW_DEGREE_FACTS, TERMS_OF_LETTERS, Choices, Confusion, Scores
 from sparsact.notebook import html_table, to_pandas
 from sparsact.reports.numbers import duration, size

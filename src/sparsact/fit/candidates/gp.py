@@ -18,6 +18,7 @@ from sparsact.datasets import Encoding, Table
 from sparsact.fit.candidate import (
     MOST_ROWS,
     CandidateKind,
+    Details,
     Facts,
     Findings,
     Fit,
@@ -25,7 +26,6 @@ from sparsact.fit.candidate import (
     Targets,
     refused_without_bits,
 )
-from sparsact.fit.details import Details
 from sparsact.fit.explain import constant, influences, tested_terms
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions

@@ -14,6 +14,7 @@ from sparsact.datasets.columns import Real
 from sparsact.fit.candidate import (
     MOST_ROWS,
     CandidateKind,
+    Details,
     Facts,
     Findings,
     Fit,
@@ -22,7 +23,6 @@ from sparsact.fit.candidate import (
     refused_without_bits,
 )
 from sparsact.fit.candidates.gp import gp_terms
-from sparsact.fit.details import Details
 from sparsact.fit.explain import constant, influences
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets import Table
-from sparsact.fit.candidate import MOST_ROWS, CandidateKind, Findings, Fit, FitRun, Targets
-from sparsact.fit.details import Details
+from sparsact.fit.candidate import MOST_ROWS, CandidateKind, Details, Findings, Fit, FitRun, Targets
 from sparsact.fit.explain import explained, function_names
 from sparsact.fit.fold_sums import MAX_HELD_OUT, FoldSums, as_numbers
 from sparsact.fit.held_out import HeldOutScores, out_of_fold_values

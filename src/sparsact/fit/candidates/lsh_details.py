@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sparsact import registry
 from sparsact.datasets import Table
-from sparsact.fit.details import Details
+from sparsact.fit.candidate import Details
 from sparsact.fit.fold_sums import as_numbers
 from sparsact.kernels.bucket_statistics import n_sums
 from sparsact.learners.lsh.estimator import LSHModel

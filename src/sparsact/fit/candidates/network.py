@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
-from sparsact.fit.candidate import CandidateKind, Facts, Findings, Fit, FitRun, Targets
+from sparsact.fit.candidate import CandidateKind, Details, Facts, Findings, Fit, FitRun, Targets
 from sparsact.fit.candidates import candidates
-from sparsact.fit.details import Details
 from sparsact.fit.explain import explained
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
