@@ -85,14 +85,10 @@ class TableSurvey:
                 "no column is left to learn from; a table needs one besides its targets and the ignored columns."
             )
         most_texts = max(MAX_CATEGORIES, min(MOST_TEXTS, MOST_TEXTS_OF_ALL // len(features)))
-        surveys = (
-            []
-            if encoding is not None
-            else [
-                ColumnSurvey(name, domain, most_texts, wild_type=wild_type, keep_missing=keep_missing)
-                for name in features
-            ]
-        )
+        surveys = [
+            ColumnSurvey(name, domain, most_texts, wild_type=wild_type, keep_missing=keep_missing)
+            for name in (features if encoding is None else ())
+        ]
         answers = [TargetSurvey(name, task) for name in targets]
         most = min(batch_rows, max(1, min(MOST_ROWS, MOST_VALUES // (len(features) + len(targets)))))
         return cls(parts, surveys, answers, most, strict, columns is not None, given=encoding)

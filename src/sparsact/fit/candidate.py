@@ -156,8 +156,9 @@ class CandidateKind(ABC):
         What the terms of the targets are, in a sentence; empty if a polynomial's facts say it.
     handicap : float
         Factor of its held-out error in comparisons, as other kinds explain more.
-    is_polynomial, takes_weights, takes_targets : bool
-        Whether a polynomial results, whether rows may have weights, and whether targets may be several.
+    is_polynomial, takes_weights, takes_targets, searches_bits : bool
+        Whether a polynomial results, rows may have weights, targets may be several, and whether it would
+        search the bits of letters for long: it is then left out where models of letters compete.
     needs : tuple of str
         Kinds besides low-degree polynomials that are fitted before it where it is requested.
     """
@@ -170,6 +171,7 @@ class CandidateKind(ABC):
     is_polynomial: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = False
     takes_targets: ClassVar[bool] = False
+    searches_bits: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ()
 
     def refusal(self, facts: Facts) -> str:
@@ -178,7 +180,7 @@ class CandidateKind(ABC):
 
     def competes(self, facts: Facts) -> bool:
         """Whether it is compared if no kind is requested."""
-        return not self.refusal(facts)
+        return not self.refusal(facts) and not (self.searches_bits and facts.of_letters)
 
     @abstractmethod
     def fit(self, run: FitRun) -> Fit | str:

@@ -249,7 +249,7 @@ class PosteriorDetails(Details):
 class ProcessCandidate(CandidateKind):
     """Gaussian processes: the best kernel's competes, and all are members of an ensemble."""
 
-    kind, name, rank, takes_weights = "gp", "a Gaussian process", 4, True
+    kind, name, rank, takes_weights, searches_bits = "gp", "a Gaussian process", 4, True, True
     handicap = 1.1  # a kernel is the best of four
     terms_of = (
         "The effects are posterior means, with 95 % posterior intervals; weak effects lean on the prior, "
@@ -259,10 +259,6 @@ class ProcessCandidate(CandidateKind):
     def refusal(self, facts: Facts) -> str:
         """Classes are refused, and too many columns."""
         return refused_beyond(facts, self.name, MOST_COLUMNS)
-
-    def competes(self, facts: Facts) -> bool:
-        """It competes where there are no letters."""
-        return not facts.of_letters and not self.refusal(facts)
 
     def fit(self, run: FitRun) -> Fit | str:
         """The process of the kernel with the best held-out R2."""

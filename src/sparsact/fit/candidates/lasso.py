@@ -12,11 +12,11 @@ class LassoCandidate(CandidateKind):
     """Lasso polynomials."""
 
     kind, name, rank, is_polynomial = "lasso", "a lasso polynomial", 2, True
-    handicap, takes_weights = 1.01, True
+    handicap, takes_weights, searches_bits = 1.01, True, True
 
     def competes(self, facts: Facts) -> bool:
-        """It competes for one function, where there are no letters."""
-        return facts.one_function and not facts.of_letters
+        """It competes for one function."""
+        return facts.one_function and super().competes(facts)
 
     def fit(self, run: FitRun) -> Fit:
         """The polynomial of the degree and penalty with the least held-out error."""

@@ -217,11 +217,11 @@ def _estimator(table: Table, options: FitOptions, max_active: int, **changed: in
 class NetworkCandidate(CandidateKind):
     """Sparsely activated networks."""
 
-    kind, name, rank = "network", "a sparsely activated network", 8
+    kind, name, rank, searches_bits = "network", "a sparsely activated network", 8, True
 
     def competes(self, facts: Facts) -> bool:
         """They compete for one function, with enough rows but not too many to be quick."""
-        return facts.n_rows in ROWS_FOR_NETWORKS and facts.one_function and not facts.of_letters
+        return facts.n_rows in ROWS_FOR_NETWORKS and facts.one_function and super().competes(facts)
 
     def fit(self, run: FitRun) -> Fit | str:
         """A network, or why a quick look promises too little, unless it was requested."""
