@@ -15,7 +15,6 @@ from sparsact.fit.candidate import Details
 from sparsact.fit.scores import LOW_DEGREE_FACTS, TERMS_OF_LETTERS, Choices, Confusion, Scores
 from sparsact.notebook import html_table, to_pandas
 from sparsact.reports.numbers import duration, size
-from sparsact.validation.parameters import checked_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -205,16 +204,14 @@ class FitResult:
         empty = np.empty((0, len(self.encoding.feature_names)), dtype=np.uint8)
         return np.concatenate([model.answers(X) for X in (empty, *encoded_table(data, self.encoding).points())])
 
-    def to_frame(self, what: str = "terms") -> Any:
-        """The ``"terms"`` of all targets or the ``"candidates"`` of degree and penalty as a ``pandas.DataFrame``.
+    def to_frame(self) -> Any:
+        """The terms of all targets as a ``pandas.DataFrame``.
 
         Terms have the largest coefficients; last of each target stands the constant, the term of no columns. The
         sum of ``coefficient`` times the product of its ``columns``, a bit as +1 where it is 0 and -1 where it is 1, is
         the fitted function, as far as terms are listed (200 of a polynomial, 40 of a Gaussian process).
         """
         rows = [{"target": target.name} | term.to_dict() for target in self.targets for term in target.listed()]
-        if checked_option(what, "`what`", ("terms", "candidates")) == "candidates":
-            rows = [candidate.to_dict() for candidate in self.choices.candidates]
         return to_pandas(rows, list(rows[0]) if rows else ("target",))
 
     def effects_from(self, reference: str | Path | Mapping[str, object], order: int = 2) -> list[dict[str, Any]]:
