@@ -68,6 +68,7 @@ class Facts:
 class Fit:
     """A model of all rows, its scores on rows that it has not seen, and further models of its kind by name.
 
+    What takes time and decides nothing, such as the model of a polynomial, may wait for :meth:`CandidateKind.finished`.
     ``members`` is empty or, for ensembles, holds all models of the kind, this one among them.
     """
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sparsact.datasets import Table
+from sparsact.datasets import Encoding, Table
 from sparsact.datasets.columns import Classes
 from sparsact.datasets.extrapolation import DesignSums, design_notes
 from sparsact.environment import versions
-from sparsact.fit.candidate import Details, Facts, Fit, FitRun
+from sparsact.fit.candidate import Details, Facts, Fit, FitRun, Targets
 from sparsact.fit.candidates import candidates
 from sparsact.fit.candidates.latent import pinned_notes
 from sparsact.fit.candidates.letters import explained_letters
@@ -49,19 +49,11 @@ class FitSteps:
         with self.stages.stage("choosing", table.n_rows) as on_rows:
             sums = self._sums(on_rows)
             selected = select_polynomial(sums.search, options)
-        n_rows, encoding = sums.n_rows, table.encoding
         run, reason = self._others(sums, selected)
         choices = select_model(selected, run.fits, reason, options.model)
         kind = candidates()[choices.kind]
         with self.stages.stage("summing up"):
-            X, y, _ = sums.sample.rows()
-            if options.encoding is None:
-                everything = X if sums.sample.is_complete else None
-                design = sums.design.design(np.empty((0, 0)))
-                first = warnings(encoding, X, y) + design_notes(encoding, design, everything)
-                encoding = replace(encoding, notes=(*first, *encoding.notes))
-            notes = dict.fromkeys((*encoding.notes, *pinned_notes(table, options, sums.sample)))
-            encoding = replace(encoding, notes=tuple(notes))
+            encoding, (_, y, _) = self._with_notes(sums), sums.sample.rows()
             fit = kind.finished(run.fits[kind.kind], run)
             model, details = fit.model, Details()
             n_predicted = min(MAX_HELD_OUT, len(fit.held_out.folds))
@@ -74,16 +66,9 @@ class FitSteps:
             targets = scored_targets(encoding, y[shown], predicted, *of_functions)
             if options.explain:
                 targets, details = kind.findings(run, fit, targets)
+                targets = self._explained(targets, fit, sums.sample)
             if kind.is_polynomial:
                 choices = replace(choices, low_degree=LowDegreeInfo.of(model, options.given))
-            if options.explain:
-                targets = explained_letters(targets, model, encoding, X)
-            if options.explain and not self._is_classes:
-                weights = sums.sample.weights
-                targets = tuple(
-                    replace(target, ceiling=noise_ceiling(X, of_target, weights))
-                    for target, of_target in zip(targets, y.reshape(len(y), -1).T, strict=True)
-                )
             errors = np.empty((0, 0))
             if predicted is not None and not self._is_classes:  # scaled to rows of mean weight
                 errors = y[shown].reshape(predicted.shape) - predicted
@@ -93,7 +78,7 @@ class FitSteps:
         return FitResult(
             model=model,
             table=name,
-            n_rows=n_rows,
+            n_rows=sums.n_rows,
             encoding=encoding,
             task="classification" if self._is_classes else "regression",
             domain=options.domain_of(encoding),
@@ -106,6 +91,27 @@ class FitSteps:
             call=call,
             confusion=confusion(y[shown], predicted, encoding),
             details=details,
+        )
+
+    def _with_notes(self, sums: FoldSums) -> Encoding:
+        """The encoding with notes on what the rows show, unless they are of another table."""
+        encoding, (X, y, _) = self.table.encoding, sums.sample.rows()
+        first: list[str] = []
+        if self.options.encoding is None:
+            design = sums.design.design(np.empty((0, 0)))
+            first = warnings(encoding, X, y) + design_notes(encoding, design, X if sums.sample.is_complete else None)
+        last = pinned_notes(self.table, self.options, sums.sample)
+        return replace(encoding, notes=tuple(dict.fromkeys((*first, *encoding.notes, *last))))
+
+    def _explained(self, targets: Targets, fit: Fit, sample: RowSample) -> Targets:
+        """The targets with effects of letters where sites have them, and of numbers with noise ceilings."""
+        X, y, _ = sample.rows()
+        targets = explained_letters(targets, fit.model, self.table.encoding, X)
+        if self._is_classes:
+            return targets
+        return tuple(
+            replace(target, ceiling=noise_ceiling(X, of_target, sample.weights))
+            for target, of_target in zip(targets, y.reshape(len(y), -1).T, strict=True)
         )
 
     def _others(self, sums: FoldSums, selected: Selected) -> tuple[FitRun, str]:
