@@ -281,9 +281,9 @@ class Choices:
     """What was chosen, from what, and why.
 
     ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
-    ``candidates`` are the degrees and penalties of polynomials. ``kind`` is ``"low-degree"`` or one of
-    :data:`sparsact.fit.candidates.KINDS`; ``own_terms`` says whose the terms are that such a kind has. ``low_degree``
-    is a polynomial's, else None, and ``weights`` belong to the models of an ensemble.
+    ``candidates`` are the degrees and penalties of polynomials. ``kind`` is one of
+    :data:`sparsact.fit.candidates.KINDS`; ``own_terms`` says whose the terms are that the kind has. ``low_degree`` is a
+    polynomial's, else None, and ``weights`` belong to the models of an ensemble.
     """
 
     reason: str
