@@ -35,7 +35,7 @@ def _spelling(parameter: Any) -> str:
     names = ", ".join([*parameter.opts, *parameter.secondary_opts])
     if parameter.is_flag:
         return names
-    return f"{names} {parameter.metavar or '|'.join(type(parameter.default))}"  # without one it is a choice: an enum
+    return f"{names} {parameter.metavar}"
 
 
 def _meaning(parameter: Any) -> str:
@@ -45,4 +45,4 @@ def _meaning(parameter: Any) -> str:
         return f"{told} Required." if parameter.param_type_name == "option" else told
     if default is None or parameter.is_flag:
         return told
-    return f"{told} Default: ``{getattr(default, 'value', default)}``."
+    return f"{told} Default: ``{default}``."

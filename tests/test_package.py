@@ -80,7 +80,7 @@ MAY_IMPORT = {
     "passes": GROUND | {"environment"},
     "distributed": GROUND | {"learners", "datasets", "passes"},
     "reports": {"files", "network"},  # of results of fits and measurements they read attributes
-    "fit": GROUND | {"environment", "fourier", "learners", "datasets", "passes", "reports"},
+    "fit": GROUND | {"environment", "fourier", "learners", "datasets", "passes", "registry", "reports"},
     "cli": NETWORKS
     | {
         "environment",

@@ -16,6 +16,10 @@ DISPLAYS: Final = {  # pictures, each made by ``from_<kind>``
     "interactions": "sparsact.reports.displays:InteractionsDisplay",
     "spectrum": "sparsact.reports.displays:SpectrumDisplay",
 }
+PAGES: Final = {  # functions that draw what a fit has found
+    "fit": "sparsact.fit.page:fit_page",
+    "hash tables": "sparsact.reports.lsh_figures:lsh_figures",
+}
 MODELS: Final = {  # what a model file may hold: a class, whose `_from_file` makes one of what was read
     "CompactPredictor": "sparsact.learners.lsh.export:CompactPredictor",
     "CubeEnsemble": "sparsact.learners:CubeEnsemble",

@@ -5,10 +5,11 @@ from commands import run
 from sparsact.datasets import open_table
 from sparsact.datasets.columns import Real
 from sparsact.datasets.extrapolation import DesignSums
-from sparsact.fit.degrees import degrees_to_try
+from sparsact.fit.candidates.low_degree import degrees_to_try
 from sparsact.fit.fold_sums import FoldSums
 from sparsact.fit.held_out import out_of_fold_values
 from sparsact.fit.options import FitOptions
+from sparsact.fit.scores import Selected
 from sparsact.learners import LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.statistics.folds import deal
 from sparsact.statistics.sample import RowSample
@@ -42,7 +43,7 @@ def test_folds_are_disjoint_and_their_union_is_one_fit(tmp_path):
         sums.add(Batch(*batch, first_row=first))
         first += len(batch[0])
     assert [each.n_rows for each in sums.search.accumulator_.statistics] == [50, 51, 51, 51]
-    models = sums.models(2, 0.3, "cube")
+    models = sums.models(Selected(2, 0.3, ()), "cube")
     np.testing.assert_array_equal(models.whole.coefficients_, LowDegreeRegressor(2, 0.3).fit(X, y).coefficients_)
     found, _, folds = sums.sample.rows()
     np.testing.assert_array_equal(found, X)

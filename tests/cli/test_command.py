@@ -178,11 +178,11 @@ def test_the_model_does_not_depend_on_the_folds_or_the_seed(capsys, folder, tmp_
         ("a,y\n0,1\n1,2\n", ["--degree", "two"], "degree two is neither 'auto' nor a whole number"),
         ("a,y\n0,1\n1,2\n", ["--alpha", "-1"], "alpha -1 is neither 'auto' nor a number"),
         ("a,y\n0,1\n1,2\n", ["--folds", "1"], "folds 1: held-out scores need at least 2"),
-        ("a,y\n0,1\n1,2\n", ["--domain", "torus"], "'torus' is not one of 'auto', 'cube', 'real'"),
+        ("a,y\n0,1\n1,2\n", ["--domain", "torus"], "domain 'torus' is none of 'auto', 'cube', 'real'"),
         (
             "a,y\n0,1\n1,2\n",
             ["--model", "forest"],
-            "'forest' is not one of 'auto', 'low-degree', 'sparse', 'gp', 'letters', 'latent'",
+            "model 'forest' is none of 'auto', 'low-degree', 'sparse', 'gp', 'letters', 'latent'",
         ),
         ("a,y\n0,1\n1,2\n", ["--model", "lsh", "--degree", "3"], "degree 3 applies to low-degree models only"),
         ("a,y\n0,1\n1,2\n", ["--model", "lsh", "--alpha", "0.5"], "alpha 0.5 applies to low-degree models only"),

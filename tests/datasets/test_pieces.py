@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -67,7 +68,7 @@ def test_messages_tell_the_row_of_the_file(tmp_path):
     ((_, second),) = pieces(table.parts.sources, 2)
     assert isinstance(second, ParquetSource)
     assert piece_name(second) == "t.parquet, rows 4 to 6"
-    ((batch, place),) = Parts((second,), table.parts.stamps, [3]).batches(["a"], 10)
-    assert (batch.column("a").to_pylist(), place.row, place.overall) == ([1.0, 0.0, 0.0], 3, 0)
+    (batch,) = Parts((second,), table.parts.stamps, [3]).batches(["a"], 10)
+    assert (batch.columns.column("a").to_pylist(), batch.row, batch.overall) == ([1.0, 0.0, 0.0], 3, 0)
     with pytest.raises(ValueError, match=r"row 5: 0.5"):
-        table.encoding.points(pa.record_batch({"a": [1.0, 0.5, 0.0]}), place.row)
+        table.encoding.points(replace(batch, columns=pa.record_batch({"a": [1.0, 0.5, 0.0]})))

@@ -1,13 +1,9 @@
 """Ensembles as models of a table, and the trees beside every default fit."""
 
-import json
-from io import StringIO
-
 import numpy as np
 import pandas as pd
 import pytest
-from commands import run
-from fit.test_gaussian_processes import N, landscape
+from fit.test_gaussian_processes import landscape
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.metrics import mean_squared_error, r2_score
 
@@ -159,27 +155,12 @@ class Constant:
         yield np.zeros(len(X))
 
 
-def test_the_model_the_page_and_the_commands(chosen, tmp_path, capsys):
-    chosen.save(tmp_path / "model.sparsact")
+def test_the_page_tells_the_weights(chosen, tmp_path):
     chosen.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert "An ensemble of models predicts" in page
     assert "boosted trees, for comparison" in page
     assert chosen.choices.shares in page
     assert f"weights: {chosen.choices.shares}" in str(chosen)
-    fresh = landscape(0)[0].head(30)
-    fresh.drop(columns="y").to_csv(tmp_path / "fresh.csv", index=False)
-    code, said, _ = run(capsys, "predict", tmp_path / "model.sparsact", tmp_path / "fresh.csv")
-    assert code == 0
-    assert pd.read_csv(StringIO(said))["y"].tolist() == pytest.approx(chosen.predict(fresh), rel=1e-12)
-    told = json.loads(run(capsys, "inspect", tmp_path / "model.sparsact", "--json", "--top", 4)[1])
-    terms = told["targets"][0]["terms"]
-    assert [term["low"] for term in terms[:-1]] == pytest.approx([term.low for term in chosen.targets[0].terms[:4]])
-    assert told["weights"] == pytest.approx(chosen.choices.weights)
-    code, said, _ = run(capsys, "inspect", tmp_path / "model.sparsact", "--top", 4)
-    assert code == 0
-    assert f"CubeEnsemble of {N} columns" in " ".join(said.split())
-    assert json.loads(json.dumps(chosen.to_dict(), allow_nan=False))["kind"] == "ensemble"
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """Gaussian processes as models of a table: where they are tried, chosen, described and kept."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -70,28 +68,13 @@ def test_intervals_of_many_landscapes_hold_the_coefficients():
     assert held >= 283
 
 
-def test_the_model_the_page_and_the_commands(chosen, tmp_path, capsys):
+def test_the_page_and_the_command_tell_what_is_special(chosen, tmp_path, capsys):
     chosen.save(tmp_path / "model.sparsact")
     chosen.report(tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text()
-    assert "A Gaussian process predicts" in page
-    assert "posterior means" in page
-    fresh = landscape(0)[0].head(30)
-    fresh.drop(columns="y").to_csv(tmp_path / "fresh.csv", index=False)
-    code, said, _ = run(capsys, "predict", tmp_path / "model.sparsact", tmp_path / "fresh.csv")
-    assert code == 0
-    assert [float(line.split(",")[0]) for line in said.splitlines()[1:]] == pytest.approx(
-        chosen.predict(fresh), rel=1e-12
-    )
-    told = json.loads(run(capsys, "inspect", tmp_path / "model.sparsact", "--json", "--top", 4)[1])
-    terms = told["targets"][0]["terms"]
-    *strongest, constant = terms
-    assert [tuple(term["columns"]) for term in strongest] == [term.subset for term in chosen.targets[0].terms[:4]]
-    assert constant["columns"] == []
+    assert "posterior means" in (tmp_path / "page.html").read_text()
     code, said, _ = run(capsys, "inspect", tmp_path / "model.sparsact", "--top", 4)
     assert code == 0
     assert f"{N} columns and {len(chosen.model.X_train_)} distinct rows" in " ".join(said.split())
-    assert json.loads(json.dumps(chosen.to_dict(), allow_nan=False))["kind"] == "gp"
 
 
 def test_held_out_rows_are_predicted_by_processes_without_their_fold(chosen):

@@ -62,19 +62,6 @@ def test_what_it_consists_of(result, table):
     assert "averaged over the other sites" in str(result)
 
 
-def test_the_file_and_the_command_predict_the_same(result, table, tmp_path, capsys):
-    result.save(tmp_path / "m.sparsact")
-    result.report(tmp_path / "r.html")
-    assert "a model of letters" in (tmp_path / "r.html").read_text(encoding="utf-8")
-    (tmp_path / "n.csv").write_text("g\n" + "\n".join(CELLS) + "\n")
-    assert main(["predict", str(tmp_path / "m.sparsact"), str(tmp_path / "n.csv")]) == 0
-    predicted = pd.read_csv(StringIO(capsys.readouterr().out))
-    expected = result.predict(pa.table({"g": CELLS}))
-    np.testing.assert_allclose(predicted["y"], expected)
-    model = sa.load(tmp_path / "m.sparsact")
-    np.testing.assert_array_equal(model.predict(CELLS), expected)
-
-
 def test_the_command_says_intervals(result, tmp_path, capsys):
     """About as many cells as asked for, with the width that rows left out ask for."""
     result.save(tmp_path / "m.sparsact")
@@ -83,6 +70,8 @@ def test_the_command_says_intervals(result, tmp_path, capsys):
     found = pd.read_csv(StringIO(capsys.readouterr().out))
     expected = np.array([value(text) for text in CELLS])
     assert ((found["y_low"] <= expected) & (expected <= found["y_high"])).mean() > 0.8
+    np.testing.assert_allclose(found["y"], result.predict(pa.table({"g": CELLS})))
+    np.testing.assert_array_equal(sa.load(tmp_path / "m.sparsact").predict(CELLS), found["y"])
     width = result.model.prediction_intervals(CELLS[:1], 0.9)
     np.testing.assert_allclose(found["y_high"] - found["y_low"], width[0, 1] - width[0, 0])
 

@@ -35,8 +35,8 @@ def test_a_floor_is_noticed_and_its_latent_chosen(fitted):
     _, _, floor = behind_floor(0.6)
     assert fitted.choices.kind == "latent"
     assert any("60% of the rows have 'y' at exactly" in note and "lowest" in note for note in fitted.encoding.notes)
-    assert fitted.details.bounds == (floor, None)
-    assert fitted.details.n_censored == 240
+    assert fitted.model.censoring_ == (floor, None)
+    assert fitted.model.n_censored_ == 240
     assert "behind a floor at" in str(fitted)
     assert fitted.to_dict()["latent"]["bounds"] == (floor, None)
 
@@ -78,7 +78,7 @@ def test_a_long_tail_is_noted_and_its_logarithm_tried(n):
     assert any("has a long upper tail" in note and "--log-target" in note for note in result.encoding.notes)
     assert any(model.name == "a measurement model" for model in result.choices.models)
     latent = sa.fit_table(pd.DataFrame(bits).add_prefix("c").assign(y=y), "y", link="log", model="latent")
-    assert latent.details.degree == 1
+    assert latent.model.degree_ == 1
     found = {term.subset[0]: term.effect for term in latent.targets[0].terms[:4]}
     assert found == pytest.approx({"c0": 1.5, "c1": -1.0, "c2": 0.7, "c3": 0.5}, abs=0.1)
     plain = sa.fit_table(pd.DataFrame(bits).add_prefix("c").assign(y=np.log(y)), "y", degree=1)
@@ -89,13 +89,14 @@ def test_the_report_draws_latent_and_measured(fitted, tmp_path):
     fitted.report(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "What was measured of the latent" in page
-    frame = latent_frame(vars(fitted.details))
+    details = fitted.details
+    frame = latent_frame((fitted.model, details.X, details.y, details.y == details.y.min()))
     assert frame["point"].count("at a bound") == 240
     assert frame["point"].count("measured") == 160
     axes = latent_chart.plot(frame).axes[0]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["measured", "at a bound", "without noise"]
     curve = np.array([y for y, point in zip(frame["measured"], frame["point"], strict=True) if point == "curve"])
-    assert curve.min() == fitted.details.bounds[0]
+    assert curve.min() == fitted.model.censoring_[0]
     assert (np.diff(curve) >= 0).all()
 
 
@@ -184,13 +185,13 @@ def test_folds_of_a_log_link_know_the_floor_of_the_whole(floor, monkeypatch):
     table["y"] = np.maximum(np.exp(0.4 * f) * floor, floor)
     result = sa.fit_table(table, "y", model="latent", link="log", censor=(floor, None))
     assert set(fits) == {((float(floor), None), "log")}
-    assert result.details.bounds == (floor, None)
+    assert result.model.censoring_ == (floor, None)
     at_floor = (table["y"] == floor).sum()
-    assert result.details.n_censored == result.details.censored.sum() == at_floor > 0
+    assert result.model.n_censored_ == at_floor > 0
 
 
 def test_floors_of_tables_in_single_precision_are_recognised():
     table, f, _ = behind_floor(0.5, m=120)
     table["y"] = np.maximum(f, 0.3).astype(np.float32)
     result = sa.fit_table(table, "y", model="latent", censor=(0.3, None))
-    assert result.details.n_censored == result.details.censored.sum() == (f <= 0.3).sum()
+    assert result.model.n_censored_ == (f <= 0.3).sum()

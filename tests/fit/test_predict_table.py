@@ -1,6 +1,7 @@
 """`predict_table` and `sparsact predict`: names of rows, intervals, rows to doubt."""
 
 import json
+from dataclasses import asdict
 from itertools import combinations, product
 
 import numpy as np
@@ -143,7 +144,7 @@ def test_the_design_does_not_depend_on_how_rows_come():
     assert restored.design(np.empty((0, 0))) == whole.design(np.empty((0, 0)))
     design = whole.design(np.empty((0, 0)))
     assert design.pairs
-    assert TableDesign.from_dict(design.to_dict()) == design
+    assert TableDesign.from_dict(asdict(design)) == design
     assert len(unseen_pairs(encoding, design)) == design.unseen.sum()
 
 
@@ -169,3 +170,19 @@ def test_targets_keep_their_names_where_intervals_would_take_them():
     names = ["y", "y_low_", "y_high", "y_low", "y_low_low", "y_low_high"]
     assert found.column_names == [*names, "outside", "outside_low", "outside_high", "outside_"]
     np.testing.assert_array_equal(found.select(list(targets)).to_pandas(), result.predict(pa.table(columns)))
+
+
+@pytest.mark.parametrize("model", ["ensemble", "letters"])
+def test_intervals_of_one_width_take_one_evaluation(model, monkeypatch):
+    """Their width is known, so that one evaluation gives values and ends."""
+    rng = np.random.default_rng(4)
+    letters = rng.choice(list("AC" if model == "ensemble" else "ACG"), (90, 3))
+    table = pa.table({f"s{i}": letters[:, i] for i in range(3)} | {"y": (letters == "A").sum(1) + rng.normal(size=90)})
+    result = sa.fit_table(table, "y", model=model, folds=3, explain=False)
+    kind, calls = type(result.model), []
+    predict = kind.predict
+    monkeypatch.setattr(kind, "predict", lambda self, X: calls.append(len(X)) or predict(self, X))
+    found = sa.predict_table(result, table)
+    assert calls == [90]
+    middle = (found["y_low"].to_numpy() + found["y_high"].to_numpy()) / 2
+    np.testing.assert_allclose(middle, found["y"].to_numpy())

@@ -108,10 +108,6 @@ def test_frames_hold_what_is_listed(monkeypatch):
     result = sa.fit_table(table, "y", degree=1)
     terms = result.to_frame()
     assert terms.to_dict("records")[0] == {"target": "y"} | result.targets[0].terms[0].to_dict()
-    candidates = result.to_frame("candidates")
-    assert candidates["r2"].tolist() == [candidate.r2.mean for candidate in result.choices.candidates]
-    with pytest.raises(ValueError, match="`what`"):
-        result.to_frame("rows")
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="`to_frame` needs the package pandas: pip install pandas"):
         SPECTRUM.to_frame()

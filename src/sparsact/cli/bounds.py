@@ -13,6 +13,8 @@ from sparsact.cli.options import AsJson
 from sparsact.cli.terminal import grid, terminal
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from sparsact.bounds import BoundInfo
     from sparsact.network import SparselyActivatedNetwork
 
@@ -238,7 +240,7 @@ def _short(number: float | None, exponent: float | None) -> str:
     return "infinite" if number is None else f"{number:,}" if isinstance(number, int) else f"{number:.4g}"
 
 
-def _print_measured(console: Any, measured: dict[str, Any], parameters: dict[str, float]) -> None:
+def _print_measured(console: Console, measured: dict[str, Any], parameters: dict[str, float]) -> None:
     exact = measured["exact"]
     how = "by the exact spectrum" if exact else f"on {_SAMPLES:,} random points, with standard errors"
     console.print(f"measured {how}:")

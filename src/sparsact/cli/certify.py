@@ -18,8 +18,6 @@ from sparsact.cli.terminal import say
 
 if TYPE_CHECKING:
     from sparsact.certificate import Certificate
-    from sparsact.network import SparselyActivatedNetwork
-    from sparsact.stack import Stack
 
 
 def certify(
@@ -56,10 +54,15 @@ def certify(
     import numpy as np
 
     from sparsact.certificate import StackCertificate
+    from sparsact.cli.io import load_model, network_in
     from sparsact.lift import Lift
     from sparsact.stack import Stack
 
-    loaded = _read(network)
+    model = load_model(network, f"make one with network.save({network.name!r}) in Python.")
+    loaded = model if isinstance(model, Stack) else network_in(model)
+    if loaded is None:
+        kind = type(model).__name__
+        raise ValueError(f"{network.name} holds a {kind}; a SparselyActivatedNetwork or Stack is needed.")
     if samples is None and (at_most is not None or method == "sampled"):
         raise ValueError("a sample needs a size: pass --samples N, or leave out --at-most and --method sampled.")
     if samples is not None and method not in ("auto", "sampled"):
@@ -89,18 +92,6 @@ def certify(
         _print(certificate.whole)
     else:
         _print(certificate)
-
-
-def _read(path: Path) -> SparselyActivatedNetwork | Stack:
-    """The network or stack of a file, or the network of the model in it."""
-    from sparsact.cli.io import load_model, network_in
-    from sparsact.stack import Stack
-
-    model = load_model(path, f"make one with network.save({path.name!r}) in Python.")
-    found = model if isinstance(model, Stack) else network_in(model)
-    if found is None:
-        raise ValueError(f"{path.name} holds a {type(model).__name__}; a SparselyActivatedNetwork or Stack is needed.")
-    return found
 
 
 def _print(certificate: Certificate) -> None:

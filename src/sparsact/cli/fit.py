@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -13,24 +12,7 @@ import typer
 from sparsact.cli.io import PIPE, check_apart, check_report, check_writable, readable
 from sparsact.cli.options import AsJson, ShowProgress, Tables
 from sparsact.cli.terminal import command_line, say
-
-ModelOption = StrEnum(
-    "ModelOption",
-    {
-        "auto": "auto",
-        "low_degree": "low-degree",
-        "sparse": "sparse",
-        "gp": "gp",
-        "letters": "letters",
-        "latent": "latent",
-        "lsh": "lsh",
-        "network": "network",
-        "ensemble": "ensemble",
-    },
-)
-DomainOption = StrEnum("DomainOption", "auto cube real")
-LinkOption = StrEnum("LinkOption", "identity log sigmoid monotone auto")
-TaskOption = StrEnum("TaskOption", "auto regression classification")
+from sparsact.fit.options import OPTION_NAMES, OPTIONS
 
 
 def fit(
@@ -40,8 +22,9 @@ def fit(
         list[str], typer.Option("--target", "-t", metavar="COLUMN", help="Column to learn; may be repeated.")
     ],
     model: Annotated[
-        ModelOption,
+        str,
         typer.Option(
+            metavar="|".join(OPTIONS["model"]),
             help="'low-degree': a polynomial of all products of few columns; 'sparse': of the significant ones; "
             "'gp': a Gaussian process with interactions of all sizes; 'letters': Gaussian processes and networks on "
             "sites with letters, such as amino acids, or categories; 'latent': a measurement model, of bits behind a "
@@ -53,7 +36,7 @@ def fit(
             "or --censor select one, hash tables for numbers only, networks for 1,000 to 100,000 rows, after a quick "
             "look).",
         ),
-    ] = ModelOption.auto,
+    ] = "auto",
     degree: Annotated[
         str,
         typer.Option(
@@ -73,15 +56,17 @@ def fit(
         list[str] | None, typer.Option(metavar="COLUMN", help="Leave this column out; may be repeated.")
     ] = None,
     domain: Annotated[
-        DomainOption,
+        str,
         typer.Option(
+            metavar="|".join(OPTIONS["domain"]),
             help="What becomes of columns of numbers. 'auto': standardised; 'real': as they are; 'cube': refused, so "
             "that every column is bits.",
         ),
-    ] = DomainOption.auto,
+    ] = "auto",
     task: Annotated[
-        TaskOption, typer.Option(help="'auto': classes where the target is text or true/false.")
-    ] = TaskOption.auto,
+        str,
+        typer.Option(metavar="|".join(OPTIONS["task"]), help="'auto': classes where the target is text or true/false."),
+    ] = "auto",
     strict: Annotated[
         bool,
         typer.Option(
@@ -118,9 +103,12 @@ def fit(
         Path | None, typer.Option(metavar="FILE", help="Score the model on this table too, which no choice has seen.")
     ] = None,
     link: Annotated[
-        LinkOption,
-        typer.Option(help="Of a measurement model: the curve from the latent to the target; 'monotone' is learned."),
-    ] = LinkOption.identity,
+        str,
+        typer.Option(
+            metavar="|".join(OPTIONS["link"]),
+            help="Of a measurement model: the curve from the latent to the target; 'monotone' is learned.",
+        ),
+    ] = "identity",
     censor: Annotated[
         str,
         typer.Option(
@@ -189,7 +177,6 @@ def fit(
     words = context.obj or ["fit"]
 
     from sparsact.fit.fit_table import fit_table
-    from sparsact.fit.options import OPTION_NAMES
     from sparsact.passes.resumable import Checkpoint
 
     # without --resume the sums are written only when the fit is stopped

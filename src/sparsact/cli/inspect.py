@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +18,13 @@ from sparsact.cli.terminal import grid, shown, terminal
 from sparsact.fit.term import CONSTANT
 
 if TYPE_CHECKING:
-    pass
+    from sparsact.datasets import Encoding
+    from sparsact.fit.candidates.network import Network
+    from sparsact.fit.term import Term
+    from sparsact.learners.low_degree.estimator import LowDegree
+    from sparsact.learners.lsh.estimator import LSHModel
+
+Described = tuple[dict[str, Any], Callable[[], None]]  # as JSON holds it, and a function that prints it
 
 
 def inspect_model(
@@ -83,69 +90,64 @@ def inspect_model(
     if report is not None:
         raise ValueError("a report of a learned model needs its table: use sparsact fit TABLE --report FILE.")
     encoding = encoding_of(learned, model)
-    from_reference: dict[str, Any] = {}
+    effects: list[dict[str, Any]] = []
     if reference is not None:
         from sparsact.fit.reference import reference_effects
 
-        from_reference["reference_effects"] = reference_effects(learned, encoding, reference, top=top)
-    if not hasattr(learned, "n_samples_seen_") and network is None:
-        _show_function(learned, encoding, top, as_json, from_reference)
-        return
-    if not hasattr(learned, "n_samples_seen_"):
-        _show_units(learned, encoding, top, as_json)
-        return
-    of_tables = hasattr(learned, "bucket_counts_")
-    content = {
-        "kind": type(learned).__name__,
-        "rows": int(learned.n_samples_seen_),
-        "columns": list(encoding.feature_names),
-        "notes": list(encoding.notes),
-        **(description_of_tables(learned, encoding) if of_tables else description(learned, encoding, top)),
-        **from_reference,
-    }
+        effects = reference_effects(learned, encoding, reference, top=top)
+    found, show = described(learned, encoding, top)
     if as_json:
-        typer.echo(json.dumps(content, allow_nan=False))
-    elif of_tables:
-        _print_tables(content, top)
+        names = {"columns": list(encoding.feature_names), "notes": list(encoding.notes)}
+        found = {"kind": type(learned).__name__, **names, **found}
+        typer.echo(json.dumps(found | ({} if reference is None else {"reference_effects": effects}), allow_nan=False))
     else:
-        _print_model(content)
-        _print_from_reference(from_reference)
+        show()
+        _print_from_reference(effects)
 
 
-def _show_function(model: Any, encoding: Any, top: int, as_json: bool, from_reference: dict[str, Any]) -> None:
-    """What a Gaussian process, an ensemble, a measurement model or a model of letters is, and its strongest effects."""
-    terms, columns = terms_of(model, encoding, top), list(encoding.feature_names)
-    target = {"name": encoding.target_names[0], "terms": [term.to_dict() for term in terms]}
+def described(model: object, encoding: Encoding, top: int) -> Described:
+    """What a model that was learned from a table consists of."""
+    from sparsact.fit.candidates.network import Network
+    from sparsact.learners.low_degree.estimator import LowDegree
+    from sparsact.learners.lsh.estimator import LSHModel
+
+    if isinstance(model, LSHModel):
+        return _of_tables(model, encoding, top)
+    if isinstance(model, LowDegree):
+        return _of_polynomial(model, encoding, top)
+    return _of_units(model, encoding, top) if isinstance(model, Network) else _of_function(model, encoding, top)
+
+
+def _of_function(model: Any, encoding: Encoding, top: int) -> Described:
+    """A Gaussian process, an ensemble, a measurement model or a model of letters: its strongest effects."""
+    target = {"name": encoding.target_names[0], "terms": [term.to_dict() for term in terms_of(model, encoding, top)]}
     found: dict[str, Any]
     if hasattr(model, "weights_"):
         found = {"weights": model.weights_}
-        described = ": " + ", ".join(f"{name} {weight:.3g}" for name, weight in model.weights_.items() if weight)
+        text = ": " + ", ".join(f"{name} {weight:.3g}" for name, weight in model.weights_.items() if weight)
     elif hasattr(model, "link_"):
         found = {"latent": model.latent, "link": model.link_, "bounds": model.censoring_}
         found |= {"censored_rows": int(model.n_censored_), "noise": float(model.noise_deviation_)}
-        described = (
-            f": latent {model.latent}, link {model.link_}, bounds {model.censoring_}, noise {found['noise']:.3g}"
-        )
+        text = f": latent {model.latent}, link {model.link_}, bounds {model.censoring_}, noise {found['noise']:.3g}"
     else:
         found = {"noise_variance": model.noise_variance_, "rows": len(model.X_train_)}
-        described = f" and {len(model.X_train_):,} distinct rows, noise of deviation {model.noise_variance_**0.5:.4g}"
+        text = f" and {len(model.X_train_):,} distinct rows, noise of deviation {model.noise_variance_**0.5:.4g}"
     if hasattr(model, "letters_"):
         found["sites"] = {name: list(known) for (name, _), known in zip(encoding.sites, model.letters_, strict=True)}
-    if as_json:
-        found = {"columns": columns, "notes": list(encoding.notes), **found, "targets": [target], **from_reference}
-        typer.echo(json.dumps({"kind": type(model).__name__, **found}, allow_nan=False))
-        return
-    terminal().print(shown(f"{type(model).__name__} of {len(columns)} columns{described}"))
-    for site, known in found.get("sites", {}).items():
-        terminal().print(shown(f"  {site}: {', '.join(known)}"))
-    if terms:
-        _print_terms(target)
-    else:
-        terminal().print("no effects: the sites have more combinations of letters than are evaluated")
-    _print_from_reference(from_reference)
+
+    def show() -> None:
+        terminal().print(shown(f"{type(model).__name__} of {len(encoding.feature_names)} columns{text}"))
+        for site, known in found.get("sites", {}).items():
+            terminal().print(shown(f"  {site}: {', '.join(known)}"))
+        if target["terms"]:
+            _print_terms(target)
+        else:
+            terminal().print("no effects: the sites have more combinations of letters than are evaluated")
+
+    return found | {"targets": [target]}, show
 
 
-def terms_of(model: Any, encoding: Any, top: int) -> list[Any]:
+def terms_of(model: Any, encoding: Encoding, top: int) -> list[Term]:
     """The strongest effects, and the constant; of letters in the mean over all combinations, equally often."""
     from sparsact.fit.candidates.gp import gp_terms
     from sparsact.fit.candidates.letters import components, mean_of_letters, terms_of_letters
@@ -159,46 +161,57 @@ def terms_of(model: Any, encoding: Any, top: int) -> list[Any]:
     return [*gp_terms(model, encoding, top), constant(model, 0)]
 
 
-def _show_units(model: Any, encoding: Any, top: int, as_json: bool) -> None:
+def _of_units(model: Network, encoding: Encoding, top: int) -> Described:
     """Units of a network that was learned from a table; of the largest network for more than two classes."""
     from sparsact.fit.candidates.network import network_info
 
     found = network_info(model, encoding.feature_names)
-    if as_json:
-        names = {"columns": list(encoding.feature_names), "notes": list(encoding.notes)}
-        typer.echo(json.dumps({"kind": type(model).__name__, **names, "network": asdict(found)}, allow_nan=False))
-        return
-    console = terminal()
-    console.print(f"{type(model).__name__} of {len(encoding.feature_names)} columns: {found.size}")
-    table = grid(["columns that weigh most"], ("output weight",), title=", ".join(encoding.target_names))
-    for unit in found.units[:top]:
-        table.add_row(shown(", ".join(unit.columns)), f"{unit.output:+.5g}")
-    console.print(table)
+
+    def show() -> None:
+        terminal().print(f"{type(model).__name__} of {len(encoding.feature_names)} columns: {found.size}")
+        table = grid(["columns that weigh most"], ("output weight",), title=", ".join(encoding.target_names))
+        for unit in found.units[:top]:
+            table.add_row(shown(", ".join(unit.columns)), f"{unit.output:+.5g}")
+        terminal().print(table)
+
+    return found.to_dict(), show
 
 
-def description_of_tables(model: Any, encoding: Any) -> dict[str, Any]:
-    """An LSH model as JSON holds it."""
+def _of_tables(model: LSHModel, encoding: Encoding, top: int) -> Described:
+    """The buckets of an LSH model, and the columns that they look at."""
     import numpy as np
 
     from sparsact.fit.candidates.lsh_details import column_weights, layout_info
 
-    names = encoding.feature_names
+    names, targets = encoding.feature_names, list(encoding.target_names)
     units = np.ones(int(model.table_.layout.n_targets))  # deviations of rows and targets are not kept
     tables = layout_info(model, column_weights(model, names, np.ones(len(names)), units))
-    targets = list(encoding.target_names)
-    return {"targets": targets, "layout": tables.layout, "fill": tables.fill, **tables.to_dict()}
+
+    def show() -> None:
+        _print_learned(model, encoding)
+        for line in tables.lines():
+            terminal().print(shown(line))
+        numbers = ("slope of the trend", "share of the local distance")
+        table = grid(["column"], numbers, title=", ".join(targets))
+        for column in sorted(tables.columns, key=lambda column: -column.share)[:top]:
+            table.add_row(shown(column.column), f"{column.trend:.5g}", f"{column.share:.2%}")
+        terminal().print(table)
+
+    found = {"rows": int(model.n_samples_seen_), "targets": targets, "layout": tables.layout, "fill": tables.fill}
+    return found | tables.to_dict(), show
 
 
-def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
-    """A polynomial as JSON holds it; of sites with letters its components."""
+def _of_polynomial(model: LowDegree, encoding: Encoding, top: int) -> Described:
+    """The terms of a polynomial; of sites with letters its components."""
     from sparsact.fit.candidates.letters import are_identified, components, mean_of_letters, terms_of_letters
     from sparsact.fit.explain import constant, function_names, shares, terms
     from sparsact.fit.scores import LowDegreeInfo
 
-    (sites, of_letters), names, described = components(model, encoding), encoding.feature_names, []
+    info, (sites, of_letters) = LowDegreeInfo.of(model), components(model, encoding)
+    names, targets = encoding.feature_names, []
     for i, name in enumerate(function_names(encoding)):
         by_degree, by_column = shares(model, i, len(names))
-        found: list[Any] = [*terms(model, i, encoding, top), constant(model, i)]
+        found = [*terms(model, i, encoding, top), constant(model, i)]
         if of_letters:
             names = tuple(site for site, _ in sites)
             by_degree, by_column = of_letters[i].variance_by_degree(), of_letters[i].variance_by_site()
@@ -206,21 +219,24 @@ def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
                 found = [*terms_of_letters(of_letters[i], sites, top), mean_of_letters(of_letters[i])]
         influences = dict(zip(names, by_column.tolist(), strict=True))
         listed, weights = [term.to_dict() for term in found], by_degree.tolist()
-        described.append({"name": name, "terms": listed, "weight_by_degree": weights, "influences": influences})
-    return {**LowDegreeInfo.of(model).to_dict(), "targets": described}
+        targets.append({"name": name, "terms": listed, "weight_by_degree": weights, "influences": influences})
+
+    def show() -> None:
+        _print_learned(model, encoding, f" of degree {info.degree}, {info.penalty} penalty {info.alpha:g},")
+        terminal().print(shown(f"solver {info.solver}: {info.solver_reason}"))
+        for target in targets:
+            _print_terms(target)
+            weights = ", ".join(f"{d}: {weight:.4g}" for d, weight in enumerate(target["weight_by_degree"], 1))
+            terminal().print(f"weight by degree, over all combinations equally often  {weights}")
+            ranked = sorted(target["influences"].items(), key=lambda pair: -pair[1])[:10]
+            terminal().print(shown("influence, likewise  " + ", ".join(f"{name}: {one:.4g}" for name, one in ranked)))
+
+    return {"rows": int(model.n_samples_seen_), **info.to_dict(), "targets": targets}, show
 
 
-def _print_tables(content: dict[str, Any], top: int) -> None:
-    console = terminal()
-    console.print(f"{content['kind']} learned from {content['rows']:,} rows of {len(content['columns'])} columns")
-    console.print(shown(content["layout"]))
-    console.print(shown(content["fill"]))
-    numbers = ("slope of the trend", "share of the local distance")
-    table = grid(["column"], numbers, title=", ".join(content["targets"]))
-    ranked = sorted(content["lsh"]["columns"], key=lambda column: -column["share"])
-    for column in ranked[:top]:
-        table.add_row(shown(column["column"]), f"{column['trend']:.5g}", f"{column['share']:.2%}")
-    console.print(table)
+def _print_learned(model: LSHModel | LowDegree, encoding: Encoding, described: str = "") -> None:
+    rows, columns = int(model.n_samples_seen_), len(encoding.feature_names)
+    terminal().print(f"{type(model).__name__}{described} learned from {rows:,} rows of {columns} columns")
 
 
 def _print_terms(target: dict[str, Any]) -> None:
@@ -236,26 +252,11 @@ def _print_terms(target: dict[str, Any]) -> None:
     terminal().print(table)
 
 
-def _print_from_reference(found: dict[str, Any]) -> None:
-    for name in dict.fromkeys(row["target"] for row in found.get("reference_effects", ())):
+def _print_from_reference(effects: list[dict[str, Any]]) -> None:
+    for name in dict.fromkeys(row["target"] for row in effects):
         table = grid(["changes from the reference"], ("at the reference", "averaged"), title=name)
-        for row in found["reference_effects"]:
+        for row in effects:
             if row["target"] == name:
                 numbers = (f"{row[what]:+.5g}" for what in ("at_reference", "averaged"))
                 table.add_row(shown(" × ".join(row["columns"])), *numbers)
         terminal().print(table)
-
-
-def _print_model(content: dict[str, Any]) -> None:
-    console = terminal()
-    console.print(
-        f"{content['kind']} of degree {content['degree']}, {content['penalty']} penalty {content['alpha']:g}, "
-        f"learned from {content['rows']:,} rows of {len(content['columns'])} columns"
-    )
-    console.print(shown(f"solver {content['solver']}: {content['solver_reason']}"))
-    for target in content["targets"]:
-        _print_terms(target)
-        weights = ", ".join(f"{degree}: {weight:.4g}" for degree, weight in enumerate(target["weight_by_degree"], 1))
-        console.print(f"weight by degree, over all combinations equally often  {weights}")
-        ranked = sorted(target["influences"].items(), key=lambda pair: -pair[1])[:10]
-        console.print(shown("influence, likewise  " + ", ".join(f"{name}: {value:.4g}" for name, value in ranked)))

@@ -95,7 +95,7 @@ def read_network(path: Path) -> SparselyActivatedNetwork:
     return network
 
 
-def network_in(model: Any) -> SparselyActivatedNetwork | None:
+def network_in(model: object) -> SparselyActivatedNetwork | None:
     """The network that a file held, itself or as what a learner has learned; None of other models."""
     from sparsact.network import SparselyActivatedNetwork
 
@@ -109,7 +109,7 @@ def read_model(path: Path) -> tuple[Any, Encoding]:
     return model, encoding_of(model, path)
 
 
-def encoding_of(model: Any, path: Path) -> Encoding:
+def encoding_of(model: object, path: Path) -> Encoding:
     """How the table was encoded from which a model was learned."""
     from sparsact.datasets import Encoding
 
@@ -125,8 +125,6 @@ def encoding_of(model: Any, path: Path) -> Encoding:
             f"{path.name} does not tell how its table was encoded ({error}); fit and save it again."
         ) from error
     columns = len(encoding.sites if hasattr(model, "letters_") else encoding.feature_names)
-    if columns != model.n_features_in_:
-        raise ValueError(
-            f"{path.name} learned {model.n_features_in_} columns, and its table has {columns}; fit and save it again."
-        )
+    if columns != (learned := getattr(model, "n_features_in_", None)):
+        raise ValueError(f"{path.name} learned {learned} columns, and its table has {columns}; fit and save it again.")
     return encoding

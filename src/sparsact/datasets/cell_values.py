@@ -131,14 +131,14 @@ def numbers_and_rest(
     """
     refuse_missing(array, name, first_row)
     try:
-        trimmed = pc.utf8_trim_whitespace(array) if is_text(array) else array
+        trimmed = pc.utf8_trim_whitespace(array) if is_text(array.type) else array
         values = np.asarray(pc.cast(trimmed, pa.float64(), safe=False).to_numpy(zero_copy_only=False))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         wrong = next((i for i, v in enumerate(array.to_pylist()) if as_number(str(v).strip()) is None), 0)
         raise _not_a_number(array, name, first_row, wrong) from None
     if not np.isfinite(values).all():
         raise _not_a_number(array, name, first_row, int(np.argmin(np.isfinite(values))))
-    if not (is_text(array) or pa.types.is_integer(array.type)):
+    if not (is_text(array.type) or pa.types.is_integer(array.type)):
         return values, None
     rest = np.zeros(len(values))
     for row in np.flatnonzero(np.abs(values) >= EXACT).tolist():
@@ -148,9 +148,9 @@ def numbers_and_rest(
     return values, rest if rest.any() else None
 
 
-def is_text(array: pa.Array) -> bool:
-    """Whether a column holds texts."""
-    return bool(pa.types.is_string(array.type) or pa.types.is_large_string(array.type))
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a kind of values is texts."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _not_a_number(array: pa.Array, name: str, first_row: int, row: int) -> ValueError:
@@ -176,7 +176,7 @@ def refuse_missing(array: pa.Array, name: str, first_row: int, remedy: str = "fi
 
 def equal_length_bytes(array: pa.Array) -> NDArray[np.uint8] | None:
     """Characters of a column of texts, shape (m, length), where all have one length in bytes; else None."""
-    if not is_text(array) or not len(array):
+    if not is_text(array.type) or not len(array):
         return None
     wide = np.int64 if pa.types.is_large_string(array.type) else np.int32
     _, offset_buffer, data = array.buffers()
@@ -197,7 +197,7 @@ def zero_one_digits(array: pa.Array) -> tuple[NDArray[np.uint8] | None, bool]:
 
     None where some value has other characters. Zeros are put before numbers and before texts shorter than others.
     """
-    if is_text(array):
+    if is_text(array.type):
         characters = equal_length_bytes(array)
         if characters is not None:
             return (characters if is_zero_one(characters) else None), False

@@ -20,6 +20,7 @@ from sparsact.datasets.cell_values import (
     numbers_and_rest,
     too_long,
 )
+from sparsact.datasets.parts import PlacedRows
 from sparsact.datasets.sites import BitString, LetterString, Mutations
 from sparsact.datasets.table_summary import TableDesign
 
@@ -167,6 +168,10 @@ class Classes(_OneFeature):
         """Class numbers of a piece of the column, shape (m, 1)."""
         return codes(array, self.values, self.name, first_row)[:, None].astype(np.float64)
 
+    def labelled(self, y: NDArray[np.float64]) -> NDArray[Any]:
+        """Labels of rows whose class numbers are given."""
+        return self.labels[y.astype(np.intp)]
+
     @property
     def named(self) -> NDArray[Any]:
         """The classes as the column has them, in the order of ``values``."""
@@ -203,7 +208,7 @@ def column_of(description: dict[str, Any]) -> Column:
     return column
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: object) -> bool:
     return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
@@ -292,17 +297,17 @@ class Encoding:
         """Columns of the file that hold the features."""
         return list(dict.fromkeys(column.name for column in self.columns))
 
-    def points(self, batch: pa.RecordBatch, first_row: int) -> Points:
-        """X of a batch: bits (m, n) as uint8; with real columns, float64 in which a bit is its sign, 1 - 2 * bit."""
-        pieces: list[Points] = [column.encode(batch.column(column.name), first_row) for column in self.columns]
+    def points(self, rows: PlacedRows) -> Points:
+        """X of some rows: bits (m, n) as uint8; with real columns, float64 in which a bit is its sign, 1 - 2 * bit."""
+        pieces: list[Points] = [column.encode(rows.columns.column(column.name), rows.row) for column in self.columns]
         if self.real:
             pairs = zip(self.columns, pieces, strict=True)
             pieces = [piece if isinstance(column, Real) else 1.0 - 2.0 * piece for column, piece in pairs]
         return np.concatenate(pieces, axis=1)
 
-    def answers(self, batch: pa.RecordBatch, first_row: int) -> NDArray[np.float64]:
-        """Targets of a batch: shape (m,), or (m, T) where there are several."""
-        pieces = [target.encode(batch.column(target.name), first_row) for target in self.targets]
+    def answers(self, rows: PlacedRows) -> NDArray[np.float64]:
+        """Targets of some rows: shape (m,), or (m, T) where there are several."""
+        pieces = [target.encode(rows.columns.column(target.name), rows.row) for target in self.targets]
         return pieces[0][:, 0] if len(pieces) == 1 else np.concatenate(pieces, axis=1)
 
     def to_json(self) -> str:
@@ -313,7 +318,7 @@ class Encoding:
             "notes": list(self.notes),
         }
         if self.design is not None:
-            described["design"] = self.design.to_dict()
+            described["design"] = asdict(self.design)
         return json.dumps(described, ensure_ascii=False)
 
     @classmethod

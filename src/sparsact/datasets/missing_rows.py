@@ -38,12 +38,12 @@ def complete_rows(parts: Parts, needed: Sequence[str], targets: Sequence[str] = 
     """
     n_rows = n_complete = 0
     lacking = dict.fromkeys(needed, 0)
-    for batch, _ in parts.batches(needed, 1 << 16):
-        missing = {name: batch.column(name).is_null(nan_is_null=True) for name in needed}
+    for batch in parts.batches(needed, 1 << 16):
+        missing = {name: batch.columns.column(name).is_null(nan_is_null=True) for name in needed}
         for name, of_column in missing.items():
             lacking[name] += of_column.true_count
-        n_rows += batch.num_rows
-        n_complete += batch.num_rows - reduce(pc.or_, missing.values()).true_count
+        n_rows += len(batch)
+        n_complete += len(batch) - reduce(pc.or_, missing.values()).true_count
     if n_complete == n_rows:
         return parts, ""
     worst = sorted((name for name in lacking if lacking[name]), key=lambda name: -lacking[name])

@@ -97,10 +97,8 @@ class Parts:
         """Rows of all files, where all are known."""
         return None if None in self.lengths else sum(length or 0 for length in self.lengths)
 
-    def batches(
-        self, columns: Sequence[str], batch_rows: int, first_row: int = 0
-    ) -> Iterator[tuple[pa.RecordBatch, Place]]:
-        """Rows of the named columns, file by file, each batch with its place.
+    def batches(self, columns: Sequence[str], batch_rows: int, first_row: int = 0) -> Iterator[PlacedRows]:
+        """Rows of the named columns, file by file, in batches.
 
         ``first_row``, if not 0, must be where a batch began in an earlier pass. The batches are the same as then;
         earlier files are not opened, earlier rows of the same file are read and dropped.
@@ -116,7 +114,7 @@ class Parts:
             while (batch := _next(batches, source, row, stamp)) is not None:
                 if before + row >= first_row:
                     file = f"{source.path.name}: " if len(self.sources) > 1 else ""
-                    yield batch, Place(source.counted + file, source.first_row + row, before + row)
+                    yield PlacedRows(batch, source.counted + file, source.first_row + row, before + row)
                 row += batch.num_rows
             _check_unchanged(source.path, stamp)
             self.lengths[part] = row
@@ -138,24 +136,17 @@ def _next(batches: Iterator[pa.RecordBatch], source: Source, row: int, stamp: St
 
 @dataclass(frozen=True)
 class PlacedRows:
-    """Rows of some columns, and where they stand."""
+    """Rows of some columns, and where they stand: the rows before them in their file, and in all files."""
 
     columns: pa.RecordBatch
-    place: Place
-
-    def __len__(self) -> int:
-        return int(self.columns.num_rows)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a batch stands: the rows before it in its file, and in all files."""
-
     file: str  # for messages: the file's name where there are several, or nothing
     row: int
     overall: int
 
-    def __enter__(self) -> Place:
+    def __len__(self) -> int:
+        return int(self.columns.num_rows)
+
+    def __enter__(self) -> PlacedRows:
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:

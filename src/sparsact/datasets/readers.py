@@ -22,7 +22,7 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from sparsact.datasets.cell_values import as_number
+from sparsact.datasets.cell_values import as_number, is_text
 
 ARROW: Final = (".feather", ".arrow")  # Arrow's IPC format, as a file or as a stream
 SUFFIXES: Final = (".csv", ".tsv", ".txt", ".parquet", *ARROW, ".npz")
@@ -189,13 +189,9 @@ def _open_arrow(path: Path) -> ArrowSource:
 def _kind(of: pa.DataType) -> str:
     if pa.types.is_dictionary(of):
         return _kind(of.value_type)
-    if _is_text(of):
+    if is_text(of):
         return "texts"
     return "numbers" if pa.types.is_integer(of) or pa.types.is_floating(of) else str(of)
-
-
-def _is_text(of: pa.DataType) -> bool:
-    return bool(pa.types.is_string(of) or pa.types.is_large_string(of) or pa.types.is_string_view(of))
 
 
 @dataclass(frozen=True)
@@ -290,7 +286,7 @@ class FrameSource(Source):
             yield pa.RecordBatch.from_pydict({name: pa.concat_arrays(arrays) for name, arrays in chunks.items()})
 
 
-def open_frame(data: Any) -> FrameSource:
+def open_frame(data: object) -> FrameSource:
     """An Arrow table, or a frame whose columns become Arrow's; neither is changed."""
     path = Path("the table")
     names = data.column_names if isinstance(data, pa.Table) else map(str, getattr(data, "columns", ()))
@@ -324,7 +320,7 @@ def _plain_column(array: pa.Array, name: str) -> pa.Array:
         return array.cast(pa.float32())
     if pa.types.is_string_view(array.type):  # of polars
         return array.cast(pa.large_string())
-    kinds = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, _is_text)
+    kinds = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, is_text)
     if not any(is_kind(array.type) for is_kind in kinds):
         raise ValueError(
             f"column {name!r} holds {array.type}, need numbers, booleans or texts; leave it out with --ignore."

@@ -183,7 +183,7 @@ def _spelled(letters: Digests) -> list[list[str]]:
     return [[letter, str(digest)] for letter, digest in letters.items()]
 
 
-def _digests(state: Any) -> Digests:
+def _digests(state: Sequence[Sequence[str]]) -> Digests:
     """Inverse of :func:`_spelled`."""
     return {str(letter): int(digest) for letter, digest in state}
 

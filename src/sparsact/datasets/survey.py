@@ -116,12 +116,12 @@ class ColumnSurvey:
         if pa.types.is_floating(array.type):
             numbers(array, self.name, first_row)  # refuses what is infinite
         self._see_bits(array, rows)
-        if is_text(array):
+        if is_text(array.type):
             self.words.update(array, first_row, file, rows)
         if not self.rows_until_full:
             self._see_texts(array, first_row, file, overall, rows)
         if self.rows_until_full and self.numeric:
-            self.leading_zero |= is_text(array) and has_code(array)
+            self.leading_zero |= is_text(array.type) and has_code(array)
             values, rest = numbers_and_rest(array, self.name, first_row)
             self.sums.update(values, rest)
             self.digest = (self.digest + rows.of_values(number_keys(values, rest))) % MODULUS
@@ -135,7 +135,7 @@ class ColumnSurvey:
             return
         width = characters.shape[1]
         self.ragged |= added or self.width not in (None, width)
-        if width > 1 and is_text(array):
+        if width > 1 and is_text(array.type):
             self.leading_zero |= has_code(array) if added else bool((characters[:, 0] == ord("0")).any())
         longest = max(width, self.width or 0)
         if longest > 1:

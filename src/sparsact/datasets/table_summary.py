@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
 from typing import Any, Final, Self
@@ -63,13 +63,9 @@ class TableDesign:
         """Half of the width of an interval that holds a new row of the target with this probability, or more."""
         return reach(self.errors[target], confidence)
 
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Self:
-        """Inverse of :meth:`to_dict`; a ValueError if it is not what that gave."""
+        """From its fields as JSON holds them; a ValueError if they are not those of a design."""
         numbers = {name: tuple(map(float, found[name])) for name in ("low", "high")}
         errors = tuple(tuple(sorted(map(float, of_target))) for of_target in found["errors"])
         n_bits, pairs = found["n_bits"], found["pairs"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -85,14 +85,10 @@ class TableSurvey:
                 "no column is left to learn from; a table needs one besides its targets and the ignored columns."
             )
         most_texts = max(MAX_CATEGORIES, min(MOST_TEXTS, MOST_TEXTS_OF_ALL // len(features)))
-        surveys = (
-            []
-            if encoding is not None
-            else [
-                ColumnSurvey(name, domain, most_texts, wild_type=wild_type, keep_missing=keep_missing)
-                for name in features
-            ]
-        )
+        surveys = [
+            ColumnSurvey(name, domain, most_texts, wild_type=wild_type, keep_missing=keep_missing)
+            for name in (features if encoding is None else ())
+        ]
         answers = [TargetSurvey(name, task) for name in targets]
         most = min(batch_rows, max(1, min(MOST_ROWS, MOST_VALUES // (len(features) + len(targets)))))
         return cls(parts, surveys, answers, most, strict, columns is not None, given=encoding)
@@ -104,20 +100,19 @@ class TableSurvey:
 
     def batches(self, first_row: int = 0) -> Iterator[PlacedRows]:
         """The columns that are looked at; from a row on at which a batch begins."""
-        names = [survey.name for survey in self.everything]
-        return (PlacedRows(*batch) for batch in self.parts.batches(names, self.batch_rows, first_row))
+        return self.parts.batches([survey.name for survey in self.everything], self.batch_rows, first_row)
 
     def add(self, batch: PlacedRows) -> None:
         """Look at the next batch."""
-        place, rows = batch.place, RowNumbers.of(batch.place.overall, len(batch))
+        rows = RowNumbers.of(batch.overall, len(batch))
         columns = dict(zip(batch.columns.schema.names, batch.columns.columns, strict=True))
-        with place:
+        with batch:
             for answer in self.answers:
-                answer.update(columns[answer.name], place.row)
+                answer.update(columns[answer.name], batch.row)
             for survey in self.surveys:
-                survey.update(columns[survey.name], place.row, place.file, place.overall, rows)
+                survey.update(columns[survey.name], batch.row, batch.file, batch.overall, rows)
         self.digest = (self.digest + int(rows.numbers.sum())) % MODULUS
-        self.n_rows = place.overall + len(batch)
+        self.n_rows = batch.overall + len(batch)
 
     def encoding(self) -> Encoding:
         """How every column becomes bits or numbers."""
@@ -218,7 +213,6 @@ class TableSurvey:
 
 
 BATCH_ROWS: Final = 65536
-OnRows = Callable[[int], object]
 
 
 @dataclass(frozen=True)
@@ -247,19 +241,19 @@ class Table:
         """Name of every column of X."""
         return self.encoding.feature_names
 
-    def batches(self, first_row: int = 0) -> Iterator[tuple[Points, NDArray[np.float64]]]:
-        """Points and targets, in the order of the file; from a row on at which a batch begins."""
+    def batches(self) -> Iterator[tuple[Points, NDArray[np.float64]]]:
+        """Points and targets, in the order of the file."""
         columns = [*self.encoding.source_columns, *self.encoding.target_names]
-        for batch, place in self.parts.batches(columns, self.batch_rows, first_row):
-            with place:
-                X, y = self.encoding.points(batch, place.row), self.encoding.answers(batch, place.row)
+        for batch in self.parts.batches(columns, self.batch_rows):
+            with batch:
+                X, y = self.encoding.points(batch), self.encoding.answers(batch)
             yield X, y
 
     def points(self) -> Iterator[Points]:
         """Points only, as a prediction needs them."""
-        for batch, place in self.parts.batches(self.encoding.source_columns, self.batch_rows):
-            with place:
-                X = self.encoding.points(batch, place.row)
+        for batch in self.parts.batches(self.encoding.source_columns, self.batch_rows):
+            with batch:
+                X = self.encoding.points(batch)
             yield X
 
 
@@ -273,7 +267,6 @@ def open_table(
     domain: str = "cube",
     task: str = "auto",
     strict: bool = False,
-    progress: OnRows = lambda count: None,
 ) -> Table:
     """Look through a table once and decide how each column becomes bits.
 
@@ -297,8 +290,6 @@ def open_table(
     strict : bool
         Refuse columns that would be left out, with a note in the encoding: identifiers (texts nearly all different,
         and row numbers in a column named so), and columns that repeat others. Always so where ``columns`` are named.
-    progress : callable
-        Told the number of rows of each batch that has been looked at.
 
     Returns
     -------
@@ -315,7 +306,6 @@ def open_table(
     )
     for batch in survey.batches():
         survey.add(batch)
-        progress(len(batch))
     return Table(survey.parts, survey.encoding(), survey.n_rows, survey.batch_rows)
 
 

@@ -47,7 +47,7 @@ class TargetSurvey:
             text = spelling(array[0].as_py())
             number = self.task == "regression" or as_number(text) is not None or is_infinite(text)
             self.numeric = self.task != "classification" and number
-        if not is_text(array):
+        if not is_text(array.type):
             own = np.dtype(array.type.to_pandas_dtype())
             self.dtype = str(own if self.dtype == "str" else np.promote_types(self.dtype, own))
         if self.numeric:

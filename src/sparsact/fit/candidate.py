@@ -1,4 +1,4 @@
-"""A kind of model that competes on a table with polynomials: where it applies, how it is fitted and explained."""
+"""A kind of model that competes on a table: where it applies, how it is fitted and explained."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any, ClassVar, Final
 
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Encoding, Real
-from sparsact.fit.degrees import Selected, domain_of
-from sparsact.fit.details import Details
 from sparsact.fit.explain import explained, function_names
-from sparsact.fit.fold_sums import FoldModels, FoldSums, as_numbers
-from sparsact.fit.held_out import HeldOutScores, out_of_fold_values
+from sparsact.fit.fold_sums import FoldSums
+from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
+from sparsact.fit.scores import Selected
 from sparsact.fit.target_result import TargetResult
 from sparsact.passes.progress import Stages
 from sparsact.passes.resumable import Checkpoint
+from sparsact.reports.chapter import Chapter
 from sparsact.statistics.sample import RowSample
 
 MOST_ROWS: Final = 30_000  # whose held-out predictions are compared and weighted
 Targets = tuple[TargetResult, ...]
-Findings = tuple[Targets, Details]  # with what each target consists of, and what is special to the kind
+Findings = tuple[Targets, "Details"]  # with what each target consists of, and what is special to the kind
 
 
 def has_letters(encoding: Encoding) -> bool:
@@ -56,7 +56,7 @@ class Facts:
     @property
     def of_bits(self) -> bool:
         """Whether one function of columns of bits is learned."""
-        return self.one_function and domain_of(self.table, self.options) == "cube"
+        return self.one_function and self.options.domain_of(self.table.encoding) == "cube"
 
     @property
     def of_letters(self) -> bool:
@@ -68,6 +68,7 @@ class Facts:
 class Fit:
     """A model of all rows, its scores on rows that it has not seen, and further models of its kind by name.
 
+    What takes time and decides nothing, such as the model of a polynomial, may wait for :meth:`CandidateKind.finished`.
     ``members`` is empty or, for ensembles, holds all models of the kind, this one among them.
     """
 
@@ -96,30 +97,54 @@ class FitRun:
 
     @property
     def sample(self) -> RowSample:
-        """Rows that models other than polynomials are fitted to."""
+        """Rows that models are fitted to where they are not made of the sums."""
         return self.sums.sample
+
+    @property
+    def facts(self) -> Facts:
+        """What decides which kinds of model the table allows."""
+        return Facts(self.table, self.options, self.sums.n_rows)
 
     @property
     def parts(self) -> tuple[Table, FitOptions, RowSample, Stages]:
         """Arguments shared by all fitting functions."""
         return self.table, self.options, self.sample, self.stages
 
-    def polynomial(self, sums: FoldSums, selected: Selected) -> Fit:
-        """The polynomial that cross-validation has chosen, and its held-out scores, of a sample of many rows."""
-        X, y, folds = sums.sample.at_most(MOST_ROWS)
-        weights = sums.sample.weights[sums.sample.smallest(MOST_ROWS)] if self.options.weighted else None
-        polynomials = self.polynomials(sums, selected)
-        actual = as_numbers(self.table.encoding.targets[0], y).reshape(len(y), -1)
-        predicted = out_of_fold_values(polynomials.without, X, folds)
-        return Fit(polynomials.whole, HeldOutScores(actual, predicted, folds, weights=weights))
 
-    def polynomials(self, sums: FoldSums, selected: Selected) -> FoldModels:
-        """The polynomial that cross-validation has chosen, of all rows and by fold."""
-        return sums.models(selected.degree, selected.alpha, domain_of(self.table, self.options))
+class Details:
+    """Facts special to a kind of model; this class itself holds none.
+
+    Attributes
+    ----------
+    has_effects : bool
+        Whether a page lists the effects of columns.
+    function : str
+        The function whose effects letters have, in words.
+    """
+
+    has_effects: ClassVar[bool] = True
+    function: ClassVar[str] = "fitted function"
+
+    @property
+    def by_posterior(self) -> bool:
+        """Whether intervals of effects come from a posterior."""
+        return False
+
+    def lines(self) -> list[str]:
+        """The facts as lines of text."""
+        return []
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entries of :meth:`.FitResult.to_dict` that they fill."""
+        return {}
+
+    def chapter(self, n_rows: int) -> Chapter:
+        """The facts on the page of a fit to ``n_rows`` rows."""
+        return Chapter()
 
 
 class CandidateKind(ABC):
-    """A kind of model besides polynomials of all products.
+    """A kind of model.
 
     Attributes
     ----------
@@ -127,15 +152,16 @@ class CandidateKind(ABC):
         In options and in JSON, and in sentences.
     rank : int or None
         Place in the order of preference among models that are as good as each other: the fewer and plainer the effects
-        that a model names, the earlier. Polynomials have place 0; a kind without a place is only compared.
+        that a model names, the earlier. A kind without a place is only compared.
     terms_of : str
-        What the terms of the targets are, in a sentence; empty if they are the best polynomial's.
+        What the terms of the targets are, in a sentence; empty if a polynomial's facts say it.
     handicap : float
         Factor of its held-out error in comparisons, as other kinds explain more.
-    is_polynomial, takes_weights : bool
-        Whether a polynomial results, and whether rows may have weights.
+    is_polynomial, takes_weights, takes_targets, searches_bits : bool
+        Whether a polynomial results, rows may have weights, targets may be several, and whether it would
+        search the bits of letters for long: it is then left out where models of letters compete.
     needs : tuple of str
-        Kinds that are fitted before it where it is requested.
+        Kinds besides low-degree polynomials that are fitted before it where it is requested.
     """
 
     kind: ClassVar[str]
@@ -145,6 +171,8 @@ class CandidateKind(ABC):
     handicap: ClassVar[float] = 1.0
     is_polynomial: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = False
+    takes_targets: ClassVar[bool] = False
+    searches_bits: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ()
 
     def refusal(self, facts: Facts) -> str:
@@ -153,7 +181,7 @@ class CandidateKind(ABC):
 
     def competes(self, facts: Facts) -> bool:
         """Whether it is compared if no kind is requested."""
-        return not self.refusal(facts)
+        return not self.refusal(facts) and not (self.searches_bits and facts.of_letters)
 
     @abstractmethod
     def fit(self, run: FitRun) -> Fit | str:

@@ -9,11 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.fit.candidate import Facts
+from sparsact.fit.candidate import Facts, Fit
 from sparsact.fit.candidates import candidates
-from sparsact.fit.degrees import Selected
-from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.scores import CandidateModel, Choices, CVCandidate
+from sparsact.fit.scores import CandidateModel, Choices, CVCandidate, Selected
 from sparsact.statistics.simplest import simplest
 
 AS_GOOD: Final = "it is the simplest within a standard error of the best"
@@ -23,7 +21,7 @@ NEAR_ZERO: Final = 1e-12  # of the largest error, that of large penalties includ
 
 
 def kinds_to_try(facts: Facts) -> tuple[tuple[str, ...], str]:
-    """Kinds of model besides polynomials, in the order in which they are fitted, and why no others.
+    """Kinds of model in the order in which they are fitted, and why no others.
 
     Raises
     ------
@@ -33,55 +31,51 @@ def kinds_to_try(facts: Facts) -> tuple[tuple[str, ...], str]:
     options, known = facts.options, candidates()
     if (asked := known.get(options.model)) is not None:
         n_targets = len(facts.table.encoding.targets)
-        if n_targets > 1 and options.model != "lsh":
+        if n_targets > 1 and not asked.takes_targets:
             raise ValueError(
                 f"{asked.name} takes one target, and {n_targets} are named; name one, or choose model low-degree."
             )
         if refusal := asked.refusal(facts):
             raise ValueError(refusal)
-        wanted = (*asked.needs, asked.kind)
+        wanted = ("low-degree", *asked.needs, asked.kind)
         return tuple(kind for kind in known if kind in wanted), f"model {options.model} was asked for"
-    if options.model != "auto":
-        return (), f"model {options.model} was asked for"
     if given := options.given:
-        return (), f"{' and '.join(given)} {'were' if len(given) > 1 else 'was'} given"
+        return ("low-degree",), f"{' and '.join(given)} {'were' if len(given) > 1 else 'was'} given"
     kinds = tuple(kind for kind, each in known.items() if each.competes(facts))
     if options.weighted:
         kinds = tuple(kind for kind in kinds if known[kind].takes_weights)
         return kinds, "other kinds of model take no weights of rows"
     several = "with several targets only low-degree polynomials are compared; try model lsh too"
-    return kinds, "" if any(known[kind].rank is not None for kind in kinds) else several
+    return kinds, "" if any(known[kind].rank for kind in kinds) else several
 
 
-def select_model(selected: Selected, scores: Mapping[str, HeldOutScores], reason: str, asked: str) -> Choices:
+def select_model(selected: Selected, fits: Mapping[str, Fit], reason: str, asked: str) -> Choices:
     """The outcome: the model asked for, or else the simplest that is as good as the best on held-out rows.
 
-    ``scores`` holds the held-out scores of other kinds of model; ``reason`` says why there are no more of them. Errors
-    are compared times the kinds' handicaps, in the order of their ranks, by :func:`.simplest`.
+    ``reason`` says why there are no more fits. Errors are compared times the kinds' handicaps, in the order of their
+    ranks, by :func:`.simplest`.
     """
-    known = candidates()
-    ranks = {"low-degree": 0} | {kind: each.rank for kind, each in known.items() if each.rank is not None}
-    best, linear = selected.of_degree(selected.degree), selected.of_degree(1)
-    name, others = "degree 1 (linear)", []
-    one_function = len(best.targets) == 1
-    if best.degree > 1:
-        name = f"degree {best.degree}"
-        others.append(CandidateModel("degree 1 (linear)", linear.r2, linear.rmse if one_function else None))
-    found = {"low-degree": CandidateModel(name, best.r2, best.rmse if one_function else None)}
-    for kind, held_out in scores.items():
-        rmse = held_out.rmse()
-        described = CandidateModel(known[kind].name, held_out.mean_r2, rmse[0] if len(rmse) == 1 else None, kind=kind)
-        if kind not in ranks:
+    known, others = candidates(), []
+    linear, one_function = selected.of_degree(1), len(selected.candidates[0].targets) == 1
+    polynomial = "degree 1 (linear)"
+    if selected.degree > 1:
+        others.append(CandidateModel(polynomial, linear.r2, linear.rmse if one_function else None))
+        polynomial = f"degree {selected.degree}"
+    found: dict[str, CandidateModel] = {}
+    for kind, fit in fits.items():
+        rmse, name = fit.held_out.rmse(), polynomial if kind == "low-degree" else known[kind].name
+        described = CandidateModel(name, fit.held_out.mean_r2, rmse[0] if len(rmse) == 1 else None, kind=kind)
+        if known[kind].rank is None:
             others.insert(0, described)
         else:
             found[kind] = described
-    handicaps = {kind: known[kind].handicap for kind in scores}
-    safer = "ensemble" if "ensemble" in scores else "gp"
-    doubted = safer in scores and len(scores[safer].folds) < FEW_ROWS
+    handicaps = {kind: known[kind].handicap for kind in found}
+    safer = "ensemble" if "ensemble" in fits else "gp"
+    doubted = safer in fits and len(fits[safer].held_out.folds) < FEW_ROWS
     if doubted:  # of few rows, held-out errors say little
-        handicaps[safer] = max(0.1, handicaps[safer] - DOUBTED / len(scores[safer].folds))
-    kinds = sorted(found, key=ranks.__getitem__)
-    errors = np.array([_errors(found[kind]) * handicaps.get(kind, 1.0) for kind in kinds])
+        handicaps[safer] = max(0.1, handicaps[safer] - DOUBTED / len(fits[safer].held_out.folds))
+    kinds = sorted(found, key=lambda kind: known[kind].rank or 0)
+    errors = np.array([_errors(found[kind]) * handicaps[kind] for kind in kinds])
     of_penalties = [_errors(candidate) for candidate in selected.candidates] if one_function else [np.ones(1)]
     rounding = NEAR_ZERO * float(max(np.mean(each) for each in [*errors, *of_penalties]))
     kind = asked if asked in found else kinds[simplest(errors, rounding)]
@@ -89,9 +83,9 @@ def select_model(selected: Selected, scores: Mapping[str, HeldOutScores], reason
     if asked == "auto" and found:
         rival = min(found.values(), key=lambda model: float(_errors(model).mean()))
         compared = _compared(winner, rival, is_safer=doubted and kind == safer)
-        reason = f"{compared}, on the same {len(best.r2.folds)} folds{f'; {reason}' * bool(reason)}"
+        reason = f"{compared}, on the same {len(linear.r2.folds)} folds{f'; {reason}' * bool(reason)}"
     models = (replace(winner, chosen=True), *found.values(), *others)
-    return Choices(reason, models, selected.candidates, kind, "" if kind == "low-degree" else known[kind].terms_of)
+    return Choices(reason, models, selected.candidates, kind, known[kind].terms_of)
 
 
 def _compared(winner: CandidateModel, rival: CandidateModel, *, is_safer: bool) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding
 from sparsact.datasets.columns import Classes, LogReal, Real
-from sparsact.fit.fold_sums import Prediction, as_numbers
+from sparsact.fit.fold_sums import as_numbers
 from sparsact.fit.scores import Confusion, FoldScores
 from sparsact.fit.table_model import class_numbers
 from sparsact.fit.target_result import TargetResult
@@ -28,6 +28,7 @@ TERMS_KEPT: Final = 200
 TERMS_EXPLAINED: Final = 20  # whose aliases are looked for
 LARGEST_CUBE: Final = 24
 ROWS_FLIPPED: Final = 200_000  # predictions for the influences
+Array = NDArray[np.float64]
 Expanded = LowDegree | OnCube | CubeEnsemble  # models with coefficients of sets of columns
 
 
@@ -45,31 +46,45 @@ def terms(
         largest = largest[coef[largest] != 0]
     chosen = [subsets[i] for i in largest]
     of_tests, n_tested = q_values(model, target, largest)
-    joint = intervals(model, target, chosen, 1 - (1 - CONFIDENCE) / max(1, n_tested))
-    found = zip(
-        chosen, largest, intervals(model, target, chosen), of_tests, joint, identification(model, chosen), strict=True
+    known = identification(model, chosen)
+    aliases = [
+        tuple(" × ".join(names[i] for i in other) or "a constant" for other in model.aliases(subset))
+        if rank < n_explained and not known[rank]
+        else ()
+        for rank, subset in enumerate(chosen)
+    ]
+    found = tested_terms(model, target, encoding, chosen, coef[largest], of_tests, n_tested)
+    return tuple(
+        replace(term, identified=bool(one), aliases=others, n_bits=sum(signs[i] for i in subset))
+        for term, subset, one, others in zip(found, chosen, known, aliases, strict=True)
     )
 
-    def label(subset: Subset) -> tuple[str, ...]:
-        return tuple(names[i] for i in subset)
 
-    return tuple(
+def tested_terms(
+    model: Expanded,
+    target: int,
+    encoding: Encoding,
+    subsets: Sequence[Subset],
+    coef: Array,
+    q_values: Sequence[float | None],
+    n_tested: int,
+) -> list[Term]:
+    """Terms of sets of bits with their q-values and intervals, each by itself and for ``n_tested`` at once."""
+    own = intervals(model, target, subsets)
+    joint = intervals(model, target, subsets, 1 - (1 - CONFIDENCE) / max(1, n_tested))
+    names = encoding.feature_names
+    return [
         Term(
-            label(subset),
-            float(coef[place]),
-            low=bounds[0],
-            high=bounds[1],
-            identified=bool(known),
-            aliases=tuple(" × ".join(label(other)) or "a constant" for other in model.aliases(subset))
-            if rank < n_explained and not known
-            else (),
+            tuple(names[i] for i in subset),
+            float(value),
+            *ends,
             q_value=q_value,
             joint_low=of_all[0],
             joint_high=of_all[1],
-            n_bits=sum(signs[i] for i in subset),
+            n_bits=len(subset),
         )
-        for rank, (subset, place, bounds, q_value, of_all, known) in enumerate(found)
-    )
+        for subset, value, ends, q_value, of_all in zip(subsets, coef, own, q_values, joint, strict=True)
+    ]
 
 
 def q_values(model: LowDegree, target: int, listed: NDArray[np.intp]) -> tuple[list[float | None], int]:
@@ -132,7 +147,7 @@ def coefficients(model: LowDegree, target: int) -> NDArray[np.float64]:
 
 
 def intervals(
-    model: Expanded, target: int, subsets: list[Subset], confidence: float = CONFIDENCE
+    model: Expanded, target: int, subsets: Sequence[Subset], confidence: float = CONFIDENCE
 ) -> list[tuple[float | None, float | None]]:
     """Confidence intervals of some coefficients; ends of None without residual degrees of freedom."""
     try:
@@ -185,13 +200,17 @@ def influences(model: Expanded, points: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def scored_targets(
-    encoding: Encoding, held_out: Prediction, r2: Sequence[FoldScores], linear_r2: Sequence[FoldScores]
+    encoding: Encoding,
+    y: Array,
+    predicted: Array | None,
+    r2: Sequence[FoldScores],
+    linear_r2: Sequence[FoldScores],
 ) -> tuple[TargetResult, ...]:
     """Every target (or class) with its scores and its held-out rows."""
-    actual = as_numbers(encoding.targets[0], held_out.actual).reshape(len(held_out.actual), -1)
+    actual = as_numbers(encoding.targets[0], y).reshape(len(y), -1)
     relative = None
-    if isinstance(encoding.targets[0], LogReal) and held_out.predicted is not None:
-        relative = np.abs(np.expm1(held_out.predicted - actual)).mean(axis=0).tolist()
+    if isinstance(encoding.targets[0], LogReal) and predicted is not None:
+        relative = np.abs(np.expm1(predicted - actual)).mean(axis=0).tolist()
     return tuple(
         TargetResult(
             name=name,
@@ -199,7 +218,7 @@ def scored_targets(
             linear_r2=linear_r2[i],
             variance=float(actual[:, i].var()) or 1.0,
             actual=actual[:, i],
-            predicted=None if held_out.predicted is None else held_out.predicted[:, i],
+            predicted=None if predicted is None else predicted[:, i],
             relative_error=relative and relative[i],
         )
         for i, name in enumerate(function_names(encoding))
@@ -233,11 +252,11 @@ def function_names(encoding: Encoding) -> tuple[str, ...]:
     return target.values if len(target.values) > 2 else target.values[1:]
 
 
-def confusion(held_out: Prediction, encoding: Encoding) -> Confusion | None:
+def confusion(y: Array, predicted: Array | None, encoding: Encoding) -> Confusion | None:
     """Actual against predicted classes, if the target holds classes."""
     target = encoding.targets[0]
-    if not isinstance(target, Classes) or held_out.predicted is None:
+    if not isinstance(target, Classes) or predicted is None:
         return None
     n = len(target.values)
-    pairs = held_out.actual[:, 0].astype(np.intp) * n + class_numbers(held_out.predicted)
+    pairs = y.astype(np.intp) * n + class_numbers(predicted)
     return Confusion(target.values, np.bincount(pairs, minlength=n * n).reshape(n, n))

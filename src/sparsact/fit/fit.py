@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sparsact.datasets import Table
+from sparsact.datasets import Encoding, Table
 from sparsact.datasets.columns import Classes
 from sparsact.datasets.extrapolation import DesignSums, design_notes
 from sparsact.environment import versions
-from sparsact.fit.candidate import Facts, Fit, FitRun
+from sparsact.fit.candidate import Details, Facts, Fit, FitRun, Targets
 from sparsact.fit.candidates import candidates
 from sparsact.fit.candidates.latent import pinned_notes
 from sparsact.fit.candidates.letters import explained_letters
+from sparsact.fit.candidates.low_degree import search_for, select_polynomial
 from sparsact.fit.candidates.lsh import MAX_NUMBERS, MAX_SAMPLE
 from sparsact.fit.candidates.network import MOST_ROWS
 from sparsact.fit.choose import kinds_to_try, select_model
-from sparsact.fit.degrees import Selected, domain_of, search_for, select_polynomial
-from sparsact.fit.details import Details
-from sparsact.fit.explain import confusion, explained, function_names, scored_targets
-from sparsact.fit.fold_sums import MAX_HELD_OUT, FoldSums, Prediction
-from sparsact.fit.held_out import HeldOutScores, out_of_fold_values
+from sparsact.fit.explain import confusion, function_names, scored_targets
+from sparsact.fit.fold_sums import MAX_HELD_OUT, FoldSums
 from sparsact.fit.options import FitOptions
 from sparsact.fit.reading import check_targets, warnings
 from sparsact.fit.result import FitResult, Resources
 from sparsact.fit.row_columns import FitRows, RowColumns
-from sparsact.fit.scores import CVCandidate, FoldScores, LowDegreeInfo, noise_ceiling
-from sparsact.fit.target_result import TargetResult
+from sparsact.fit.scores import FoldScores, LowDegreeInfo, Selected, noise_ceiling
 from sparsact.learners import CubeEnsemble, LettersRegressor
 from sparsact.memory import peak_memory
 from sparsact.passes.progress import StageProgress, Stages
@@ -53,48 +49,39 @@ class FitSteps:
         with self.stages.stage("choosing", table.n_rows) as on_rows:
             sums = self._sums(on_rows)
             selected = select_polynomial(sums.search, options)
-        n_rows, encoding = sums.n_rows, table.encoding
         run, reason = self._others(sums, selected)
-        scores = {kind: fit.held_out for kind, fit in run.fits.items()}
-        choices = select_model(selected, scores, reason, options.model)
-        kind = candidates().get(choices.kind)
+        choices = select_model(selected, run.fits, reason, options.model)
+        kind = candidates()[choices.kind]
         with self.stages.stage("summing up"):
-            X, y, _ = sums.sample.rows()
-            if options.encoding is None:
-                everything = X if sums.sample.is_complete else None
-                design = sums.design.design(np.empty((0, 0)))
-                first = warnings(encoding, X, y) + design_notes(encoding, design, everything)
-                encoding = replace(encoding, notes=(*first, *encoding.notes))
-            notes = dict.fromkeys((*encoding.notes, *pinned_notes(table, options, sums.sample)))
-            encoding = replace(encoding, notes=tuple(notes))
-            details = Details()
-            if kind is None:
-                model, rows, targets = self._low_degree(sums, selected)
-            else:
-                fit = kind.finished(run.fits[kind.kind], run)
-                model = fit.model
-                rows, targets = self._of_rows(sums.sample, fit.held_out, selected)
-                if options.explain:
-                    targets, details = kind.findings(run, fit, targets)
-            if kind is None or kind.is_polynomial:
-                choices = replace(choices, low_degree=LowDegreeInfo.of(model, options.given))
+            encoding, (_, y, _) = self._with_notes(sums), sums.sample.rows()
+            fit = kind.finished(run.fits[kind.kind], run)
+            model, details = fit.model, Details()
+            n_predicted = min(MAX_HELD_OUT, len(fit.held_out.folds))
+            shown = sums.sample.smallest(n_predicted or MAX_HELD_OUT)
+            predicted = fit.held_out.first(sums.sample, n_predicted).predicted if n_predicted else None
+            linear, scores = selected.of_degree(1), run.fits[kind.kind].held_out
+            of_functions: Sequence[Sequence[FoldScores]] = [scores.r2(), linear.targets]
+            if self._is_classes:  # they share the mean R2 of their indicators
+                of_functions = [[r2] * len(function_names(encoding)) for r2 in (scores.mean_r2, linear.r2)]
+            targets = scored_targets(encoding, y[shown], predicted, *of_functions)
             if options.explain:
-                targets = explained_letters(targets, model, encoding, X)
-            if options.explain and not self._is_classes:
-                weights = sums.sample.weights
-                targets = tuple(
-                    replace(target, ceiling=noise_ceiling(X, of_target, weights))
-                    for target, of_target in zip(targets, y.reshape(len(y), -1).T, strict=True)
-                )
-            encoding = replace(encoding, design=sums.design.design(self._errors(sums.sample, rows)))
+                targets, details = kind.findings(run, fit, targets)
+                targets = self._explained(targets, fit, sums.sample)
+            if kind.is_polynomial:
+                choices = replace(choices, low_degree=LowDegreeInfo.of(model, options.given))
+            errors = np.empty((0, 0))
+            if predicted is not None and not self._is_classes:  # scaled to rows of mean weight
+                errors = y[shown].reshape(predicted.shape) - predicted
+                errors *= np.sqrt(sums.sample.weights[shown])[:, None]
+            encoding = replace(encoding, design=sums.design.design(errors))
         model.table_encoding_ = encoding.to_json()
         return FitResult(
             model=model,
             table=name,
-            n_rows=n_rows,
+            n_rows=sums.n_rows,
             encoding=encoding,
             task="classification" if self._is_classes else "regression",
-            domain=domain_of(table, options),
+            domain=options.domain_of(encoding),
             choices=replace(
                 choices, weights=model.weights_ if isinstance(model, CubeEnsemble | LettersRegressor) else {}
             ),
@@ -102,12 +89,33 @@ class FitSteps:
             resources=Resources(tuple(self.stages.seconds.items()), peak_memory()),
             versions=versions(),
             call=call,
-            confusion=confusion(rows, encoding),
+            confusion=confusion(y[shown], predicted, encoding),
             details=details,
         )
 
+    def _with_notes(self, sums: FoldSums) -> Encoding:
+        """The encoding with notes on what the rows show, unless they are of another table."""
+        encoding, (X, y, _) = self.table.encoding, sums.sample.rows()
+        first: list[str] = []
+        if self.options.encoding is None:
+            design = sums.design.design(np.empty((0, 0)))
+            first = warnings(encoding, X, y) + design_notes(encoding, design, X if sums.sample.is_complete else None)
+        last = pinned_notes(self.table, self.options, sums.sample)
+        return replace(encoding, notes=tuple(dict.fromkeys((*first, *encoding.notes, *last))))
+
+    def _explained(self, targets: Targets, fit: Fit, sample: RowSample) -> Targets:
+        """The targets with effects of letters where sites have them, and of numbers with noise ceilings."""
+        X, y, _ = sample.rows()
+        targets = explained_letters(targets, fit.model, self.table.encoding, X)
+        if self._is_classes:
+            return targets
+        return tuple(
+            replace(target, ceiling=noise_ceiling(X, of_target, sample.weights))
+            for target, of_target in zip(targets, y.reshape(len(y), -1).T, strict=True)
+        )
+
     def _others(self, sums: FoldSums, selected: Selected) -> tuple[FitRun, str]:
-        """Models of other kinds than polynomials with their held-out scores, and why there are no more."""
+        """Models of every kind that may compete with their held-out scores, and why there are no more."""
         kinds, reason = kinds_to_try(Facts(self.table, self.options, sums.n_rows))
         run = FitRun(self.table, self.options, self.stages, self.checkpoint, sums, selected, kinds)
         for kind in kinds:
@@ -122,7 +130,7 @@ class FitSteps:
         """The sums of every row, by fold, and a sample of the rows, to which models of other kinds are fitted."""
         table, options = self.table, self.options
         most = MAX_HELD_OUT
-        if kinds_to_try(Facts(table, options, MOST_ROWS))[0]:
+        if len(kinds_to_try(Facts(table, options, MOST_ROWS))[0]) > 1:
             most = MOST_ROWS if options.model == "network" else MAX_SAMPLE
             most = max(options.folds, min(most, MAX_NUMBERS // len(table.feature_names)))
         sample = RowSample(most, options.folds, options.random_state)
@@ -136,46 +144,6 @@ class FitSteps:
             remedy = f"choose folds {sums.n_rows}" if sums.n_rows > 1 else "add rows"
             raise ValueError(f"{sums.n_rows} rows are fewer than {options.folds} folds; {remedy}.")
         return sums
-
-    def _of_rows(
-        self, sample: RowSample, held_out: HeldOutScores, selected: Selected
-    ) -> tuple[Prediction, tuple[TargetResult, ...]]:
-        """Held-out rows and scores of another model than a polynomial of all products."""
-        linear = self._r2(selected.of_degree(1))
-        # classes share the mean R2 of their indicators, as cross-validation of low-degree models has it
-        r2 = [held_out.mean_r2] * len(linear) if self._is_classes else list(held_out.r2())
-        kept = sample.smallest(min(MAX_HELD_OUT, len(held_out.folds)))
-        y = sample.rows()[1][kept]
-        places = np.searchsorted(sample.smallest(len(held_out.folds)), kept)
-        rows = Prediction(y.reshape(len(y), -1), held_out.predicted[places])
-        return rows, scored_targets(self.table.encoding, rows, r2, linear)
-
-    def _errors(self, sample: RowSample, rows: Prediction) -> NDArray[np.float64]:
-        """Errors of held-out rows (rows, targets), scaled to rows of mean weight; empty for classes."""
-        if self._is_classes or rows.predicted is None:
-            return np.empty((0, 0))
-        kept = sample.smallest(len(rows.actual))
-        return (rows.actual - rows.predicted) * np.sqrt(sample.weights[kept])[:, None]
-
-    def _low_degree(self, sums: FoldSums, selected: Selected) -> tuple[Any, Prediction, tuple[TargetResult, ...]]:
-        """The polynomial that cross-validation has chosen, held-out rows, and findings."""
-        table, options = self.table, self.options
-        models = sums.models(selected.degree, selected.alpha, domain_of(table, options))
-        model = models.whole
-        X, y, folds = sums.sample.at_most(MAX_HELD_OUT)
-        predicts = options.held_out_rows or options.explain or self._is_classes or len(table.encoding.targets) > 1
-        held_out = Prediction(y.reshape(len(y), -1), out_of_fold_values(models.without, X, folds) if predicts else None)
-        r2, linear = self._r2(selected.of_degree(selected.degree)), self._r2(selected.of_degree(1))
-        targets = scored_targets(table.encoding, held_out, r2, linear)
-        if options.explain:
-            targets = explained(targets, model, table.encoding, X)
-        return model, held_out, targets
-
-    def _r2(self, candidate: CVCandidate) -> list[FoldScores]:
-        """Scores for each target; classes share the mean over their indicators."""
-        if self._is_classes:
-            return [candidate.r2] * len(function_names(self.table.encoding))
-        return list(candidate.targets)
 
     @property
     def _is_classes(self) -> bool:

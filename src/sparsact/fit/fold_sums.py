@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,9 @@ from sklearn.base import clone
 
 from sparsact.datasets.columns import Classes, Real
 from sparsact.datasets.extrapolation import DesignSums
+from sparsact.fit.scores import Selected
 from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
-from sparsact.learners.low_degree.accumulator import Accumulator
+from sparsact.learners.low_degree.accumulator import Accumulator, LowDegreeStatistic
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 from sparsact.statistics.sample import RowSample
 from sparsact.statistics.statistic import Batch
@@ -79,10 +80,11 @@ class FoldSums:
         search.__dict__.pop("_solution", None)
         return replace(self, search=search)
 
-    def models(self, degree: int, alpha: float, domain: str) -> FoldModels:
-        """Polynomials of a degree and penalty."""
+    def models(self, selected: Selected, domain: str) -> FoldModels:
+        """Polynomials of the selected degree and penalty."""
         kind = LowDegreeClassifier if isinstance(self.target, Classes) else LowDegreeRegressor
-        return FoldModels(self, kind(degree=degree, alpha=alpha, solver=self.search.solver, domain=domain))
+        estimator = kind(degree=selected.degree, alpha=selected.alpha, solver=self.search.solver, domain=domain)
+        return FoldModels(self, estimator)
 
 
 class FoldModels:
@@ -98,7 +100,7 @@ class FoldModels:
             estimator._single_target = search._single_target
         self.whole = self._model(self.seen.total())
 
-    def _model(self, statistic: Any) -> LowDegreeRegressor | LowDegreeClassifier:
+    def _model(self, statistic: LowDegreeStatistic) -> LowDegreeRegressor | LowDegreeClassifier:
         seen, model = self.seen, copy(self.estimator)
         statistic = statistic.restricted(model._spec().family(seen.n))
         model.accumulator_ = Accumulator(seen.n, seen.n_targets, 1, seen.domain, seen.encoding, [statistic])
@@ -112,14 +114,6 @@ class FoldModels:
         return self._model(others)
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """Held-out rows: the table's answers (rows, targets) and the model's values (rows, functions), if it was asked."""
-
-    actual: NDArray[np.float64]
-    predicted: NDArray[np.float64] | None
-
-
 def as_numbers(target: Real | Classes, y: NDArray[np.float64]) -> NDArray[np.float64]:
     """Targets of a regression as LowDegreeClassifier makes them: of two classes a sign, of more one indicator each."""
     if isinstance(target, Real):
@@ -127,11 +121,3 @@ def as_numbers(target: Real | Classes, y: NDArray[np.float64]) -> NDArray[np.flo
     if len(target.values) == 2:
         return 2.0 * y - 1.0
     return np.equal(y[:, None], np.arange(len(target.values))).astype(np.float64)
-
-
-def add_batch(model: Any, target: Real | Classes, X: NDArray[Any], y: NDArray[np.float64]) -> None:
-    """Fit a model to more rows; class numbers as labels."""
-    if isinstance(target, Classes):
-        model.partial_fit(X, target.labels[y.astype(np.intp)], classes=target.labels)
-    else:
-        model.partial_fit(X, y)

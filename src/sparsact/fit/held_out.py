@@ -15,12 +15,15 @@ from sparsact.fit.fold_sums import as_numbers
 from sparsact.fit.scores import FoldScores, mean_scores
 from sparsact.learners.predictor import predictor
 from sparsact.statistics.folds import out_of_fold
+from sparsact.statistics.sample import RowSample
 
 
 def out_of_fold_values(
     model_without: Callable[[int], Any], X: NDArray[Any], folds: NDArray[np.intp]
 ) -> NDArray[np.float64]:
     """Values (rows, functions) of every row by the model without the fold that it is in."""
+    if not len(X):
+        return np.empty((0, 0))
     return out_of_fold(folds, lambda fold, rows: predictor(model_without(fold)).values(X[rows]))
 
 
@@ -45,6 +48,11 @@ class HeldOutScores:
         """Every row by the model without the fold that it is in."""
         predicted = out_of_fold_values(model_without, X, folds)
         return cls(as_numbers(target, y).reshape(predicted.shape), predicted, folds)
+
+    def first(self, sample: RowSample, n_rows: int) -> HeldOutScores:
+        """The scores, without weights, of the first rows of the sample that the rows are from."""
+        places = np.searchsorted(sample.smallest(len(self.folds)), sample.smallest(n_rows))
+        return HeldOutScores(self.actual[places], self.predicted[places], self.folds[places])
 
     @cached_property
     def _by_fold(self) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:

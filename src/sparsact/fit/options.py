@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from math import inf
-from typing import Any, Final, Self
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Final, Self
 
-import numpy as np
-
-from sparsact.datasets import Encoding
 from sparsact.validation.parameters import checked_size
+
+if TYPE_CHECKING:  # the command reads the names of the options for its help
+    from sparsact.datasets import Encoding
 
 OPTIONS: Final = {
     "model": ("auto", "low-degree", "sparse", "gp", "letters", "latent", "lsh", "network", "ensemble"),
@@ -18,6 +19,8 @@ OPTIONS: Final = {
     "task": ("auto", "regression", "classification"),
     "link": ("identity", "log", "sigmoid", "monotone", "auto"),
 }
+
+Censor = str | tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class FitOptions:
     log_target: bool = False
     encoding: str | None = None  # as JSON
     link: str = "identity"
-    censor: Any = "auto"  # or "none", or a pair of numbers or None, which texts such as "7," spell
+    censor: Censor = "auto"  # or "none", or a pair of numbers or None, which texts such as "7," spell
     folds: int = 5
     random_state: int = 0
     held_out_rows: bool = False
@@ -55,14 +58,12 @@ class FitOptions:
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
         """Options among the arguments of :func:`sparsact.fit_table`."""
-        found: dict[str, Any] = {
-            name: str(value) if isinstance(value := given[name], str) else value for name in OPTION_NAMES
-        }
+        found: dict[str, Any] = {name: given[name] for name in OPTION_NAMES}
         for name in ("target", "columns", "ignore"):
             value = found[name]
             found[name] = (value,) if isinstance(value, str) else value if value is None else tuple(value)
-        if isinstance(encoding := found["encoding"], Encoding):
-            found["encoding"] = encoding.to_json()
+        if found["encoding"] is not None:
+            found["encoding"] = found["encoding"].to_json()
         return cls(**found)
 
     def __post_init__(self) -> None:
@@ -113,7 +114,7 @@ class FitOptions:
             raise ValueError(f"the encoding decides about {' and '.join(decided)}; leave one of the two out.")
 
     @property
-    def bounds(self) -> Any:
+    def bounds(self) -> Censor | None:
         """The bounds of measurements as :class:`sparsact.LatentRegressor` takes them."""
         return None if self.censor == "none" else self.censor
 
@@ -131,6 +132,10 @@ class FitOptions:
     def has_no_polynomial(self) -> bool:
         """Whether the requested model is compared with no polynomial."""
         return self.model not in ("auto", "low-degree", "ensemble")
+
+    def domain_of(self, encoding: Encoding) -> str:
+        """The domain of the learners: ``"cube"`` where every column is bits."""
+        return "real" if self.domain == "real" or encoding.real else "cube"
 
     @property
     def weighted(self) -> bool:
@@ -172,7 +177,7 @@ class FitOptions:
 OPTION_NAMES: Final = tuple(one.name for one in fields(FitOptions))
 
 
-def _bounds(censor: Any) -> Any:
+def _bounds(censor: Censor) -> Censor:
     """Bounds of measurements as they are given, or as a text spells them: ``"7,"`` is a floor, ``",1"`` a ceiling."""
     if censor in ("auto", "none"):
         return censor
@@ -189,9 +194,9 @@ def _bounds(censor: Any) -> Any:
     return lower, upper
 
 
-def _number(value: Any, kind: type[int] | type[float]) -> Any:
+def _number(value: float | str, kind: type[int] | type[float]) -> float | None:
     """A number, also of NumPy or as the command was given it; None of anything else."""
-    if isinstance(value, bool) or (kind is int and isinstance(value, float | np.floating)):
+    if isinstance(value, bool) or (kind is int and not isinstance(value, Integral | str)):
         return None
     try:
         return kind(value)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from sparsact.fit.details import Details
-from sparsact.fit.scored_table import ScoredTable
-from sparsact.fit.scores import Choices, Confusion, FoldScores
+from sparsact.fit.scores import FoldScores
 from sparsact.fit.target_result import TargetResult
 from sparsact.reports.effect_figures import interactions_chart, pairs_chart
 from sparsact.reports.figure import Display
@@ -23,6 +21,10 @@ from sparsact.reports.fit_figures import (
     weights_chart,
 )
 from sparsact.reports.letters_figures import letters_figures
+from sparsact.reports.page import template
+
+if TYPE_CHECKING:
+    from sparsact.fit.result import FitResult
 
 EFFECTS: Final = (
     "The effect of a set of columns is what switching all of them on (from 0 to 1) changes in the target, beyond what "
@@ -50,93 +52,88 @@ class Section:
     structure: tuple[Display, ...]
 
 
-@dataclass(frozen=True)
-class FitFigures:
-    """The parts of a fit that its page draws."""
+def fit_page(result: FitResult, command: str | None) -> str:
+    """The page of a fit, as HTML 5, with the command that makes it again, if one has made it."""
+    meaning = EFFECTS if result.domain == "cube" else f"{EFFECTS} {NUMBERS}"
+    return template("page.html.j2").render(
+        result=result,
+        overview=_overview(result),
+        sections=[
+            Section(target, tuple(_prediction(result, target, f"t{i}-")), tuple(_structure(result, target, f"t{i}-")))
+            for i, target in enumerate(result.targets)
+        ],
+        chapter=result.details.chapter(result.n_rows),
+        effects="" if result.of_letters else meaning,
+        command=command,
+    )
 
-    targets: tuple[TargetResult, ...]
-    choices: Choices
-    details: Details
-    confusion: Confusion | None
-    test: ScoredTable | None
 
-    def overview(self) -> list[Display]:
-        """Figures of the whole fit."""
-        drawn, choices, first = [], self.choices, self.targets[0]
-        if self.confusion is not None:
-            if len(choices.models) > 1 and first.r2.known:
-                drawn.append(class_scores_chart.display(self._models(first)))
-            drawn.append(confusion_chart.display(self.confusion))
-        scored = any(target.r2.known for target in self.targets)
-        if scored and (choices.highest_tried > 1 or choices.kind == "low-degree"):
-            drawn.append(error_chart.display(choices.candidates))
-        return drawn
+def _overview(result: FitResult) -> list[Display]:
+    """Figures of the whole fit."""
+    drawn, choices, first = [], result.choices, result.targets[0]
+    if result.confusion is not None:
+        if len(choices.models) > 1 and first.r2.known:
+            drawn.append(class_scores_chart.display(_models(result, first)))
+        drawn.append(confusion_chart.display(result.confusion))
+    scored = any(target.r2.known for target in result.targets)
+    if scored and (choices.highest_tried > 1 or choices.kind == "low-degree"):
+        drawn.append(error_chart.display(choices.candidates))
+    return drawn
 
-    def sections(self) -> list[Section]:
-        """Figures of each target."""
-        return [
-            Section(target, tuple(self._prediction(target, f"t{i}-")), tuple(self._structure(target, f"t{i}-")))
-            for i, target in enumerate(self.targets)
-        ]
 
-    def _prediction(self, target: TargetResult, prefix: str) -> list[Display]:
-        if self.confusion is not None:
-            return []
-        drawn: list[Display] = []
-        if target.r2.known:
-            drawn.append(scores_chart.display(self._models(target), prefix=prefix))
-        if target.predicted is not None:
-            note = f"{len(target.actual)} rows, each predicted by a model that had not seen it."
-            drawn.append(residuals_chart.display(target, prefix=prefix, note=note))
-        if self.test is not None:
-            tested = next(one for one in self.test.targets if one.name == target.name)
-            note = f"The {self.test.n_rows:,} rows of {self.test.name}, a table of its own: R² {tested.r2}."
-            drawn.append(residuals_chart.display(tested, prefix=f"{prefix}test-", note=note))
-        return drawn
+def _prediction(result: FitResult, target: TargetResult, prefix: str) -> list[Display]:
+    if result.confusion is not None:
+        return []
+    drawn: list[Display] = []
+    if target.r2.known:
+        drawn.append(scores_chart.display(_models(result, target), prefix=prefix))
+    if target.predicted is not None:
+        note = f"{len(target.actual)} rows, each predicted by a model that had not seen it."
+        drawn.append(residuals_chart.display(target, prefix=prefix, note=note))
+    if result.test is not None:
+        tested = next(one for one in result.test.targets if one.name == target.name)
+        note = f"The {result.test.n_rows:,} rows of {result.test.name}, a table of its own: R² {tested.r2}."
+        drawn.append(residuals_chart.display(tested, prefix=f"{prefix}test-", note=note))
+    return drawn
 
-    def _structure(self, target: TargetResult, prefix: str) -> list[Display]:
-        if not self.details.has_effects or not target.terms:
-            return []
-        note = self._interval_note(target)
-        if target.anova is not None:
-            return list(letters_figures(target, prefix, note))
-        structure = [interactions_chart.display(target, prefix=prefix, note=note)]
-        if sum(len(term.subset) == 2 for term in target.terms) >= FEWEST_PAIRS:
-            structure.append(pairs_chart.display(target, prefix=prefix))
-        if not target.influences:
-            return structure
-        shares = (
-            shares_chart.display(target, prefix=prefix)
-            if target.posterior_shares
-            else weights_chart.display(target, prefix=prefix)
-            if target.weights
-            else gains_chart.display(self.choices.gains, prefix=prefix)
-            if self.choices.gains
-            else None
+
+def _structure(result: FitResult, target: TargetResult, prefix: str) -> list[Display]:
+    if not result.details.has_effects or not target.terms:
+        return []
+    note = _interval_note(result, target)
+    if target.anova is not None:
+        return list(letters_figures(target, prefix, note))
+    structure = [interactions_chart.display(target, prefix=prefix, note=note)]
+    if sum(len(term.subset) == 2 for term in target.terms) >= FEWEST_PAIRS:
+        structure.append(pairs_chart.display(target, prefix=prefix))
+    if not target.influences:
+        return structure
+    shown = []
+    if target.posterior_shares:
+        shown.append(shares_chart.display(target, prefix=prefix))
+    elif target.weights:
+        shown.append(weights_chart.display(target, prefix=prefix))
+    elif result.choices.gains:
+        shown.append(gains_chart.display(result.choices.gains, prefix=prefix))
+    named = influences_chart.display(target, prefix=prefix)
+    return [*shown, *structure, named] if result.confusion is None else [*shown, named, *structure]
+
+
+def _models(result: FitResult, target: TargetResult) -> dict[str, FoldScores]:
+    """Scores of one target to compare: of every candidate model, or where targets are several of these two."""
+    models = result.choices.models
+    if models and (len(result.targets) == 1 or result.confusion is not None):
+        return {f"chosen: {c.name}" if c.chosen else c.name: c.r2 for c in models}
+    return {f"chosen: {result.choices.name}": target.r2, "degree 1 (linear)": target.linear_r2}
+
+
+def _interval_note(result: FitResult, target: TargetResult) -> str:
+    if all(term.low is None for term in target.terms):
+        return "Intervals are not known for this fit."
+    significant = SIGNIFICANT + (BY_POSTERIOR if result.details.by_posterior else BY_TESTS)
+    if any(not term.identified for term in target.terms):
+        return (
+            f"{significant} A hollow mark is an effect that these rows do not identify: other products can take "
+            "its place, so it has no interval."
         )
-        named = influences_chart.display(target, prefix=prefix)
-        shown = [shares] if shares else []
-        return [*shown, *structure, named] if self.confusion is None else [*shown, named, *structure]
-
-    def _models(self, target: TargetResult) -> dict[str, FoldScores]:
-        """Scores of one target to compare: of every candidate model, or where targets are several of these two."""
-        choices = self.choices
-        if choices.models and (len(self.targets) == 1 or self.confusion is not None):
-            return {f"chosen: {c.name}" if c.chosen else c.name: c.r2 for c in choices.models}
-        return {f"chosen: {choices.name}": target.r2, "degree 1 (linear)": target.linear_r2}
-
-    def _interval_note(self, target: TargetResult) -> str:
-        if all(term.low is None for term in target.terms):
-            return "Intervals are not known for this fit."
-        significant = SIGNIFICANT + (BY_POSTERIOR if self.details.by_posterior else BY_TESTS)
-        if any(not term.identified for term in target.terms):
-            return (
-                f"{significant} A hollow mark is an effect that these rows do not identify: other products can take "
-                "its place, so it has no interval."
-            )
-        return significant
-
-
-def meaning_of_effects(domain: str) -> str:
-    """What an effect is, in columns of the domain."""
-    return EFFECTS if domain == "cube" else f"{EFFECTS} {NUMBERS}"
+    return significant

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,15 @@ from sparsact.validation.parameters import checked_probability
 OUTSIDE: Final = "outside"
 
 
-def predict_table(model: Any, data: Data, *, id_column: str | None = None, confidence: float = 0.95) -> pa.Table:
+class FromTable(Protocol):
+    """A model that was fitted to a table."""
+
+    table_encoding_: str
+
+
+def predict_table(
+    model: FitResult | FromTable, data: Data, *, id_column: str | None = None, confidence: float = 0.95
+) -> pa.Table:
     """Predict every row of a table by a model that :func:`sparsact.fit_table` has fitted.
 
     Parameters
@@ -66,13 +74,13 @@ def predict_table(model: Any, data: Data, *, id_column: str | None = None, confi
     (['new'], [''], 2.0)
     """
     if isinstance(model, FitResult):
-        model, encoding = model.model, model.encoding
+        learned, encoding = model.model, model.encoding
     else:
-        encoding = Encoding.from_json(model.table_encoding_)
-    return pa.concat_tables(predicted_pieces(model, encoded_table(data, encoding), id_column, confidence))
+        learned, encoding = model, Encoding.from_json(model.table_encoding_)
+    return pa.concat_tables(predicted_pieces(learned, encoded_table(data, encoding), id_column, confidence))
 
 
-def predicted_pieces(model: Any, table: Table, id_column: str | None, confidence: float) -> Iterator[pa.Table]:
+def predicted_pieces(model: object, table: Table, id_column: str | None, confidence: float) -> Iterator[pa.Table]:
     """An empty piece of the table of predictions, then the rows in batches."""
     checked_probability(confidence, "`confidence`")
     encoding, parts = table.encoding, table.parts
@@ -81,13 +89,13 @@ def predicted_pieces(model: Any, table: Table, id_column: str | None, confidence
     learned = TableModel(model, encoding)
     head = _predicted(learned, nothing, confidence)
     begun = False
-    for batch, place in parts.batches([*encoding.source_columns, *named], BATCH_ROWS):
-        names = {name: batch.column(name) for name in named}
+    for batch in parts.batches([*encoding.source_columns, *named], BATCH_ROWS):
+        names = {name: batch.columns.column(name) for name in named}
         if not begun:
             yield pa.table({name: column.slice(0, 0) for name, column in names.items()} | head)
             begun = True
-        with place:
-            X = encoding.points(batch, place.row)
+        with batch:
+            X = encoding.points(batch)
         yield pa.table(names | _predicted(learned, X, confidence))
     if not begun:
         yield pa.table({name: pa.array([], pa.string()) for name in named} | head)

@@ -43,7 +43,7 @@ def reference_signs(encoding: Encoding, reference: Reference) -> NDArray[np.int8
 
 
 def reference_effects(
-    model: Any, encoding: Encoding, reference: Reference, *, order: int = 2, top: int | None = None
+    model: object, encoding: Encoding, reference: Reference, *, order: int = 2, top: int | None = None
 ) -> list[dict[str, Any]]:
     """What changing columns from a reference does: alone and, beyond that, together; the largest first.
 
@@ -74,10 +74,9 @@ def reference_effects(
     """
     signs, found = reference_signs(encoding, reference), []
     values = bit_values(encoding)
-    try:
-        spectra = model.spectrum_
-    except AttributeError as error:
-        raise ValueError(f"a {type(model).__name__} has no spectrum; choose model low-degree, sparse or gp.") from error
+    spectra = getattr(model, "spectrum_", None)
+    if spectra is None:
+        raise ValueError(f"a {type(model).__name__} has no spectrum; choose model low-degree, sparse or gp.")
     for name, spectrum in zip(encoding.target_names, spectra if isinstance(spectra, list) else [spectra], strict=True):
         largest = min(order, Spectrum.of(spectrum).n)
         here = interactions(spectrum, "Moebius", order=largest, reference=signs)

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact import files
+from sparsact import files, registry
 from sparsact.extras import EXTRAS, missing
-from sparsact.fit.details import Details
+from sparsact.fit.candidate import Details
 from sparsact.fit.scores import LOW_DEGREE_FACTS, TERMS_OF_LETTERS, Choices, Confusion, Scores
 from sparsact.notebook import html_table, to_pandas
 from sparsact.reports.numbers import duration, size
-from sparsact.validation.parameters import checked_option
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sparsact.datasets import Encoding
+    from sparsact.datasets.parts import Data
     from sparsact.fit.scored_table import ScoredTable
     from sparsact.fit.target_result import TargetResult
 
@@ -177,7 +179,7 @@ class FitResult:
     def _of(self, target: TargetResult) -> str:
         return f" for {target.name}" if len(self.targets) > 1 else ""
 
-    def predict(self, data: Any) -> NDArray[Any]:
+    def predict(self, data: Data) -> NDArray[Any]:
         """Predictions for the rows of another table, whose columns are found by name and encoded as in the fit.
 
         Parameters
@@ -202,19 +204,17 @@ class FitResult:
         empty = np.empty((0, len(self.encoding.feature_names)), dtype=np.uint8)
         return np.concatenate([model.answers(X) for X in (empty, *encoded_table(data, self.encoding).points())])
 
-    def to_frame(self, what: str = "terms") -> Any:
-        """The ``"terms"`` of all targets or the ``"candidates"`` of degree and penalty as a ``pandas.DataFrame``.
+    def to_frame(self) -> Any:
+        """The terms of all targets as a ``pandas.DataFrame``.
 
         Terms have the largest coefficients; last of each target stands the constant, the term of no columns. The
         sum of ``coefficient`` times the product of its ``columns``, a bit as +1 where it is 0 and -1 where it is 1, is
         the fitted function, as far as terms are listed (200 of a polynomial, 40 of a Gaussian process).
         """
         rows = [{"target": target.name} | term.to_dict() for target in self.targets for term in target.listed()]
-        if checked_option(what, "`what`", ("terms", "candidates")) == "candidates":
-            rows = [candidate.to_dict() for candidate in self.choices.candidates]
         return to_pandas(rows, list(rows[0]) if rows else ("target",))
 
-    def effects_from(self, reference: Any, order: int = 2) -> list[dict[str, Any]]:
+    def effects_from(self, reference: str | Path | Mapping[str, object], order: int = 2) -> list[dict[str, Any]]:
         """Effects from a reference such as a wild type; see :func:`sparsact.fit.reference.reference_effects`."""
         from sparsact.fit.reference import reference_effects
 
@@ -300,22 +300,12 @@ class FitResult:
             Without the extra ``report``.
         """
         try:
-            from sparsact.fit.page import FitFigures, meaning_of_effects
-            from sparsact.reports.page import fit_page
+            page = registry.find(registry.PAGES["fit"])
         except ImportError as error:
             if error.name is None or EXTRAS.get(error.name) != "report":
                 raise
             raise ImportError(missing("a report", error.name)) from error
-        figures = FitFigures(self.targets, self.choices, self.details, self.confusion, self.test)
-        findings = {
-            "result": self,
-            "overview": figures.overview(),
-            "sections": figures.sections(),
-            "chapter": self.details.chapter(self.n_rows),
-            "effects": "" if self.of_letters else meaning_of_effects(self.domain),
-            "command": command,
-        }
-        files.write(path, fit_page(findings))
+        files.write(path, page(self, command))
         self.written["report"] = str(path)
 
     def save(self, path: str | Path) -> None:

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsact.datasets import Table
 from sparsact.datasets.cell_values import numbers, refuse_missing, texts_of
-from sparsact.datasets.parts import Parts, piece_name, resolve
+from sparsact.datasets.parts import Parts, PlacedRows, piece_name, resolve
 from sparsact.fit.options import FitOptions
 from sparsact.passes.source import Partition, Pass, S
 from sparsact.statistics.folds import deal_groups
@@ -47,14 +46,14 @@ class RowColumns:
         counts: dict[str, int] = {}
         total = n_rows = 0.0
         of_rows = cls(None, precision, options.sigma is not None)
-        for batch, place in parts.batches([name for name in (groups, precision) if name], BATCH_ROWS):
-            with place:
+        for batch in parts.batches([name for name in (groups, precision) if name], BATCH_ROWS):
+            with batch:
                 if groups is not None:
-                    for text, count in zip(*_grouped(batch, groups, place.row)[::2], strict=True):
+                    for text, count in zip(*_grouped(batch, groups)[::2], strict=True):
                         counts[text] = counts.get(text, 0) + count
-                weights = of_rows.weights(batch, place.row)
+                weights = of_rows.weights(batch)
             total += 0.0 if weights is None else float(weights.sum())
-            n_rows += batch.num_rows
+            n_rows += len(batch)
         fold_of = None if groups is None else _dealt(groups, counts, options)
         if precision is not None and not 0 < total < np.inf:
             raise ValueError(f"column {precision!r} leaves no finite weight; write it in another unit.")
@@ -65,22 +64,22 @@ class RowColumns:
         """The columns."""
         return [name for name in (self.groups, self.precision) if name is not None]
 
-    def folds(self, batch: pa.RecordBatch, first_row: int) -> NDArray[np.intp] | None:
+    def folds(self, batch: PlacedRows) -> NDArray[np.intp] | None:
         """Folds of the rows; None where they follow from the numbers of rows."""
         if self.groups is None or self.fold_of is None:
             return None
-        texts, places, _ = _grouped(batch, self.groups, first_row)
+        texts, places, _ = _grouped(batch, self.groups)
         return np.array([self.fold_of[text] for text in texts], dtype=np.intp)[places]
 
-    def weights(self, batch: pa.RecordBatch, first_row: int) -> NDArray[np.float64] | None:
+    def weights(self, batch: PlacedRows) -> NDArray[np.float64] | None:
         """Weights of the rows, of mean 1 over all of them; None without such a column."""
         if (name := self.precision) is None:
             return None
-        values = numbers(batch.column(name), name, first_row)
+        values = numbers(batch.columns.column(name), name, batch.row)
         if not (values > 0).all():
             row = int(np.argmin(values > 0))
             what = "standard deviations" if self.is_sigma else "weights"
-            fact = f"column {name!r}, row {first_row + row + 1}: {values[row]:g}, where {what} must be positive"
+            fact = f"column {name!r}, row {batch.row + row + 1}: {values[row]:g}, where {what} must be positive"
             raise ValueError(f"{fact}; correct the row, or drop it.")
         with np.errstate(over="ignore", divide="ignore", under="ignore"):
             return (1 / values / values if self.is_sigma else values) / self.mean
@@ -97,11 +96,11 @@ class FitRows:
         """Batches in the order of the file, from ``first_row`` on, which begins a batch."""
         encoding, parts = self.table.encoding, self.table.parts
         names = [*encoding.source_columns, *encoding.target_names, *self.columns.names]
-        for batch, place in parts.batches(names, self.table.batch_rows, first_row):
-            with place:
-                X, y = encoding.points(batch, place.row), encoding.answers(batch, place.row)
-                folds, weights = self.columns.folds(batch, place.row), self.columns.weights(batch, place.row)
-            yield Batch(X, y, weights, folds, place.overall)
+        for batch in parts.batches(names, self.table.batch_rows, first_row):
+            with batch:
+                X, y = encoding.points(batch), encoding.answers(batch)
+                folds, weights = self.columns.folds(batch), self.columns.weights(batch)
+            yield Batch(X, y, weights, folds, batch.overall)
 
     def partitions(self) -> list[Partition[FitRows]]:
         """Every file, or piece of a large one, for a worker to read."""
@@ -117,10 +116,10 @@ class FitRows:
         return Pass(name, self, statistic, self.partitions)
 
 
-def _grouped(batch: pa.RecordBatch, name: str, first_row: int) -> tuple[list[str], NDArray[np.intp], list[int]]:
+def _grouped(batch: PlacedRows, name: str) -> tuple[list[str], NDArray[np.intp], list[int]]:
     """Names of the groups of a batch, the place of each row among them, and how many rows each has."""
-    array = batch.column(name)
-    refuse_missing(array, name, first_row)
+    array = batch.columns.column(name)
+    refuse_missing(array, name, batch.row)
     encoded = pc.dictionary_encode(array)
     places = encoded.indices.to_numpy().astype(np.intp)
     texts = list(texts_of(encoded.dictionary))

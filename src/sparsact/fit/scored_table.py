@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binomtest
 
 from sparsact.datasets import Encoding, Table, encoded_table
 from sparsact.datasets.columns import Classes, LogReal
@@ -82,7 +83,7 @@ def open_test(data: Data, encoding: Encoding, *, drop_missing: bool) -> Table:
     return table
 
 
-def score_table(model: Any, table: Table) -> ScoredTable:
+def score_table(model: object, table: Table) -> ScoredTable:
     """Score a model on a table in the encoding of the fit."""
     encoding = table.encoding
     learned = TableModel(model, encoding)
@@ -92,8 +93,9 @@ def score_table(model: Any, table: Table) -> ScoredTable:
     actual, found = (np.concatenate(each) for each in zip(*pairs, strict=True))
     name, n_rows = table.parts.name, len(actual)
     if isinstance(encoding.targets[0], Classes):
-        right = float((class_numbers(found) == actual[:, 0]).mean())
-        return ScoredTable(name, n_rows, accuracy=Score(right, *wilson(right, n_rows)))
+        n_right = int((class_numbers(found) == actual[:, 0]).sum())
+        ends = binomtest(n_right, n_rows).proportion_ci(method="wilson")
+        return ScoredTable(name, n_rows, accuracy=Score(n_right / n_rows, float(ends.low), float(ends.high)))
     actual_then, found_then = brought_back(encoding, actual), brought_back(encoding, found)
     targets = []
     for i, target in enumerate(encoding.targets):
@@ -118,10 +120,3 @@ def r2_score(actual: NDArray[np.float64], predicted: NDArray[np.float64]) -> Sco
     ratio = error.mean() / spread.mean()
     reach = NORMAL * float(np.std(error - ratio * spread, ddof=1)) / spread.mean() / np.sqrt(len(actual))
     return Score(float(1 - ratio), float(1 - ratio - reach), float(min(1.0, 1 - ratio + reach)))
-
-
-def wilson(share: float, n: int) -> tuple[float, float]:
-    """Interval of a share of n independent rows (Wilson 1927)."""
-    z2 = NORMAL**2 / n
-    centre, reach = share + z2 / 2, NORMAL * np.sqrt(share * (1 - share) / n + z2 / (4 * n))
-    return float((centre - reach) / (1 + z2)), float((centre + reach) / (1 + z2))

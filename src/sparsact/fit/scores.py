@@ -6,12 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan, nan, sqrt
 from statistics import fmean, stdev
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.statistics.distinct_rows import distinct_rows
+
+if TYPE_CHECKING:
+    from sparsact.learners.low_degree.estimator import LowDegree
 
 NOT_COMPUTED: Final = "n/a (in each held-out fold all targets are equal, or there is one row: choose fewer folds)"
 ROUNDING: Final = 1e-14  # of a variance: errors that differ by no more are equal
@@ -97,6 +100,19 @@ def best_penalty(candidates: Iterable[CVCandidate], degree: int) -> CVCandidate:
 
 
 @dataclass(frozen=True)
+class Selected:
+    """The best degree and penalty of a polynomial, and every candidate with its scores."""
+
+    degree: int
+    alpha: float
+    candidates: tuple[CVCandidate, ...]
+
+    def of_degree(self, degree: int) -> CVCandidate:
+        """The best penalty of a degree."""
+        return best_penalty(self.candidates, degree)
+
+
+@dataclass(frozen=True)
 class LowDegreeInfo:
     """A polynomial: its degree and penalty, chosen by cross-validation unless they are among ``given``, its solver."""
 
@@ -108,7 +124,7 @@ class LowDegreeInfo:
     given: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, model: Any, given: tuple[str, ...] = ()) -> Self:
+    def of(cls, model: LowDegree, given: tuple[str, ...] = ()) -> Self:
         """The facts of a fitted model."""
         n_monomials = int(np.count_nonzero(np.atleast_2d(model.coefficients_).any(axis=0)))
         solver, reason = str(model.solver_), str(model.solver_reason_)
@@ -265,9 +281,9 @@ class Choices:
     """What was chosen, from what, and why.
 
     ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
-    ``candidates`` are the degrees and penalties of polynomials. ``kind`` is ``"low-degree"`` or one of
-    :data:`sparsact.fit.candidates.KINDS`; ``own_terms`` says whose the terms are that such a kind has. ``low_degree``
-    is a polynomial's, else None, and ``weights`` belong to the models of an ensemble.
+    ``candidates`` are the degrees and penalties of polynomials. ``kind`` is one of
+    :data:`sparsact.fit.candidates.KINDS`; ``own_terms`` says whose the terms are that the kind has. ``low_degree`` is a
+    polynomial's, else None, and ``weights`` belong to the models of an ensemble.
     """
 
     reason: str

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 class TableModel:
     """A fitted model with the encoding of its table; ``X`` are rows as the encoding makes them."""
 
-    model: Any
+    model: object
     encoding: Encoding
 
     def _rows(self, X: NDArray[Any]) -> NDArray[Any]:
@@ -44,7 +44,7 @@ class TableModel:
         If the model gives none, they are as wide as its held-out errors.
         """
         by_method, design = predictor(self.model), self.encoding.design
-        ends = by_method.interval(self._rows(X), confidence)
+        ends = by_method.interval(self._rows(X), found, confidence)
         if ends is not None:
             return ends[:, :1], ends[:, 1:]
         reach = np.full(found.shape[1], np.inf)

@@ -117,8 +117,12 @@ class CubeEnsemble:
         The half width is the same for all rows: :mod:`sparsact.statistics.conformal`. Infinite where the residuals are
         too few for the confidence.
         """
+        return self._intervals_about(self.predict(X)[:, None], confidence)
+
+    def _intervals_about(self, values: Array, confidence: float) -> Array:
+        """The intervals (m, 2) about predictions (m, 1)."""
         width = reach(self._residuals, checked_probability(confidence, "`confidence`"))
-        return np.asarray(self.predict(X)[:, None] + np.array([-width, width]))
+        return np.asarray(values + np.array([-width, width]))
 
     def with_deviations(self, deviations: ArrayLike) -> Self:
         """The same with other deviations."""

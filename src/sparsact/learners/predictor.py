@@ -34,14 +34,15 @@ class Predictor:
     method : callable
         Their values (m,) or (m, n_outputs) at rows (m, n).
     intervals : callable or None
-        Ends (m, 2) of intervals of new measurements, given rows and a probability; None if the model has none.
+        Ends (m, 2) of intervals of new measurements, given rows, the values there, and a probability; None if the model
+        has none.
     bounds : tuple of float
         Limits beyond which no measurement lies.
     """
 
     n_outputs: int
     method: Callable[[Rows], Any]
-    intervals: Callable[[Rows, float], Array] | None = None
+    intervals: Callable[[Rows, Array, float], Array] | None = None
     bounds: tuple[float, float] = (-inf, inf)
 
     def values(self, X: Rows) -> Array:
@@ -50,11 +51,11 @@ class Predictor:
             return np.empty((0, self.n_outputs))
         return np.asarray(self.method(X), dtype=np.float64).reshape(len(X), -1)
 
-    def interval(self, X: Rows, confidence: float) -> Array | None:
-        """Ends (m, 2) of intervals of new measurements; None if the model gives none by itself."""
+    def interval(self, X: Rows, values: Array, confidence: float) -> Array | None:
+        """Ends (m, 2) of intervals of new measurements about values there; None if the model gives none by itself."""
         if self.intervals is None:
             return None
-        return self.intervals(X, confidence) if len(X) else np.empty((0, 2))
+        return self.intervals(X, values, confidence) if len(X) else np.empty((0, 2))
 
 
 @singledispatch
@@ -93,8 +94,14 @@ def _of_networks(model: SparselyActivatedClassifier) -> Predictor:
 
 
 @predictor.register
-def _of_processes(model: CubeGPRegressor | CubeEnsemble | LettersRegressor) -> Predictor:
-    return Predictor(1, model.predict, model.prediction_intervals)
+def _of_processes(model: CubeGPRegressor) -> Predictor:
+    return Predictor(1, model.predict, lambda X, _, confidence: model.prediction_intervals(X, confidence))
+
+
+@predictor.register
+def _of_ensembles(model: CubeEnsemble | LettersRegressor) -> Predictor:
+    """Their intervals have one width, by the errors at rows left out."""
+    return Predictor(1, model.predict, lambda _, values, confidence: model._intervals_about(values, confidence))
 
 
 @predictor.register

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,17 @@ from sparsact.reports.figure import BLUE, GREY, INK, PALE, VERMILION, list_axis,
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from sparsact.fourier import Anova, Interactions, Spectrum
+
+
+class HasSpectrum(Protocol):
+    """A fitted learner of one target on the cube."""
+
+    @property
+    def spectrum_(self) -> Spectrum:
+        """Coefficients of the fitted function."""
+
 
 EDGES: Final = 40  # of a network
 MOST_LABELS: Final = 40  # of a heat map
@@ -85,7 +96,12 @@ class SpectrumDisplay(Drawn):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, n_terms: int = 20, feature_names: Sequence[str] | None = None, ax: Axes | None = None
+        cls,
+        estimator: HasSpectrum,
+        *,
+        n_terms: int = 20,
+        feature_names: Sequence[str] | None = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Plot the largest coefficients of a fitted learner of one target, with 95 % intervals if it has them."""
         top = estimator.spectrum_.top(n_terms, min_degree=1)
@@ -103,7 +119,12 @@ class SpectrumDisplay(Drawn):
 
     @classmethod
     def from_spectrum(
-        cls, spectrum: Any, *, n_terms: int = 20, feature_names: Sequence[str] | None = None, ax: Axes | None = None
+        cls,
+        spectrum: Spectrum,
+        *,
+        n_terms: int = 20,
+        feature_names: Sequence[str] | None = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Plot the largest coefficients of a spectrum, but for the mean."""
         subsets, values = zip(*spectrum.top(n_terms, min_degree=1), strict=True)
@@ -158,7 +179,12 @@ class InteractionsDisplay(Drawn):
 
     @classmethod
     def from_interactions(
-        cls, interactions: Any, *, feature_names: Sequence[str] | None = None, kind: str = "heatmap", ax: Any = None
+        cls,
+        interactions: Interactions,
+        *,
+        feature_names: Sequence[str] | None = None,
+        kind: str = "heatmap",
+        ax: Axes | None = None,
     ) -> Self:
         """Plot the sets of one and two columns of :func:`sparsact.fourier.interactions`."""
         values = np.zeros((interactions.n, interactions.n))
@@ -168,7 +194,7 @@ class InteractionsDisplay(Drawn):
         return cls(values=values, feature_names=feature_names).plot(kind=kind, ax=ax)
 
     @classmethod
-    def from_anova(cls, found: Any, *, feature_names: Sequence[str] | None = None, ax: Any = None) -> Self:
+    def from_anova(cls, found: Anova, *, feature_names: Sequence[str] | None = None, ax: Axes | None = None) -> Self:
         """Plot the shares of sites and of pairs in the variance, of :func:`sparsact.fourier.anova`."""
         shares = found.variance_by_pair() / (found.variances.sum() or 1.0)
         return cls(values=shares, feature_names=feature_names).plot(ax=ax)
@@ -180,11 +206,11 @@ class InteractionsDisplay(Drawn):
             raise ValueError(f"`kind` is 'heatmap' or 'network'; got {kind!r}.")
         side = 3.0 + 0.22 * min(len(self.values), MOST_LABELS)
         axes = self._axes(ax, (side + 0.8, side))
-        self._network(axes) if kind == "network" else self._heat_map(axes)
+        if kind == "network":
+            self._network(axes)
+        else:
+            heat_map(axes, self.values, self.feature_names, self.feature_names)
         return self
-
-    def _heat_map(self, axes: Axes) -> None:
-        heat_map(axes, self.values, self.feature_names, self.feature_names)
 
     def _network(self, axes: Axes) -> None:
         n, values = len(self.values), np.nan_to_num(self.values)
@@ -233,7 +259,7 @@ class VarianceDisplay(Drawn):
         self.low, self.high = (None if ends is None else np.asarray(ends, dtype=np.float64) for ends in (low, high))
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
+    def from_estimator(cls, estimator: HasSpectrum, *, ax: Axes | None = None) -> Self:
         """Plot the shares of a fitted learner; of a Gaussian process with 95 % posterior intervals."""
         if not hasattr(estimator, "variance_decomposition"):
             return cls.from_spectrum(estimator.spectrum_, ax=ax)
@@ -243,13 +269,13 @@ class VarianceDisplay(Drawn):
         return cls(shares=shares.mean()[:shown], low=low[:shown], high=high[:shown]).plot(ax=ax)
 
     @classmethod
-    def from_spectrum(cls, spectrum: Any, *, ax: Axes | None = None) -> Self:
+    def from_spectrum(cls, spectrum: Spectrum, *, ax: Axes | None = None) -> Self:
         """Plot the shares of a spectrum, over points of the cube that are equally frequent."""
         weights = spectrum.weight_by_degree()[1 : max(1, spectrum.degree()) + 1]
         return cls(shares=weights / (weights.sum() or 1.0)).plot(ax=ax)
 
     @classmethod
-    def from_anova(cls, found: Any, *, ax: Axes | None = None) -> Self:
+    def from_anova(cls, found: Anova, *, ax: Axes | None = None) -> Self:
         """Plot the shares of the degrees, of :func:`sparsact.fourier.anova`."""
         by_degree = found.variance_by_degree()
         return cls(shares=by_degree / (by_degree.sum() or 1.0)).plot(ax=ax)

@@ -89,14 +89,20 @@ def pairs_frame(target: TargetResult) -> Frame:
 )
 def pairs_chart(frame: Frame) -> Axes:
     """A heat map of the columns that occur."""
-    names = list(dict.fromkeys([*frame["column"], *frame["with"]]))[:MOST_CELLS]
+    return pair_map(frame, "column", MOST_CELLS)
+
+
+def pair_map(frame: Frame, label: str, most: int | None = None) -> Axes:
+    """A heat map of rows (one, with another, value), of the first names; values that are not there are not known."""
+    ones, others, _ = frame.values()
+    names = list(dict.fromkeys([*ones, *others]))[:most]
     place = {name: i for i, name in enumerate(names)}
     values = np.full((len(names), len(names)), np.nan)
-    for first, second, effect in rows(frame):
+    for first, second, value in rows(frame):
         if first in place and second in place:
-            values[place[first], place[second]] = values[place[second], place[first]] = effect
+            values[place[first], place[second]] = values[place[second], place[first]] = value
     side = 2.6 + 0.26 * len(names)
     axes = panel(side + 0.8, side)
     InteractionsDisplay(values=values, feature_names=names).plot(ax=axes)
-    axes.set(xlabel="column", ylabel="column")
+    axes.set(xlabel=label, ylabel=label)
     return axes

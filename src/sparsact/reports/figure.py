@@ -31,7 +31,7 @@ def n_rows(frame: Frame) -> int:
     return len(next(iter(frame.values())))
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """A number of a frame as JSON holds it, to 8 digits; None, True, False and texts as they are.
 
     >>> plain(1 / 3), plain(np.int64(7)), plain(float("inf")), plain(None)
@@ -114,9 +114,9 @@ def panels(width: float, height: float, n_rows: int, n_columns: int, **layout: A
     return list(figure(width, height).subplots(n_rows, n_columns, **layout))
 
 
-def legend_above(axes: Axes, *handles: Any, ncols: int = 2) -> None:
+def legend_above(axes: Axes, ncols: int = 2) -> None:
     """The legend of axes, above their figure."""
-    axes.figure.legend(*handles, fontsize=8.5, loc="outside upper center", ncols=ncols)
+    axes.figure.legend(*axes.get_legend_handles_labels(), fontsize=8.5, loc="outside upper center", ncols=ncols)
 
 
 def width_for(labels: list[str]) -> float:
@@ -235,7 +235,7 @@ class Display:
         return with_own_names(self.svg, self.name).replace("<svg ", named, 1)
 
     @property
-    def numbers(self) -> list[list[Any]]:
+    def numbers(self) -> list[list[object]]:
         """Names of the columns, then the rows: what the page makes the table and the CSV of."""
         return [list(self.frame), *([plain(value) for value in row] for row in rows(self.frame))]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,17 +10,25 @@ from numpy.typing import NDArray
 
 from sparsact.reports.figure import BLUE, GREY, VERMILION, Frame, chart, panel
 
+if TYPE_CHECKING:
+    from sparsact.learners import LatentRegressor
 
-def latent_frame(scales: Mapping[str, NDArray[np.float64]]) -> Frame:
+CURVE_POINTS: Final = 200
+
+
+def latent_frame(fitted: tuple[LatentRegressor, NDArray[np.bool_], NDArray[np.float64], NDArray[np.bool_]]) -> Frame:
     """Rows: the latent, what was measured, and whether that is at a bound; then the curve, which was not measured.
 
-    ``scales`` holds ``latent``, ``measured`` and ``censored``, a number a row, and points ``curve`` (2, m).
+    ``fitted`` are a model, and of rows that it was fitted to the bits, the targets, and which of these are at a bound.
     """
-    latents, curve = scales["curve"]
+    model, X, y, at_bound = fitted
+    latent = model.predict_latent(X)
+    line = np.linspace(latent.min(), latent.max(), CURVE_POINTS)
+    points = np.where(at_bound, "at a bound", "measured")
     return {
-        "latent": [*scales["latent"].tolist(), *latents.tolist()],
-        "measured": [*scales["measured"].tolist(), *curve.tolist()],
-        "point": [*("at a bound" if one else "measured" for one in scales["censored"]), *["curve"] * len(curve)],
+        "latent": [*latent.tolist(), *line.tolist()],
+        "measured": [*y.tolist(), *model.curve(line).tolist()],
+        "point": [*points.tolist(), *["curve"] * len(line)],
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,9 @@ from sparsact.reports.figure import INK, shortened, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from sparsact.fourier import Anova
+    from sparsact.learners import LettersRegressor
 
 FILLED: Final = 0.5  # share of the cells that have a letter, above which a column is a letter
 LONGEST_IN_CELL: Final = 6
@@ -65,7 +68,7 @@ class LettersDisplay(Drawn):
     @classmethod
     def from_anova(
         cls,
-        found: Any,
+        found: Anova,
         *,
         letters: Sequence[Sequence[str]] | None = None,
         feature_names: Sequence[str] | None = None,
@@ -77,7 +80,7 @@ class LettersDisplay(Drawn):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, feature_names: Sequence[str] | None = None, ax: Axes | None = None
+        cls, estimator: LettersRegressor, *, feature_names: Sequence[str] | None = None, ax: Axes | None = None
     ) -> Self:
         """Plot the effects in a fitted :class:`~sparsact.LettersRegressor`, all letters equally frequent."""
         names = feature_names if feature_names is not None else getattr(estimator, "feature_names_in_", None)

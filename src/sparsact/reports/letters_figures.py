@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from matplotlib.axes import Axes
 
-from sparsact.reports.displays import InteractionsDisplay, VarianceDisplay
-from sparsact.reports.effect_figures import interactions_chart
+from sparsact.reports.displays import VarianceDisplay
+from sparsact.reports.effect_figures import interactions_chart, pair_map
 from sparsact.reports.figure import Display, Frame, chart, panel, rows
 from sparsact.reports.fit_figures import bars
 from sparsact.reports.letters_display import LettersDisplay
@@ -63,15 +63,7 @@ def pairs_frame(source: Source) -> Frame:
 )
 def pairs_of_sites_chart(frame: Frame) -> Axes:
     """A heat map, site by site."""
-    names = list(dict.fromkeys(frame["site"]))
-    values = np.zeros((len(names), len(names)))
-    for first, second, share in rows(frame):
-        i, j = names.index(first), names.index(second)
-        values[i, j] = values[j, i] = share
-    side = 2.6 + 0.26 * len(names)
-    axes = panel(side + 0.8, side, x="site", y="site")
-    InteractionsDisplay(values=values, feature_names=names).plot(ax=axes)
-    return axes
+    return pair_map(frame, "site")
 
 
 def letters_frame(source: Source) -> Frame:

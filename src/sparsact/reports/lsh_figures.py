@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
-from operator import itemgetter
-from typing import Any, Final
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -28,13 +27,15 @@ from sparsact.reports.figure import (
     width_for,
 )
 
+if TYPE_CHECKING:
+    from sparsact.fit.candidates.lsh_details import LayoutInfo
+
 MOST_TICKS: Final = 7
-Tables = Mapping[str, Any]  # of :meth:`sparsact.fit.candidates.lsh_details.LayoutInfo.tables`
 
 
-def load_frame(tables: Tables) -> Frame:
+def load_frame(tables: LayoutInfo) -> Frame:
     """Buckets by load, in classes 1, 2-3, 4-7, 8-15, ... rows, and the share of all rows that lie in each class."""
-    load = list(zip(tables["load"]["rows"], tables["load"]["buckets"], strict=True))
+    load = tables.load
     most = max((rows for rows, _ in load), default=1)
     edges = [2**i for i in range(most.bit_length() + 1)]
     total = sum(rows * buckets for rows, buckets in load)
@@ -97,15 +98,15 @@ WIDE: Final = 8.0  # range of costs with fewer labels
 KIND_MARKERS: Final = {"gradients": "o", "standard": "s", "principal": "^"}
 
 
-def layouts_frame(tables: Tables) -> Frame:
+def layouts_frame(tables: LayoutInfo) -> Frame:
     """One row a layout, the best penalty of each; errors are over that of the linear trend."""
     best = {}
-    for trial in sorted(tables["trials"], key=lambda trial: (trial["chosen"], -trial["error"])):
-        best[trial["directions"], trial["n_rows"], trial["bucket_width"]] = trial
-    shown = sorted(best.values(), key=itemgetter("directions", "n_rows", "n_bytes"))
+    for trial in sorted(tables.trials, key=lambda trial: (trial.chosen, -trial.error)):
+        best[trial.directions, trial.n_rows, trial.bucket_width] = trial
+    shown = sorted(best.values(), key=attrgetter("directions", "n_rows", "n_bytes"))
     names = ("directions", "n_rows", "bucket_width", "alpha", "n_buckets", "n_bytes", "error", "chosen", "degree")
     heads = ("directions", "rows", "width", "ridge penalty", "buckets", "bytes", "error", "chosen", "degree")
-    return {head: [trial[name] for trial in shown] for head, name in zip(heads, names, strict=True)}
+    return {head: [getattr(trial, name) for trial in shown] for head, name in zip(heads, names, strict=True)}
 
 
 @chart(
@@ -156,13 +157,13 @@ SHOWN: Final = 30
 LEAST_REACH: Final = 0.1  # of the axis of slopes: smaller ones should look small
 
 
-def columns_frame(tables: Tables) -> Frame:
+def columns_frame(tables: LayoutInfo) -> Frame:
     """Columns from the largest share of the local distance down."""
-    ranked = sorted(tables["columns"], key=lambda column: -column["share"])
+    ranked = sorted(tables.columns, key=lambda column: -column.share)
     return {
-        "column": [column["column"] for column in ranked],
-        "share": [column["share"] for column in ranked],
-        "slope of the trend": [column["trend"] for column in ranked],
+        "column": [column.column for column in ranked],
+        "share": [column.share for column in ranked],
+        "slope of the trend": [column.trend for column in ranked],
     }
 
 
@@ -195,10 +196,10 @@ def columns_chart(frame: Frame) -> Axes:
     return left
 
 
-def coverage_frame(tables: Tables) -> Frame:
+def coverage_frame(tables: LayoutInfo) -> Frame:
     """A row for each probability."""
-    levels = tables["coverage"]
-    return {"probability": [one["probability"] for one in levels], "share inside": [one["inside"] for one in levels]}
+    probability, inside = zip(*tables.coverage, strict=True)
+    return {"probability": probability, "share inside": inside}
 
 
 @chart(
@@ -235,12 +236,12 @@ KINDS: Final = {
 }
 
 
-def lsh_figures(tables: Tables) -> tuple[Display, ...]:
+def lsh_figures(tables: LayoutInfo) -> tuple[Display, ...]:
     """Load, error against cost, columns and coverage, as far as they are known."""
     drawn = [load_chart.display(tables)]
-    if tables["trials"]:
+    if tables.trials:
         drawn.append(layouts_chart.display(tables))
-    drawn.append(columns_chart.display(tables, note=KINDS[tables["directions"]]))
-    if tables["coverage"]:
+    drawn.append(columns_chart.display(tables, note=KINDS[tables.directions]))
+    if tables.coverage:
         drawn.append(coverage_chart.display(tables))
     return tuple(drawn)

@@ -232,7 +232,7 @@ def small_activations_chart(frame: Frame) -> Axes:
         one.set_ylim(-0.02, 1.02)
         one.set_xlabel("|activation| at most, as a multiple of the row's rms")
         one.set_ylabel(column)
-    legend_above(axes[0], *axes[0].get_legend_handles_labels())
+    legend_above(axes[0])
     return axes[0]
 
 

@@ -1,11 +1,11 @@
-"""Self-contained HTML pages of a fit, a network and a model's activations: they load nothing and escape every name."""
+"""Self-contained HTML pages of a network, a model's activations and others: they load nothing and escape every name."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
@@ -23,11 +23,6 @@ METHODS: Final = {
     "exact": "the switch matrix whole, of the others rows of active units",
     "certified": "an 8-bit copy of the switch matrix, then rows of active units",
 }
-
-
-def fit_page(findings: Mapping[str, Any]) -> str:
-    """The page of a fit, as HTML 5, from the variables of its template."""
-    return template("page.html.j2").render(findings)
 
 
 def network_page(summary: NetworkSummary) -> str:

@@ -118,4 +118,4 @@ def scores(x: Array, directions: Array) -> Any:
     import torch
 
     with torch.autocast(x.device.type, enabled=False):
-        return x @ directions.T
+        return left @ right.T

@@ -1,4 +1,4 @@
-"""Kinds of model that compete on a table with polynomials of all products, a file each."""
+"""Kinds of model that compete on a table, a file each."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Final
 from sparsact.fit.candidate import CandidateKind
 
 # In the order in which they are fitted. A new kind is a file of this folder that binds `CANDIDATE`, and its name here.
-KINDS: Final = ("lsh", "sparse", "lasso", "gp", "letters", "latent", "trees", "network", "ensemble")
+KINDS: Final = ("low-degree", "lsh", "sparse", "lasso", "gp", "letters", "latent", "trees", "network", "ensemble")
 
 
 @cache
 def candidates() -> dict[str, CandidateKind]:
     """Every kind by its name."""
-    return {kind: import_module(f"{__name__}.{kind}").CANDIDATE for kind in KINDS}
+    return {kind: import_module(f"{__name__}.{kind.replace('-', '_')}").CANDIDATE for kind in KINDS}

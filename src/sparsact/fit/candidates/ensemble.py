@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sparsact.fit.candidate import Facts, Fit, FitRun
 from sparsact.fit.candidates.gp import ProcessCandidate, WarpedProcess, refused_beyond
-from sparsact.fit.held_out import HeldOutScores
+from sparsact.fit.candidates.low_degree import polynomial
 from sparsact.fit.scores import LEAST_WEIGHT
 from sparsact.hypercube import points, signs_to_bits
 from sparsact.learners import CubeGPRegressor
@@ -48,7 +48,7 @@ class WeightedModels:
         return CubeEnsemble(of_all, self.weights, self.errors)
 
 
-def _at_all_points(model: Any, cube: NDArray[Any]) -> Array:
+def _at_all_points(model: object, cube: NDArray[Any]) -> Array:
     if isinstance(model, WarpedProcess):
         return np.asarray(model.back(_at_all_points(model.process, cube)))
     if isinstance(model, CubeGPRegressor):
@@ -73,7 +73,7 @@ def weighted_models(members: Mapping[str, Fit], sample: RowSample) -> Fit:
     priors = PRIOR
     if n_rows < FEW_ROWS:
         priors, members = PRIOR_OF_FEW, {name: member for name, member in members.items() if name not in PRIOR}
-    held_out = [_rows_of(fit.held_out, sample, n_rows) for fit in members.values()]
+    held_out = [fit.held_out.first(sample, n_rows) for fit in members.values()]
     first = held_out[0]
     y, folds = first.actual[:, 0], first.folds
     predicted = np.column_stack([scores.predicted[:, 0] for scores in held_out])
@@ -98,12 +98,6 @@ def reach(y: Array) -> tuple[float, float]:
     low, high = pinned(y, np.ones(len(y)))
     beyond = MARGIN * float(np.ptp(y))
     return max(low, float(y.min()) - beyond), min(high, float(y.max()) + beyond)
-
-
-def _rows_of(scores: HeldOutScores, sample: RowSample, n_rows: int) -> HeldOutScores:
-    """The scores of the first rows of the sample."""
-    places = np.searchsorted(sample.smallest(len(scores.folds)), sample.smallest(n_rows))
-    return HeldOutScores(scores.actual[places], scores.predicted[places], scores.folds[places])
 
 
 def with_deviations(ensemble: CubeEnsemble, process: CubeGPRegressor) -> CubeEnsemble:
@@ -139,7 +133,7 @@ class EnsembleCandidate(ProcessCandidate):
         """
         members = {name: member for fit in run.fits.values() for name, member in fit.members.items()}
         members |= {kind: run.fits[kind] for kind in self.alone if kind in run.fits}
-        members["low-degree"] = run.polynomial(run.sums, run.selected)
+        members["low-degree"] = polynomial(run, run.sums, run.selected)
         with run.stages.stage("weighting models"):
             found = weighted_models(members, run.sample)
         weights = found.model.weights

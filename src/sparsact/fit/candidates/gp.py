@@ -18,6 +18,7 @@ from sparsact.datasets import Encoding, Table
 from sparsact.fit.candidate import (
     MOST_ROWS,
     CandidateKind,
+    Details,
     Facts,
     Findings,
     Fit,
@@ -25,12 +26,11 @@ from sparsact.fit.candidate import (
     Targets,
     refused_without_bits,
 )
-from sparsact.fit.details import Details
-from sparsact.fit.explain import constant, influences, intervals
+from sparsact.fit.explain import constant, influences, tested_terms
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.target_result import TargetResult
-from sparsact.fit.term import CONFIDENCE, Term
+from sparsact.fit.term import Term
 from sparsact.hypercube import Subset
 from sparsact.kernels.threads import in_threads
 from sparsact.learners import CubeGPRegressor, LatentRegressor
@@ -183,23 +183,10 @@ def gp_terms(model: Spectral, encoding: Encoding, n_terms: int = TERMS) -> tuple
     """
     strongest = [(subset, mean) for subset, mean in _strongest(model, n_terms) if mean]
     subsets = [subset for subset, _ in strongest]
-    bounds = intervals(model, 0, subsets)
-    joint = intervals(model, 0, subsets, 1 - (1 - CONFIDENCE) / max(1, len(subsets)))
     means = np.array([mean for _, mean in strongest])
     wrong = 2 * ndtr(-np.abs(means) / model.standard_errors(subsets)) if subsets else means
     q_values = [None if np.isnan(probability) else probability for probability in wrong.tolist()]
-    return tuple(
-        Term(
-            tuple(encoding.feature_names[i] for i in subset),
-            mean,
-            *ends,
-            q_value=q_value,
-            joint_low=of_all[0],
-            joint_high=of_all[1],
-            n_bits=len(subset),
-        )
-        for (subset, mean), ends, of_all, q_value in zip(strongest, bounds, joint, q_values, strict=True)
-    )
+    return tuple(tested_terms(model, 0, encoding, subsets, means, q_values, len(subsets)))
 
 
 def explained_by_spectrum(
@@ -230,9 +217,7 @@ def posterior_shares(model: CubeGPRegressor | CubeEnsemble) -> tuple[tuple[float
     shares = model.variance_decomposition(DRAWS).shares
     means, ends = shares.mean(), shares.interval()
     n_shown = int(np.flatnonzero(ends[:, 1] >= LEAST_SHARE).max(initial=0)) + 1
-    return tuple((float(mean), float(low), float(high)) for mean, (low, high) in zip(means, ends, strict=True))[
-        :n_shown
-    ]
+    return tuple(map(tuple, np.column_stack([means, ends])[:n_shown].tolist()))
 
 
 def _is_cube(points: NDArray[Any]) -> bool:
@@ -264,7 +249,7 @@ class PosteriorDetails(Details):
 class ProcessCandidate(CandidateKind):
     """Gaussian processes: the best kernel's competes, and all are members of an ensemble."""
 
-    kind, name, rank, takes_weights = "gp", "a Gaussian process", 4, True
+    kind, name, rank, takes_weights, searches_bits = "gp", "a Gaussian process", 4, True, True
     handicap = 1.1  # a kernel is the best of four
     terms_of = (
         "The effects are posterior means, with 95 % posterior intervals; weak effects lean on the prior, "
@@ -274,10 +259,6 @@ class ProcessCandidate(CandidateKind):
     def refusal(self, facts: Facts) -> str:
         """Classes are refused, and too many columns."""
         return refused_beyond(facts, self.name, MOST_COLUMNS)
-
-    def competes(self, facts: Facts) -> bool:
-        """It competes where there are no letters."""
-        return not facts.of_letters and not self.refusal(facts)
 
     def fit(self, run: FitRun) -> Fit | str:
         """The process of the kernel with the best held-out R2."""

@@ -5,24 +5,24 @@ from __future__ import annotations
 from typing import Final
 
 from sparsact.fit.candidate import CandidateKind, Facts, Fit, FitRun
-from sparsact.fit.degrees import select_polynomial
+from sparsact.fit.candidates.low_degree import polynomial, select_polynomial
 
 
 class LassoCandidate(CandidateKind):
     """Lasso polynomials."""
 
     kind, name, rank, is_polynomial = "lasso", "a lasso polynomial", 2, True
-    handicap, takes_weights = 1.01, True
+    handicap, takes_weights, searches_bits = 1.01, True, True
 
     def competes(self, facts: Facts) -> bool:
-        """It competes for one function, where there are no letters."""
-        return facts.one_function and not facts.of_letters
+        """It competes for one function."""
+        return facts.one_function and super().competes(facts)
 
     def fit(self, run: FitRun) -> Fit:
         """The polynomial of the degree and penalty with the least held-out error."""
         with run.stages.stage("choosing terms by the lasso"):
             by_lasso = run.sums.by_lasso()
-            return run.polynomial(by_lasso, select_polynomial(by_lasso.search, run.options))
+            return polynomial(run, by_lasso, select_polynomial(by_lasso.search, run.options))
 
 
 CANDIDATE: Final = LassoCandidate()

@@ -14,6 +14,7 @@ from sparsact.datasets.columns import Real
 from sparsact.fit.candidate import (
     MOST_ROWS,
     CandidateKind,
+    Details,
     Facts,
     Findings,
     Fit,
@@ -22,7 +23,6 @@ from sparsact.fit.candidate import (
     refused_without_bits,
 )
 from sparsact.fit.candidates.gp import gp_terms
-from sparsact.fit.details import Details
 from sparsact.fit.explain import constant, influences
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
@@ -35,47 +35,37 @@ from sparsact.statistics.sample import RowSample
 
 SAME: Final = 1.02  # errors this close are the same, and the polynomial is taken
 PROCESS_ROWS, MOST_COLUMNS = 5_000, 16  # up to which a latent Gaussian process is tried too
-ROWS_SHOWN, CURVE_POINTS = 2_000, 200
+ROWS_SHOWN: Final = 2_000
 TERMS: Final = 200
 
 
 @dataclass(frozen=True)
-class LatentInfo(Details):
-    """A measurement model: its latent and curve, and both scales of some rows that it was fitted to.
-
-    ``bounds`` are the target's, None where it has none; ``noise`` is the deviation of its noise (with the link
-    ``"log"`` of its logarithm's). ``curve`` holds latents and the targets that would be measured of them without noise.
-    """
+class LatentDetails(Details):
+    """A measurement model, and some rows that it was fitted to: bits ``X`` and targets ``y``."""
 
     function = "latent"
 
-    kind: str
-    link: str
-    degree: int
-    bounds: tuple[float | None, float | None]
-    n_censored: int
-    noise: float
-    latent: NDArray[np.float64]
-    measured: NDArray[np.float64]
-    censored: NDArray[np.bool_]
-    curve: tuple[NDArray[np.float64], NDArray[np.float64]]
+    model: LatentRegressor
+    X: NDArray[np.bool_]
+    y: NDArray[np.float64]
 
     @property
     def summary(self) -> str:
         """The model in a sentence."""
-        latent = f"polynomial of degree {self.degree}" if self.kind == "low-degree" else "Gaussian process"
+        model = self.model
+        latent = f"polynomial of degree {model.degree_}" if model.latent == "low-degree" else "Gaussian process"
         sides = [
             f"a {name} at {bound:g}"
-            for name, bound in zip(("floor", "ceiling"), self.bounds, strict=True)
+            for name, bound in zip(("floor", "ceiling"), model.censoring_, strict=True)
             if bound is not None
         ]
-        behind = f", behind {' and '.join(sides)} ({self.n_censored:,} rows)" if sides else ""
-        return f"latent {latent}, measured through the link {self.link}{behind}, noise {self.noise:.3g}"
+        behind = f", behind {' and '.join(sides)} ({model.n_censored_:,} rows)" if sides else ""
+        return f"latent {latent}, measured through the link {model.link_}{behind}, noise {model.noise_deviation_:.3g}"
 
     @property
     def by_posterior(self) -> bool:
         """Whether the latent is a Gaussian process."""
-        return self.kind == "gp"
+        return self.model.latent == "gp"
 
     def lines(self) -> list[str]:
         """The summary."""
@@ -83,21 +73,18 @@ class LatentInfo(Details):
 
     def to_dict(self) -> dict[str, Any]:
         """The entry ``latent``, without rows."""
-        names = ("kind", "link", "degree", "bounds", "n_censored", "noise")
-        return {"latent": {name: getattr(self, name) for name in names}}
+        model = self.model
+        facts = {"kind": model.latent, "link": model.link_, "degree": model.degree_, "bounds": model.censoring_}
+        return {"latent": facts | {"n_censored": model.n_censored_, "noise": model.noise_deviation_}}
 
     def chapter(self, n_rows: int) -> Chapter:
         """The latent against what was measured."""
         from sparsact.reports.latent_figures import latent_chart
 
-        scales = {name: getattr(self, name) for name in ("latent", "measured", "censored", "curve")}
-        return Chapter(
-            "latent",
-            "What was measured of the latent",
-            f"The model is a {self.summary}.",
-            (latent_chart.display(scales),),
-            wide=("latent",),
-        )
+        at_bound = sides(self.y, self.model.censoring_) != 0
+        figure = latent_chart.display((self.model, self.X, self.y, at_bound))
+        title = "What was measured of the latent"
+        return Chapter("latent", title, f"The model is a {self.summary}.", (figure,), wide=("latent",))
 
 
 def is_wanted(table: Table, options: FitOptions, sample: RowSample) -> bool:
@@ -150,7 +137,7 @@ def fitted_latent(run: FitRun) -> Fit:
     by_tail = options.model == "auto" and not options.asks_for_measurement and has_long_tail(y)
     few = not by_tail and len(X) <= PROCESS_ROWS and X.shape[1] <= MOST_COLUMNS
     kinds = ("low-degree", "gp") if few else ("low-degree",)
-    settings = {
+    settings: dict[str, Any] = {
         "link": "log" if by_tail else options.link,
         "censoring": options.bounds,
         "domain": "cube",
@@ -198,25 +185,6 @@ def latent_targets(
     )
 
 
-def latent_info(model: LatentRegressor, X: NDArray[Any], y: NDArray[np.float64]) -> LatentInfo:
-    """What the report shows of a fitted model."""
-    X, y = X[:ROWS_SHOWN].astype(bool), y[:ROWS_SHOWN]
-    latent = model.predict_latent(X)
-    line = np.linspace(latent.min(), latent.max(), CURVE_POINTS)
-    return LatentInfo(
-        model.latent,
-        model.link_,
-        model.degree_,
-        model.censoring_,
-        model.n_censored_,
-        model.noise_deviation_,
-        latent,
-        y,
-        sides(y, model.censoring_) != 0,
-        (line, model.curve(line)),
-    )
-
-
 class MeasurementCandidate(CandidateKind):
     """Measurement models."""
 
@@ -244,7 +212,8 @@ class MeasurementCandidate(CandidateKind):
     def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
         """The terms of the latent, and its curve."""
         X, y, _ = run.sample.rows()
-        return latent_targets(targets, fit.model, run.table.encoding, X), latent_info(fit.model, X, y)
+        details = LatentDetails(fit.model, X[:ROWS_SHOWN].astype(bool), y[:ROWS_SHOWN])
+        return latent_targets(targets, fit.model, run.table.encoding, X), details
 
 
 CANDIDATE: Final = MeasurementCandidate()

@@ -27,7 +27,7 @@ AT_ONCE: Final = 1 << 15
 Sites = tuple[tuple[str, tuple[str, ...]], ...]  # names and letters
 
 
-def sites_known(model: Any, encoding: Encoding, points: NDArray[Any] | None = None) -> Sites:
+def sites_known(model: object, encoding: Encoding, points: NDArray[Any] | None = None) -> Sites:
     """Sites with the letters that points have, or else those that the model can predict."""
     seen: Any = [dict.fromkeys(letters) for _, letters in encoding.sites]
     if points is not None:
@@ -38,7 +38,7 @@ def sites_known(model: Any, encoding: Encoding, points: NDArray[Any] | None = No
     return tuple((name, tuple(letter for letter in letters if letter in known)) for (name, letters), known in pairs)
 
 
-def components(model: Any, encoding: Encoding, points: NDArray[Any] | None = None) -> tuple[Sites, list[Anova]]:
+def components(model: object, encoding: Encoding, points: NDArray[Any] | None = None) -> tuple[Sites, list[Anova]]:
     """Sites, and components of each fitted function over all combinations of their letters, or of a latent.
 
     Letters are as frequent as in the points, or else equally frequent. There are no components where a column is a
@@ -60,13 +60,15 @@ def components(model: Any, encoding: Encoding, points: NDArray[Any] | None = Non
     codes, found = np.indices(sizes).reshape(len(sizes), -1), []
     for block in np.array_split(codes, max(1, codes.shape[1] // AT_ONCE), axis=1):
         cells = np.concatenate([of_site[column] for of_site, column in zip(bits, block, strict=True)], axis=1)
-        latent = isinstance(model, LatentRegressor)
-        found.append(model.predict_latent(cells)[:, None] if latent else TableModel(model, encoding).values(cells))
+        if isinstance(model, LatentRegressor):
+            found.append(model.predict_latent(cells)[:, None])
+        else:
+            found.append(TableModel(model, encoding).values(cells))
     return sites, [anova(of_function.reshape(sizes), counts) for of_function in np.concatenate(found).T]
 
 
 def explained_letters(
-    targets: Sequence[TargetResult], model: Any, encoding: Encoding, points: NDArray[Any]
+    targets: Sequence[TargetResult], model: object, encoding: Encoding, points: NDArray[Any]
 ) -> tuple[TargetResult, ...]:
     """The targets with variances by degree and site of the fitted functions, and effects of letters."""
     sites, found = components(model, encoding, points)
@@ -96,7 +98,7 @@ def mean_of_letters(found: Anova) -> Term:
     return Term((), found.mean, n_bits=0)
 
 
-def are_identified(model: Any, terms: Sequence[Term]) -> bool:
+def are_identified(model: object, terms: Sequence[Term]) -> bool:
     """Whether rows tell the effects of the polynomial's bits apart, so that they have intervals."""
     shown = terms[:TERMS_READ]
     return isinstance(model, LowDegree) and all(term.identified and term.low is not None for term in shown)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes, Real
 from sparsact.fit.candidate import CandidateKind, Facts, Findings, Fit, FitRun, Targets
 from sparsact.fit.candidates.lsh_details import bucket_bytes, layout_info, standardised_weights
-from sparsact.fit.fold_sums import add_batch
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.row_columns import FitRows, RowColumns
@@ -83,6 +82,14 @@ class FilledTables:
         for number, (model, seen) in enumerate(zip(self.models, state["models"], strict=True)):
             model.restore(seen, strip_prefix(f"model{number}", arrays))
             model._forget_solution()
+
+
+def add_batch(model: LSHModel, target: Real | Classes, X: NDArray[Any], y: NDArray[np.float64]) -> None:
+    """Fit a model to more rows; class numbers as labels."""
+    if isinstance(model, LSHClassifier) and isinstance(target, Classes):
+        model.partial_fit(X, target.labelled(y), classes=target.labels)
+    else:
+        model.partial_fit(X, y)
 
 
 def fitted_tables(table: Table, options: FitOptions, sample: RowSample, stages: Stages, checkpoint: Checkpoint) -> Fit:
@@ -174,7 +181,7 @@ class TableScores(HeldOutScores):
 class LSHCandidate(CandidateKind):
     """Hash tables (LSH)."""
 
-    kind, name, rank = "lsh", "hash tables (LSH)", 7
+    kind, name, rank, takes_targets = "lsh", "hash tables (LSH)", 7, True
 
     def refusal(self, facts: Facts) -> str:
         """Groups of many rows are refused."""
@@ -193,11 +200,9 @@ class LSHCandidate(CandidateKind):
     def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
         """The layout is shown; there are no terms."""
         X, y, _ = run.sample.rows()
-        columns = standardised_weights(fit.model, run.table, X, y)
-        if not isinstance(fit.held_out, TableScores):
-            return targets, layout_info(fit.model, columns, len(X))
-        coverage = tuple(zip(LEVELS, fit.held_out.coverage, strict=False))
-        return targets, layout_info(fit.model, columns, len(X), fit.held_out.missed, coverage)
+        columns, scores = standardised_weights(fit.model, run.table, X, y), cast("TableScores", fit.held_out)
+        coverage = tuple(zip(LEVELS, scores.coverage, strict=False))
+        return targets, layout_info(fit.model, columns, len(X), scores.missed, coverage)
 
 
 CANDIDATE: Final = LSHCandidate()

@@ -9,8 +9,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact import registry
 from sparsact.datasets import Table
-from sparsact.fit.details import Details
+from sparsact.fit.candidate import Details
 from sparsact.fit.fold_sums import as_numbers
 from sparsact.kernels.bucket_statistics import n_sums
 from sparsact.learners.lsh.estimator import LSHModel
@@ -116,13 +117,18 @@ class LayoutInfo(Details):
         return [self.layout, self.fill]
 
     def to_dict(self) -> dict[str, Any]:
-        """The entry ``lsh``."""
-        return {"lsh": self.tables}
+        """The entry ``lsh``: all fields."""
+        found = asdict(self) | {
+            "trials": list(map(asdict, self.trials)),
+            "columns": list(map(asdict, self.columns)),
+            "load": {"rows": [rows for rows, _ in self.load], "buckets": [buckets for _, buckets in self.load]},
+            "median_load": self.median_load,
+            "coverage": [{"probability": level, "inside": inside} for level, inside in self.coverage],
+        }
+        return {"lsh": found}
 
     def chapter(self, n_rows: int) -> Chapter:
         """The buckets and columns, with figures."""
-        from sparsact.reports.lsh_figures import lsh_figures
-
         layout, fill = (text[0].upper() + text[1:] for text in (self.layout, self.fill))
         n_laid_out = self.rows_laid_out or 0
         whole = "rows drawn from all of the table" if n_laid_out < n_rows else "rows, all of the table"
@@ -131,7 +137,7 @@ class LayoutInfo(Details):
             "tables",
             "What its hash tables hold",
             f"{layout}. A row is predicted by the average of its buckets, one in each table. {fill}.",
-            lsh_figures(self.tables),
+            registry.find(registry.PAGES["hash tables"])(self),
             wide=("columns",),
             tiles=(
                 ("buckets", f"{self.n_buckets:,}", size(self.n_bytes)),
@@ -139,17 +145,6 @@ class LayoutInfo(Details):
             ),
             facts=(("layout", chosen),),
         )
-
-    @property
-    def tables(self) -> dict[str, Any]:
-        """All fields as JSON holds them."""
-        return asdict(self) | {
-            "trials": list(map(asdict, self.trials)),
-            "columns": list(map(asdict, self.columns)),
-            "load": {"rows": [rows for rows, _ in self.load], "buckets": [buckets for _, buckets in self.load]},
-            "median_load": self.median_load,
-            "coverage": [{"probability": level, "inside": inside} for level, inside in self.coverage],
-        }
 
 
 def bucket_bytes(n_buckets: int, layout: Layout, n_local: int) -> int:

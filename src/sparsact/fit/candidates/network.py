@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
-from sparsact.fit.candidate import CandidateKind, Facts, Findings, Fit, FitRun, Targets
+from sparsact.fit.candidate import CandidateKind, Details, Facts, Findings, Fit, FitRun, Targets
 from sparsact.fit.candidates import candidates
-from sparsact.fit.degrees import domain_of
-from sparsact.fit.details import Details
 from sparsact.fit.explain import explained
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
@@ -141,8 +139,7 @@ def first_look(table: Table, options: FitOptions, sample: RowSample, enough: flo
 def best_of_fold(run: FitRun, fold: int) -> float:
     """The best held-out R2 of a fold so far, of models that may be chosen."""
     known = candidates()
-    others = [fit.held_out.mean_r2 for kind, fit in run.fits.items() if known[kind].rank is not None]
-    return max(r2.folds[fold] for r2 in (run.selected.of_degree(run.selected.degree).r2, *others))
+    return max(fit.held_out.mean_r2.folds[fold] for kind, fit in run.fits.items() if known[kind].rank is not None)
 
 
 def missing_class(table: Table, sample: RowSample) -> str:
@@ -206,23 +203,25 @@ def _rows_of_look(table: Table, y: NDArray[np.float64], folds: NDArray[np.intp])
 
 def _labels(table: Table, y: NDArray[np.float64]) -> NDArray[Any]:
     target = table.encoding.targets[0]
-    return target.labels[y.astype(np.intp)] if isinstance(target, Classes) else y
+    return target.labelled(y) if isinstance(target, Classes) else y
 
 
 def _estimator(table: Table, options: FitOptions, max_active: int, **changed: int) -> Network:
     classes = isinstance(table.encoding.targets[0], Classes)
     kind = SparselyActivatedClassifier if classes else SparselyActivatedRegressor
-    return kind(max_active=max_active, domain=domain_of(table, options), random_state=options.random_state, **changed)
+    return kind(
+        max_active=max_active, domain=options.domain_of(table.encoding), random_state=options.random_state, **changed
+    )
 
 
 class NetworkCandidate(CandidateKind):
     """Sparsely activated networks."""
 
-    kind, name, rank = "network", "a sparsely activated network", 8
+    kind, name, rank, searches_bits = "network", "a sparsely activated network", 8, True
 
     def competes(self, facts: Facts) -> bool:
         """They compete for one function, with enough rows but not too many to be quick."""
-        return facts.n_rows in ROWS_FOR_NETWORKS and facts.one_function and not facts.of_letters
+        return facts.n_rows in ROWS_FOR_NETWORKS and facts.one_function and super().competes(facts)
 
     def fit(self, run: FitRun) -> Fit | str:
         """A network, or why a quick look promises too little, unless it was requested."""
@@ -245,7 +244,7 @@ class NetworkCandidate(CandidateKind):
     def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
         """The units are shown, and the terms of the best polynomial, as a network has none."""
         X, _, _ = run.sample.rows()
-        polynomial = run.polynomials(run.sums, run.selected).whole
+        polynomial = run.sums.models(run.selected, run.options.domain_of(run.table.encoding)).whole
         network = network_info(fit.model, run.table.feature_names, X)
         return explained(targets, polynomial, run.table.encoding, X), network
 

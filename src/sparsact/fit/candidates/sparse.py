@@ -36,14 +36,14 @@ def _polynomial(run: FitRun, X: NDArray[Any], y: NDArray[np.float64], degree: in
     subsets = search.fit(X, as_numbers(target, y)).subsets_
     settings: dict[str, Any] = {"degree": max(map(len, subsets), default=1), "subsets": subsets, "domain": "cube"}
     if isinstance(target, Classes):
-        return LowDegreeClassifier(**settings).partial_fit(X, target.labels[y.astype(np.intp)], classes=target.labels)
+        return LowDegreeClassifier(**settings).partial_fit(X, target.labelled(y), classes=target.labels)
     return LowDegreeRegressor(**settings).fit(X, y)
 
 
 class SparseCandidate(CandidateKind):
     """Significant monomials."""
 
-    kind, name, rank, is_polynomial = "sparse", "a sparse polynomial", 1, True
+    kind, name, rank, is_polynomial, searches_bits = "sparse", "a sparse polynomial", 1, True, True
     terms_of = (
         "These rows have chosen the terms, each significant among all products that were searched (5 %, Bonferroni), "
         "so that intervals of weak ones are a little too narrow."
@@ -52,10 +52,6 @@ class SparseCandidate(CandidateKind):
     def refusal(self, facts: Facts) -> str:
         """Columns that are not bits are refused."""
         return refused_without_bits(facts, self.name)
-
-    def competes(self, facts: Facts) -> bool:
-        """It competes where there are no letters."""
-        return not facts.of_letters and not self.refusal(facts)
 
     def fit(self, run: FitRun) -> Fit:
         """The least squares on monomials that all rows choose, and how such polynomials predict the folds left out.

@@ -169,9 +169,13 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         The width is the same for all rows, and right for rows drawn as the rows of the fit were
         (:mod:`sparsact.statistics.conformal`). Infinite where these are too few for the confidence.
         """
+        return self._intervals_about(self.predict(X)[:, None], confidence)
+
+    def _intervals_about(self, values: Array, confidence: float) -> Array:
+        """The intervals (m, 2) about predictions (m, 1)."""
         check_is_fitted(self)
         width = reach(self._errors, checked_probability(confidence, "`confidence`"))
-        return np.asarray(self.predict(X)[:, None] + np.array([-width, width]))
+        return np.asarray(values + np.array([-width, width]))
 
     @property
     def letters_(self) -> list[tuple[str, ...]]:

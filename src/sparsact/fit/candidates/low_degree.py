@@ -1,4 +1,4 @@
-"""Which degrees and penalties of polynomials are tried on a table, and which are taken, by cross-validation."""
+"""Polynomials of all products of few columns: degrees and penalties by cross-validation, from the sums of folds."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets import Table
+from sparsact.fit.candidate import MOST_ROWS, CandidateKind, Details, Findings, Fit, FitRun, Targets
+from sparsact.fit.explain import explained, function_names
+from sparsact.fit.fold_sums import MAX_HELD_OUT, FoldSums, as_numbers
+from sparsact.fit.held_out import HeldOutScores, out_of_fold_values
 from sparsact.fit.options import FitOptions
-from sparsact.fit.scores import CVCandidate, FoldScores, best_penalty, mean_scores
+from sparsact.fit.scores import CVCandidate, FoldScores, Selected, mean_scores
 from sparsact.hypercube import n_subsets
 from sparsact.learners import LowDegreeRegressorCV
 from sparsact.learners.low_degree import choose
 from sparsact.learners.low_degree.choose import affordable
 
 MAX_LISTED: Final = 5_000_000
-
-
-def domain_of(table: Table, options: FitOptions) -> str:
-    """The domain of the learners: ``"cube"`` where every column is bits."""
-    return "real" if options.domain == "real" or table.encoding.real else "cube"
 
 
 def degrees_to_try(
@@ -52,26 +51,13 @@ def _refuse_too_many(n: int, degree: int) -> None:
         raise ValueError(f"{fact} (most: {MAX_LISTED:,}); {remedy}.")
 
 
-@dataclass(frozen=True)
-class Selected:
-    """The best degree and penalty, and every candidate with its scores."""
-
-    degree: int
-    alpha: float
-    candidates: tuple[CVCandidate, ...]
-
-    def of_degree(self, degree: int) -> CVCandidate:
-        """The best penalty of a degree."""
-        return best_penalty(self.candidates, degree)
-
-
 def search_for(table: Table, options: FitOptions) -> LowDegreeRegressorCV:
     """Cross-validation with the sums that all candidates need; there may be fewer once rows are counted."""
     degrees: Any = options.degree
     if options.has_no_polynomial:
         degrees = (1,)
     elif degrees != "auto":
-        n, domain = len(table.feature_names), domain_of(table, options)
+        n, domain = len(table.feature_names), options.domain_of(table.encoding)
         degrees = degrees_to_try(options, n, table.n_rows or 0, domain, lasso=options.lasso)
     return LowDegreeRegressorCV(
         degrees=degrees,
@@ -79,7 +65,7 @@ def search_for(table: Table, options: FitOptions) -> LowDegreeRegressorCV:
         cv=options.folds,
         solver="lasso" if options.lasso else "auto",
         random_state=options.random_state,
-        domain=domain_of(table, options),
+        domain=options.domain_of(table.encoding),
     )
 
 
@@ -101,3 +87,55 @@ def select_polynomial(search: LowDegreeRegressorCV, options: FitOptions) -> Sele
 
 def _by_fold(scores: NDArray[np.float64]) -> FoldScores:
     return FoldScores(tuple(scores.tolist()))
+
+
+@dataclass(frozen=True)
+class ScoresOfSums(HeldOutScores):
+    """Scores of a degree and penalty by the sums of all rows; no row is predicted for them."""
+
+    candidate: CVCandidate
+
+    def r2(self) -> tuple[FoldScores, ...]:
+        """R2 of each function."""
+        return self.candidate.targets
+
+    def rmse(self) -> tuple[FoldScores, ...]:
+        """Root of the mean squared error, over all functions."""
+        rmse = self.candidate.rmse
+        return () if rmse is None else (rmse,) * len(self.candidate.targets)
+
+
+def polynomial(run: FitRun, sums: FoldSums, selected: Selected, most: int = MOST_ROWS) -> Fit:
+    """The polynomial of a degree and penalty, and how such polynomials predict held-out rows, at most ``most``."""
+    models = sums.models(selected, run.options.domain_of(run.table.encoding))
+    X, y, folds = sums.sample.at_most(most)
+    actual = as_numbers(run.table.encoding.targets[0], y).reshape(len(y), len(function_names(run.table.encoding)))
+    weights = sums.sample.weights[sums.sample.smallest(most)] if run.options.weighted else None
+    predicted = out_of_fold_values(models.without, X, folds)
+    return Fit(models.whole, HeldOutScores(actual, predicted, folds, weights=weights))
+
+
+class LowDegreeCandidate(CandidateKind):
+    """Polynomials of all products of few columns."""
+
+    kind, name, rank, is_polynomial = "low-degree", "a low-degree polynomial", 0, True
+    takes_weights, takes_targets = True, True
+
+    def fit(self, run: FitRun) -> Fit:
+        """The degree and penalty that cross-validation has selected; the polynomial is solved once it is chosen."""
+        nothing = np.empty((0, len(function_names(run.table.encoding))))
+        selected = run.selected.of_degree(run.selected.degree)
+        return Fit(None, ScoresOfSums(nothing, nothing, np.empty(0, dtype=np.intp), candidate=selected))
+
+    def finished(self, fit: Fit, run: FitRun) -> Fit:
+        """The polynomial, and predictions of held-out rows if something needs them."""
+        options, several = run.options, len(run.table.encoding.targets) > 1
+        wanted = options.held_out_rows or options.explain or several or not run.facts.of_numbers
+        return polynomial(run, run.sums, run.selected, MAX_HELD_OUT if wanted else 0)
+
+    def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
+        """The terms."""
+        return explained(targets, fit.model, run.table.encoding, run.sample.at_most(MAX_HELD_OUT)[0]), Details()
+
+
+CANDIDATE: Final = LowDegreeCandidate()
