@@ -125,6 +125,7 @@ def test_a_saved_model_predicts_by_name_or_refuses(fitted, tmp_path):
         np.testing.assert_array_equal(found["y"].to_numpy(), expected)
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_it_is_inspected_and_reported(fitted, tmp_path, capsys):
     result, _ = fitted
     result.save(tmp_path / "m.sparsact")

@@ -12,7 +12,7 @@ from sparsact.learners.lsh import tuning
 from sparsact.learners.lsh.layout import differing_arrays, random_rotation
 from sparsact.routing.backend import hash_generator
 
-X, Y = rows(m=300)
+X, Y = rows(m=120)
 QUERIES = rows(m=37, seed=4)[0]
 families = pytest.mark.parametrize("options", FAMILIES, ids=lambda o: "-".join(map(str, o.values())))
 
@@ -181,15 +181,15 @@ def test_the_classifier_shares_the_layout():
 def test_a_stream_may_begin_with_a_single_row():
     """The layout is chosen anew as rows double, and then stands: no row is lost, the model is as good as one fit."""
     rng = np.random.default_rng(8)
-    points = rng.uniform(-1, 1, (3000, 2))
+    points = rng.uniform(-1, 1, (2000, 2))
     target = np.abs(points).sum(axis=1)
     streamed, whole = (LSHRegressor(n_tables=16, n_stages=1, random_state=0) for _ in range(2))
-    for start, stop in zip([0, 1, 2, 5, 20, 100, 700, 2100], [1, 2, 5, 20, 100, 700, 2100, 3000], strict=True):
+    for start, stop in zip([0, 1, 2, 5, 20, 100, 700], [1, 2, 5, 20, 100, 700, 2000], strict=True):
         streamed.partial_fit(points[start:stop], target[start:stop])
     whole.fit(points, target)
     new = rng.uniform(-1, 1, (500, 2))
     errors = [np.sqrt(np.mean((model.predict(new) - np.abs(new).sum(axis=1)) ** 2)) for model in (streamed, whole)]
-    assert streamed.n_samples_seen_ == 3000
+    assert streamed.n_samples_seen_ == 2000
     assert errors[0] < 1.5 * errors[1] < 0.1
     layout = streamed.table_.layout
     streamed.partial_fit(points + 3, target)
@@ -212,7 +212,7 @@ def test_rows_of_a_young_stream_can_be_removed_and_merged():
         model.remove(points + 5, target)
 
 
-@pytest.mark.parametrize(("m", "d"), [(300, 200), (100, 200)])
+@pytest.mark.parametrize(("m", "d"), [(150, 100), (50, 100)])
 def test_a_line_through_noise_is_no_trend(m, d):
     """With as many columns as rows every noise has a line through it; held-out scores are those of the mean, nearly."""
     rng = np.random.default_rng(m)
@@ -222,7 +222,7 @@ def test_a_line_through_noise_is_no_trend(m, d):
 
 
 @pytest.mark.parametrize("degree", [1, 2])
-@pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 24), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("seeds", [range(4), pytest.param(range(4, 24), marks=pytest.mark.slow)], ids=str)
 def test_thin_buckets_without_a_penalty(degree, seeds):
     """Buckets with hardly more rows than coefficients: the order of rows and the units of y change nothing."""
     for seed in seeds:
@@ -241,7 +241,7 @@ def test_thin_buckets_without_a_penalty(degree, seeds):
         np.testing.assert_allclose(scaled.predict(Q), 1024 * expected, atol=1e-3 * scale)
 
 
-def kinked(m=400):
+def kinked(m=200):
     rng = np.random.default_rng(1)
     table, queries = rng.normal(size=(m, 3)), rng.normal(size=(60, 3))
     return table, np.abs(table[:, 0]) + table[:, 1] + 0.05 * rng.normal(size=m), queries
