@@ -20,7 +20,8 @@ def surface(m, rng, shift=0.0):
 def learner():
     rng = np.random.default_rng(0)
     X = surface(2000, rng)
-    return LSHRegressor(random_state=0, n_stages=1).fit(X, np.sin(3 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=2000))
+    y = np.sin(3 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=2000)
+    return LSHRegressor(n_tables=8, n_stages=1, random_state=0).fit(X, y)
 
 
 @pytest.mark.parametrize("m", few_of([20, 100, 500], [100]))

@@ -100,7 +100,7 @@ def frame(m, rng, n_towns=40):
 
 def test_categories_of_a_frame_by_their_type():
     table, y = frame(1700, np.random.default_rng(3))
-    learner = LSHRegressor(random_state=0).fit(table[:1200], y[:1200])
+    learner = LSHRegressor(n_tables=8, n_stages=1, random_state=0).fit(table[:1200], y[:1200])
     assert learner.is_categorical_.tolist() == [False, True, True]
     assert learner.score(table[1200:], y[1200:]) > 0.97
     learner.remove(table[:10], y[:10])
@@ -162,8 +162,9 @@ def test_many_categories_that_say_nothing_do_little_harm():
     numbers, towns = rng.uniform(-1, 1, (2000, 2)).round(2), rng.integers(0, 200, 2000).astype(float)
     y = np.sin(3 * numbers[:, 0]) + numbers[:, 1] + 0.1 * rng.normal(size=2000)
     both = np.column_stack([numbers, towns])
-    alone = LSHRegressor(random_state=0).fit(numbers[:1300], y[:1300]).score(numbers[1300:], y[1300:])
-    beside = LSHRegressor(random_state=0, categorical_features=[2]).fit(both[:1300], y[:1300])
+    fixed = {"n_tables": 8, "n_stages": 1, "random_state": 0}
+    alone = LSHRegressor(**fixed).fit(numbers[:1300], y[:1300]).score(numbers[1300:], y[1300:])
+    beside = LSHRegressor(**fixed, categorical_features=[2]).fit(both[:1300], y[:1300])
     assert 1 - beside.score(both[1300:], y[1300:]) < 1.5 * (1 - alone)
 
 

@@ -36,7 +36,7 @@ def noisy(m, seed):
 
 @pytest.fixture(scope="module")
 def learner():
-    return LSHRegressor(random_state=0).fit(*noisy(3000, 0))
+    return LSHRegressor(n_tables=16, n_stages=1, random_state=0).fit(*noisy(3000, 0))
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.9])

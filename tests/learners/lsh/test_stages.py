@@ -207,19 +207,20 @@ def test_trees_that_do_not_fit_together_are_refused():
 
 def test_columns_of_noise_drop_out_and_near_duplicates_are_named():
     rng = np.random.default_rng(1)
-    rows = rng.normal(size=(600, 9)).round(1)
-    rows[:, 7] = -2 * rows[:, 2] + 0.001 * rng.normal(size=600)
-    target = np.sin(2 * rows[:, 4]) + rows[:, 8] ** 2
-    model = LSHRegressor(random_state=0).fit(rows, target)
-    assert set(model.columns_) == {4, 8}
+    rows = rng.normal(size=(800, 12))
+    rows[:, 7] = -2 * rows[:, 2] + 0.001 * rng.normal(size=800)
+    target = np.sin(2 * rows[:, 4]) + rows[:, 9] ** 2
+    options = {"n_tables": 16, "n_stages": 1, "random_state": 0}
+    model = LSHRegressor(**options).fit(rows, target)
+    assert set(model.columns_) == {4, 9}
     assert model.near_duplicates_ == ((2, 7),)
-    assert model.column_shares_.shape == (9,)
-    assert model.column_shares_[[4, 8]].sum() == pytest.approx(1)
-    whole = LSHRegressor(random_state=0, columns="all").fit(rows, target)
+    assert model.column_shares_.shape == (12,)
+    assert model.column_shares_[[4, 9]].sum() == pytest.approx(1)
+    whole = LSHRegressor(**options, columns="all").fit(rows, target)
     errors = []
-    fresh = rng.normal(size=(500, 9))
+    fresh = rng.normal(size=(500, 12))
     for each in (model, whole):
-        errors.append(np.abs(each.predict(fresh) - np.sin(2 * fresh[:, 4]) - fresh[:, 8] ** 2).mean())
+        errors.append(np.abs(each.predict(fresh) - np.sin(2 * fresh[:, 4]) - fresh[:, 9] ** 2).mean())
     assert errors[0] < 0.7 * errors[1]
 
 
@@ -241,7 +242,7 @@ def test_trees_learn_targets_of_any_offset_and_size(offset, size):
     found = trees.learn_trees(X, offset + size * Y[:, None], np.ones(len(X)), 3)
     rounding = 1e-15 * abs(offset) / size
     for here, there in ((plain[1], found[1]), (plain[0].values(NEW), found[0].values(NEW))):
-        assert here.std() > 0.15
+        assert here.std() > 0.1
         assert np.abs((there - offset) / size - here).mean() < 0.02 + 10 * rounding
 
 
