@@ -56,8 +56,8 @@ def find_nothing(checks):
         SparseFourierRegressor(degree=2),
         CubeGPRegressor(),
         LatentRegressor(degree=1),
-        SparselyActivatedRegressor(n_units=6, max_active=3, max_weight=99.0, max_bias=99.0, n_restarts=1, max_iter=20),
-        SparselyActivatedClassifier(n_units=6, n_restarts=1, max_iter=20),
+        SparselyActivatedRegressor(n_units=4, max_active=3, max_weight=99.0, max_bias=99.0, n_restarts=1, max_iter=8),
+        SparselyActivatedClassifier(n_units=4, n_restarts=1, max_iter=8),
     ]
 )
 def test_scikit_learn_finds_nothing_to_say(checks):
