@@ -25,7 +25,6 @@ from sparsact.passes.progress import Stages
 from sparsact.statistics.sample import RowSample
 from sparsact.statistics.statistic import Batch
 
-
 FEW_TREES = {0: {8: 10}, 100: {8: 10, 16: 10}}  # for tests of all else about ensembles
 
 
