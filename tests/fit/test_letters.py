@@ -11,6 +11,7 @@ import pytest
 import sparsact as sa
 from sparsact.cli import main
 
+pytestmark = pytest.mark.usefixtures("few_rivals")
 RNG = np.random.default_rng(0)
 LETTERS = ("ACGT", "ACG", "GT", "ACGT")
 CELLS = ["".join(one) for one in product(*LETTERS)]
