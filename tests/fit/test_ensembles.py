@@ -242,7 +242,7 @@ def test_trees_are_scikit_learns_on_the_same_folds(chosen):
 
 def test_many_rows_say_how_many_trees_there_are(monkeypatch):
     """Deep trees of a noisy target: more than a few of them only learn its noise."""
-    monkeypatch.setattr(boosted_trees, "SIZES", {1_000: {16: 70, 63: 50}})
+    monkeypatch.setattr(boosted_trees, "SIZES", {1_000: {16: 50, 63: 25}})
     rng = np.random.default_rng(4)
     bits = rng.integers(0, 2, (1_003, 8)).astype(np.uint8)
     y = 1.5 * bits[:, 0] + bits[:, 1] * bits[:, 2] + rng.normal(size=len(bits))
