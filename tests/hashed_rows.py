@@ -35,7 +35,7 @@ def same(ours, theirs, tolerance=0.0):
 
 
 FAMILIES = [
-    {"family": "pca_grid"},
+    {"family": "pca_grid", "degree": "auto", "directions": "auto"},
     {"family": "pca_grid", "degree": 2, "n_hashes": 2},
     {"family": "pca_grid", "directions": "gradients"},
     {"family": "euclidean", "degree": 0},
@@ -48,5 +48,7 @@ families = pytest.mark.parametrize("options", FAMILIES, ids=lambda o: "-".join(m
 
 
 def model(**options):
-    """A small model of fixed hashes."""
-    return LSHRegressor(**{"n_tables": 3, "random_state": 7, **options})
+    """A small model of fixed hashes; of what is chosen automatically, only widths and penalties are."""
+    return LSHRegressor(
+        **{"n_tables": 3, "degree": 1, "directions": "principal", "n_stages": 1, "random_state": 7, **options}
+    )

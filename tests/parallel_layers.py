@@ -1,4 +1,4 @@
-"""What several processes compute with a mixture of experts: ``python parallel_layers.py rank processes folder what``.
+"""What several processes compute with a mixture of experts: ``python parallel_layers.py processes folder what``.
 
 Each process sees its part of a batch, and writes what it found to ``<folder>/<what>-<rank>.pt``.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
+from multiprocessing import get_context
 from pathlib import Path
 
 import torch
@@ -197,5 +199,20 @@ def main(rank, processes, folder, what):
     torch.distributed.destroy_process_group()
 
 
+def imported():
+    """All that :func:`main` imports, once for all processes."""
+
+    with suppress(ImportError):
+        import accelerate  # noqa: F401
+
+
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])
+    imported()
+    context = get_context("fork" if sys.platform == "linux" else "spawn")
+    number, folder, what = int(sys.argv[1]), *sys.argv[2:]
+    ranks = [context.Process(target=main, args=(rank, number, folder, what)) for rank in range(number)]
+    for process in ranks:
+        process.start()
+    for process in ranks:
+        process.join()
+    sys.exit(any(process.exitcode for process in ranks))

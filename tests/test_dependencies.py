@@ -116,7 +116,7 @@ import numpy as np
 import sparsact
 rng = np.random.default_rng(0)
 X, y = rng.integers(0, 2, (97, 5)), rng.normal(size=97)
-for model in (sparsact.LowDegreeRegressor(2), sparsact.LSHRegressor(), sparsact.DSMRegressor(8, 4)):
+for model in (sparsact.LowDegreeRegressor(2), sparsact.LSHRegressor(2), sparsact.DSMRegressor(8, 4)):
     model.fit(X, y).save("m.sparsact")
     assert np.array_equal(sparsact.load("m.sparsact").predict(X), model.predict(X))
 assert sparsact.constructions.parity([0, 2], 5).certify().exact
@@ -143,7 +143,8 @@ def test_everything_but_reports_and_torch_works_without_extras(tmp_path):
 import numpy as np
 import sparsact
 from sparsact import cli, constructions, routing
-assert cli.main(["fit", "t.npz", "--target", "y", "--out", "m.sparsact", "--quiet"]) == 0
+words = ["--model", "low-degree", "--folds", "2", "--quiet"]
+assert cli.main(["fit", "t.npz", "--target", "y", "--out", "m.sparsact", *words]) == 0
 assert cli.main(["predict", "m.sparsact", "t.npz", "--out", "p.csv"]) == 0
 assert cli.main(["inspect", "m.sparsact"]) == 0
 model = sparsact.load("m.sparsact")

@@ -12,6 +12,7 @@ from test_docs import LISTING, ROOT, dedent
 import sparsact as sa
 
 
+@pytest.mark.usefixtures("few_rivals", "unrendered")
 def test_a_fit_is_logged(tmp_path, monkeypatch):
     page = (ROOT / "docs" / "recipes.rst").read_text(encoding="utf-8")
     code = dedent(dict(LISTING.findall(page))["log_fit.py"])

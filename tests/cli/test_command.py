@@ -106,7 +106,7 @@ def test_predict_and_inspect_follow_the_model(capsys, folder, fitted, tmp_path):
 )
 def test_classes_are_learned_and_predicted_by_name(capsys, folder, tmp_path, file, target, classes):
     model, report, table = tmp_path / "m.sparsact", tmp_path / "r.html", folder / f"{file}.csv"
-    words = (table, "--target", target, "--task", "classification", "--out", model)
+    words = (table, "--target", target, "--task", "classification", "--folds", 3, "--out", model)
     told = fit_json(capsys, *words, *(("--report", report) if file == "kinds" else ()))
     assert told["accuracy"] > 0.97
     assert told["target_columns"] == [target]
@@ -244,7 +244,8 @@ def test_progress_is_shown_on_stderr_when_asked(capsys, folder):
 
 def test_the_installed_program_runs(folder, tmp_path):
     model = tmp_path / "m.sparsact"
-    done = process("fit", folder / "t.csv", "--target", "y", "--model", "low-degree", "--out", model, "--json")
+    words = ("--target", "y", "--model", "low-degree", "--folds", 2, "--out", model, "--json")
+    done = process("fit", folder / "t.csv", *words)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["degree"] == 2
 

@@ -57,7 +57,7 @@ def folder(tmp_path_factory):
 def bent(folder):
     """What ``--json`` says of the table that bends, and the files of its model and of its report."""
     model, report, said = folder / "bent.sparsact", folder / "bent.html", io.StringIO()
-    words = ("fit", folder / "bent.csv", "--target", "y", "--report", report, "--out", model, "--json")
+    words = ("fit", folder / "bent.csv", "--target", "y", "--report", report, "--out", model, "--folds", 3, "--json")
     with contextlib.redirect_stdout(said):
         assert main([str(word) for word in words]) == 0
     return json.loads(said.getvalue()), model, report
@@ -104,12 +104,13 @@ def test_json_holds_the_tables(bent):
 
 
 def test_bits_are_learned_by_a_polynomial_unless_tables_are_asked_for(capsys, folder):
-    told = fit_json(capsys, folder / "bits.csv", "--target", "y")
+    told = fit_json(capsys, folder / "bits.csv", "--target", "y", "--folds", 2)
     assert told["kind"] in ("low-degree", "sparse")
     assert not any("hash tables" in contender["name"] for contender in told["contenders"])
-    asked = fit_json(capsys, folder / "bits.csv", "--target", "y", "--model", "lsh")
+    words = ("--target", "y", "--model", "lsh", "--folds", 2)
+    asked = fit_json(capsys, folder / "bits.csv", *words)
     assert (asked["kind"], asked["why"]) == ("lsh", "model lsh was asked for")
-    assert "The effects are" not in run(capsys, "fit", folder / "bits.csv", "--target", "y", "--model", "lsh")[1]
+    assert "The effects are" not in run(capsys, "fit", folder / "bits.csv", *words)[1]
     assert [c["name"] for c in asked["contenders"]] == ["hash tables (LSH)", "degree 1 (linear)"]
 
 
@@ -123,7 +124,7 @@ def test_a_degree_or_penalty_that_is_asked_for_asks_for_a_polynomial(capsys, fol
 def test_many_columns_of_noise_are_not_called_learned(capsys, folder):
     """The trend has as many slopes as columns; it would find some in rows that it had seen."""
     for words in ((), ("--model", "lsh")):
-        told = fit_json(capsys, folder / "noise.csv", "--target", "y", *words)
+        told = fit_json(capsys, folder / "noise.csv", "--target", "y", "--folds", 3, *words)
         assert not told["learned"]
         assert re.search(r"nor by .*hash tables \(LSH\)( or a lasso polynomial)?, was found", told["verdict"])
 
@@ -160,9 +161,9 @@ def test_a_table_larger_than_the_sample_streams_and_gives_the_model_of_all_its_r
     """Few rows lay the tables out; every row is learned once by each model but that of its fold."""
     monkeypatch.setattr("sparsact.fit.candidates.lsh._n_at_once", lambda *_: at_once)
     table = open_table(folder / "bent.csv", "y", batch_rows=131, domain="auto")
-    sample = sampled(table, 3, 4, most=600)
+    sample = sampled(table, 3, 4, most=500)
     assert not sample.is_complete
-    assert len(sample.rows()[0]) == 600
+    assert len(sample.rows()[0]) == 500
     seen = []
     stages = Stages(lambda now: seen.append((now.stage, now.n_rows)))
     fit = fitted_tables(table, FitOptions(("y",), folds=3, random_state=4), sample, stages, Checkpoint())
@@ -172,7 +173,7 @@ def test_a_table_larger_than_the_sample_streams_and_gives_the_model_of_all_its_r
     assert whole.n_samples_seen_ == N
     assert np.abs(whole.predict(X) - whole.blank().partial_fit(X, y).predict(X)).max() < 1e-9 * np.abs(y).max()
     assert dict(seen)["learning"] == {4: 1, 3: 2, 1: 4}[at_once] * N
-    assert dict(seen)["measuring"] == 600
+    assert dict(seen)["measuring"] == 500
     assert held_out.mean_r2.mean > 0.9
 
 
@@ -198,7 +199,7 @@ def test_a_saved_model_predicts_new_tables_with_the_scales_of_the_first(capsys, 
 def test_classes_are_learned_by_hash_tables(capsys, folder, tmp_path, file, target):
     model, report = tmp_path / "m.sparsact", tmp_path / "r.html"
     told = fit_json(
-        capsys, folder / f"{file}.csv", "--target", target, "--folds", 3, "--out", model, "--report", report
+        capsys, folder / f"{file}.csv", "--target", target, "--folds", 2, "--out", model, "--report", report
     )
     assert (told["kind"], told["task"]) == ("lsh", "classification")
     assert told["accuracy"] > 0.93
@@ -218,7 +219,7 @@ def test_classes_are_learned_by_hash_tables(capsys, folder, tmp_path, file, targ
 
 @pytest.mark.usefixtures("unrendered")
 def test_several_targets_are_scored_one_by_one(capsys, folder, tmp_path):
-    told = fit_json(capsys, folder / "two.csv", "-t", "y", "-t", "z", "--folds", 3, "--report", tmp_path / "r.html")
+    told = fit_json(capsys, folder / "two.csv", "-t", "y", "-t", "z", "--folds", 2, "--report", tmp_path / "r.html")
     assert told["kind"] == "lsh"
     assert [target["name"] for target in told["targets"]] == ["y", "z"]
     assert all(target["r2"] > 0.9 for target in told["targets"])
@@ -245,8 +246,8 @@ def test_inspect_shows_the_tables_and_the_columns(capsys, tmp_path, bent):
 
 def test_slopes_are_in_deviations_and_each_layout_is_told_once(folder):
     table = open_table(folder / "product.csv", "y", domain="auto")
-    X, y, _ = (sample := sampled(table, 5, 0)).rows()
-    model = fitted_tables(table, FitOptions(("y",)), sample, Stages(), Checkpoint()).model
+    X, y, _ = (sample := sampled(table, 2, 0)).rows()
+    model = fitted_tables(table, FitOptions(("y",), folds=2), sample, Stages(), Checkpoint()).model
     weights = {weight.column: weight for weight in standardised_weights(model, table, X, y)}
     slope = np.linalg.lstsq(np.column_stack([np.ones(N), X]), y, rcond=None)[0][2] * X[:, 1].std() / y.std()
     assert weights["weight"].trend == pytest.approx(slope, rel=0.02)  # the trend is penalised a little

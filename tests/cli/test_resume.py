@@ -233,25 +233,27 @@ from sparsact import LowDegreeRegressorCV
 from sparsact.cli import main
 
 sparsact.datasets.tables.BATCH_ROWS = 40
-kills, longest, words = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
+kills, longest, whole, words = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3], sys.argv[4:]
 random.seed(4)
 
-def begin():
+def begin(words):
     child = os.fork()
     if not child:
         os._exit(main(words))
     return child
 
+assert not os.waitpid(begin([*words[:words.index("--resume")], "--out", whole]), 0)[1]
+
 killed = 0
 while killed < kills:
-    child = begin()
+    child = begin(words)
     time.sleep(random.uniform(0, longest))
     os.kill(child, signal.SIGKILL)
     killed += os.WIFSIGNALED(os.waitpid(child, 0)[1])
     if os.path.exists(words[-1]):  # it was done before: the bytes so far are judged, and it begins anew
         print(hash(open(words[-1], "rb").read()))
         os.unlink(words[-1])
-os.waitpid(begin(), 0)
+os.waitpid(begin(words), 0)
 print(hash(open(words[-1], "rb").read()))
 """
 
@@ -261,12 +263,13 @@ def test_kill_9_at_any_moment_changes_nothing(folder, tmp_path, kills):
     words = ["fit", str(folder / "bits-*.csv"), "-t", "y", "--ignore", "z", "--ignore", "kind", "-q", "--degree", "2"]
     # BLAS rounds by its number of threads, which tests before this one may have set here.
     environment = os.environ | {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    whole = [sys.executable, "-m", "sparsact", *words, "--out", str(tmp_path / "whole")]
-    subprocess.run(whole, check=True, env=environment)
     statistic, model = tmp_path / "s", tmp_path / "m"
     words += ["--resume", str(statistic), "--keep-every", "0", "--out", str(model)]
     done = subprocess.run(
-        [sys.executable, "-c", KILLED, str(kills), "0.7", *words], capture_output=True, text=True, env=environment
+        [sys.executable, "-c", KILLED, str(kills), "0.7", str(tmp_path / "whole"), *words],
+        capture_output=True,
+        text=True,
+        env=environment,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert len(set(done.stdout.split())) == 1

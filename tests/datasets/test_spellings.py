@@ -8,6 +8,7 @@ import pytest
 import sparsact as sa
 from sparsact.datasets import Encoding, open_table
 
+pytestmark = pytest.mark.usefixtures("few_rivals")
 M = 40
 RNG = np.random.default_rng(11)
 A = RNG.integers(0, 2, M)

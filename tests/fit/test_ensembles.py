@@ -21,11 +21,20 @@ from sparsact.passes.progress import Stages
 from sparsact.statistics.sample import RowSample
 from sparsact.statistics.statistic import Batch
 
+FEW_TREES = {0: {8: 10}, 100: {8: 10, 16: 10}}  # for tests of all else about ensembles
+
+
+@pytest.fixture
+def few_trees(monkeypatch):
+    monkeypatch.setattr(boosted_trees, "SIZES", FEW_TREES)
+
 
 @pytest.fixture(scope="module")
 def chosen():
     table, _ = landscape(0)
-    return sa.fit_table(table.sample(frac=0.4, random_state=0), "y")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boosted_trees, "SIZES", FEW_TREES)
+        return sa.fit_table(table.sample(frac=0.4, random_state=0), "y", folds=3)
 
 
 def model_named(result, name):
@@ -56,22 +65,25 @@ def test_the_default_is_an_ensemble_where_no_model_is_simple(chosen):
     }
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_few_rows_have_kernels_of_different_priors():
     table, _ = landscape(0)
-    weights = sa.fit_table(table.sample(60, random_state=0), "y", model="ensemble", explain=False).choices.weights
+    few = table.sample(60, random_state=0)
+    weights = sa.fit_table(few, "y", model="ensemble", explain=False, folds=3).choices.weights
     assert set(weights) == {"product", "sparse_product", "degree_site", "trees of 8 leaves"}
 
 
 @pytest.mark.usefixtures("one_rival")
 def test_a_polynomial_is_taken_where_it_does_as_well():
     rng = np.random.default_rng(1)
-    bits = rng.integers(0, 2, (400, 8))
+    bits = rng.integers(0, 2, (200, 6))
     table = pd.DataFrame(bits).add_prefix("c").assign(y=bits[:, 0] - 2.0 * (bits[:, 1] ^ bits[:, 2]))
-    result = sa.fit_table(table, "y")
+    result = sa.fit_table(table, "y", folds=3)
     assert result.choices.kind in ("low-degree", "sparse")
     assert model_named(result, "an ensemble of models").r2.mean > 0.99
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_positive_targets_have_a_process_of_their_logarithms(monkeypatch):
     """Effects that multiply are learned from 50 of 1,024 rows; an offset or a sign leaves no logarithms to learn."""
     monkeypatch.setattr("sparsact.fit.candidates.gp.KERNELS", ("product",))
@@ -80,14 +92,15 @@ def test_positive_targets_have_a_process_of_their_logarithms(monkeypatch):
     y = np.exp(bits @ rng.normal(size=10) + 0.02 * rng.normal(size=len(bits)))
     table = pd.DataFrame(bits).add_prefix("c").assign(y=y)
     few = table.sample(50, random_state=0)
-    result = sa.fit_table(few, "y", model="ensemble", explain=False)
+    options = {"explain": False, "folds": 3}
+    result = sa.fit_table(few, "y", model="ensemble", **options)
     assert result.choices.weights["product of logarithms"] > 0.5
     others = table.drop(few.index)
-    process = sa.fit_table(few, "y", model="gp", explain=False)
+    process = sa.fit_table(few, "y", model="gp", **options)
     errors = [mean_squared_error(others["y"], model.predict(others)) for model in (result, process)]
     assert errors[0] < 0.4 * errors[1]
     for changed in (few["y"] + 3 * y.max(), few["y"] - 2 * y.min()):
-        weights = sa.fit_table(few.assign(y=changed), "y", model="ensemble", explain=False).choices.weights
+        weights = sa.fit_table(few.assign(y=changed), "y", model="ensemble", **options).choices.weights
         assert "product of logarithms" not in weights
 
 
@@ -181,35 +194,36 @@ def test_trees_stand_beside_numbers_and_classes():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(300, 3))
     table = pd.DataFrame(X, columns=list("abc"))
-    numbers = sa.fit_table(table.assign(y=np.abs(X[:, 0]) + 0.1 * rng.normal(size=300)), "y")
+    numbers = sa.fit_table(table.assign(y=np.abs(X[:, 0]) + 0.1 * rng.normal(size=300)), "y", folds=2)
     trees = model_named(numbers, TreesCandidate.name)
     assert not trees.chosen
     assert trees.r2.mean > 0.9
     assert f"boosted trees {trees.r2.mean:.3f}" in numbers.verdict
-    classes = sa.fit_table(table.assign(y=np.array(["low", "middle", "high"])[np.digitize(X[:, 1], [-0.5, 0.5])]), "y")
+    named = np.array(["low", "middle", "high"])[np.digitize(X[:, 1], [-0.5, 0.5])]
+    classes = sa.fit_table(table.assign(y=named), "y", folds=2)
     assert model_named(classes, TreesCandidate.name).r2.mean > 0.9
 
 
 def test_trees_are_scikit_learns_on_the_same_folds(chosen):
     table = landscape(0)[0].sample(frac=0.4, random_state=0)
-    sample = RowSample(1_000, 5, 0)
+    sample = RowSample(1_000, 3, 0)
     sample.add(Batch(table.drop(columns="y").to_numpy(), table["y"].to_numpy()))
     X, y, folds = sample.rows()
     best = max(
         np.mean(
             [
-                r2_score(y[folds == k], boosted(leaves, X[folds != k], y[folds != k]).predict(X[folds == k]))
-                for k in range(5)
+                r2_score(y[folds == k], boosted(leaves, X[folds != k], y[folds != k], 10).predict(X[folds == k]))
+                for k in range(3)
             ]
         )
-        for leaves in boosted_trees.tree_sizes(len(X))
+        for leaves in FEW_TREES[100]
     )
     assert model_named(chosen, TreesCandidate.name).r2.mean == pytest.approx(best)
 
 
 def test_many_rows_say_how_many_trees_there_are(monkeypatch):
     """Deep trees of a noisy target: more than a few of them only learn its noise."""
-    monkeypatch.setattr(boosted_trees, "SIZES", {1_000: {16: 70, 63: 50}})
+    monkeypatch.setattr(boosted_trees, "SIZES", {1_000: {16: 50, 63: 25}})
     rng = np.random.default_rng(4)
     bits = rng.integers(0, 2, (1_003, 8)).astype(np.uint8)
     y = 1.5 * bits[:, 0] + bits[:, 1] * bits[:, 2] + rng.normal(size=len(bits))

@@ -37,14 +37,14 @@ def columns():
 
 BITS, NUMBERS = tuple(f"b{i}" for i in range(4)), ("u", "v", "b0")
 CASES = {  # file, targets, options by their names in Python
-    "csv": ("t.csv", ["y"], {"columns": BITS}),
+    "csv": ("t.csv", ["y"], {"columns": BITS, "folds": 3}),
     "parquet": ("t.parquet", ["y"], {"columns": BITS, "folds": 3, "random_state": 4, "degree": 2, "alpha": 0.5}),
     "npz": ("t.npz", ["y"], {"alpha": 1.0}),
     "classes": ("t.csv", ["kind"], {"columns": BITS}),
     "targets": ("t.parquet", ["y", "z"], {"columns": BITS}),
-    "hash tables": ("t.csv", ["bent"], {"columns": NUMBERS, "folds": 3}),
+    "hash tables": ("t.csv", ["bent"], {"columns": NUMBERS, "folds": 2}),
     "numbers": ("t.csv", ["y"], {"ignore": ("z", "kind", "bent"), "model": "low-degree", "domain": "real"}),
-    "parts": ("part-*.csv", ["y"], {"columns": BITS}),
+    "parts": ("part-*.csv", ["y"], {"columns": BITS, "model": "low-degree"}),
 }
 IN_THE_COMMAND = {"columns": "--columns", "ignore": "--ignore", "random_state": "--random-state"}
 
@@ -115,7 +115,8 @@ IN_MEMORY = {
 @pytest.fixture(scope="module")
 def of_file(folder):
     """What the fit of a target to some columns of the Parquet file tells."""
-    return cache(lambda target, features: sa.fit_table(folder / "t.parquet", target, columns=features, folds=3))
+    options = {"folds": 3, "model": "low-degree"}
+    return cache(lambda target, features: sa.fit_table(folder / "t.parquet", target, columns=features, **options))
 
 
 @pytest.mark.parametrize("kind", IN_MEMORY)
@@ -124,12 +125,12 @@ def of_file(folder):
     few_of([("y", BITS), ("kind", BITS), ("bent", NUMBERS)], [("kind", BITS), ("bent", NUMBERS)]),
 )
 def test_a_table_in_memory_gives_what_its_parquet_file_gives(of_file, kind, target, features):
-    result = sa.fit_table(IN_MEMORY[kind](), target, columns=features, folds=3)
+    result = sa.fit_table(IN_MEMORY[kind](), target, columns=features, folds=3, model="low-degree")
     found, expected = result.to_dict(), of_file(target, features).to_dict()
     assert found.pop("table") == "the table"
     for name in found.keys() - MEASURED:
         assert found[name] == expected[name], name
-    assert result.call == f"sa.fit_table(data, {target!r}, columns={list(features)!r}, folds=3)"
+    assert result.call == f"sa.fit_table(data, {target!r}, model='low-degree', columns={list(features)!r}, folds=3)"
 
 
 def test_inputs_stay_as_they_are():
@@ -161,8 +162,9 @@ def test_scores_of_classes_have_a_confusion(folder):
 @pytest.mark.parametrize("target", ["y", "bent"])
 def test_an_encoding_stands_for_the_survey(folder, target):
     features = {"y": BITS, "bent": NUMBERS}[target]
-    first = sa.fit_table(folder / "t.csv", target, columns=features, folds=3)
-    again = sa.fit_table(folder / "t.csv", target, encoding=first.encoding, folds=3)
+    options = {"folds": 3, "model": "low-degree"}
+    first = sa.fit_table(folder / "t.csv", target, columns=features, **options)
+    again = sa.fit_table(folder / "t.csv", target, encoding=first.encoding, **options)
     assert again.encoding == first.encoding
     for name in again.to_dict().keys() - MEASURED:
         assert again.to_dict()[name] == first.to_dict()[name], name
@@ -170,7 +172,8 @@ def test_an_encoding_stands_for_the_survey(folder, target):
 
 def test_without_explanations_the_model_and_the_scores_are_the_same(folder):
     for target, features in (("y", BITS), ("bent", NUMBERS)):
-        short, whole = (sa.fit_table(folder / "t.csv", target, columns=features, explain=e) for e in (False, True))
+        options = {"columns": features, "folds": 2}
+        short, whole = (sa.fit_table(folder / "t.csv", target, explain=e, **options) for e in (False, True))
         assert short.scores == whole.scores
         assert (short.targets[0].terms, short.details.to_dict()) == ((), {})
         assert short.choices == whole.choices

@@ -160,6 +160,7 @@ def test_a_saved_model_predicts_by_name_or_refuses(fitted, tmp_path):
         np.testing.assert_array_equal(found["y"].to_numpy(), expected)
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_the_commands_and_the_page_say_what_the_result_says(fitted, tmp_path, capsys):
     result, data = fitted
     result.save(tmp_path / "m.sparsact")

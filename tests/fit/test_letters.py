@@ -11,6 +11,7 @@ import pytest
 import sparsact as sa
 from sparsact.cli import main
 
+pytestmark = pytest.mark.usefixtures("few_rivals")
 RNG = np.random.default_rng(0)
 LETTERS = ("ACGT", "ACG", "GT", "ACGT")
 CELLS = ["".join(one) for one in product(*LETTERS)]
@@ -79,7 +80,7 @@ def test_the_command_says_intervals(result, tmp_path, capsys):
 @pytest.mark.parametrize("model", ["low-degree", "network"])
 def test_any_model_of_letters_is_decomposed(table, model, tmp_path, capsys):
     """As its predictions at all cells are, by the frequencies of the table's letters."""
-    chosen = sa.fit_table(table, "y", model=model)
+    chosen = sa.fit_table(table, "y", model=model, folds=2)
     (target,) = chosen.targets
     counts = [
         [sum(text[i] == letter for text in table["g"].to_pylist()) for letter in one] for i, one in enumerate(LETTERS)
@@ -129,17 +130,17 @@ def test_classes_are_decomposed_one_by_one(table):
 def test_a_wild_type_that_no_row_has(table):
     """Effects are of the letters that rows have; the wild type's is asked for in vain."""
     lists = [":".join(f"M{i + 5}{c}" for i, c in enumerate(text)) for text in table["g"].to_pylist()]
-    found = sa.fit_table(pa.table({"g": lists, "y": table["y"]}), "y", model="letters")
+    found = sa.fit_table(pa.table({"g": lists, "y": table["y"]}), "y", model="letters", folds=2)
     assert [letters for _, letters in found.targets[0].sites] == [tuple(one) for one in LETTERS]
     with pytest.raises(ValueError, match="letter 'M' was not learned"):
         found.predict(pa.table({"g": ["WT"]}))
 
 
 def test_it_competes_on_the_same_folds(table):
-    chosen = sa.fit_table(table, "y", explain=False)
+    chosen = sa.fit_table(table, "y", explain=False, folds=3)
     models = {model.name: model.r2 for model in chosen.choices.models}
     assert "a model of letters" in models
-    assert all(len(r2.folds) == 5 for r2 in models.values())
+    assert all(len(r2.folds) == 3 for r2 in models.values())
     best = max(models.values(), key=lambda r2: r2.mean)
     assert chosen.choices.models[0].r2 == best
 
@@ -149,8 +150,8 @@ def test_columns_of_categories_and_mutations_are_sites_too(table):
     columns = {name: [text[i] for text in texts] for i, name in enumerate("abcd")}
     lists = [":".join(f"A{i + 5}{c}" for i, c in enumerate(text) if c != "A") or "WT" for text in texts]
     for other in (pa.table(columns | {"y": table["y"]}), pa.table({"mutant": lists, "y": table["y"]})):
-        found = sa.fit_table(other, "y", model="letters", explain=False)
-        assert found.scores.r2["y"].mean > 0.8
+        found = sa.fit_table(other, "y", model="letters", explain=False, folds=2)
+        assert found.scores.r2["y"].mean > 0.7
         assert [name for name, _ in found.encoding.sites] in (list("abcd"), ["A5", "A6", "A7", "A8"])
 
 

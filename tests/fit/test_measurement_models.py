@@ -28,7 +28,7 @@ def behind_floor(share, seed=0, m=400, n=6):
 @pytest.fixture(scope="module")
 def fitted():
     table, _, _ = behind_floor(0.6)
-    return sa.fit_table(table, "y", held_out_rows=True)
+    return sa.fit_table(table, "y", held_out_rows=True, folds=3)
 
 
 def test_a_floor_is_noticed_and_its_latent_chosen(fitted):
@@ -61,10 +61,10 @@ def test_polynomials_take_the_same_floor_for_interactions():
 def test_no_bound_no_measurement_model():
     table, f, _ = behind_floor(0.6, m=60)
     table["y"] = f + np.random.default_rng(1).normal(size=len(f))
-    result = sa.fit_table(table, "y", explain=False)
+    result = sa.fit_table(table, "y", explain=False, folds=3)
     assert result.details.to_dict() == {}
     assert "a measurement model" not in [model.name for model in result.choices.models]
-    asked = sa.fit_table(table, "y", link="monotone", explain=False)
+    asked = sa.fit_table(table, "y", link="monotone", explain=False, folds=3)
     assert "a measurement model" in [model.name for model in asked.choices.models]
 
 
@@ -74,10 +74,10 @@ def test_a_long_tail_is_noted_and_its_logarithm_tried(n):
     rng = np.random.default_rng(8)
     bits = rng.integers(0, 2, (150, n))
     y = np.exp(3 + bits[:, :4] @ [1.5, -1.0, 0.7, 0.5] + 0.03 * rng.normal(size=150))
-    result = sa.fit_table(pd.DataFrame(bits).add_prefix("c").assign(y=y), "y", explain=False)
+    result = sa.fit_table(pd.DataFrame(bits).add_prefix("c").assign(y=y), "y", explain=False, folds=2)
     assert any("has a long upper tail" in note and "--log-target" in note for note in result.encoding.notes)
     assert any(model.name == "a measurement model" for model in result.choices.models)
-    latent = sa.fit_table(pd.DataFrame(bits).add_prefix("c").assign(y=y), "y", link="log", model="latent")
+    latent = sa.fit_table(pd.DataFrame(bits).add_prefix("c").assign(y=y), "y", link="log", model="latent", folds=2)
     assert latent.model.degree_ == 1
     found = {term.subset[0]: term.effect for term in latent.targets[0].terms[:4]}
     assert found == pytest.approx({"c0": 1.5, "c1": -1.0, "c2": 0.7, "c3": 0.5}, abs=0.1)
@@ -113,6 +113,8 @@ def test_the_command_takes_link_and_bounds(tmp_path, capsys):
         f"{float(floor)!r},",
         "--link",
         "auto",
+        "--folds",
+        2,
         "--out",
         out,
     ]
@@ -183,7 +185,7 @@ def test_folds_of_a_log_link_know_the_floor_of_the_whole(floor, monkeypatch):
     monkeypatch.setattr("sparsact.fit.candidates.latent.LatentRegressor", Noted)
     table, f, _ = behind_floor(0.5, m=120)
     table["y"] = np.maximum(np.exp(0.4 * f) * floor, floor)
-    result = sa.fit_table(table, "y", model="latent", link="log", censor=(floor, None))
+    result = sa.fit_table(table, "y", model="latent", link="log", censor=(floor, None), folds=2)
     assert set(fits) == {((float(floor), None), "log")}
     assert result.model.censoring_ == (floor, None)
     at_floor = (table["y"] == floor).sum()
@@ -193,5 +195,5 @@ def test_folds_of_a_log_link_know_the_floor_of_the_whole(floor, monkeypatch):
 def test_floors_of_tables_in_single_precision_are_recognised():
     table, f, _ = behind_floor(0.5, m=120)
     table["y"] = np.maximum(f, 0.3).astype(np.float32)
-    result = sa.fit_table(table, "y", model="latent", censor=(0.3, None))
+    result = sa.fit_table(table, "y", model="latent", censor=(0.3, None), folds=2)
     assert result.model.n_censored_ == (f <= 0.3).sum()

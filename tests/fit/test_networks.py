@@ -33,7 +33,7 @@ def gated(n_rows, seed, n_columns=N_COLUMNS):
 
 @pytest.fixture(scope="module")
 def chosen():
-    return sa.fit_table(gated(1000, 1), "y")
+    return sa.fit_table(gated(1000, 1), "y", folds=2)
 
 
 def test_an_automatic_choice_takes_the_network_where_it_predicts_best(chosen):
@@ -99,7 +99,7 @@ def test_networks_of_numbers_and_of_classes(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(network, "ACTIVE", (4,))
     monkeypatch.setattr(network, "RESTARTS", 1)
     rng = np.random.default_rng(8)
-    x = rng.normal(size=(200, 2))
+    x = rng.normal(size=(140, 2))
     side = np.where(x[:, 0] + x[:, 1] > 0.6, "high", np.where(x[:, 0] + x[:, 1] < -0.6, "low", "middle"))
     train, test = train_test_split(pd.DataFrame(x, columns=list("uv")).assign(side=side), random_state=0)
     train.to_csv(tmp_path / "train.csv", index=False)

@@ -45,13 +45,13 @@ def rows_read(monkeypatch):
 
 
 CASES = {  # target, options, reads
-    "bits": ("y", {"columns": BITS}, 2),
+    "bits": ("y", {"columns": BITS, "folds": 2}, 2),
     "bits with a degree": ("y", {"columns": BITS, "degree": 2, "alpha": 1.0}, 2),
-    "held-out rows": ("y", {"columns": BITS, "held_out_rows": True}, 2),
+    "held-out rows": ("y", {"columns": BITS, "held_out_rows": True, "folds": 2}, 2),
     "real columns": ("y", {"columns": [*BITS, *NUMBERS], "model": "low-degree"}, 2),
     "several targets": (["y", "z"], {"columns": BITS}, 2),
-    "classes": ("kind", {"columns": BITS}, 2),
-    "hash tables of few rows": ("bent", {"columns": NUMBERS}, 2),
+    "classes": ("kind", {"columns": BITS, "folds": 2}, 2),
+    "hash tables of few rows": ("bent", {"columns": NUMBERS, "folds": 2}, 2),
     "hash tables of many rows": ("bent", {"columns": NUMBERS, "folds": 3}, 3),
     "classes in hash tables": ("kind", {"columns": NUMBERS, "folds": 3, "model": "lsh"}, 3),
 }

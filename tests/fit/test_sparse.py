@@ -27,7 +27,7 @@ def planted(m, seed, noise=0.3):
 
 @pytest.fixture(scope="module")
 def chosen():
-    return sa.fit_table(planted(M, 1), "y", ignore="side")
+    return sa.fit_table(planted(M, 1), "y", ignore="side", folds=2)
 
 
 def test_terms_beyond_the_reach_of_all_products_are_found(chosen):

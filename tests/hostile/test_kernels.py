@@ -78,7 +78,8 @@ def test_any_layout_is_learned_and_predicted_alike(backend, layout, dtype):
 def test_any_layout_of_numbers_is_hashed_and_transformed_alike(backend, layout):
     reals = rng.normal(size=(67, 5))
     X, weights = LAYOUTS[layout](reals), LAYOUTS[layout](rng.random((67, 5)))[:, 0]
-    hashed, plain = (sa.LSHRegressor(2, bucket_width=0.9, n_hashes=2, alpha=0.1, random_state=0) for _ in range(2))
+    fixed = {"bucket_width": 0.9, "n_hashes": 2, "alpha": 0.1, "degree": 1, "directions": "principal", "n_stages": 1}
+    hashed, plain = (sa.LSHRegressor(2, **fixed, random_state=0) for _ in range(2))
     np.testing.assert_array_equal(hashed.fit(X, Y, weights).predict(X), plain.fit(reals, Y, weights).predict(reals))
     routed = sa.DSMRegressor(8, 2, random_state=0).fit(X, Y)
     np.testing.assert_allclose(routed.predict(X), routed.predict(reals), rtol=1e-12)

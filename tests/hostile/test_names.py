@@ -18,6 +18,7 @@ from hostile.names import NASTY
 import sparsact as sa
 from sparsact.cli.terminal import say, shown, terminal
 
+pytestmark = pytest.mark.usefixtures("few_rivals")
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 COLUMNS = NASTY[:8]  # of features; the rest are classes, targets and files
 PROGRAM = files("sparsact.reports").joinpath("templates", "page.js").read_text(encoding="utf-8").strip()

@@ -18,6 +18,7 @@ from sparsact.inference.selectors import ActiveInputs
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # of torch's own code
 MAKES = [plain, gated, gated_up_first]
 BACKENDS = ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.slow)]
+QUICK_BACKENDS = BACKENDS[:2]
 backends = pytest.mark.parametrize("backend", BACKENDS)
 
 
@@ -32,9 +33,17 @@ def compiled(model, backend="aot_eager", **options):
     return torch.compile(model, backend=backend, fullgraph=True, **options)
 
 
-@backends
-@pytest.mark.parametrize("method", ["exact", "certified"])
-@pytest.mark.parametrize("make", MAKES)
+@pytest.mark.parametrize(
+    ("make", "method", "backend"),
+    few_of(
+        [(make, method, backend) for make in MAKES for method in ("exact", "certified") for backend in QUICK_BACKENDS],
+        [
+            (plain, "exact", "eager"),
+            *((make, "exact", "aot_eager") for make in MAKES),
+            (gated, "certified", "aot_eager"),
+        ],
+    ),
+)
 @torch.no_grad()
 def test_one_graph_computes_sparsely_for_few_rows_and_densely_for_many(make, method, backend):
     model, dense = both(make, method)
@@ -189,7 +198,7 @@ def test_inductor_calls_the_layer_directly_where_its_code_is_known(mode, known, 
     assert len(calls) == (2 * 3 if known else 0)
 
 
-@backends
+@pytest.mark.parametrize("backend", few_of(QUICK_BACKENDS, ["aot_eager"]))
 @pytest.mark.parametrize("keep_weights", [True, False])
 @pytest.mark.parametrize("weights", ["int8", "int4"])
 @pytest.mark.parametrize("make", few_of([*MAKES, squared], [gated, squared]))

@@ -16,7 +16,7 @@ from sparsact.inference.profile import BlockProfile, sample_inputs
 from sparsact.inference.timing import event_clock
 from sparsact.inference.weight_cache import _sums
 
-COUNTS = (1, 3, 16)
+COUNTS = (1, 16)
 TOLERANCE = {"float32": 1e-5, "bfloat16": 0.03, "float16": 4e-3}
 UP = {"up": "WhereGateIsOn", "gate": "SwitchedOn", "down": "ActiveInputs"}
 MODELS = {
@@ -43,7 +43,7 @@ def run():
     ("name", "dtype"),
     few_of(
         [*((name, "float32") for name in MODELS), ("plain", "bfloat16"), ("gated", "float16")],
-        [("plain", "float32"), ("gate and up in one", "float32"), ("gated", "float16")],
+        [("gated", "float16")],
     ),
 )
 def test_a_sparse_model_returns_what_the_dense_one_does(run, name, dtype):

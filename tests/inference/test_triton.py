@@ -70,7 +70,7 @@ def test_sparse_product_is_the_dense_one(product, sizes, dtype):
         assert_close(found, h, values, bias, dtype)
 
 
-@pytest.mark.parametrize("m", few_of(range(1, 18), (1, 3, 16, 17)))
+@pytest.mark.parametrize("m", few_of(range(1, 18), (3, 17)))
 def test_a_union_of_any_number_of_inputs(product, m):
     """Some inputs have no unit active, some all."""
     h, values, bias, *_ = block(m, 290, 131, 0.02)

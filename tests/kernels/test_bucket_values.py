@@ -194,7 +194,7 @@ def test_threads_that_meet_one_bucket_wait_for_it():
         predict(X, values, np.empty(len(X)), 2)
         return values
 
-    for _ in range(20):
+    for _ in range(20 if kernels.backend() == "native" else 2):  # the reference has no threads of its own
         given.stale[:] = 1
         records = np.full((len(t.counts), coefficients[0].size + 1), np.nan)
         predict = bucket_values.predictor(*parts, records, trend, "average", given)

@@ -172,7 +172,7 @@ def test_the_outputs_of_a_row_are_those_of_torch(t, n):
     scale = quantized.q_per_channel_scales().float().numpy()
     layer = Int8Linear(quantized.int_repr().numpy(), scale, bias)
     across = Int8Linear(np.ascontiguousarray(quantized.int_repr().numpy().T), scale, bias)
-    for m in range(1, 71):
+    for m in (*range(1, 18), 31, 32, 33, 63, 64, 65, 70):
         X, n_threads = inputs(rng, m, n, KINDS[m % len(KINDS)]), 1 + m % 2
         alone = torch.from_numpy(X).split(1)
         expected = torch.cat([torch.ops.quantized.linear_dynamic(row, packed, reduce_range=True) for row in alone])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -40,20 +42,14 @@ def run(processes, folder, what):
     paths = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
     env = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
     script = str(TESTS / "parallel_layers.py")
-    running = [
-        subprocess.Popen(
-            [sys.executable, script, str(rank), str(processes), str(folder), what],
-            env=env, stderr=subprocess.PIPE, text=True,
-        )
-        for rank in range(processes)
-    ]  # fmt: skip
-    try:
-        ends = [process.communicate(timeout=240)[1] for process in running]
-    finally:
-        for process in running:
-            process.kill()
-    for process, error in zip(running, ends, strict=True):
-        assert process.returncode == 0, error
+    words = [sys.executable, script, str(processes), str(folder), what]
+    with subprocess.Popen(words, env=env, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
+        try:
+            error = running.communicate(timeout=240)[1]
+        finally:
+            with suppress(ProcessLookupError):  # all of them, where one waits for another that failed
+                os.killpg(running.pid, signal.SIGKILL)
+    assert running.returncode == 0, error
     return [torch.load(folder / f"{what}-{rank}.pt", weights_only=True) for rank in range(processes)]
 
 

@@ -108,7 +108,7 @@ def test_one_graph_serves_batches_of_any_size(name):
         return graph
 
     compiled = torch.compile(moe, fullgraph=True, dynamic=True, backend=backend)
-    for m in (5, 7, 9, 11, 64, 100, 255, 257, 300):
+    for m in (5, 7, 64, 257, 300):
         torch.testing.assert_close(compiled(inputs(m)), moe(inputs(m)))
     assert len(graphs) <= 2
 

@@ -42,7 +42,7 @@ def assert_bounded(stack, active, bounds):
 def test_bounds_hold_at_all_points(kind, sizes):
     rng = np.random.default_rng(len(sizes))
     for reads_inputs in (True, False):
-        for _ in range(15):
+        for _ in range(8):
             stack = random_stack(kind, sizes, 6, rng, reads_inputs=reads_inputs)
             active = stack.n_active(points(6)).max(axis=0).tolist()
             assert_bounded(stack, active, stack_sensitivity(stack, active))

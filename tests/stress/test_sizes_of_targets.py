@@ -155,7 +155,7 @@ def test_sums_of_masked_features_scale_with_the_targets(router):
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
 def test_networks_scale_with_the_targets(scale):
     def predictions(y):
-        return SparselyActivatedRegressor(8, n_restarts=1, random_state=0).fit(SIGNS, y).predict(SIGNS)
+        return SparselyActivatedRegressor(4, n_restarts=1, random_state=0).fit(SIGNS, y).predict(SIGNS)
 
     np.testing.assert_allclose(predictions(Y * scale) / scale, predictions(Y), rtol=1e-9, atol=1e-12)
 

@@ -141,12 +141,13 @@ def test_estimators_in_threads_of_python():
             assert [array.tobytes() for array in future.result()] == expected[i % len(tasks)]
 
 
+FIXED = {"degree": 1, "directions": "principal", "random_state": 0}
 MODELS = {
     "cells": lambda: LowDegreeRegressor(2, solver="cells").fit(SIGNS, Y),
     "merged": lambda: LowDegreeRegressor(2).partial_fit(SIGNS[:700], Y[:700]).partial_fit(SIGNS[700:], Y[700:]),
     "kernel": lambda: LowDegreeRegressor(2, solver="kernel").fit(SIGNS[:300], Y[:300]),
-    "buckets": lambda: LSHRegressor(3, random_state=0).fit(SIGNS[:400], Y[:400]),
-    "streamed": lambda: LSHRegressor(3, random_state=0).partial_fit(SIGNS[:400], Y[:400]),
+    "buckets": lambda: LSHRegressor(3, **FIXED).fit(SIGNS[:400], Y[:400]),
+    "streamed": lambda: LSHRegressor(3, **FIXED).partial_fit(SIGNS[:400], Y[:400]),
 }
 
 

@@ -70,17 +70,17 @@ def test_without_bounds_and_penalty_it_is_least_squares():
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
 def test_an_additive_latent_comes_out_additive_and_intervals_hold(share):
-    """Twelve draws of six coefficients: 95 % intervals of fewer than 60 of 72 hold by chance below 1e-3."""
+    """Eight draws of six coefficients: 95 % intervals of fewer than 40 of 48 hold by chance below 2e-3."""
     held = 0
-    for seed in range(12):
-        X, y, f, floor = behind_floor(share, seed=seed, m=500)
+    for seed in range(8):
+        X, y, f, floor = behind_floor(share, seed=seed, m=300)
         model = sa.LatentRegressor(random_state=0).fit(X, y)
         assert model.censoring_ == (floor, None)
         assert model.degree_ == 1
         truth = np.linalg.lstsq(X.astype(float), f, rcond=None)[0]
         low, high = model.confidence_intervals([(i,) for i in range(6)]).T
         held += ((low <= truth) & (truth <= high)).sum()
-    assert held >= 60
+    assert held >= 40
 
 
 def test_an_interaction_below_a_floor_is_found():
@@ -158,7 +158,7 @@ def test_a_process_without_bounds_is_the_process_of_its_kernel():
 
 
 def test_many_rows_are_solved_by_conjugate_gradients():
-    X, y, f, _ = behind_floor(0.4, n=11, m=1500, pair=1.0)
+    X, y, f, _ = behind_floor(0.4, n=11, m=1200, pair=1.0)
     model = sa.LatentRegressor("gp", random_state=0).fit(X, y)
     assert not model._fitted.latent.posterior.best.system.is_direct or len(np.unique(X, axis=0)) <= 1024
     assert np.corrcoef(model.predict_latent(X), f)[0, 1] > 0.99
@@ -223,10 +223,10 @@ def test_weights_are_numbers_of_rows(latent):
 
 
 @pytest.mark.parametrize("bounds", [None, "lower", "both"])
-@pytest.mark.parametrize("framed", [False, True])
 @pytest.mark.parametrize("link", ["identity", "log", "sigmoid", "monotone"])
 @pytest.mark.parametrize("latent", ["low-degree", "gp"])
-def test_what_is_loaded_is_what_was_fitted(latent, link, framed, bounds, tmp_path):
+def test_what_is_loaded_is_what_was_fitted(latent, link, bounds, tmp_path):
+    framed = (latent == "gp") == (bounds == "lower")  # each of these values with names and without
     X, y, _, _ = behind_floor(0.2, n=4, m=70)
     y = np.exp(0.3 * y)
     lower, upper = y.min(), np.quantile(y, 0.9)

@@ -53,7 +53,7 @@ def test_the_kernel_is_its_formula():
 
 
 def test_likelihood_and_its_gradient():
-    kernel, codes, y, weights = drawn(1)
+    kernel, codes, y, weights = drawn(1, m=20)
     value, gradient = log_likelihood_gradient(kernel, codes, y, weights)
     assert value == pytest.approx(log_likelihood(kernel, codes, y, weights), rel=1e-5)
     step = 1e-5 * np.eye(kernel.theta.size)

@@ -28,10 +28,10 @@ def auto(**parameters):
 
 @pytest.mark.parametrize(("noise", "as_bits"), [(0.0, False), (0.5, True)])
 def test_many_uniform_rows(noise, as_bits):
-    X, y = rows(1300, 8, noise)
+    X, y = rows(600, 7, noise)
     model = auto().fit((1 - X) // 2 if as_bits else X, y)
     assert model.degree_ == 3
-    reason = "least held-out error over degrees 0 to 8; at most 8 is affordable for 1,300 rows of 8 columns."
+    reason = "least held-out error over degrees 0 to 7; at most 7 is affordable for 600 rows of 7 columns."
     assert model.degree_reason_ == reason
     assert_array_equal(model.coefficients_, LowDegreeRegressor(3).fit(X, y).coefficients_)
 
@@ -229,10 +229,10 @@ def test_the_estimators_and_the_table_choose_alike(kind, alpha):
 
 def test_a_stream_is_chosen_for_as_a_whole():
     """Few rows allow more monomials than many do: what the sums serve follows from the rows so far."""
-    X, y = rows(2600, 14, 0.2)
+    X, y = rows(1600, 12, 0.2)
     whole, streamed = LowDegreeRegressorCV().fit(X, y), LowDegreeRegressorCV()
-    for start in range(0, len(X), 650):
-        streamed.partial_fit(X[start : start + 650], y[start : start + 650])
+    for start in range(0, len(X), 400):
+        streamed.partial_fit(X[start : start + 400], y[start : start + 400])
     assert (streamed.degree_, streamed.alpha_) == (whole.degree_, whole.alpha_)
     assert_array_equal(streamed.cv_results_["fold_mse"], whole.cv_results_["fold_mse"])
 

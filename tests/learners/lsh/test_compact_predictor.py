@@ -171,7 +171,7 @@ def without_row(learner, x, y, row):
 
 def test_the_frontier_measures_rows_left_out_and_a_limit_chooses_on_it(tmp_path):
     x, y = rows(m=3000)
-    learner = model(n_tables=8, bucket_width=0.5, n_stages=1).fit(x[:2500], y[:2500])
+    learner = model(n_tables=8, bucket_width=0.5, degree="auto", directions="auto").fit(x[:2500], y[:2500])
     frontier = learner.frontier()
     assert {(p.n_tables, p.dtype) for p in frontier.points} == {
         (n, dtype) for n in (1, 2, 4, 8) for dtype in ("float32", "float64")

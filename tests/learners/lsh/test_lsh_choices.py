@@ -12,7 +12,7 @@ from sparsact.kernels.hashing import hash_generator
 from sparsact.learners.lsh import tuning
 from sparsact.learners.lsh.layout import differing_arrays, random_rotation
 
-X, Y = rows(m=300)
+X, Y = rows(m=120)
 QUERIES = rows(m=37, seed=4)[0]
 
 
@@ -84,7 +84,7 @@ def test_inputs_and_the_global_generator_are_left_alone(options):
 
 def test_memory_order_and_types_have_no_say():
     expected = model().fit(X, Y).predict(QUERIES)
-    strided = np.zeros((600, 10))
+    strided = np.zeros((2 * len(X), 10))
     strided[::2, ::2] = X
     for given in (np.asfortranarray(X), strided[::2, ::2], X.tolist(), X.astype(np.longdouble)):
         np.testing.assert_array_equal(model().fit(given, Y.tolist()).predict(QUERIES), expected)
@@ -171,7 +171,7 @@ def test_scales_and_shifts_of_the_rows_change_nothing():
 def test_the_classifier_shares_the_layout():
     labels = np.where(Y.mean() < Y, "high", "low")
     learner = LSHClassifier(3, random_state=7).fit(X, labels)
-    targets = model(degree=1, n_stages=1, columns="all").fit(
+    targets = model(directions="auto", columns="all").fit(
         X, np.column_stack([labels == "high", labels == "low"]).astype(float)
     )
     assert not differing_arrays(learner.table_.layout.arrays(), targets.table_.layout.arrays())
@@ -182,7 +182,7 @@ def test_a_stream_may_begin_with_a_single_row():
     rng = np.random.default_rng(8)
     points = rng.uniform(-1, 1, (3000, 2))
     target = np.abs(points).sum(axis=1)
-    streamed, whole = (LSHRegressor(n_tables=16, n_stages=1, random_state=0) for _ in range(2))
+    streamed, whole = (LSHRegressor(n_tables=8, n_stages=1, random_state=0) for _ in range(2))
     for start, stop in zip([0, 1, 2, 5, 20, 100, 700, 2100], [1, 2, 5, 20, 100, 700, 2100, 3000], strict=True):
         streamed.partial_fit(points[start:stop], target[start:stop])
     whole.fit(points, target)
@@ -211,7 +211,7 @@ def test_rows_of_a_young_stream_can_be_removed_and_merged():
         model.remove(points + 5, target)
 
 
-@pytest.mark.parametrize(("m", "d"), [(300, 200), (100, 200)])
+@pytest.mark.parametrize(("m", "d"), [(150, 100), (50, 100)])
 def test_a_line_through_noise_is_no_trend(m, d):
     """With as many columns as rows every noise has a line through it; held-out scores are those of the mean, nearly."""
     rng = np.random.default_rng(m)
@@ -221,7 +221,7 @@ def test_a_line_through_noise_is_no_trend(m, d):
 
 
 @pytest.mark.parametrize("degree", [1, 2])
-@pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 24), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("seeds", [range(4), pytest.param(range(4, 24), marks=pytest.mark.slow)], ids=str)
 def test_thin_buckets_without_a_penalty(degree, seeds):
     """Buckets with hardly more rows than coefficients: the order of rows and the units of y change nothing."""
     for seed in seeds:
@@ -240,7 +240,7 @@ def test_thin_buckets_without_a_penalty(degree, seeds):
         np.testing.assert_allclose(scaled.predict(Q), 1024 * expected, atol=1e-3 * scale)
 
 
-def kinked(m=400):
+def kinked(m=200):
     rng = np.random.default_rng(1)
     table, queries = rng.normal(size=(m, 3)), rng.normal(size=(60, 3))
     return table, np.abs(table[:, 0]) + table[:, 1] + 0.05 * rng.normal(size=m), queries

@@ -19,8 +19,9 @@ def surface(m, rng, shift=0.0):
 @pytest.fixture(scope="module")
 def learner():
     rng = np.random.default_rng(0)
-    X = surface(4000, rng)
-    return LSHRegressor(random_state=0).fit(X, np.sin(3 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=4000))
+    X = surface(2000, rng)
+    y = np.sin(3 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=2000)
+    return LSHRegressor(n_tables=8, n_stages=1, random_state=0).fit(X, y)
 
 
 @pytest.mark.parametrize("m", few_of([20, 100, 500], [100]))

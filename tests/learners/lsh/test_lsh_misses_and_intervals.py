@@ -36,7 +36,7 @@ def noisy(m, seed):
 
 @pytest.fixture(scope="module")
 def learner():
-    return LSHRegressor(random_state=0).fit(*noisy(6000, 0))
+    return LSHRegressor(n_tables=16, n_stages=1, random_state=0).fit(*noisy(3000, 0))
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.9])
@@ -92,11 +92,11 @@ SETTINGS = {
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("m", few_of([9, 12, 20, 50], [9, 50]))
 def test_intervals_of_few_rows_hold_what_they_promise(m, setting):
-    """Four kinds of target and 12 samples each: shares of 100 new rows of deviation below .13, so their mean is below
-    .82 with a probability below 1e-5 if intervals hold 90 %."""
+    """Four kinds of target and 8 samples each: shares of 100 new rows of deviation below .13, so their mean is below
+    .82 with a probability below 3e-4 if intervals hold 90 %."""
     n_columns, held = 7 if setting == "many columns" else 2, []
     options = {"n_tables": 6, "alpha": 1.0, "directions": "principal", "n_stages": 1, "columns": "all"}
-    for seed in range(48):
+    for seed in range(32):
         rng = np.random.default_rng(seed)
         X, noise = rng.normal(size=(m + 100, n_columns)), rng.normal(size=m + 100)
         heavy = X[:, 1] + rng.standard_t(3, m + 100)

@@ -96,9 +96,8 @@ def test_a_bucket_is_a_ridge_regression(degree, weighted, kernels_in_use):
 def test_several_targets_are_as_many_fits(options):
     """Of the same layout: the choice looks at all targets together, so it is given here."""
     targets = np.column_stack([Y, X[:, 1] ** 3, np.full(len(X), 2.0)])
-    fixed = {"alpha": 0.1, "directions": "principal", "bucket_width": 0.9, "degree": 1} | options
-    if fixed["directions"] == "gradients":
-        fixed["directions"] = "principal"
+    given = {name: value for name, value in options.items() if value not in ("auto", "gradients")}
+    fixed = {"alpha": 0.1, "directions": "principal", "bucket_width": 0.9, "degree": 1} | given
     together = model(**fixed).fit(X, targets)
     for j, column in enumerate(targets.T):
         alone = model(**fixed).fit(X, column)

@@ -57,12 +57,12 @@ def error_on_a_manifold(domain, plan, samples, seed):
 
 @pytest.mark.parametrize(("domain", "epsilon", "distortion"), MANIFOLDS)
 def test_a_plan_for_a_manifold_keeps_its_promise(domain, epsilon, distortion):
-    """At least 12 of 20 runs at confidence 0.9: fewer have a chance below 1e-4 if each keeps it 9 times in 10."""
+    """At least 7 of 12 runs at confidence 0.9: fewer have a chance below 1e-3 if each keeps it 9 times in 10."""
     plan = plan_table(
         domain.dimension, epsilon, ambient=domain.ambient, theorem="C.1", confidence=0.9, distortion=distortion
     )
-    assert binom.cdf(11, 20, 0.9) < 1e-4
-    assert sum(error_on_a_manifold(domain, plan, plan.samples, seed) <= epsilon for seed in range(20)) > 11
+    assert binom.cdf(6, 12, 0.9) < 1e-3
+    assert sum(error_on_a_manifold(domain, plan, plan.samples, seed) <= epsilon for seed in range(12)) > 6
 
 
 def test_the_rows_of_theorem_c_1_with_constant_one_do_not_suffice():

@@ -151,7 +151,7 @@ def test_predictors_take_columns_of_polars_by_name():
     np.testing.assert_allclose(learner.predictor("float64")(table), learner.predict(named()), rtol=1e-12)
 
 
-def with_gaps(m=700):
+def with_gaps(m=300):
     """Three towns with the values 0, 1 and 5, and rows of no town with 50."""
     rng = np.random.default_rng(2)
     town = rng.choice(4, m, p=[0.4, 0.3, 0.1, 0.2])
@@ -164,7 +164,7 @@ def with_gaps(m=700):
 def test_a_category_that_fit_did_not_meet_has_the_mean_of_those_it_met(kind, tmp_path):
     """0, 1 and 5 in their shares, not the 50 of a missing one; what a line through these points says exactly."""
     frame, y, town = with_gaps()
-    learner = model(degree=1).fit(frame, y)
+    learner = model(degree=1).fit(frame, y)  # whose mean is that of fit
     there = town < 3
     strange = pd.DataFrame({"size": [0.3], "town": pd.Categorical(["moon"])})
     with pytest.warns(UserWarning, match="counts as the mean of the categories of fit"):

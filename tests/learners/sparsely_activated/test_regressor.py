@@ -15,7 +15,7 @@ from sparsact.hypercube import points
 from sparsact.saving import modelfile
 from sparsact.saving.modelfile import ModelFileError
 
-QUICK = {"n_units": 8, "n_restarts": 2, "max_iter": 30, "random_state": 0}
+QUICK = {"n_units": 5, "n_restarts": 1, "max_iter": 20, "random_state": 0}
 
 
 def data(m=90, n=6, seed=0):
