@@ -173,13 +173,14 @@ def test_tables_that_have_no_latent_are_refused():
 
 
 @pytest.mark.parametrize("floor", [100.0, 0.1 + 0.2, 7])
-def test_folds_of_a_log_link_know_the_floor_of_the_whole(floor, monkeypatch):
+def test_folds_of_a_log_link_know_floor_and_degree_of_the_whole(floor, monkeypatch):
     """The score is that of the model that is returned, and the report has all rows at the floor."""
-    fits = []
+    fits, degrees = [], {"low-degree": [], "gp": []}
 
     class Noted(sa.LatentRegressor):
         def fit(self, *rows):
             fits.append((super().fit(*rows).censoring_, self.link_))
+            degrees[self.latent].append((self.degree, self.degree_))
             return self
 
     monkeypatch.setattr("sparsact.fit.candidates.latent.LatentRegressor", Noted)
@@ -187,6 +188,9 @@ def test_folds_of_a_log_link_know_the_floor_of_the_whole(floor, monkeypatch):
     table["y"] = np.maximum(np.exp(0.4 * f) * floor, floor)
     result = sa.fit_table(table, "y", model="latent", link="log", censor=(floor, None), folds=2)
     assert set(fits) == {((float(floor), None), "log")}
+    for (requested, chosen), *of_folds in degrees.values():
+        assert requested == "auto"
+        assert of_folds == [(chosen, chosen)] * 2
     assert result.model.censoring_ == (floor, None)
     at_floor = (table["y"] == floor).sum()
     assert result.model.n_censored_ == at_floor > 0
