@@ -299,8 +299,7 @@ class FittedLowDegree(ABC):
             if statistic and "accumulator_" not in vars(self):
                 raise ValueError("this model was loaded without its statistic, so none can be saved; fit it again.")
             seen, sums = self.state() if statistic else self._known()
-            state, arrays = state | seen, arrays | sums
-            modelfile.write(path, type(self).__name__, state, arrays)
+            modelfile.write(path, type(self).__name__, state | seen, arrays | sums)
 
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:
