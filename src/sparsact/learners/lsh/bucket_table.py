@@ -313,10 +313,6 @@ class BucketTable:
         if self._solution is not None:
             self._solution.stale[ids] = 1
 
-    def mean(self) -> Array:
-        """Mean target of all rows, (targets,)."""
-        return np.asarray(self.layout.level + self.layout.unit * (self.totals[1:] / self.totals[0]))
-
     def _remember(self, keys: NDArray[np.uint64], copies: NDArray[np.int64] | int, targets: Array | None) -> None:
         if self._pending is not None:
             self._pending.save_rows(keys)

@@ -93,7 +93,9 @@ class TablePredictor(CompiledPredictor):
     def ends(self) -> Ends:
         """Values where the model knows little, as the table is now."""
         (fallback, extrapolate, _), table = self.policy, self.table
-        start = np.full(len(table.low), np.nan) if fallback == "nan" else table.mean() if fallback == "mean" else None
+        start = np.full(len(table.low), np.nan) if fallback == "nan" else None
+        if fallback == "mean":  # of all rows
+            start = table.layout.level + table.layout.unit * (table.totals[1:] / table.totals[0])
         refuses = fallback == "raise"
         if extrapolate == "linear" or (table.low > table.high).any():
             return Ends(start=start, refuses=refuses)
