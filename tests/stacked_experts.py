@@ -15,7 +15,7 @@ SHOWN = [IDS[:1, :1], IDS[:, :3]]
 
 
 def mixtral(activation="relu", **options):
-    sizes = SIZES | {"num_local_experts": 5, "num_experts_per_tok": 2, "num_key_value_heads": 3} | options
+    sizes = SIZES | {"num_local_experts": 3, "num_experts_per_tok": 2, "num_key_value_heads": 3} | options
     return transformers.MixtralForCausalLM(transformers.MixtralConfig(**TOKENS, **sizes, hidden_act=activation))
 
 
@@ -67,4 +67,4 @@ MODELS = {
     ),
     "no parameters of the router": lambda: Mixture(activation="relu", router="random_hash"),
 }
-N_BLOCKS = {"mixtral": 10, "qwen3": 8, "olmoe": 8, "nemotron_h": 5}
+N_BLOCKS = {"mixtral": 6, "qwen3": 8, "olmoe": 8, "nemotron_h": 5}
