@@ -36,9 +36,9 @@ def rows_read(monkeypatch):
     real, rows = Parts.batches, [0]
 
     def batches(parts, *given):
-        for batch, place in real(parts, *given):
-            rows[0] += batch.num_rows
-            yield batch, place
+        for batch in real(parts, *given):
+            rows[0] += len(batch)
+            yield batch
 
     monkeypatch.setattr(Parts, "batches", batches)
     return rows
