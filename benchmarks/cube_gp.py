@@ -80,7 +80,7 @@ def peers(arguments: Any) -> list[Figure]:
         predicted = theirs.predict(signs_to_bits(new).astype(np.float64))
         errors["scikit-learn"].append(float(np.mean((predicted - truth) ** 2) / truth.var()))
         variance, lengths = theirs.kernel_.k1.k1.constant_value, theirs.kernel_.k1.k2.length_scale
-        same = CubeKernel.product(variance, np.exp(-0.5 / lengths**2)).scaled(y.var())
+        same = CubeKernel.product(variance, np.exp(-0.5 / lengths**2)).times(y.std())
         theta = np.append(same.theta, np.log(theirs.kernel_.k2.noise_level * y.var()))
         expected = theirs.log_marginal_likelihood_value_ - m * np.log(y.std())
         apart.append(float(abs(ours.log_marginal_likelihood(theta) - expected)))

@@ -25,6 +25,7 @@ from sparsact import DSMRegressor, LowDegreeRegressor, LSHRegressor, distributed
 from sparsact.distributed.additive import LearnerSum
 from sparsact.distributed.partitions import ArrayReader
 from sparsact.passes.dask import PassTask, joined, restored, summed
+from sparsact.passes.source import Partition
 
 CUBE: Final = ((12, 2), (20, 2), (20, 3), (40, 2), (60, 2))  # columns, degree
 N_REAL: Final = 6
@@ -61,7 +62,7 @@ def measured(name: str, blank: Any, X: NDArray[Any], y: NDArray[Any], repeats: i
     learned, merges, sums = [], [], LearnerSum(blank)
     for _ in range(repeats):
         start = time.perf_counter()
-        part = summed(sums, PassTask(0, "partition 0", ArrayReader()), X, y)
+        part = summed(sums, PassTask(Partition("partition 0", ArrayReader())), X, y)
         learned.append(time.perf_counter() - start)
         start = time.perf_counter()
         joined(sums, [part, part])

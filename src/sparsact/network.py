@@ -24,13 +24,7 @@ from sparsact import kernels, registry
 from sparsact.activity import Certificate
 from sparsact.exact_sign import Weights, dense, exact_signs, is_exact, tolerances
 from sparsact.saving import modelfile
-from sparsact.validation.arrays import (
-    check_overflow,
-    checked_columns,
-    checked_exact,
-    checked_points,
-    checked_weights,
-)
+from sparsact.validation.arrays import check_overflow, checked_columns, checked_exact, checked_points, checked_weights
 
 if TYPE_CHECKING:
     import torch

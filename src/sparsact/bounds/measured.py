@@ -11,11 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.bounds.learning import degree_from_noise, tail_from_noise
-from sparsact.bounds.sensitivity import (
-    average_sensitivity_bound,
-    degree_from_sensitivity,
-    sensitivity_certificate,
-)
+from sparsact.bounds.sensitivity import average_sensitivity_bound, degree_from_sensitivity, sensitivity_certificate
 from sparsact.bounds.stacks import stack_sensitivity
 from sparsact.fourier import Estimate, estimate_average_sensitivity, estimate_noise_sensitivity
 from sparsact.hypercube import bits_to_signs

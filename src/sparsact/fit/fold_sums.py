@@ -14,7 +14,8 @@ from sparsact.datasets.columns import Classes, Real
 from sparsact.datasets.extrapolation import DesignSums
 from sparsact.fit.scores import Selected
 from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
-from sparsact.learners.low_degree.accumulator import Accumulator, LowDegreeStatistic
+from sparsact.learners.low_degree.accumulator import Accumulator
+from sparsact.learners.low_degree.solvers.solver import LowDegreeStatistic
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 from sparsact.statistics.sample import RowSample
 from sparsact.statistics.statistic import Batch

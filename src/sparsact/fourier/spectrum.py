@@ -26,13 +26,7 @@ from sparsact.fourier.subset_values import SubsetValues, formula
 from sparsact.fourier.transform import walsh_hadamard
 from sparsact.hypercube import Masks, Subset
 from sparsact.notebook import html_table
-from sparsact.validation.arrays import (
-    checked_masks,
-    checked_reals,
-    checked_restriction,
-    checked_signs,
-    checked_table,
-)
+from sparsact.validation.arrays import checked_masks, checked_reals, checked_restriction, checked_signs, checked_table
 from sparsact.validation.parameters import checked_correlation
 
 LARGEST_TABLE: Final = 26  # coordinates; 2**26 float64 are half a gigabyte

@@ -13,12 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from sparsact.hypercube import Masks, masks_of, n_subsets, n_words, sizes, subsets_of
-from sparsact.kernels.monomial_scan import (
-    MOST_ROWS,
-    MonomialTable,
-    quantised,
-    strongest_monomials,
-)
+from sparsact.kernels.monomial_scan import MOST_ROWS, MonomialTable, quantised, strongest_monomials
 from sparsact.learners.points import unpack
 from sparsact.learners.sparse_fourier.integer_sample import IntegerSample
 from sparsact.learners.sparse_fourier.terms import NEAREST, TermPool
