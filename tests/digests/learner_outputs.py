@@ -202,7 +202,7 @@ def hash_tables() -> Iterator[tuple[str, Any]]:
     kinds: dict[str, dict[str, Any]] = {
         "chosen": {}, "stages": {"n_stages": 3}, "trees": {"base": "trees"}, "constant": {"base": "constant"},
         "one column": {"columns": "all", "n_tables": 4, "n_hashes": 2, "bucket_width": 1.0},
-        "nearest": {"fallback": "nearest", "min_count": 4},
+        "nan outside": {"extrapolate": "nan"}, "nearest": {"fallback": "nearest", "min_count": 4},
     }  # fmt: skip
     for name, options in kinds.items():
         model = sa.LSHRegressor(random_state=0, **options).fit(X, y)

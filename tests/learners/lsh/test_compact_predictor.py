@@ -169,16 +169,16 @@ def without_row(learner, x, y, row):
     return [first_tables_by_hand(model, n_tables, x[[row]])[0] for n_tables in range(1, 5)]
 
 
-def test_the_frontier_measures_rows_left_out_and_a_limit_chooses_on_it(tmp_path):
+def test_the_frontier_measures_held_out_rows_and_limits_choose_on_it(tmp_path):
     x, y = rows(m=3000)
     learner = model(n_tables=8, bucket_width=0.5, degree="auto", directions="auto").fit(x[:2500], y[:2500])
-    frontier = learner.frontier()
+    frontier = learner.frontier(x[2500:], y[2500:])
     assert {(p.n_tables, p.dtype) for p in frontier.points} == {
         (n, dtype) for n in (1, 2, 4, 8) for dtype in ("float32", "float64")
     }
     whole = next(p for p in frontier.points if p.n_tables == 8 and p.dtype == "float64")
     expected = np.sqrt(np.mean((learner.predictor("float64")(x[2500:]) - y[2500:]) ** 2)) / y[2500:].std()
-    assert whole.error == pytest.approx(expected, rel=0.5)  # rows left out of fit tell much the same as new ones
+    assert whole.error == pytest.approx(expected, rel=1e-9)
     limit = (frontier.points[0].nbytes + whole.nbytes) // 2
     small = learner.predictor(max_bytes=limit)
     assert small.nbytes <= limit
@@ -187,26 +187,28 @@ def test_the_frontier_measures_rows_left_out_and_a_limit_chooses_on_it(tmp_path)
     )
     learner.export(tmp_path / "small.c", max_bytes=limit)
     assert (tmp_path / "small.c").exists()
-    with pytest.raises(ValueError, match="no size of this model is within"):
-        learner.predictor(max_bytes=100)
-    with pytest.raises(ValueError, match="no size of this model is within"):
-        frontier.best(max_microseconds=1e-9)
+    for limits in ({"max_bytes": 100}, {"max_microseconds": 1e-9}):
+        with pytest.raises(ValueError, match="no size of this model is within"):
+            learner.predictor(**limits)
+    with pytest.raises(ValueError, match="needs X and y, or neither"):
+        learner.frontier(x)
 
 
 def test_stages_may_be_left_away():
     x, y = rows(m=3000)
     learner = model(n_tables=4, n_stages=2, columns="all").fit(x[:2500], y[:2500])
-    points = {(p.n_stages, p.n_tables): p for p in learner.frontier().points if p.dtype == "float64"}
-    assert points.keys() == {(1, 4), (2, 1), (2, 2), (2, 4)}
+    found = {(p.n_stages, p.n_tables): p.error for p in learner.frontier(x[2500:], y[2500:], dtype="float64").points}
+    assert found.keys() == {(1, 4), (2, 1), (2, 2), (2, 4)}
     layout, stage = learner.table_.layout, learner._fixed.stages[0]
     first = layout.level + (x[2500:] - layout.hashes.centre) @ layout.trend + stage.values(x[2500:])
-    first = np.clip(first[:, 0], y[:2500].min(), y[:2500].max())
-    small = learner.predictor("float64", max_bytes=points[1, 4].nbytes)
-    assert small.nbytes == points[1, 4].nbytes
-    np.testing.assert_allclose(small(x[2500:]), first, rtol=1e-9, atol=1e-12)
-    for size, values in {(1, 4): first, (2, 4): learner.predict(x[2500:])}.items():
-        error = np.sqrt(np.mean((values - y[2500:]) ** 2)) / y[2500:].std()
-        assert points[size].error == pytest.approx(error, rel=0.5)  # rows left out tell much the same as new ones
+    errors = np.clip(first[:, 0], y[:2500].min(), y[:2500].max()) - y[2500:]
+    assert found[1, 4] == pytest.approx(np.sqrt(np.mean(errors**2)) / y[2500:].std(), rel=1e-9)
+    without = learner.frontier(dtype="float64").points
+    assert {(p.n_stages, p.n_tables) for p in without} == found.keys()
+    for point in without:  # rows left out of fit tell much the same as new ones
+        assert point.error == pytest.approx(found[point.n_stages, point.n_tables], rel=0.5)
+    both = learner.predict(x[2500:]) - y[2500:]
+    assert found[2, 4] == pytest.approx(np.sqrt(np.mean(both**2)) / y[2500:].std(), rel=1e-9)
 
 
 def first_tables_by_hand(learner, n_tables, x):

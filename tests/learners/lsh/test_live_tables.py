@@ -237,12 +237,15 @@ def test_the_range_of_targets_is_that_of_the_rows_held():
 
 
 def test_what_is_said_beyond_the_targets():
-    """Limits, or the line as it goes on."""
+    """Limits, the line as it goes on, or NaN."""
     slope = 3 * X[:, 0]
     model = LSHRegressor(**FIXED | {"n_tables": 16}).fit(X, slope)
     far = np.array([[5.0, 0, 0, 0], [-5.0, 0, 0, 0], [0.1, 0, 0, 0]])
     np.testing.assert_allclose(model.predict(far), [slope.max(), slope.min(), 0.3], rtol=1e-3)
     np.testing.assert_allclose(model.set_params(extrapolate="linear").predict(far), [15, -15, 0.3], rtol=1e-3)
+    answers = model.set_params(extrapolate="nan").predict(far)
+    np.testing.assert_array_equal(np.isnan(answers), [True, True, False])
+    np.testing.assert_array_equal(model.predict(far[:1]), answers[:1])
 
 
 @pytest.mark.parametrize("family", ["pca_grid", "euclidean"])

@@ -11,9 +11,11 @@ from hashed_rows import model, rows
 
 import sparsact
 from sparsact import LSHClassifier
+from sparsact.learners.lsh.ends import Ends, Policy
 
 X, Y = rows(m=300, d=3)
 KINDS = ["as it is", "float64", "float32", "file", "c", "onnx"]
+LIMITS = ["clip", "linear", "nan"]
 FORMS = {
     "grid": {"bucket_width": 0.4, "n_stages": 1},
     "stages": {"bucket_width": 0.4, "n_stages": 2},
@@ -76,7 +78,7 @@ def shipped(kind, learner, table, folder):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("extrapolate", ["clip", "linear"])
+@pytest.mark.parametrize("extrapolate", LIMITS)
 @pytest.mark.parametrize("fallback", ["coarse", "mean", "nan", "raise", "nearest"])
 @pytest.mark.parametrize("form", FORMS)
 def test_what_ships_has_the_ends_of_the_model(form, fallback, extrapolate, kind, tmp_path):
@@ -105,6 +107,18 @@ def test_what_ships_has_the_ends_of_the_model(form, fallback, extrapolate, kind,
 def test_a_row_with_an_infinity_has_no_value_in_a_program(kind, tmp_path):
     table = np.array([[np.inf, 0.0, 0.0], [0.1, -np.inf, np.nan], [0.1, 0.2, 0.3]])
     assert np.isnan(shipped(kind, fitted("grid"), table, tmp_path)).tolist() == [True, True, False]
+
+
+def test_limits_allow_for_rounding():
+    """Values of a constant are not beyond it, in float32 either; a target off by a thousandth of the range is."""
+    learner = model(extrapolate="nan", fallback="mean").fit(X, np.full(len(X), 0.1 + 1e6))
+    for predict in (learner.predict, learner.predictor("float32")):
+        np.testing.assert_allclose(predict(X), 0.1 + 1e6, rtol=1e-12)
+    table = model().fit(X, Y).table_
+    ends = Ends.of(Policy(extrapolate="nan"), table.low, table.high, None)
+    width = np.ptp(Y)
+    values = Y.min() + width * np.array([[-1e-3], [0.0], [0.5], [1.0], [1.001]])
+    assert np.isnan(ends.limited(values))[:, 0].tolist() == [True, False, False, False, True]
 
 
 def test_a_mean_follows_updates_of_single_rows():

@@ -145,7 +145,8 @@ def _body(model: CompiledModel[Directory], ends: Ends) -> list[str]:
     if model.trees is not None:
         lines += _TREES.replace("TREES", str(len(model.trees.roots))).splitlines()
     if ends.low is not None:
-        limited = "y[j] = y[j] < low[j] ? low[j] : y[j] > high[j] ? high[j] : y[j];"
+        below, above = ("low[j]", "high[j]") if ends.beyond == "clip" else ("NAN", "NAN")
+        limited = f"y[j] = y[j] < low[j] ? {below} : y[j] > high[j] ? {above} : y[j];"
         lines.append(f"for (size_t j = 0; j < TARGETS; ++j) {limited}")
     lines.append("for (size_t i = 0; i < COLUMNS; ++i)")
     lines.append("    for (size_t j = 0; isinf(given[i]) && j < TARGETS; ++j) y[j] = NAN;")

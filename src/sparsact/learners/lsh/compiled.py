@@ -238,9 +238,9 @@ class CompiledModel(MadeAgain, Generic[Storage]):
     def row(self, ends: Ends) -> Callable[[Any], float | None] | None:
         """The value at one row as a function of it; see :func:`sparsact.kernels.bucket_values.row_predictor`.
 
-        None where there is no such function: with several targets, trees, or a choice of columns.
+        None where there is no such function: with several targets, trees, a choice of columns, or NaN beyond limits.
         """
-        if self.n_targets > 1 or self.trees is not None or self.columns is not None:
+        if self.n_targets > 1 or self.trees is not None or self.columns is not None or ends.beyond == "nan":
             return None
         slopes = (self.centre, self.trend[:, 0])
         line = () if self.tables[0].storage.adds_line else (np.ascontiguousarray(each, np.float64) for each in slopes)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.learners.lsh.layout import Array
+
+SLACK: Final = 1e-6  # of the range of targets, as float32 coefficients may need, by which a value is not yet beyond it
+EPSILONS: Final = 2e-15  # of the largest target, by which sums in another order may differ
 
 
 class Policy(NamedTuple):
@@ -26,7 +29,9 @@ class Ends:
     Attributes
     ----------
     low, high : (targets,) or None
-        Limits that values are clipped to; None where there are none.
+        Limits of values; None where there are none.
+    beyond : {"clip", "nan"}
+        Whether values beyond the limits become these, or NaN.
     start : (targets,) or None
         What stands for level and line of a row that every bucket of the last table misses; None: these themselves.
     refuses : bool
@@ -35,8 +40,20 @@ class Ends:
 
     low: Array | None = None
     high: Array | None = None
+    beyond: Literal["clip", "nan"] = "clip"
     start: Array | None = None
     refuses: bool = False
+
+    @classmethod
+    def of(cls, policy: Policy, low: Array, high: Array, start: Array | None) -> Self:
+        """Ends of a policy: limits by the least and largest targets held, none where low exceeds high."""
+        refuses = policy.fallback == "raise"
+        if policy.extrapolate == "linear" or (low > high).any():
+            return cls(start=start, refuses=refuses)
+        if policy.extrapolate == "clip":
+            return cls(low, high, "clip", start, refuses)
+        slack = SLACK * (high / 2 - low / 2) * 2 + EPSILONS * np.maximum(np.abs(low), np.abs(high))
+        return cls(low - slack, high + slack, "nan", start, refuses)
 
     @property
     def nbytes(self) -> int:
@@ -57,14 +74,19 @@ class Ends:
             )
 
     def limited(self, values: Array) -> Array:
-        """Values (m, targets) within the limits, changed in place; NaN stays NaN."""
+        """Values (m, targets) with values beyond the limits replaced, in place; NaN stays NaN."""
         if self.low is None or self.high is None:
             return values
-        return np.clip(values, self.low, self.high, out=values)
+        if self.beyond == "clip":
+            return np.clip(values, self.low, self.high, out=values)
+        values[(values < self.low) | (values > self.high)] = np.nan
+        return values
 
     def checked(self, values: Array) -> Array:
         """The values (m, targets); a ValueError if one is no float, unless these ends make NaN of some."""
-        makes_nan = self.start is not None and np.isnan(self.start[0])
+        makes_nan = (self.low is not None and self.beyond == "nan") or (
+            self.start is not None and np.isnan(self.start[0])
+        )
         if not makes_nan and not np.isfinite(values).all():
             row = int(np.argmin(np.isfinite(values).all(axis=1)))
             raise ValueError(
@@ -72,3 +94,6 @@ class Ends:
                 "or leave it out."
             )
         return values
+
+
+NO_ENDS: Final = Ends()

@@ -58,7 +58,7 @@ class LSHModel(FittedLSH):
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
         "n_jobs": [Integral, None],
-        "extrapolate": [StrOptions({"clip", "linear"})],
+        "extrapolate": [StrOptions({"clip", "linear", "nan"})],
     }
 
     def __init__(

@@ -18,7 +18,7 @@ from sparsact.learners.lsh.layout import Array, read_hashes
 from sparsact.learners.lsh.onnx_graph import onnx_model
 from sparsact.learners.lsh.predict import CompiledPredictor
 from sparsact.learners.lsh.trees import TreeEnsemble
-from sparsact.saving import modelfile, schema
+from sparsact.saving import ModelFileError, modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, State
 
 _LINEAR: Final = {
@@ -95,7 +95,7 @@ class CompactPredictor(CompiledPredictor):
         if self.model.trees is not None:
             arrays |= schema.add_prefix("trees", self.model.trees.arrays())
         state: State = {"n_features_in_": self.n_features_in_, "single": self._single, "tables": len(self.model.tables)}
-        state |= {"refuses": ends.refuses, "feature_names": list(self.inputs.names)}
+        state |= {"beyond": ends.beyond, "refuses": ends.refuses, "feature_names": list(self.inputs.names)}
         for name, table in self.model.named_tables().items():
             arrays |= schema.add_prefix(name, table.arrays())
             state[name] = {
@@ -131,7 +131,7 @@ class CompactPredictor(CompiledPredictor):
         linear: dict[str, Any] = schema.read_arrays(_LINEAR, arrays)
         lengths = {"c": len(linear["centre"]), "T": len(linear["level"])}
         n_features = schema.as_count(state["n_features_in_"], "n_features_in_", minimum=1)
-        names = tuple(schema.as_strs(state["feature_names"], "feature_names"))
+        names = tuple(schema.as_str(name, "feature_names") for name in state.get("feature_names", ()))
         inputs = InputRules.from_arrays(schema.strip_prefix("inputs", arrays), n_features, names)
         columns, n_encoded = linear.get("columns"), len(inputs.sources)
         if (columns is None and lengths["c"] != n_encoded) or (columns is not None and (columns >= n_encoded).any()):
@@ -142,9 +142,10 @@ class CompactPredictor(CompiledPredictor):
         tables = tuple(_table(f"table{place}", state, arrays, lengths) for place in range(n_tables))
         backup = _table("backup", state, arrays, lengths) if "backup" in state else None
         limits: dict[str, Any] = schema.read_arrays(_ENDS, arrays, T=lengths["T"])
-        if ("low" in limits) != ("high" in limits):
-            raise ValueError("one limit is missing")
-        ends = Ends(**limits, refuses=schema.as_bool(state["refuses"], "refuses"))
+        beyond, refuses = state.get("beyond", "clip"), state.get("refuses", False)  # earlier versions wrote neither
+        if ("low" in limits) != ("high" in limits) or beyond not in ("clip", "nan"):
+            raise ValueError("one limit is missing, or what lies beyond them has no name")
+        ends = Ends(**limits, beyond=beyond, refuses=schema.as_bool(refuses, "refuses"))
         single = schema.as_bool(state["single"], "single")
         if single and lengths["T"] != 1:
             raise ValueError(f"{lengths['T']} targets where there is one")
@@ -168,6 +169,9 @@ def _table(name: str, state: State, arrays: Arrays, lengths: dict[str, int]) -> 
     if coefficients.shape != shape or weights.shape != shape[:1] or len(hashes.centre) != lengths["c"]:
         raise ValueError(f"{name} holds {coefficients.shape} coefficients of {weights.shape} buckets")
     if own["combine"] not in ("average", "first"):
-        raise ValueError(f"{name} is combined as {str(own['combine'])[:40]!r}")
+        raise ModelFileError(
+            f"tables whose values are combined as {own['combine']!r}, which this version no longer does; fit the model "
+            "again, and save its predictor."
+        )
     storage = Directory(starts, index["tags"], coefficients, weights)
     return CompiledTable(hashes, degree, storage, own["combine"])

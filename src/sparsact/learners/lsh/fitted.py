@@ -15,6 +15,7 @@ from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.lsh.bucket_counts import unseen_mass
 from sparsact.learners.lsh.bucket_table import BucketTable
+from sparsact.learners.lsh.compiled import Precision
 from sparsact.learners.lsh.ends import Policy
 from sparsact.learners.lsh.export import CompactPredictor
 from sparsact.learners.lsh.fixed_part import FixedPart
@@ -207,6 +208,7 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         dtype: str | None = None,
         *,
         max_bytes: float | None = None,
+        max_microseconds: float | None = None,
     ) -> TablePredictor | CompactPredictor:
         """The model as it is now, for single queries: ``model.predictor()(x)``; later updates do not change it.
 
@@ -215,9 +217,10 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         dtype : {"float32", "float64"}, optional
             Of coefficients: a :class:`CompactPredictor`, which holds no sums, is saved and exported. It takes little
             more than the bytes of its coefficients; float32 changes values by about 1e-7 of the target's deviation.
-            By default the arrays of the model serve, or, within a limit, whichever type errs least.
-        max_bytes : float, optional
-            Limit of the bytes of all arrays. The size of least error within it is taken; see :meth:`frontier`.
+            By default the arrays of the model serve, or, within limits, whichever type errs least.
+        max_bytes, max_microseconds : float, optional
+            Limits: of the bytes of all arrays, and of the time for a row of a batch on one thread, measured here. The
+            size of least error within them is taken; see :meth:`frontier`.
 
         Returns
         -------
@@ -227,28 +230,26 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         Raises
         ------
         ValueError
-            If no size of the model lies within the limit.
+            If no size of the model lies within the limits.
         """
         check_is_fitted(self)
-        if dtype is None and max_bytes is None:
+        if dtype is None and max_bytes is None and max_microseconds is None:
             return self._snapshot()
-        return self._compact(dtype, max_bytes)
+        return self._compact(dtype, max_bytes=max_bytes, max_microseconds=max_microseconds)
 
-    def _compact(self, dtype: str | None, max_bytes: float | None) -> CompactPredictor:
-        """A predictor of coefficients alone, of the size of least error within the limit, if there is one."""
-        dtypes = DTYPES if dtype is None else (checked_option(dtype, "`dtype`", DTYPES),)
+    def _compact(self, dtype: str | None, **limits: float | None) -> CompactPredictor:
+        """A predictor of coefficients alone, of the size of least error within the limits, if there are any."""
+        dtypes = _dtypes(dtype)
+        given = {name: checked_positive(limit, f"`{name}`") for name, limit in limits.items() if limit is not None}
         as_now = self._snapshot()
         ends = as_now.shipped_ends()
-        if max_bytes is None:
-            compact = as_now.model.compact(dtypes[0])
+        if given:
+            compact = model_of(measured_sizes(as_now, dtypes, None, self.table_errors_).best(**given), as_now)
         else:
-            most = checked_positive(max_bytes, "`max_bytes`")
-            compact = model_of(measured_sizes(as_now, dtypes, self.table_errors_).best(max_bytes=most), as_now)
+            compact = as_now.model.compact(dtypes[0])
         return CompactPredictor(compact, ends, self._inputs, self._single)
 
-    def export(
-        self, path: str | Path, *, dtype: str = "float32", name: str | None = None, max_bytes: float | None = None
-    ) -> None:
+    def export(self, path: str | Path, *, dtype: str = "float32", name: str | None = None, **limits: Any) -> None:
         """Write the model as a function that needs nothing of this library: ``.c`` or ``.onnx``.
 
         Parameters
@@ -263,8 +264,8 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
             are in float64.
         name : str, optional
             Name of the C function, by default that of the file and ``_predict``.
-        max_bytes : float, optional
-            Limit; see :meth:`predictor`.
+        **limits : float
+            ``max_bytes`` and ``max_microseconds``; see :meth:`predictor`.
 
         Notes
         -----
@@ -276,17 +277,23 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         from the model; ``"nearest"``, which needs its sums, and ``"raise"`` are refused.
         """
         check_is_fitted(self)
-        self._compact(dtype, max_bytes).export(path, name=name)
+        self._compact(dtype, **limits).export(path, name=name)
 
-    def frontier(self) -> Frontier:
+    def frontier(self, X: ArrayLike | None = None, y: ArrayLike | None = None, *, dtype: str | None = None) -> Frontier:
         """Error, bytes and microseconds of smaller models: fewer hash tables, fewer stages, float32.
 
-        Errors come from leaving out rows of ``fit``.
+        Parameters
+        ----------
+        X, y : array-like of shape (m, d) and (m,) or (m, targets), optional
+            Rows that the model has not learned, to measure errors on: at most 2,048 of them are used. Without, errors
+            come from leaving out rows of ``fit``.
+        dtype : {"float32", "float64"}, optional
+            Of coefficients; by default both.
 
         Returns
         -------
         frontier : Frontier
-            1, 2, 4, ... and all tables, for each number of stages and type of coefficients, by bytes.
+            1, 2, 4, ... and all tables, for each number of stages and type, by bytes.
 
         Examples
         --------
@@ -299,7 +306,10 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         True
         """
         check_is_fitted(self)
-        return measured_sizes(self._snapshot(), DTYPES, self.table_errors_)
+        if (X is None) != (y is None):
+            raise ValueError("`frontier` needs X and y, or neither; pass rows that the model has not learned.")
+        held_out = None if X is None else self._encoded(self._validated(X, y, None, reset=False))
+        return measured_sizes(self._snapshot(), _dtypes(dtype), held_out, self.table_errors_)
 
     # ---- files ----
 
@@ -326,3 +336,8 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         """The estimator that :meth:`save` wrote."""
         model: Self = read_model(cls, state, arrays)
         return model
+
+
+def _dtypes(dtype: str | None) -> tuple[Precision, ...]:
+    """The type of coefficients that is given, or each that there is."""
+    return DTYPES if dtype is None else (checked_option(dtype, "`dtype`", DTYPES),)

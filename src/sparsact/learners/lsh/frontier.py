@@ -20,8 +20,10 @@ from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.nearest import mean_positions
 from sparsact.learners.lsh.predict import TablePredictor
 from sparsact.notebook import to_pandas
+from sparsact.statistics.statistic import Batch
+from sparsact.statistics.units import SMALLEST, exponents_of
 
-ROWS: Final = 2048  # that times are measured on
+ROWS: Final = 2048  # that errors and times are measured on, at most
 REPEATS: Final = 5
 DTYPES: Final[tuple[Precision, ...]] = ("float32", "float64")
 
@@ -104,20 +106,30 @@ class Frontier:
         return to_pandas(list(map(asdict, self.points)), [field.name for field in fields(FrontierPoint)])
 
 
-def measured_sizes(as_now: TablePredictor, dtypes: Sequence[Precision], table_errors: Array | None) -> Frontier:
-    """Every size of a model with its cost, and its error at rows left out of the fit.
+def measured_sizes(
+    as_now: TablePredictor, dtypes: Sequence[Precision], held_out: Batch | None, table_errors: Array | None
+) -> Frontier:
+    """Every size of a model with its cost, and its error at rows held out, or else at rows left out of the fit.
 
     ``table_errors`` are errors of the first 1, 2, ... tables at rows left out; None where they were not measured.
     """
-    ends = replace(as_now.shipped_ends(), start=None, refuses=False)  # every row has a value
-    rows, points = _typical_rows(as_now.table, as_now.fixed), []
+    ends = replace(as_now.shipped_ends(), beyond="clip", start=None, refuses=False)  # every row has a value
+    if held_out is None:
+        rows = _typical_rows(as_now.table, as_now.fixed)
+    else:
+        chosen = np.random.default_rng(0).permutation(len(held_out))[:ROWS]
+        held_out = Batch(held_out.X[chosen], held_out.y[chosen], None)
+        rows = held_out.X
+    points = []
     for n_stages, n_tables, choice in _sizes(as_now):
-        if n_stages <= len(as_now.fixed.stages):
-            error = as_now.fixed.stages[n_stages - 1].error
-        else:
-            error = float("nan") if table_errors is None else float(table_errors[n_tables - 1])
         for dtype in dtypes:
             model = as_now.model.compact(dtype, n_stages, choice)
+            if held_out is not None:
+                error = _error(model.values(held_out.X, ends), held_out.y)
+            elif n_stages <= len(as_now.fixed.stages):
+                error = as_now.fixed.stages[n_stages - 1].error
+            else:
+                error = float("nan") if table_errors is None else float(table_errors[n_tables - 1])
             n_bytes = model.nbytes + ends.nbytes
             points.append(FrontierPoint(n_stages, n_tables, dtype, error, n_bytes, _microseconds(model, ends, rows)))
     return Frontier(tuple(sorted(points, key=lambda point: point.nbytes)))
@@ -139,6 +151,13 @@ def _sizes(as_now: TablePredictor) -> Iterator[tuple[int, int, TableChoice | Non
     for few in 2 ** np.arange((n_tables - 1).bit_length()):
         yield len(stages) + 1, int(few), TableChoice(int(few), (owners < few))
     yield len(stages) + 1, n_tables, None
+
+
+def _error(values: Array, y: Array) -> float:
+    """Root mean square error in standard deviations of the targets."""
+    exponents = -exponents_of(y)
+    values, y = np.ldexp(values, exponents), np.ldexp(y, exponents)
+    return float(np.sqrt(np.mean((values - y) ** 2 / np.maximum(y.var(axis=0), SMALLEST))))
 
 
 def _microseconds(model: CompiledModel[Directory], ends: Ends, X: Array) -> float:

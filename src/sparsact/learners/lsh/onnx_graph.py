@@ -41,8 +41,9 @@ def onnx_model(model: CompiledModel[Directory], ends: Ends, inputs: InputRules) 
     if model.trees is not None:
         values = add("Add", values, _tree_values(graph, model.trees, encoded))
     if ends.low is not None and ends.high is not None:
-        for operator, limit in (("Less", ends.low), ("Greater", ends.high)):
-            values = add("Where", add(operator, values, constant(limit)), constant(limit), values)
+        below, above = (ends.low, ends.high) if ends.beyond == "clip" else (np.nan, np.nan)
+        for operator, limit, instead in (("Less", ends.low, below), ("Greater", ends.high, above)):
+            values = add("Where", add(operator, values, constant(limit)), constant(instead), values)
     strange = add("ReduceMax", add("Cast", add("IsInf", "X"), to=ELEMENTS["float64"]), constant([1]), keepdims=1)
     add("Where", add("Greater", strange, constant(0.0)), constant(np.nan), values, result="Y")
     return graph.to_bytes({"X": ["rows", inputs.n_columns]}, {"Y": ["rows", len(model.level)]})

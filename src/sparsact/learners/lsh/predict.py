@@ -92,14 +92,11 @@ class TablePredictor(CompiledPredictor):
     @property
     def ends(self) -> Ends:
         """Values where the model knows little, as the table is now."""
-        (fallback, extrapolate, _), table = self.policy, self.table
+        fallback, table = self.policy.fallback, self.table
         start = np.full(len(table.low), np.nan) if fallback == "nan" else None
         if fallback == "mean":  # of all rows
             start = table.layout.level + table.layout.unit * (table.totals[1:] / table.totals[0])
-        refuses = fallback == "raise"
-        if extrapolate == "linear" or (table.low > table.high).any():
-            return Ends(start=start, refuses=refuses)
-        return Ends(table.low, table.high, start, refuses)
+        return Ends.of(self.policy, table.low, table.high, start)
 
     def shipped_ends(self) -> Ends:
         """The same for a predictor without sums; a ValueError if it would need them."""

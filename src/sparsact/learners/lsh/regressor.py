@@ -82,9 +82,9 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         out of fold. LightGBM and CatBoost learn the trees, whichever errs less, or scikit-learn where neither is there.
     columns : {"auto", "all"}, default="auto"
         Columns that the tables see: ``"auto"`` drops those that trees make least use of, if less error remains.
-    extrapolate : {"clip", "linear"}, default="clip"
-        Values beyond the least and largest target of the rows held: those limits, or the value as it is (far away the
-        linear trend).
+    extrapolate : {"clip", "linear", "nan"}, default="clip"
+        Values beyond the least and largest target of the rows held: those limits, the value as it is (far away the
+        linear trend), or NaN.
 
     Attributes
     ----------
@@ -271,7 +271,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         Of 3 to 511 rows, its size is that of errors at rows of ``fit`` held out, in predicted deviations: at least the
         stated share of new rows, if they come from where these do; of more it is normal. Beyond the largest of these
         errors, and where ``fit`` saw many rows and few are left, Student's quantiles serve; infinite for a single row.
-        NaN where :meth:`predict` is, by ``fallback="nan"``, and only there.
+        NaN where :meth:`predict` is, by ``fallback`` or ``extrapolate``, and only there.
         """
         checked_probability(confidence, "`confidence`")
         predictor = self._predictor
@@ -311,7 +311,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
                 row = int(np.argmin(np.isfinite(predicted).all(axis=1)))
                 raise ValueError(
                     f"drift compares `y` with predictions, and that of row {row} is no number; leave out `y`, or call "
-                    'set_params(fallback="coarse") first.'
+                    'set_params(fallback="coarse", extrapolate="clip") first.'
                 )
             residuals = targets - predicted
         self._tidy()
