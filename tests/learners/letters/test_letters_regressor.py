@@ -193,10 +193,10 @@ def test_equal_numbers_are_one_letter():
 
 @pytest.fixture(scope="module")
 def of_two_columns():
-    """A model of columns s and t, to which new letters are no hindrance."""
+    """A model of columns s and t."""
     rng = np.random.default_rng(13)
     X = pd.DataFrame({"s": rng.integers(2, size=23), "t": rng.choice(list("ACG"), 23)})
-    return LettersRegressor(handle_unknown="frequent", random_state=0).fit(X, rng.normal(size=23))
+    return LettersRegressor(random_state=0).fit(X, rng.normal(size=23))
 
 
 @pytest.mark.parametrize(

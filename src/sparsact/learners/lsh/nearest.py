@@ -15,8 +15,8 @@ from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.compiled import MadeAgain
 from sparsact.learners.lsh.layout import Array
 
-HIGH_DIMENSION: Final = 16  # beyond it a kd-tree looks at most of its points: twice to four times slower from 24 on
-MOST_PRODUCTS: Final = 1 << 22  # numbers at once: 32 megabytes
+HIGH_DIMENSION: Final = 16  # beyond it a kd-tree looks at most of its points, and a product is quicker (record 0133)
+MOST_PRODUCTS: Final = 1 << 22  # distances in memory at once
 FARTHEST: Final = 1e100  # local coordinates beyond it are as far as any: squares of distances stay floats
 NearestIndex = Callable[[Array], NDArray[np.int64]]
 

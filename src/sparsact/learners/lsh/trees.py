@@ -298,12 +298,11 @@ def _symmetric_tree(tree: dict[str, Any], scale: float) -> TreeNodes:
 
 def sklearn(parameters: dict[str, Any], n_rounds: int, rows: Rows, held_out: Rows | None, seed: int) -> Boosted:
     """HistGradientBoostingRegressor fitted to rows; rows held out, if any, choose the number of rounds."""
-    X, y, weights = rows
     model = HistGradientBoostingRegressor(
         learning_rate=RATE, early_stopping=False, warm_start=True, random_state=seed % 2**31, **parameters
     )
     if held_out is None:
-        model.set_params(max_iter=n_rounds).fit(X, y, weights)
+        _fitted_further(model, rows, n_rounds)
     else:
         n_rounds = _rounds(model, rows, held_out, n_rounds)
     trees = tuple(_sklearn_tree(each[0].nodes) for each in model._predictors[:n_rounds])
@@ -312,11 +311,17 @@ def sklearn(parameters: dict[str, Any], n_rounds: int, rows: Rows, held_out: Row
     return Boosted(lambda Z: ensemble.values(np.ascontiguousarray(Z))[:, 0], n_rounds, base, trees)
 
 
+def _fitted_further(model: HistGradientBoostingRegressor, rows: Rows, n_rounds: int) -> None:
+    """Fit up to ``n_rounds`` rounds; without weights of one, for which scikit-learn would sort each column 255 times."""
+    X, y, weights = rows
+    model.set_params(max_iter=n_rounds).fit(X, y, None if (weights == 1).all() else weights)
+
+
 def _rounds(model: HistGradientBoostingRegressor, rows: Rows, held_out: Rows, most: int) -> int:
     """Rounds that serve held-out rows best; the model is fitted on until ``PATIENCE`` more have not helped."""
     errors: list[float] = []
     while len(errors) < most and (not errors or len(errors) - int(np.argmin(errors)) <= PATIENCE):
-        model.set_params(max_iter=min(most, len(errors) + PATIENCE)).fit(*rows)
+        _fitted_further(model, rows, min(most, len(errors) + PATIENCE))
         values = np.array(list(model.staged_predict(held_out[0])))
         errors = list((values - held_out[1]) ** 2 @ held_out[2])
     return 1 + int(np.argmin(errors))
