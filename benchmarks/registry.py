@@ -68,6 +68,7 @@ BENCHMARKS: Final = {
         ("sparse_fourier", ()),
         ("cube_gp", ()),
         ("landscapes", ("lightgbm", "xgboost")),
+        ("fit_seconds", ()),
         ("letters", ()),
         ("measurement_models", ()),
         ("units", ()),

@@ -55,9 +55,9 @@ def test_constants_are_final():
 # Most lines of each folder, and the share of imports in the library's code. Lower them when you make a folder smaller;
 # a change that makes one larger names in a decision record what it replaced and the row in results/ that pays for it.
 BUDGETS = {
-    "src/sparsact": 66_225,
+    "src/sparsact": 66_275,
     "papers/src": 15_822,
-    "benchmarks": 6_546,
+    "benchmarks": 6_641,
 }
 IMPORTS = 0.1205
 # Words that make a reader look back for what they stand for, and how many are left: the number may only fall.

@@ -21,6 +21,7 @@ from sparsact.fit.candidates.network import MOST_ROWS
 from sparsact.fit.choose import kinds_to_try, select_model
 from sparsact.fit.explain import confusion, function_names, scored_targets
 from sparsact.fit.fold_sums import MAX_HELD_OUT, FoldSums
+from sparsact.fit.forecast import forecast
 from sparsact.fit.options import FitOptions
 from sparsact.fit.reading import check_targets, warnings
 from sparsact.fit.result import FitResult, Resources
@@ -116,7 +117,10 @@ class FitSteps:
 
     def _others(self, sums: FoldSums, selected: Selected) -> tuple[FitRun, str]:
         """Models of every kind that may compete with their held-out scores, and why there are no more."""
-        kinds, reason = kinds_to_try(Facts(self.table, self.options, sums.n_rows))
+        facts = Facts(self.table, self.options, sums.n_rows)
+        kinds, reason = kinds_to_try(facts)
+        if len(kinds) > 1:
+            self.stages.say(forecast(facts))
         run = FitRun(self.table, self.options, self.stages, self.checkpoint, sums, selected, kinds)
         for kind in kinds:
             found = candidates()[kind].fit(run)

@@ -146,7 +146,8 @@ def fit_table(
     keep_every : float
         Seconds between two writings of that file.
     progress : callable, optional
-        Called with a :class:`~sparsact.passes.progress.Progress` for every batch.
+        Called with a :class:`~sparsact.passes.progress.Progress` for every batch, and with a ``note`` before a fit that
+        may take more than 20 seconds.
 
     Returns
     -------

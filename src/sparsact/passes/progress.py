@@ -32,6 +32,8 @@ class Progress:
         Rows among ``n_rows`` that an earlier run has read; they say nothing about the speed of this one.
     seconds : float or None
         Of the stage, once it is over.
+    note : str
+        A sentence for a person, such as how long the rest may take; then there is no stage.
     """
 
     stage: str
@@ -41,6 +43,7 @@ class Progress:
     total: int | None = None
     resumed: int = 0
     seconds: float | None = None
+    note: str = ""
 
 
 OnProgress = Callable[[Progress], object]
@@ -89,6 +92,11 @@ class Stages:
     def __init__(self, on_progress: OnProgress | None = None) -> None:
         self.seconds: dict[str, float] = {}
         self._on_progress = on_progress
+
+    def say(self, note: str) -> None:
+        """Pass a sentence on to the caller, unless it is empty."""
+        if note and self._on_progress is not None:
+            self._on_progress(Progress("", 0, 0, 0, note=note))
 
     @contextmanager
     def stage(self, name: str, total: int | None = None) -> Iterator[StageProgress]:

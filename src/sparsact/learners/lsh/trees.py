@@ -312,7 +312,7 @@ def sklearn(parameters: dict[str, Any], n_rounds: int, rows: Rows, held_out: Row
 
 
 def _fitted_further(model: HistGradientBoostingRegressor, rows: Rows, n_rounds: int) -> None:
-    """Fit up to ``n_rounds`` rounds; without weights of one, for which scikit-learn would sort each column 255 times."""
+    """Fit up to ``n_rounds`` rounds; weights of one are left out, as scikit-learn then bins columns quicker."""
     X, y, weights = rows
     model.set_params(max_iter=n_rounds).fit(X, y, None if (weights == 1).all() else weights)
 
