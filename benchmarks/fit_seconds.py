@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from benchmarks.figures import TIMES, Figure
 from benchmarks.harness import Row, kept_rows
@@ -47,7 +48,7 @@ def planted(columns: str, n_rows: int, n: int) -> pa.Table:
     rng = np.random.default_rng([n_rows, n])
     if columns == "letters":
         sites = rng.integers(0, len(LETTERS), (n_rows, n))
-        X = np.eye(len(LETTERS))[sites].reshape(n_rows, -1)
+        X: NDArray[np.generic] = np.eye(len(LETTERS))[sites].reshape(n_rows, -1)
     else:
         X = rng.integers(0, 2, (n_rows, n)) if columns == "bits" else rng.normal(size=(n_rows, n))
     W = rng.normal(size=(12, X.shape[1])) * (rng.random((12, X.shape[1])) < 6 / X.shape[1])

@@ -18,7 +18,7 @@ SPREAD: Final = 3.0  # factor within which most fits are
 def seconds(n_rows: int, *, of_numbers: bool) -> float:
     """Seconds of a default fit to rows of numbers, or of bits or letters, on one core."""
     of_thousand, power = OF_NUMBERS if of_numbers else OF_SWITCHES
-    return of_thousand * (min(n_rows, MOST_ROWS) / 1_000) ** power
+    return float(of_thousand * (min(n_rows, MOST_ROWS) / 1_000) ** power)
 
 
 def forecast(facts: Facts) -> str:
