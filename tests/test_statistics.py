@@ -24,7 +24,7 @@ from sparsact.passes.dask import Engine
 from sparsact.passes.progress import StageProgress
 from sparsact.passes.resumable import Checkpoint
 from sparsact.passes.source import Partition, Pass
-from sparsact.statistics.sample import RowSample
+from sparsact.statistics.row_sample import RowSample
 from sparsact.statistics.statistic import Batch, Statistic
 
 N, T, M = 5, 2, 83

@@ -4,7 +4,7 @@ from commands import run
 
 from sparsact.datasets import open_table
 from sparsact.datasets.columns import Real
-from sparsact.datasets.extrapolation import DesignSums
+from sparsact.datasets.unseen_rows import DesignSums
 from sparsact.fit.candidates.low_degree import degrees_to_try
 from sparsact.fit.fold_sums import FoldSums
 from sparsact.fit.held_out import out_of_fold_values
@@ -12,7 +12,7 @@ from sparsact.fit.options import FitOptions
 from sparsact.fit.scores import Selected
 from sparsact.learners import LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.statistics.folds import deal
-from sparsact.statistics.sample import RowSample
+from sparsact.statistics.row_sample import RowSample
 from sparsact.statistics.statistic import Batch
 
 

@@ -10,8 +10,8 @@ import pytest
 from commands import run
 from distributed import LocalCluster
 
-from sparsact.datasets.parts import pieces
 from sparsact.datasets.readers import open_source
+from sparsact.datasets.table_files import pieces
 from sparsact.datasets.tables import TableSurvey
 from sparsact.fit.fold_sums import FoldSums
 from sparsact.passes import dask as passes

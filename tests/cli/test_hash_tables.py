@@ -21,7 +21,7 @@ from sparsact.fit.candidates.lsh_details import standardised_weights, tried
 from sparsact.fit.options import FitOptions
 from sparsact.passes.progress import Stages
 from sparsact.passes.resumable import Checkpoint
-from sparsact.statistics.sample import RowSample
+from sparsact.statistics.row_sample import RowSample
 from sparsact.statistics.statistic import Batch
 
 pytestmark = pytest.mark.usefixtures("few_rivals")

@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 from commands import run
 
-from sparsact.datasets.parts import Parts
+from sparsact.datasets.table_files import Parts
 from sparsact.saving import modelfile
 
 pytestmark = pytest.mark.usefixtures("few_rivals")

@@ -6,7 +6,7 @@ import pytest
 
 import sparsact as sa
 from sparsact.datasets import Encoding
-from sparsact.datasets.parts import Parts
+from sparsact.datasets.table_files import Parts
 from sparsact.datasets.tables import Table, TableSurvey
 
 

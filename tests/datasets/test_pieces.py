@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sparsact.datasets import open_table
-from sparsact.datasets.parts import MOST_PIECES, Parts, piece_name, pieces
 from sparsact.datasets.readers import ParquetSource, open_source
+from sparsact.datasets.table_files import MOST_PIECES, Parts, piece_name, pieces
 
 
 def written(path, sizes, first=0):

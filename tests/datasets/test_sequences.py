@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from sparsact.datasets import Encoding, open_table
-from sparsact.datasets.parts import Parts
 from sparsact.datasets.sites import LetterString, Mutations, mutations
+from sparsact.datasets.table_files import Parts
 from sparsact.datasets.tables import TableSurvey, encoded_table
 
 RNG = np.random.default_rng(0)

@@ -45,7 +45,7 @@ def test_a_pair_that_decides_is_named():
 
 def test_false_alarms_are_rare():
     """On 400 draws of half of the cube at most one in a hundred has a note; the statistic's variance is exact."""
-    from sparsact.datasets.extrapolation import _missing
+    from sparsact.datasets.unseen_rows import _missing
 
     rng = np.random.default_rng(4)
     values = [("", "")] * 8

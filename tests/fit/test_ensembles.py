@@ -18,7 +18,7 @@ from sparsact.fit.options import FitOptions
 from sparsact.hypercube import points, signs_to_bits
 from sparsact.learners.stacking import stacking_weights
 from sparsact.passes.progress import Stages
-from sparsact.statistics.sample import RowSample
+from sparsact.statistics.row_sample import RowSample
 from sparsact.statistics.statistic import Batch
 
 FEW_TREES = {0: {8: 10}, 100: {8: 10, 16: 10}}  # for tests of all else about ensembles

@@ -12,8 +12,8 @@ from commands import run
 
 import sparsact as sa
 from sparsact.datasets import Encoding
-from sparsact.datasets.extrapolation import DesignSums, unseen_pairs
 from sparsact.datasets.table_summary import TableDesign
+from sparsact.datasets.unseen_rows import DesignSums, unseen_pairs
 
 COLOURS = ("blue", "green", "red")
 

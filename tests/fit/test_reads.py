@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 import sparsact as sa
-from sparsact.datasets.parts import Parts
+from sparsact.datasets.table_files import Parts
 
 pytestmark = pytest.mark.usefixtures("few_rivals")
 

@@ -17,7 +17,7 @@ from sparsact.hardness import (
     lll,
     solve_modulo,
 )
-from sparsact.hardness.rounding import all_residues
+from sparsact.hardness.learning_with_rounding import all_residues
 from sparsact.hardness.rounding_attacks import monomials
 
 

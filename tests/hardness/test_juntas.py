@@ -10,7 +10,7 @@ import pytest
 from sparsact import kernels
 from sparsact.fourier import Spectrum
 from sparsact.hardness import InconsistentLabelsError, junta_samples, learn_junta
-from sparsact.hardness.juntas import Work, balanced_order, tabulated
+from sparsact.hardness.junta_learners import Work, balanced_order, tabulated
 from sparsact.hypercube import points
 from sparsact.kernels import dispatch
 

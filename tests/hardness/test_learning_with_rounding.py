@@ -16,7 +16,7 @@ from sparsact.hardness import (
     secret_modulo,
     solve_modulo,
 )
-from sparsact.hardness.rounding import Residues, all_residues
+from sparsact.hardness.learning_with_rounding import Residues, all_residues
 
 INSTANCES = [([3, 1, 2], 2, 4), ([4, 2], 3, 5), ([6, 0], 5, 8), ([5], 2, 7)]
 

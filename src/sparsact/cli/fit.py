@@ -162,7 +162,7 @@ def fit(
     """
     given = locals()
     from sparsact.cli.progress import bars
-    from sparsact.datasets.parts import files
+    from sparsact.datasets.table_files import files
 
     from_stdin = PIPE in tables
     if from_stdin and resume is not None:

@@ -56,7 +56,7 @@ def predict(
     from sparsact.cli.io import PIPE, read_model, readable
     from sparsact.cli.progress import bars
     from sparsact.datasets import encoded_table
-    from sparsact.datasets.parts import files
+    from sparsact.datasets.table_files import files
     from sparsact.fit.predict import predicted_pieces
     from sparsact.passes.progress import Stages
 

@@ -17,7 +17,7 @@ from sparsact.datasets.landscapes import (
     moulana_s309,
     phillips_cr6261,
 )
-from sparsact.datasets.parts import files
+from sparsact.datasets.table_files import files
 from sparsact.datasets.tables import Table, encoded_table, open_table
 
 __all__ = [

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsact.datasets.cell_values import as_number, codes, exact, numbers_and_rest, too_long
-from sparsact.datasets.parts import PlacedRows
 from sparsact.datasets.sites import BitString, LetterString, Mutations
+from sparsact.datasets.table_files import PlacedRows
 from sparsact.datasets.table_summary import TableDesign
 
 CLASS_TYPES: Final = (

@@ -10,8 +10,8 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparsact.datasets.parts import Parts
 from sparsact.datasets.readers import Source
+from sparsact.datasets.table_files import Parts
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets.cell_values import listed
+from sparsact.datasets.column_survey import ColumnSurvey
 from sparsact.datasets.columns import MISSING, Bit, Classes, Column, Encoding, OneHot, Real
 from sparsact.datasets.sites import BitString, LetterString, Mutations
-from sparsact.datasets.survey import ColumnSurvey
 from sparsact.datasets.value_counts import MODULUS
 
 Key = tuple[str, int]

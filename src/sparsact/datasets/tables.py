@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets.cell_values import listed
+from sparsact.datasets.column_survey import MAX_CATEGORIES, ColumnSurvey, IdentifierError, UnfitError
 from sparsact.datasets.columns import Bit, Classes, Column, Encoding, OneHot, Points, Real
-from sparsact.datasets.parts import Data, Parts, PlacedRows, did_you_mean, resolve
 from sparsact.datasets.related_columns import aliases, column_notes, without_constants
 from sparsact.datasets.sequences import slip
 from sparsact.datasets.sites import BitString, LetterString, Mutations
-from sparsact.datasets.survey import MAX_CATEGORIES, ColumnSurvey, IdentifierError, UnfitError
+from sparsact.datasets.table_files import Data, Parts, PlacedRows, did_you_mean, resolve
 from sparsact.datasets.targets import TargetSurvey
 from sparsact.datasets.value_counts import MODULUS, MOST_ROWS, RowNumbers
 

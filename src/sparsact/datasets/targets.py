@@ -22,8 +22,8 @@ from sparsact.datasets.cell_values import (
     spelling,
     texts_of,
 )
+from sparsact.datasets.column_survey import MAX_CATEGORIES
 from sparsact.datasets.columns import Classes, Real
-from sparsact.datasets.survey import MAX_CATEGORIES
 
 
 @dataclass

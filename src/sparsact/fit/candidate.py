@@ -18,7 +18,7 @@ from sparsact.fit.target_result import TargetResult
 from sparsact.passes.progress import Stages
 from sparsact.passes.resumable import Checkpoint
 from sparsact.reports.chapter import Chapter
-from sparsact.statistics.sample import RowSample
+from sparsact.statistics.row_sample import RowSample
 
 MOST_ROWS: Final = 30_000  # whose held-out predictions are compared and weighted
 Targets = tuple[TargetResult, ...]

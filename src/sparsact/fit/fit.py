@@ -9,7 +9,7 @@ import numpy as np
 
 from sparsact.datasets import Encoding, Table
 from sparsact.datasets.columns import Classes
-from sparsact.datasets.extrapolation import DesignSums, design_notes
+from sparsact.datasets.unseen_rows import DesignSums, design_notes
 from sparsact.environment import versions
 from sparsact.fit.candidate import Details, Facts, Fit, FitRun, Targets
 from sparsact.fit.candidates import candidates
@@ -31,7 +31,7 @@ from sparsact.learners import CubeEnsemble, LettersRegressor
 from sparsact.memory import peak_memory
 from sparsact.passes.progress import StageProgress, Stages
 from sparsact.passes.resumable import Checkpoint
-from sparsact.statistics.sample import RowSample
+from sparsact.statistics.row_sample import RowSample
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from sparsact.datasets.columns import Classes, Real
-from sparsact.datasets.extrapolation import DesignSums
+from sparsact.datasets.unseen_rows import DesignSums
 from sparsact.fit.scores import Selected
 from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.learners.low_degree.accumulator import Accumulator
 from sparsact.learners.low_degree.solvers.solver import LowDegreeStatistic
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
-from sparsact.statistics.sample import RowSample
+from sparsact.statistics.row_sample import RowSample
 from sparsact.statistics.statistic import Batch
 
 MAX_HELD_OUT: Final = 5000  # rows whose held-out predictions are kept for the figures

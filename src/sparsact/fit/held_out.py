@@ -15,7 +15,7 @@ from sparsact.fit.fold_sums import as_numbers
 from sparsact.fit.scores import FoldScores, mean_scores
 from sparsact.learners.predictor import predictor
 from sparsact.statistics.folds import out_of_fold
-from sparsact.statistics.sample import RowSample
+from sparsact.statistics.row_sample import RowSample
 
 
 def out_of_fold_values(

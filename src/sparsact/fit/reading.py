@@ -12,8 +12,8 @@ from scipy.stats import skew
 
 from sparsact.datasets import Encoding, Table, tables
 from sparsact.datasets.columns import Classes, LogReal, Real
-from sparsact.datasets.parts import Parts
 from sparsact.datasets.related_columns import suspicions
+from sparsact.datasets.table_files import Parts
 from sparsact.datasets.tables import TableSurvey
 from sparsact.datasets.targets import TargetSurvey
 from sparsact.fit.options import FitOptions

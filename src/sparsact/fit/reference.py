@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding, encoded_table
 from sparsact.datasets.columns import Bit
-from sparsact.datasets.extrapolation import bit_values
-from sparsact.datasets.parts import resolve
 from sparsact.datasets.sites import BitString
+from sparsact.datasets.table_files import resolve
+from sparsact.datasets.unseen_rows import bit_values
 from sparsact.fourier import Spectrum, interactions
 from sparsact.hypercube import bits_to_signs, n_subsets
 

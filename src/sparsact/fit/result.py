@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sparsact.datasets import Encoding
-    from sparsact.datasets.parts import Data
+    from sparsact.datasets.table_files import Data
     from sparsact.fit.scored_table import ScoredTable
     from sparsact.fit.target_result import TargetResult
 

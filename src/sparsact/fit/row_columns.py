@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Table
 from sparsact.datasets.cell_values import numbers, refuse_missing, texts_of
-from sparsact.datasets.parts import Parts, PlacedRows, piece_name, resolve
+from sparsact.datasets.table_files import Parts, PlacedRows, piece_name, resolve
 from sparsact.fit.options import FitOptions
 from sparsact.passes.source import Partition, Pass, S
 from sparsact.statistics.folds import deal_groups

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact.constructions import rounded_products
 from sparsact.hardness.elimination import InconsistentLabelsError, checked_prime, solve_modulo
-from sparsact.hardness.rounding import SecretSearch, checked_samples
+from sparsact.hardness.learning_with_rounding import SecretSearch, checked_samples
 
 Integers = NDArray[np.int64]
 SPARE: Final = 1.1  # times the samples that give as many equations as unknowns in the mean

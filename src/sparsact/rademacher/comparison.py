@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sparsact import bounds
 from sparsact.fourier import Estimate
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.rademacher.sample import check_scale, checked_n_active, checked_sample
+from sparsact.rademacher.argument_checks import check_scale, checked_n_active, checked_sample
 from sparsact.validation.arrays import checked_signs
 
 

@@ -12,8 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import null_space
 
 from sparsact.fourier import Estimate
+from sparsact.rademacher.argument_checks import (
+    check_scale,
+    checked_draws,
+    checked_n_active,
+    checked_sample,
+    mean_of_draws,
+)
 from sparsact.rademacher.dichotomies import boundaries, centred, dichotomies, max_faces, max_sets, spanned
-from sparsact.rademacher.sample import check_scale, checked_draws, checked_n_active, checked_sample, mean_of_draws
 
 ROUNDING: Final = 1e-12
 CELLS_AT_ONCE: Final = 2**22

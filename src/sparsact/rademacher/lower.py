@@ -10,7 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact.fourier import Estimate
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.rademacher.sample import check_scale, checked_draws, checked_n_active, checked_sample, mean_of_draws
+from sparsact.rademacher.argument_checks import (
+    check_scale,
+    checked_draws,
+    checked_n_active,
+    checked_sample,
+    mean_of_draws,
+)
 from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import checked_generator, checked_size
 

@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import sparsact as sa
 from sparsact.learners.latent.fitting import MeasuredRows, polynomial_fit
+from sparsact.learners.latent.latent_polynomial import LEAST_NOISE
 from sparsact.learners.latent.links import LINKS
-from sparsact.learners.latent.polynomial import LEAST_NOISE
 from sparsact.learners.latent.targets import Targets
 
 BENT = {

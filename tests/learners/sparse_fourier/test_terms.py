@@ -13,7 +13,7 @@ from sparsact.hypercube import characters, masks_of, subset_masks, subsets_of
 from sparsact.learners.points import pack
 from sparsact.learners.sparse_fourier.integer_sample import IntegerSample
 from sparsact.learners.sparse_fourier.search import SearchOptions, TermSearch
-from sparsact.learners.sparse_fourier.terms import LEAST_NEW, MOST_CHANGES, NEAREST, SAME, TermPool
+from sparsact.learners.sparse_fourier.term_selection import LEAST_NEW, MOST_CHANGES, NEAREST, SAME, TermPool
 
 N, M = 6, 211
 MODEL = [(), (1,), (0, 2), (1, 3, 4)]

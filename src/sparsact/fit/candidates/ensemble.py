@@ -20,7 +20,7 @@ from sparsact.learners.latent.targets import pinned
 from sparsact.learners.predictor import predictor
 from sparsact.learners.stacking import stacking_weights
 from sparsact.statistics.folds import out_of_fold
-from sparsact.statistics.sample import RowSample
+from sparsact.statistics.row_sample import RowSample
 
 Array = NDArray[np.float64]
 

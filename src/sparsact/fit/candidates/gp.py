@@ -37,7 +37,7 @@ from sparsact.learners import CubeGPRegressor, LatentRegressor
 from sparsact.learners.cube_ensemble import LARGEST_CUBE, CubeEnsemble
 from sparsact.passes.progress import Stages
 from sparsact.statistics.folds import out_of_fold
-from sparsact.statistics.sample import RowSample
+from sparsact.statistics.row_sample import RowSample
 
 MOST_COLUMNS: Final = 64
 MOST_NUMBERS: Final = 1 << 31  # rows times points of the cube, where all of these have numbers

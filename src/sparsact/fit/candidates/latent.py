@@ -31,7 +31,7 @@ from sparsact.fit.target_result import TargetResult
 from sparsact.learners import LatentRegressor
 from sparsact.learners.latent.targets import pinned, sides
 from sparsact.reports.chapter import Chapter
-from sparsact.statistics.sample import RowSample
+from sparsact.statistics.row_sample import RowSample
 
 SAME: Final = 1.02  # errors this close are the same, and the polynomial is taken
 PROCESS_ROWS, MOST_COLUMNS = 5_000, 16  # up to which a latent Gaussian process is tried too

@@ -25,7 +25,7 @@ from sparsact.passes.progress import Stages
 from sparsact.passes.resumable import Checkpoint
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 from sparsact.statistics.folds import deal
-from sparsact.statistics.sample import RowSample
+from sparsact.statistics.row_sample import RowSample
 from sparsact.statistics.statistic import Batch
 
 LEVELS: Final = (0.5, 0.8, 0.9, 0.95, 0.99)  # probabilities at which prediction intervals are checked

@@ -20,7 +20,7 @@ from sparsact.learners import SparselyActivatedClassifier, SparselyActivatedRegr
 from sparsact.passes.progress import Stages
 from sparsact.reports.chapter import Chapter, TextTable
 from sparsact.reports.numbers import number
-from sparsact.statistics.sample import RowSample
+from sparsact.statistics.row_sample import RowSample
 
 MOST_ROWS: Final = 20_000  # that a network is fitted to
 ROWS_OF_LOOK, UNITS_OF_LOOK = 4_000, 32

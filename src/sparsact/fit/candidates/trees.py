@@ -20,7 +20,7 @@ from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.kernels.threads import in_threads
 from sparsact.passes.progress import Stages
-from sparsact.statistics.sample import RowSample
+from sparsact.statistics.row_sample import RowSample
 
 MOST_NUMBERS: Final = 1 << 22  # rows times columns times functions
 LEARNING_RATE, LEAST_ROWS = 0.1, 2

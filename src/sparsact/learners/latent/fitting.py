@@ -15,10 +15,10 @@ from sparsact.learners.gp.laplace import Mode
 from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.gp.systems.cube import CubePosterior
 from sparsact.learners.latent.gauge import reported
+from sparsact.learners.latent.latent_polynomial import LEAST_NOISE, MAX_ITER, LatentPolynomial, PolynomialProblem
 from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLatent
 from sparsact.learners.latent.links import LINKS, Identity, Sigmoid
 from sparsact.learners.latent.measurement import STRAIGHT, FittedMeasurement, KnownCurve
-from sparsact.learners.latent.polynomial import LEAST_NOISE, MAX_ITER, LatentPolynomial, PolynomialProblem
 from sparsact.learners.latent.process import ProcessProblem, fitted_process
 from sparsact.learners.latent.targets import Targets
 from sparsact.statistics.units import exponents_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from sparsact.learners.gp.kernel import Array
+from sparsact.learners.latent.latent_polynomial import LatentPolynomial, PolynomialProblem
 from sparsact.learners.latent.links import Sigmoid
 from sparsact.learners.latent.measurement import KnownCurve
-from sparsact.learners.latent.polynomial import LatentPolynomial, PolynomialProblem
 
 
 def reported(problem: PolynomialProblem, at: LatentPolynomial, means: Array) -> tuple[Array, Array, KnownCurve]:

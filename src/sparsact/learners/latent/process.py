@@ -21,8 +21,8 @@ from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.laplace import Mode, Working, laplace_mode
 from sparsact.learners.gp.systems.system import System
+from sparsact.learners.latent.latent_polynomial import LEAST_NOISE
 from sparsact.learners.latent.measurement import KnownCurve
-from sparsact.learners.latent.polynomial import LEAST_NOISE
 from sparsact.learners.latent.targets import Targets, residual_terms
 from sparsact.statistics.solved import Solved
 

@@ -17,8 +17,8 @@ from sparsact.hypercube import n_subsets
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.latent.fitted import FittedLatent
 from sparsact.learners.latent.fitting import MeasuredRows, fitted_gp, fitted_polynomial
+from sparsact.learners.latent.latent_polynomial import MAX_ITER
 from sparsact.learners.latent.measurement import STRAIGHT
-from sparsact.learners.latent.polynomial import MAX_ITER
 from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate, chosen, degrees_to_try
 from sparsact.learners.latent.targets import Censoring, Targets, checked_bounds
 from sparsact.transaction import transaction

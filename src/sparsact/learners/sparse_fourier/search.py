@@ -16,7 +16,7 @@ from sparsact.hypercube import Masks, masks_of, n_subsets, n_words, sizes, subse
 from sparsact.kernels.monomial_scan import MOST_ROWS, MonomialTable, quantised, strongest_monomials
 from sparsact.learners.points import unpack
 from sparsact.learners.sparse_fourier.integer_sample import IntegerSample
-from sparsact.learners.sparse_fourier.terms import NEAREST, TermPool
+from sparsact.learners.sparse_fourier.term_selection import NEAREST, TermPool
 
 Array = NDArray[np.float64]
 

@@ -115,7 +115,7 @@ def learn_junta(
     Notes
     -----
     A function of k bits that is not constant has a nonzero Fourier coefficient of order 1 to d, or a degree over GF(2)
-    of at most k - d (proof: :mod:`sparsact.hardness.binary_polynomial`). Either shows relevant variables: of the
+    of at most k - d (proof: :mod:`sparsact.hardness.gf2_polynomial`). Either shows relevant variables: of the
     coefficient, found among n^d correlations; or of the polynomial, found by a linear system with about n^(k-d)
     unknowns, in n^(omega (k-d)) steps. Fixing the variables found so far such that the labels stay mixed, the search
     goes on with the rest. Balanced at d = omega k / (omega + 1) that is n^(omega p / (omega + 1)), up to factors of p
