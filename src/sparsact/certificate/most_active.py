@@ -19,7 +19,7 @@ from sparsact.kernels.dispatch import threads
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.validation.parameters import (
     checked_generator,
-    checked_number,
+    checked_limit,
     checked_option,
     checked_probability,
     checked_size,
@@ -174,7 +174,7 @@ def certify(
             f"`{name}` is for method='sampled'; got method={method!r}: the others find the most themselves."
         )
     else:
-        checked_number(time_limit, "`time_limit`")
+        checked_limit(time_limit, "`time_limit`")
         search = np.random.default_rng(0) if rng is None else checked_generator(rng)
         certificate = proved(network, allowed, method, time_limit=time_limit, rng=search, n_threads=threads(n_threads))
     return replace(certificate, seconds=time.perf_counter() - start)

@@ -37,7 +37,7 @@ from sparsact.network import SparselyActivatedNetwork
 from sparsact.stack import Array, Stack, most_outputs, reach_from_below
 from sparsact.validation.parameters import (
     checked_generator,
-    checked_number,
+    checked_limit,
     checked_option,
     checked_probability,
     checked_size,
@@ -111,7 +111,7 @@ def certify_stack(
             stack, checked_size(n_samples, "`n_samples`"), checked_probability(confidence, "`confidence`"), rng
         )
     else:
-        checked_number(time_limit, "`time_limit`")
+        checked_limit(time_limit, "`time_limit`")
         found = _bounded(stack, time.monotonic() + time_limit, rng)
     seconds = time.perf_counter() - start
     *layers, whole = (replace(one, seconds=seconds) for one in found)

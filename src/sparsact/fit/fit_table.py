@@ -147,7 +147,7 @@ def fit_table(
         Seconds between two writings of that file.
     progress : callable, optional
         Called with a :class:`~sparsact.passes.progress.Progress` for every batch, and with a ``note`` before a fit that
-        may take more than 20 seconds.
+        may take long.
 
     Returns
     -------

@@ -22,9 +22,12 @@ def seconds(n_rows: int, *, of_numbers: bool) -> float:
 
 
 def forecast(facts: Facts) -> str:
-    """A sentence on a default fit that takes long: between which times it ends, and what is quicker; else empty."""
+    """A sentence on a default fit that takes long: between which times it ends, and what is quicker; else empty.
+
+    Several targets and classes are left out: fewer kinds of model compete for them.
+    """
     expected = seconds(facts.n_rows, of_numbers=bool(facts.table.encoding.real))
-    if facts.options.model != "auto" or expected <= LONG:
+    if facts.options.model != "auto" or not facts.one_function or expected <= LONG:
         return ""
     least, most = (float(f"{limit:.1g}") for limit in (expected / SPREAD, expected * SPREAD / 60))
     longer = ", more with a table as large as this" if facts.n_rows > MOST_ROWS else ""

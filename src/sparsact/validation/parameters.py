@@ -59,6 +59,11 @@ def checked_number(value: object, what: str, below: float = inf) -> float:
     return _checked_number(value, what, lambda x: 0 <= x < below, f"be a number in [0, {below:g})")
 
 
+def checked_limit(value: object, what: str) -> float:
+    """Seconds from 0, as a float; infinity is no limit."""
+    return _checked_number(value, what, lambda x: x >= 0, "be 0 or more seconds, or inf for no limit")
+
+
 def checked_positive(value: object, what: str) -> float:
     """A finite number above 0 as a float."""
     return _checked_number(value, what, lambda x: 0 < x < inf, "be a finite number above 0")

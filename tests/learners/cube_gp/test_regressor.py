@@ -1,4 +1,4 @@
-"""CubeGPRegressor against dense linear algebra and draws from the prior."""
+"""CubeGPRegressor against dense linear algebra, scikit-learn's Gaussian process, and draws from the prior."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import Kernel
 
 from sparsact import CubeGPRegressor, CubeKernel, load
 from sparsact.hypercube import characters, points, signs_to_bits
@@ -44,6 +46,48 @@ def dense(kernel, X, y, weights, noise=0.3):
     inverse = np.linalg.inv(features * p @ features.T + noise * np.eye(len(y)))
     gain = (features * p).T @ inverse
     return gain @ (y - y.mean()), np.diag(p) - gain @ features * p
+
+
+class HandWritten(Kernel):
+    """A variance times the product of a factor for each column that differs, as scikit-learn calls it."""
+
+    def __init__(self, variance=1.7):
+        self.variance = variance
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        Y = X if Y is None else Y
+        covariance = self.variance * np.where(X[:, None] != Y, RHO, 1.0).prod(axis=2)
+        return (covariance, np.empty((*covariance.shape, 0))) if eval_gradient else covariance
+
+    def diag(self, X):
+        return np.full(len(X), self.variance)
+
+    def is_stationary(self):
+        return True
+
+
+def test_predictions_are_those_of_scikit_learn():
+    X, y, _ = table()
+    model = fixed(PRODUCT).fit(X, y)
+    theirs = GaussianProcessRegressor(HandWritten(), alpha=0.3, optimizer=None).fit(X, y - y.mean())
+    mean, deviation = theirs.predict(points(N), return_std=True)
+    ours, spread = model.predict(points(N), return_std=True)
+    np.testing.assert_allclose(ours, mean + y.mean(), atol=1e-10)
+    np.testing.assert_allclose(spread, deviation, atol=1e-8)
+    likelihood = theirs.log_marginal_likelihood_value_
+    assert model.log_marginal_likelihood() == pytest.approx(likelihood, rel=1e-10)
+    assert model.log_marginal_likelihood_value_ == pytest.approx(likelihood, rel=1e-10)
+
+
+def test_few_rows_and_columns_that_say_nothing():
+    np.testing.assert_allclose(CubeGPRegressor().fit([[1, -1]], [2.5]).predict([[1, -1], [-1, -1]]), 2.5)
+    X, y, _ = table(14)
+    constant = CubeGPRegressor(random_state=0).fit(np.column_stack([X, np.ones(M)]), y)
+    assert np.isfinite(constant.predict(np.column_stack([X, -np.ones(M)]))).all()
+    same = CubeGPRegressor(random_state=0).fit(X, np.full(M, 7.0))
+    np.testing.assert_allclose(same.predict(X), 7.0)
+    two_values = CubeGPRegressor(random_state=0).fit(np.where(X > 0, 8.5, 3.0), y)
+    np.testing.assert_allclose(two_values.predict(np.where(X > 0, 8.5, 3.0)), two_values.fit(1 - X, y).predict(1 - X))
 
 
 @pytest.mark.parametrize("kernel", [PRODUCT, DEGREES], ids=["product", "degrees"])

@@ -12,7 +12,7 @@ import pytest
 from explicit import KINDS, least_norm, monomials, subsets_of_size, tables
 from grids import grid
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.linear_model import Lasso, Ridge
+from sklearn.linear_model import Lasso, LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils._param_validation import StrOptions
@@ -257,6 +257,16 @@ def test_kernels_and_threads_do_not_show_in_the_bits(solver):
     for one, other in pairwise(found):
         assert_array_equal(one[0], other[0])
         assert_array_equal(one[1], other[1])
+
+
+def test_linear_regression_of_scikit_learn():
+    rng = np.random.default_rng(3)
+    X, y = rng.choice([1, -1], (301, 9)), rng.normal(size=301)
+    theirs = make_pipeline(PolynomialFeatures(2, interaction_only=True, include_bias=False), LinearRegression())
+    theirs.fit(X, y)
+    ours = LowDegreeRegressor(degree=2).fit(X, y)
+    assert_allclose(ours.coefficients_, theirs[-1].coef_, rtol=1e-9, atol=1e-12)
+    assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-9)
 
 
 def test_the_order_of_coefficients_is_that_of_polynomial_features():

@@ -89,3 +89,5 @@ def test_the_nearest_point_in_few_dimensions_and_in_many(p, monkeypatch):
     table, queries = rng.normal(size=(150, p)), rng.normal(size=(31, p))
     expected = np.linalg.norm(queries[:, None] - table[None], axis=2).argmin(axis=1)
     np.testing.assert_array_equal(nearest_index(table)(queries), expected)
+    np.testing.assert_array_equal(nearest_index(table + 2.0**30)(queries + 2.0**30), expected)  # far from the origin
+    assert nearest_index(table)(queries[:0]).shape == (0,)

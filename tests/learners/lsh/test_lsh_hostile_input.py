@@ -209,7 +209,7 @@ def test_weights_that_are_none():
 
 
 OUT_OF_RANGE = {"n_tables": [0], "n_hashes": [0], "bucket_width": [0.0, -1.0, "wide"], "degree": [3, -1]}
-OUT_OF_RANGE |= {"family": ["cubes"], "fallback": ["zero"], "alpha": [-0.1], "min_count": [0], "extrapolate": ["nan"]}
+OUT_OF_RANGE |= {"family": ["cubes"], "fallback": ["zero"], "alpha": [-0.1], "min_count": [0], "extrapolate": ["cut"]}
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name in OUT_OF_RANGE for value in OUT_OF_RANGE[name]])

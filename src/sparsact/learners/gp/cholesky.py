@@ -92,5 +92,5 @@ def check_room(n_rows: int) -> None:
     if not has_room(2 * 8 * n_rows**2):
         raise ValueError(
             f"a Cholesky factor of {n_rows:,} distinct rows needs {8 * n_rows**2 / 2**30:.1f} GiB twice, more than is "
-            "free: pass fewer rows."
+            "free: pass fewer rows; where a model of more than 20 columns has max_inducing, lower it."
         )

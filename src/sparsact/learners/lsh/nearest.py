@@ -65,10 +65,15 @@ def nearest_index(points: Array) -> NearestIndex:
     if points.shape[1] <= HIGH_DIMENSION:
         tree = cKDTree(points)
         return lambda Z: np.asarray(tree.query(Z)[1], dtype=np.int64)
+    centre = points.mean(axis=0)  # far from it, differences of squares would lose the distances
+    points = points - centre
     squares, step = (points**2).sum(axis=1), 1 + MOST_PRODUCTS // len(points)
 
     def nearest(Z: Array) -> NDArray[np.int64]:
-        parts = (Z[start : start + step] for start in range(0, len(Z), step))
-        return np.concatenate([(squares - 2 * part @ points.T).argmin(axis=1) for part in parts])
+        found = np.empty(len(Z), dtype=np.int64)
+        for start in range(0, len(Z), step):
+            rows = slice(start, start + step)
+            found[rows] = (squares - 2 * (Z[rows] - centre) @ points.T).argmin(axis=1)
+        return found
 
     return nearest
