@@ -18,8 +18,8 @@ import torch
 from sparsact.inference import densify, find_blocks, sparsify
 from sparsact.inference.apply import apply
 from sparsact.inference.autotune import fastest
+from sparsact.inference.block_profile import BlockProfile, sample_inputs
 from sparsact.inference.methods import SparsifyOptions
-from sparsact.inference.profile import BlockProfile, sample_inputs
 from sparsact.inference.quantizing import quantize
 from sparsact.inference.sparse_linear import SparseLinear
 from sparsact.inference.sparsifying import requested_replacement

@@ -21,7 +21,7 @@ PAGES: Final = {  # functions that draw what a fit has found
     "hash tables": "sparsact.reports.lsh_figures:lsh_figures",
 }
 MODELS: Final = {  # what a model file may hold: a class, whose `_from_file` makes one of what was read
-    "CompactPredictor": "sparsact.learners.lsh.export:CompactPredictor",
+    "CompactPredictor": "sparsact.learners.lsh.compact_predictor:CompactPredictor",
     "CubeEnsemble": "sparsact.learners:CubeEnsemble",
     "CubeGPRegressor": "sparsact.learners:CubeGPRegressor",
     "DSMRegressor": "sparsact.learners:DSMRegressor",

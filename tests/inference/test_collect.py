@@ -6,7 +6,7 @@ from blocks_planted import gelu, relu
 from torch import nn
 
 from sparsact.inference.block import Block, BlockWeights
-from sparsact.inference.profile import sample_inputs
+from sparsact.inference.block_profile import sample_inputs
 
 
 class Gated(nn.Module):

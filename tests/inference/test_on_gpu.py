@@ -11,8 +11,8 @@ from sparse_models import conv1d, gate_up, gated, gated_up_first, jump, plain, r
 from torch import nn
 
 from sparsact.inference import find_blocks, sparsify
+from sparsact.inference.block_profile import BlockProfile, sample_inputs
 from sparsact.inference.layer_facts import DEVICES, LayerFacts, device_obstacle
-from sparsact.inference.profile import BlockProfile, sample_inputs
 from sparsact.inference.timing import event_clock
 from sparsact.inference.weight_cache import _sums
 

@@ -11,12 +11,12 @@ import torch
 from sparse_models import PLAIN, plain, reads, rows
 from torch import nn
 
-from sparsact.inference import densify, find_blocks, plan_of, sparse_linear, sparsify, whole_model
+from sparsact.inference import densify, find_blocks, plan_check, plan_of, sparse_linear, sparsify
 from sparsact.inference.apply import Replacement
 from sparsact.inference.autotune import BATCHES
+from sparsact.inference.block_profile import BlockProfile
 from sparsact.inference.comparison import speed
 from sparsact.inference.method_times import Times, block_output, time_methods
-from sparsact.inference.profile import BlockProfile
 from sparsact.inference.selectors import ActiveInputs
 from sparsact.inference.weights import FloatWeights
 
@@ -24,7 +24,7 @@ from sparsact.inference.weights import FloatWeights
 @pytest.fixture
 def _always_worthwhile(monkeypatch):
     """Whole models are small here, and not faster."""
-    monkeypatch.setattr(whole_model, "is_worthwhile", lambda whole, any_sparse: True)
+    monkeypatch.setattr(plan_check, "is_worthwhile", lambda whole, any_sparse: True)
 
 
 def test_methods_are_timed_in_evaluation_mode():

@@ -11,8 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 import sparsact
 from sparsact import CubeKernel, LowDegreeRegressor
 from sparsact.hypercube import points
-from sparsact.learners.cube_gp import all_rows, hyperparameters
-from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.cube_gp import fisher_scoring, hyperparameters
+from sparsact.learners.cube_gp.merged_rows import DistinctRows
 from sparsact.learners.gp.systems.cube import CubeSystem
 from sparsact.learners.gp.systems.grid import GridSystem
 from sparsact.learners.gp.systems.inducing import InducingSystem
@@ -132,9 +132,9 @@ def test_the_search_for_kernel_and_noise():
 
     slopes = [(density(best.mode + h) - density(best.mode - h)) / 2e-4 for h in 1e-4 * np.eye(len(best.mode))]
     assert np.abs(slopes).max() < 0.1  # of a log density: steps of a deviation change it by one
-    moved = all_rows.more_probable(begun, rows, max_steps=1, rng=rng)
+    moved = fisher_scoring.more_probable(begun, rows, max_steps=1, rng=rng)
     assert (moved.steps, moved.converged) == (1, False)
-    ended = all_rows.more_probable(best, rows, rng=rng)
+    ended = fisher_scoring.more_probable(best, rows, rng=rng)
     assert ended.converged
     assert ended.residual < 0.5
 

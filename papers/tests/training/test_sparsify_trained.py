@@ -11,7 +11,7 @@ from torch import nn
 
 from sparsact.inference import Screen, densify, find_blocks, measure, plan_of, sparsify
 from sparsact.inference.batches import evaluating
-from sparsact.inference.profile import sample_inputs
+from sparsact.inference.block_profile import sample_inputs
 from sparsact.inference.sparse_linear import SparseLinear
 from sparsact_papers.data import load_tinyshakespeare
 from sparsact_papers.training import ActivationPenalty, CharacterText, Recipe, evaluation, train

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Literal
 
 from sparsact.datasets import Encoding, Table
-from sparsact.datasets.missing_rows import complete_rows
+from sparsact.datasets.complete_rows import complete_rows
 from sparsact.datasets.table_files import Data, Parts, is_paths
 from sparsact.fit.options import FitOptions
 from sparsact.fit.reading import survey_of, survey_table, with_options

@@ -12,7 +12,7 @@ from scipy.stats import binomtest
 
 from sparsact.datasets import Encoding, Table, encoded_table
 from sparsact.datasets.columns import Classes, LogReal
-from sparsact.datasets.missing_rows import complete_rows
+from sparsact.datasets.complete_rows import complete_rows
 from sparsact.datasets.table_files import Data
 from sparsact.fit.scores import Score
 from sparsact.fit.table_model import TableModel, brought_back, class_numbers

@@ -1,6 +1,5 @@
 """Hardness made visible: oracles that keep a ledger, the problems they hide, and learners that do or do not survive."""
 
-from sparsact.hardness.answers import StatisticalQueryOracle
 from sparsact.hardness.distribution import Examples, LabelledDistribution, LiftedFunction, Support
 from sparsact.hardness.elimination import InconsistentLabelsError, LinearSolution, solve_binary, solve_modulo
 from sparsact.hardness.gf2_polynomial import algebraic_normal_form, binary_degree, correlation_immunity
@@ -25,6 +24,7 @@ from sparsact.hardness.rounding_attacks import (
     linearised_secret,
     lll,
 )
+from sparsact.hardness.statistical_oracle import StatisticalQueryOracle
 
 __all__ = [
     "ContestRow",

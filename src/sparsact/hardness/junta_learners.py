@@ -21,8 +21,8 @@ from sparsact import kernels
 from sparsact.constructions import junta
 from sparsact.fourier import Spectrum
 from sparsact.fourier.spectrum import spectrum_of
-from sparsact.hardness.answers import hoeffding_samples
 from sparsact.hardness.elimination import InconsistentLabelsError, solve_packed
+from sparsact.hardness.statistical_oracle import hoeffding_samples
 from sparsact.hypercube import WORD, Masks, Subset, n_subsets, n_words, subset_masks, subsets_of
 from sparsact.learners.points import Points, pack
 from sparsact.network import SparselyActivatedNetwork

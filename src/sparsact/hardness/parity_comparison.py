@@ -8,11 +8,11 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from sparsact.hardness.answers import StatisticalQueryOracle
 from sparsact.hardness.distribution import LiftedFunction
 from sparsact.hardness.parity import learn_parity, parity_distribution
 from sparsact.hardness.queries import MembershipOracle
 from sparsact.hardness.query_learners import heavy_coefficients, low_degree_by_queries
+from sparsact.hardness.statistical_oracle import StatisticalQueryOracle
 from sparsact.hypercube import n_subsets
 from sparsact.learners import LowDegreeRegressor
 from sparsact.validation.arrays import checked_subset

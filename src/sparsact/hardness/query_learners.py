@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.fourier import Spectrum, walsh_hadamard
-from sparsact.hardness.answers import hoeffding_samples
 from sparsact.hardness.queries import MembershipOracle, StatisticalQueries
+from sparsact.hardness.statistical_oracle import hoeffding_samples
 from sparsact.hypercube import Masks, bits_to_signs, masks_of, n_subsets, n_words, subset_masks
 from sparsact.learners.points import pack
 from sparsact.validation.parameters import checked_generator, checked_probability, checked_size

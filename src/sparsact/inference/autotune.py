@@ -12,9 +12,9 @@ from statistics import median
 from typing import Any, Final
 
 from sparsact.inference.apply import PlannedBlock, Replacement
+from sparsact.inference.block_profile import BlockProfile
 from sparsact.inference.method_times import Times, block_output, time_methods
 from sparsact.inference.methods import certified_replacement, exact_replacement
-from sparsact.inference.profile import BlockProfile
 from sparsact.inference.sparse_linear import MAX_SHARE
 
 MAX_TIME_RATIO: Final = 0.95  # to the dense time, of a method that may be chosen

@@ -17,11 +17,12 @@ from torch import Tensor, nn
 from sparsact.inference.apply import PlannedBlock, Replacement, apply, become, with_sparse_shares
 from sparsact.inference.batches import Batch, call, evaluating, observe, tensors_in
 from sparsact.inference.block import Block, BlockWeights, plain
+from sparsact.inference.block_profile import BlockProfile
 from sparsact.inference.layer_facts import DEVICES, LayerFacts, WeightRows, device_type
 from sparsact.inference.method_times import block_output, time_methods
 from sparsact.inference.methods import SparsifyOptions, block_units, gated_layers
 from sparsact.inference.plan import LayerQuantization, Plan
-from sparsact.inference.profile import BlockProfile
+from sparsact.inference.plan_check import measured
 from sparsact.inference.roofline import ratio, roofline
 from sparsact.inference.selectors import ActiveInputs, BlockUnits, Everything, WhereGateIsOn
 from sparsact.inference.smoothing import layer_errors, smooth, warn_of_errors
@@ -29,7 +30,6 @@ from sparsact.inference.sparse_linear import MAX_ROWS, IntegerLayer, LayerState,
 from sparsact.inference.split_experts import SplitExperts
 from sparsact.inference.weight_cache import WeightCache
 from sparsact.inference.weights import INTEGERS
-from sparsact.inference.whole_model import measured
 
 MAX_DENSITY: Final = 0.5  # share of codes that are not that of 0, up to which reading their weights alone is tried
 ROWS_COMPARED: Final = 32

@@ -23,6 +23,7 @@ from sparsact.inference.apply import (
 from sparsact.inference.autotune import fastest
 from sparsact.inference.batches import Batch, Inputs, batches, tensors_in
 from sparsact.inference.block import Block, BlockWeights, checked_blocks, plain
+from sparsact.inference.block_profile import BlockProfile, sample_inputs
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.layer_facts import check_not_quantized, other_forms
 from sparsact.inference.methods import (
@@ -33,14 +34,13 @@ from sparsact.inference.methods import (
     exact_replacement,
 )
 from sparsact.inference.plan import Plan
-from sparsact.inference.profile import BlockProfile, sample_inputs
+from sparsact.inference.plan_check import checked
 from sparsact.inference.quantizing import quantize
 from sparsact.inference.selectors import ActiveInputs
 from sparsact.inference.small_activations import calibrated
 from sparsact.inference.sparse_linear import MAX_ROWS, LayerState
 from sparsact.inference.split_experts import join_experts, split_experts
 from sparsact.inference.weights import FloatWeights
-from sparsact.inference.whole_model import checked
 
 Model = TypeVar("Model", bound=nn.Module)
 

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.inference.sparse_linear import holds_sparse_layer
-from sparsact.layers.common import Activation, activation_of
 from sparsact.layers.experts import GATED
 from sparsact.layers.mixture import MixtureOfExperts
 from sparsact.layers.replace import TAKEN, is_stacked, restore_forward, take_forward
+from sparsact.layers.routed_layer import Activation, activation_of
 from sparsact.routing.selection import Selection
 from sparsact.validation.arrays import checked_layer_inputs
 

@@ -4,7 +4,6 @@ Variables force what the processor decides otherwise: :mod:`sparsact.kernels.dis
 Kernels trust their arrays: the public functions and estimators that call them have checked them.
 """
 
-from sparsact.kernels.descent import descend
 from sparsact.kernels.dispatch import backend, description, max_threads, using
 from sparsact.kernels.enumeration import ActiveCounts, count_active
 from sparsact.kernels.exact_sums import add_products, exponent_range
@@ -13,6 +12,7 @@ from sparsact.kernels.network_values import active_units, flip_differences, flip
 from sparsact.kernels.neurons import ActiveDot, SparseProduct
 from sparsact.kernels.packed_bits import pack_columns, parity_counts, transpose_bits
 from sparsact.kernels.polynomial import evaluate, evaluate_packed
+from sparsact.kernels.rmsprop_epoch import descend
 from sparsact.kernels.selection import top_k, top_k_dot, top_k_masked
 from sparsact.kernels.subset_ranks import ranked_gram, subsets_in_order, symmetric_differences
 from sparsact.kernels.walsh_hadamard import walsh_hadamard

@@ -15,11 +15,11 @@ except ImportError as error:
     raise ImportError(f"{missing('sparsact.layers', 'torch')} {advice}") from error
 
 from sparsact.layers.block_sparse import BlockSparseFeedForward
-from sparsact.layers.common import Flops
 from sparsact.layers.expert_parallel import clip_gradients, shard_experts
 from sparsact.layers.lsh import LSHLayer
 from sparsact.layers.mixture import MixtureOfExperts, update_biases
 from sparsact.layers.replace import replace_experts
+from sparsact.layers.routed_layer import Flops
 from sparsact.layers.routing_losses import RoutingLosses, routing_losses
 from sparsact.layers.sparsely_activated import SparselyActivatedLayer
 from sparsact.layers.switch import SwitchLayer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from sparsact.layers.common import Flops
+from sparsact.layers.routed_layer import Flops
 from sparsact.layers.sparsely_activated import SparselyActivatedLayer
 from sparsact.routing.block_top1 import BlockTop1
 from sparsact.routing.selection import Selection

@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact import routing
-from sparsact.layers.common import ACTIVATIONS, Activation, activation_of
 from sparsact.layers.gather import gather_sum, scatter_outer
+from sparsact.layers.routed_layer import ACTIVATIONS, Activation, activation_of
 from sparsact.layers.segments import Groups, segment_matmul
 from sparsact.routing.backend import gpu_kernels, is_transformed
 from sparsact.routing.operators import Operator

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sparsact.layers.common import Flops, RoutedLayer, Routing, as_computed
 from sparsact.layers.gather import gather_sum
+from sparsact.layers.routed_layer import Flops, RoutedLayer, Routing, as_computed
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
 from sparsact.validation.parameters import checked_size

@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from sparsact.layers.common import Flops, RoutedLayer, Routing, as_computed, fill_uniform, is_exporting, is_recomputing
 from sparsact.layers.experts import GATED, check_sizes, expert_activation, expert_router, experts_of
 from sparsact.layers.gather import gather_sum
+from sparsact.layers.routed_layer import (
+    Flops,
+    RoutedLayer,
+    Routing,
+    as_computed,
+    fill_uniform,
+    is_exporting,
+    is_recomputing,
+)
 from sparsact.layers.segments import Groups
 from sparsact.routing.backend import is_transformed
 from sparsact.routing.expert_gates import SigmoidTopK

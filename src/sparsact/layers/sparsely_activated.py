@@ -9,8 +9,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from sparsact.layers.common import Flops, RoutedLayer, Routing, activation_of, as_computed, fill_uniform, is_exporting
 from sparsact.layers.gather import gather_dot, gather_sum
+from sparsact.layers.routed_layer import (
+    Flops,
+    RoutedLayer,
+    Routing,
+    activation_of,
+    as_computed,
+    fill_uniform,
+    is_exporting,
+)
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
 from sparsact.validation.parameters import checked_option, checked_size

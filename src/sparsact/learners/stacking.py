@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from sparsact.statistics.units import exponents_of
+from sparsact.statistics.column_scales import exponents_of
 
 Array = NDArray[np.float64]
 

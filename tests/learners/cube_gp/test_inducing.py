@@ -13,8 +13,8 @@ from sparsact import CubeGPRegressor, CubeKernel, load
 from sparsact.hypercube import characters
 from sparsact.learners.cube_gp import component, regressor
 from sparsact.learners.cube_gp.kernel import CubeKernel as Kernel
+from sparsact.learners.cube_gp.merged_rows import DistinctRows
 from sparsact.learners.cube_gp.posterior import Hyperparameters
-from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.gp.systems import inducing
 from sparsact.learners.gp.systems.inducing import InducingSystem

@@ -6,8 +6,8 @@ from scipy.stats import multivariate_normal
 
 from sparsact import CubeGPRegressor, CubeKernel
 from sparsact.hypercube import points
+from sparsact.learners.cube_gp.merged_rows import DistinctRows
 from sparsact.learners.cube_gp.posterior import Hyperparameters
-from sparsact.learners.cube_gp.rows import DistinctRows
 
 N, M = 5, 23
 

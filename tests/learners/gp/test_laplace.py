@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sparsact import CubeKernel
 from sparsact.hypercube import points
-from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.cube_gp.merged_rows import DistinctRows
 from sparsact.learners.gp.laplace import Mode, Working, laplace_mode
 from sparsact.learners.gp.systems.cube import CubeSystem
 from sparsact.learners.gp.systems.dense import DenseSystem

@@ -15,8 +15,8 @@ import sparsact
 from sparsact.kernels import dispatch, hashing
 from sparsact.kernels.bucket_statistics import features
 from sparsact.learners import CompactPredictor
-from sparsact.learners.lsh.ends import Ends
 from sparsact.learners.lsh.inputs import InputRules
+from sparsact.learners.lsh.prediction_limits import Ends
 from sparsact.saving.modelfile import ModelFileError, read, write
 
 X, Y = rows(m=600)

@@ -11,7 +11,7 @@ from hashed_rows import model, rows
 
 import sparsact
 from sparsact import LSHClassifier
-from sparsact.learners.lsh.ends import Ends, Policy
+from sparsact.learners.lsh.prediction_limits import Ends, Policy
 
 X, Y = rows(m=300, d=3)
 KINDS = ["as it is", "float64", "float32", "file", "c", "onnx"]

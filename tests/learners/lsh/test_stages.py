@@ -12,11 +12,11 @@ import sparsact
 from sparsact import LSHRegressor
 from sparsact.learners.lsh import model_choice, trees
 from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.ends import Policy
 from sparsact.learners.lsh.fixed_part import FixedPart
 from sparsact.learners.lsh.layout import Layout, grid_hashes
 from sparsact.learners.lsh.leave_one_out import LeftOut
 from sparsact.learners.lsh.predict import TablePredictor
+from sparsact.learners.lsh.prediction_limits import Policy
 from sparsact.learners.lsh.trees import TreeEnsemble
 from sparsact.statistics.statistic import Batch
 

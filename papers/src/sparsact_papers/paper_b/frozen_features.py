@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import kernels
-from sparsact.kernels.descent import Units
+from sparsact.kernels.rmsprop_epoch import Units
 from sparsact.learners.dsm.features import SparseLayer
 from sparsact.learners.dsm.training import ADDED_AT_ONCE, RidgeStatistic, RMSProp, TopLayer
 from sparsact.routing import TopK

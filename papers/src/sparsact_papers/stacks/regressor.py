@@ -15,7 +15,7 @@ from sparsact.learners.sparsely_activated.estimator import distinct_examples, ge
 from sparsact.learners.sparsely_activated.leaf_models import Array
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.stack import Stack
-from sparsact.statistics.units import exponents_of
+from sparsact.statistics.column_scales import exponents_of
 from sparsact.validation.estimators import checked_rows
 from sparsact.validation.parameters import checked_positive, checked_size
 from sparsact_papers.stacks.search import StackSearch

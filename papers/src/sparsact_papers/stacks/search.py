@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.sparsely_activated.held_out import FEWEST, Descended, HeldOut, split
+from sparsact.learners.sparsely_activated.descent_search import FEWEST, Descended, HeldOut, split
 from sparsact.learners.sparsely_activated.leaf_models import Array
 from sparsact.learners.sparsely_activated.random_starts import BATCH, BETAS, EPSILON, LAST_RATE, RAMP, WARM_UP
 from sparsact.network import SparselyActivatedNetwork

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.inference.block import Activation, Block
-from sparsact.layers.common import activation_of
+from sparsact.layers.routed_layer import activation_of
 from sparsact.routing import HashTable
 
 ACTIVATIONS: Final[dict[str, type[nn.Module]]] = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU}

@@ -15,9 +15,9 @@ from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.cube_gp.kernel import CubeKernel
-from sparsact.learners.cube_gp.marginal import MarginalPosterior, VarianceDecomposition, variance_decomposition
+from sparsact.learners.cube_gp.merged_rows import DistinctRows, distinct_points
 from sparsact.learners.cube_gp.posterior import Hyperparameters
-from sparsact.learners.cube_gp.rows import DistinctRows, distinct_points
+from sparsact.learners.cube_gp.posterior_mixture import MarginalPosterior, VarianceDecomposition, variance_decomposition
 from sparsact.learners.cube_gp.saving import kernel_arrays, posterior_arrays, read_kernel, read_posterior
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.systems.inducing import InducingSystem

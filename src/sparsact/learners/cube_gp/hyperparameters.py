@@ -17,8 +17,8 @@ from scipy.linalg import block_diag
 
 from sparsact.learners.cube_gp.component import LARGEST_CUBE, Component
 from sparsact.learners.cube_gp.kernel import CubeKernel
+from sparsact.learners.cube_gp.merged_rows import DistinctRows
 from sparsact.learners.cube_gp.posterior import Hyperparameters
-from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.search import MAX_STEPS, by_quasi_newton
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.learners.cube_gp.kernel import CubeKernel
-from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.cube_gp.merged_rows import DistinctRows
 from sparsact.learners.gp.cholesky import log_density_sensitivity
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.posterior import Posterior

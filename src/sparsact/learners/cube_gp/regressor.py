@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparsact.kernels.dispatch import blas_threads
-from sparsact.learners.cube_gp.all_rows import WARM_STEPS, more_probable, refined
+from sparsact.learners.cube_gp.fisher_scoring import WARM_STEPS, more_probable, refined
 from sparsact.learners.cube_gp.fitted import FittedCubeGP
 from sparsact.learners.cube_gp.hyperparameters import (
     HyperparameterPosterior,
@@ -23,8 +23,8 @@ from sparsact.learners.cube_gp.hyperparameters import (
     prior_of,
 )
 from sparsact.learners.cube_gp.kernel import CubeKernel
-from sparsact.learners.cube_gp.marginal import MarginalPosterior
-from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.cube_gp.merged_rows import DistinctRows
+from sparsact.learners.cube_gp.posterior_mixture import MarginalPosterior
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.systems.cube import MOST_DIRECT_ROWS
 from sparsact.transaction import transaction

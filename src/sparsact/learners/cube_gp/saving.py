@@ -9,9 +9,9 @@ import numpy as np
 
 from sparsact.learners.cube_gp.component import Component
 from sparsact.learners.cube_gp.kernel import CubeKernel
-from sparsact.learners.cube_gp.marginal import MarginalPosterior
+from sparsact.learners.cube_gp.merged_rows import DistinctRows
 from sparsact.learners.cube_gp.posterior import Hyperparameters
-from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.cube_gp.posterior_mixture import MarginalPosterior
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
 

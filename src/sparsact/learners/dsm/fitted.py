@@ -15,7 +15,7 @@ from sparsact.learners.dsm.training import RidgeStatistic, TopLayer
 from sparsact.routing import Router, from_dict
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
-from sparsact.statistics.units import deviations
+from sparsact.statistics.column_scales import deviations
 from sparsact.transaction import lock_of
 from sparsact.validation.estimators import checked_rows
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import Subset, characters, subset_masks, subsets_of
-from sparsact.learners.cube_gp.rows import DistinctRows, distinct_points
+from sparsact.learners.cube_gp.merged_rows import DistinctRows, distinct_points
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.laplace import Mode
 from sparsact.learners.gp.posterior import Posterior
@@ -21,7 +21,7 @@ from sparsact.learners.latent.links import LINKS, Identity, Sigmoid
 from sparsact.learners.latent.measurement import STRAIGHT, FittedMeasurement, KnownCurve
 from sparsact.learners.latent.process import ProcessProblem, fitted_process
 from sparsact.learners.latent.targets import Targets
-from sparsact.statistics.units import exponents_of
+from sparsact.statistics.column_scales import exponents_of
 
 _NO_NOISE: Final = 0.5  # part of the greatest precision, from which what is left is rounding
 

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from sparsact.hypercube import Subset, characters
-from sparsact.learners.cube_gp.marginal import MarginalPosterior
+from sparsact.learners.cube_gp.posterior_mixture import MarginalPosterior
 from sparsact.learners.gp.kernel import Array
 
 _ROWS_AT_ONCE: Final = 1 << 12

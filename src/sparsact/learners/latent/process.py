@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from sparsact.learners.cube_gp.hyperparameters import HyperparameterPosterior, most_probable, prior_of
 from sparsact.learners.cube_gp.kernel import CubeKernel
-from sparsact.learners.cube_gp.marginal import PARTS, MarginalPosterior
+from sparsact.learners.cube_gp.merged_rows import DistinctRows
 from sparsact.learners.cube_gp.posterior import Hyperparameters
-from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.cube_gp.posterior_mixture import PARTS, MarginalPosterior
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.laplace import Mode, Working, laplace_mode
 from sparsact.learners.gp.systems.system import System

@@ -22,9 +22,9 @@ from sparsact.learners.letters.ensemble import MEMBERS, fitted_ensemble
 from sparsact.learners.letters.saving import ensemble_arrays, read_ensemble
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
+from sparsact.statistics.column_scales import exponents_of
 from sparsact.statistics.conformal import kept_errors, reach
 from sparsact.statistics.distinct_rows import distinct_rows
-from sparsact.statistics.units import exponents_of
 from sparsact.transaction import locked, transaction
 from sparsact.validation.estimators import are_counts, checked_sample_weight, refuse_named_columns
 from sparsact.validation.parameters import checked_probability

@@ -21,11 +21,11 @@ from sparsact.learners.low_degree.normal_equations import NormalEquations
 from sparsact.learners.low_degree.real_columns import CentredMoments, lost_in_words
 from sparsact.learners.low_degree.solvers.solver import LowDegreeStatistic, choose_solver
 from sparsact.learners.points import detect_encoding
+from sparsact.statistics.column_scales import exponents_of
 from sparsact.statistics.exact_sum import LIMB_BITS
 from sparsact.statistics.folds import deal
 from sparsact.statistics.simplest import simplest
 from sparsact.statistics.statistic import Batch
-from sparsact.statistics.units import exponents_of
 
 ALPHAS: Final = (0.0, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
 # Monomials that cross-validation affords, over all folds and penalties, in about a minute on one core.

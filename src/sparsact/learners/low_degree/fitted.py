@@ -16,11 +16,11 @@ from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
-from sparsact.learners.low_degree.alike import warn_of_columns_alike
 from sparsact.learners.low_degree.choose import Automatic
 from sparsact.learners.low_degree.distinct_points import agreeing
 from sparsact.learners.low_degree.interpretation import coefficients, standard_errors, total_effects
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Solution
+from sparsact.learners.low_degree.redundant_columns import warn_of_columns_alike
 from sparsact.learners.low_degree.saving import read_solution, solution_state
 from sparsact.learners.low_degree.solvers.kernel import DualPolynomial
 from sparsact.learners.low_degree.solvers.solver import LowDegreeStatistic

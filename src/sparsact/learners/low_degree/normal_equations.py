@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import norm
 
-from sparsact.learners.low_degree.design import Design
+from sparsact.learners.low_degree.coefficient_precision import Design
 from sparsact.learners.low_degree.factor import Factor
 from sparsact.learners.low_degree.identification import Gram, RowSpace
 from sparsact.learners.low_degree.polynomial import Family

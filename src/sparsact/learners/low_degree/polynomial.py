@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sparsact import kernels
 from sparsact.hypercube import WORD, Masks, Subset, masks_of, n_subsets, n_words, subset_masks, subsets_of
-from sparsact.learners.low_degree.design import Design
+from sparsact.learners.low_degree.coefficient_precision import Design
 from sparsact.learners.points import Encoding, Points
 from sparsact.memory import has_room
 from sparsact.saving.schema import Arrays, as_count, check_array

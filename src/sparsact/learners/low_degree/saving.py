@@ -8,7 +8,7 @@ import numpy as np
 
 from sparsact.hypercube import WORD
 from sparsact.learners.low_degree.choose import CVSelection
-from sparsact.learners.low_degree.design import Design, KnownDesign
+from sparsact.learners.low_degree.coefficient_precision import Design, KnownDesign
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Penalty, Solution
 from sparsact.learners.low_degree.solvers.kernel import DualPolynomial, KernelDesign
 from sparsact.learners.low_degree.solvers.solver import solvers

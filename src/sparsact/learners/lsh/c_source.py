@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from sparsact._version import __version__
 from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable, Directory
-from sparsact.learners.lsh.ends import Ends
 from sparsact.learners.lsh.inputs import InputRules
+from sparsact.learners.lsh.prediction_limits import Ends
 
 ON_A_LINE: Final = 8  # numbers
 AT_ONCE: Final = 8  # tags that ``model.c`` looks at

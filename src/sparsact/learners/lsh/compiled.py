@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sparsact.kernels import bucket_values, compact_values
 from sparsact.kernels.bucket_values import SOLVED, Combination, Unsolved, packed
 from sparsact.kernels.hashing import Hashes, project
-from sparsact.learners.lsh.ends import Ends
 from sparsact.learners.lsh.layout import Array
+from sparsact.learners.lsh.prediction_limits import Ends
 from sparsact.learners.lsh.trees import TreeEnsemble
 
 Kernel = Callable[[Array, Array, Array, int], None]  # fills values (m, targets) and weights behind them (m,)
@@ -182,7 +182,7 @@ class CompiledTable(MadeAgain, Generic[Storage]):
 
 @dataclass(frozen=True)
 class CompiledModel(MadeAgain, Generic[Storage]):
-    r"""A model as a function of the row, up to the :class:`~sparsact.learners.lsh.ends.Ends` that limit it.
+    r"""A model as a function of the row, up to its :class:`~sparsact.learners.lsh.prediction_limits.Ends`.
 
     .. math:: f(x) = \ell + (x_C - c)^T W + \mathrm{trees}(x) + \sum_s \mathrm{table}_s(x_C).
 

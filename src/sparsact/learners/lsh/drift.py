@@ -12,7 +12,7 @@ from scipy.special import fdtrc, stdtr
 
 from sparsact.kernels.hashing import BucketPlaces
 from sparsact.learners.lsh.layout import Array
-from sparsact.statistics.units import exponents_of
+from sparsact.statistics.column_scales import exponents_of
 
 MOST_GROUPS: Final = 8
 ROWS_A_GROUP: Final = 10

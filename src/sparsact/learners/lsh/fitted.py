@@ -15,14 +15,14 @@ from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.lsh.bucket_counts import unseen_mass
 from sparsact.learners.lsh.bucket_table import BucketTable
+from sparsact.learners.lsh.compact_predictor import CompactPredictor
 from sparsact.learners.lsh.compiled import Precision
-from sparsact.learners.lsh.ends import Policy
-from sparsact.learners.lsh.export import CompactPredictor
 from sparsact.learners.lsh.fixed_part import FixedPart
 from sparsact.learners.lsh.frontier import DTYPES, Frontier, measured_sizes, model_of
 from sparsact.learners.lsh.inputs import InputRules, coded
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.predict import TablePredictor
+from sparsact.learners.lsh.prediction_limits import Policy
 from sparsact.learners.lsh.saving import read_model, write_model
 from sparsact.saving.schema import Arrays, State
 from sparsact.statistics.statistic import Batch

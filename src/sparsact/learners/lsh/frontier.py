@@ -14,14 +14,14 @@ from sparsact.kernels import hashing
 from sparsact.kernels.hashing import Hashes
 from sparsact.learners.lsh.bucket_table import ROWS_AT_ONCE, BucketTable
 from sparsact.learners.lsh.compiled import CompiledModel, Directory, Precision, TableChoice
-from sparsact.learners.lsh.ends import Ends
 from sparsact.learners.lsh.fixed_part import FixedPart
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.nearest import mean_positions
 from sparsact.learners.lsh.predict import TablePredictor
+from sparsact.learners.lsh.prediction_limits import Ends
 from sparsact.notebook import to_pandas
+from sparsact.statistics.column_scales import SMALLEST, exponents_of
 from sparsact.statistics.statistic import Batch
-from sparsact.statistics.units import SMALLEST, exponents_of
 
 ROWS: Final = 2048  # that errors and times are measured on, at most
 REPEATS: Final = 5

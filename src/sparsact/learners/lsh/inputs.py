@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sparsact.learners.lsh.categories import ROUNDED, codes_of
 from sparsact.learners.lsh.layout import Array
 from sparsact.saving.schema import ArrayField, Arrays, read_arrays
-from sparsact.statistics.units import exponents_of
+from sparsact.statistics.column_scales import exponents_of
 from sparsact.validation.arrays import aligned, is_pandas
 
 MOST_ONE_HOT: Final = 8  # categories that get a column each; of more, their mean targets stand for them

@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 from sparsact.kernels.bucket_statistics import n_features, n_sums, n_target_sums, products
 from sparsact.kernels.hashing import Hashes
 from sparsact.saving.schema import ArrayField, Arrays, check_array, read_arrays
-from sparsact.statistics.units import SMALLEST, root_mean_square, standard_units
+from sparsact.statistics.column_scales import SMALLEST, root_mean_square, standard_units
 
 Array = NDArray[np.float64]
 MAX_POSITIONS: Final = 64  # coordinates of the mean position of a bucket's rows, where its polynomial is a constant

@@ -24,13 +24,13 @@ from scipy.special import stdtrit
 from sparsact.kernels import bucket_statistics, hashing
 from sparsact.kernels.hashing import BucketPlaces
 from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.ends import Policy
 from sparsact.learners.lsh.fixed_part import FixedPart
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array, Layout, PrincipalMoments, linear_trend
 from sparsact.learners.lsh.predict import TablePredictor
+from sparsact.learners.lsh.prediction_limits import Policy
+from sparsact.statistics.column_scales import SMALLEST, standard_units
 from sparsact.statistics.statistic import Batch
-from sparsact.statistics.units import SMALLEST, standard_units
 
 ROWS: Final = 2048  # by which errors of the first tables are measured, at most
 FEW_ROWS: Final = 512  # of more, the linear part and the choice of cells spend a share that deviations do not miss

@@ -18,8 +18,8 @@ from sparsact.learners.lsh.trees import learn_trees
 from sparsact.learners.lsh.tuning import LayoutSearch, LSHConfig, Rows, TunedLayout
 from sparsact.learners.lsh.updates import row_keys
 from sparsact.statistics.centred import about_mean
+from sparsact.statistics.column_scales import SMALLEST, exponents_of, standard_units
 from sparsact.statistics.statistic import Batch
-from sparsact.statistics.units import SMALLEST, exponents_of, standard_units
 
 MIN_ROWS_FOR_COLUMNS, MIN_COLUMNS = 500, 3  # fewer do not tell
 ROWS: Final = 1 << 13

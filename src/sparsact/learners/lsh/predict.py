@@ -14,11 +14,11 @@ from sparsact.kernels import dispatch
 from sparsact.kernels.bucket_values import Combination
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable, Directory, Kernel, MadeAgain, Slots
-from sparsact.learners.lsh.ends import Ends, Policy
 from sparsact.learners.lsh.fixed_part import FixedPart
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.nearest import NearestBuckets
+from sparsact.learners.lsh.prediction_limits import Ends, Policy
 
 RowUpdate = Callable[["list[TablePredictor]", BucketTable, Any, Any, int], bool]
 

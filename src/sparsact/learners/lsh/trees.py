@@ -19,8 +19,8 @@ from sparsact.kernels.tree_values import add_tree_values
 from sparsact.learners.lsh.layout import Array
 from sparsact.saving.schema import ArrayField, Arrays, read_arrays
 from sparsact.statistics.centred import about_mean
+from sparsact.statistics.column_scales import standard_units
 from sparsact.statistics.folds import out_of_fold
-from sparsact.statistics.units import standard_units
 
 RATE, MOST_ROUNDS, PATIENCE = 0.05, 3000, 60
 N_FOLDS: Final = 5

@@ -26,8 +26,8 @@ from sparsact.learners.lsh.layout import (
     hyperplane_hashes,
 )
 from sparsact.learners.lsh.leave_one_out import LeftOut
+from sparsact.statistics.column_scales import root_mean_square, standard_units
 from sparsact.statistics.statistic import Batch
-from sparsact.statistics.units import root_mean_square, standard_units
 
 PENALTIES: Final = (1e-5, 1e-4, 0.001, 0.01, 0.1, 1.0)
 ROWS_FOR_DIRECTIONS, ROWS_FOR_WIDTH, ROWS_LEFT_OUT = 1 << 14, 1 << 17, 2048

@@ -12,7 +12,7 @@ from sparsact import kernels
 from sparsact.hypercube import Masks
 from sparsact.kernels.packed_bits import packed_rows
 from sparsact.learners.points import Points
-from sparsact.statistics.units import exponents_of
+from sparsact.statistics.column_scales import exponents_of
 
 Array = NDArray[np.float64]
 

@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 
 from sparsact.learners.sparsely_activated.descent import PenalisedRisk
+from sparsact.learners.sparsely_activated.descent_search import FEWEST, Bounds, Descended, HeldOutSearch
 from sparsact.learners.sparsely_activated.forest import forest
-from sparsact.learners.sparsely_activated.held_out import FEWEST, Bounds, Descended, HeldOutSearch
 from sparsact.learners.sparsely_activated.leaf_models import EXACT, TrainingSample
 from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimits, separated, units_of
 from sparsact.learners.sparsely_activated.tree import n_parameters, score

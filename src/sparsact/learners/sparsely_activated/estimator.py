@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparsact.learners.points import Encoding, kernel_dtype, pack, set_encoding, unpack
-from sparsact.learners.sparsely_activated.held_out import Bounds
+from sparsact.learners.sparsely_activated.descent_search import Bounds
 from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSample
 from sparsact.statistics.distinct_rows import distinct_rows
 from sparsact.validation.estimators import checked_rows, checked_sample_weight, weights_as_counts

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import kernels
+from sparsact.learners.low_degree.coefficient_precision import Design
 from sparsact.learners.low_degree.compact_sums import MAX_N, Cells
-from sparsact.learners.low_degree.design import Design
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Penalty, Solution
 from sparsact.learners.low_degree.solvers.solver import LowDegreeStatistic, ProblemSize, Solver, SolverPlan, judged

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels.dispatch import blas_threads
+from sparsact.learners.low_degree.coefficient_precision import Design
 from sparsact.learners.low_degree.compact_sums import points_of
-from sparsact.learners.low_degree.design import Design
 from sparsact.learners.low_degree.distinct_points import DistinctPoints, correlations
 from sparsact.learners.low_degree.factor import Factor
 from sparsact.learners.low_degree.identification import PRIMES, reduced_echelon, residues

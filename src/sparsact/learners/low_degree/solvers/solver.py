@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import n_subsets, n_words
+from sparsact.learners.low_degree.coefficient_precision import Design, KnownDesign
 from sparsact.learners.low_degree.compact_sums import Cells, Moments
-from sparsact.learners.low_degree.design import Design, KnownDesign
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic
 from sparsact.learners.low_degree.factor import Factor

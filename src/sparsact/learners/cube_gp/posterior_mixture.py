@@ -24,8 +24,8 @@ from sparsact.hypercube import Subset, characters
 from sparsact.kernels.threads import in_threads
 from sparsact.learners.cube_gp.component import LARGEST_CUBE
 from sparsact.learners.cube_gp.hyperparameters import HyperparameterPosterior
+from sparsact.learners.cube_gp.merged_rows import DistinctRows
 from sparsact.learners.cube_gp.posterior import Hyperparameters
-from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.gp.systems.cube import DIRECT_ROWS, CubePosterior, codes_of

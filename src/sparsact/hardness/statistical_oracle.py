@@ -38,7 +38,7 @@ class StatisticalQueryOracle(StatisticalQueries):
     examples, tolerance : LabelledDistribution, and float
         Points and the labels of the unknown function, and :math:`\tau`, in (0, 1].
     answers : {"sampling", "adversarial", "exact"}
-        Which legal answer is given; see :mod:`sparsact.hardness.answers`.
+        Which legal answer is given; see :mod:`sparsact.hardness.statistical_oracle`.
     budget : int, optional
         Maximum number of queries.
     failure_probability, rng : float, and numpy.random.Generator

@@ -12,11 +12,11 @@ from sparsact import files
 from sparsact.kernels.bucket_statistics import n_features
 from sparsact.learners.lsh.c_source import c_source
 from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable, Directory
-from sparsact.learners.lsh.ends import Ends
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.layout import Array, read_hashes
 from sparsact.learners.lsh.onnx_graph import onnx_model
 from sparsact.learners.lsh.predict import CompiledPredictor
+from sparsact.learners.lsh.prediction_limits import Ends
 from sparsact.learners.lsh.trees import TreeEnsemble
 from sparsact.saving import ModelFileError, modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, State

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from sparsact.fourier import walsh_hadamard
 from sparsact.learners.cube_gp.hyperparameters import HyperparameterPosterior
+from sparsact.learners.cube_gp.merged_rows import DistinctRows
 from sparsact.learners.cube_gp.posterior import Hyperparameters
-from sparsact.learners.cube_gp.rows import DistinctRows
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.search import MAX_SCORING_STEPS, by_scoring
 from sparsact.learners.gp.systems.cube import CubeSystem

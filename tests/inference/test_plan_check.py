@@ -9,11 +9,11 @@ import torch
 from sparse_models import language_like, rows
 from torch import nn
 
-from sparsact.inference import WholeModel, plan_of, sparsify, whole_model
+from sparsact.inference import WholeModel, plan_check, plan_of, sparsify
 from sparsact.inference.autotune import kinds_of
+from sparsact.inference.block_profile import BlockProfile
 from sparsact.inference.comparison import paired_seconds
 from sparsact.inference.method_times import Times
-from sparsact.inference.profile import BlockProfile
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_a_plan_that_makes_the_whole_model_slower_is_given_up(monkeypatch):
         asked.append(any_sparse)
         return False
 
-    monkeypatch.setattr(whole_model, "is_worthwhile", never)
+    monkeypatch.setattr(plan_check, "is_worthwhile", never)
     model = sparsify(copy.deepcopy(dense), "auto", list(rows(6, dense).split(1)), time_limit=0)
     assert asked == [True, True]  # all blocks, then the better half of them
     assert (plan_of(model).whole, plan_of(model).forecast) == (None, 1.0)
@@ -43,7 +43,7 @@ def test_a_plan_that_makes_the_whole_model_slower_is_given_up(monkeypatch):
 @pytest.mark.usefixtures("_faster_blocks")
 def test_the_better_half_may_stay(monkeypatch):
     answers = iter([False, True])
-    monkeypatch.setattr(whole_model, "is_worthwhile", lambda whole, any_sparse: next(answers))
+    monkeypatch.setattr(plan_check, "is_worthwhile", lambda whole, any_sparse: next(answers))
     dense = language_like(depth=4)
     plan = plan_of(sparsify(dense, "auto", list(rows(6, dense).split(1)), time_limit=0))
     kept = [choice.speed_up for choice in plan.choices if choice.method != "dense"]
@@ -56,8 +56,8 @@ def test_the_better_half_may_stay(monkeypatch):
 
 def test_what_is_worthwhile():
     same, better = WholeModel(1.0, 1.0, 3), WholeModel(1.1, 1.0, 3)
-    assert [whole_model.is_worthwhile(one, True) for one in (same, better)] == [False, True]
-    assert whole_model.is_worthwhile(same, False)  # calls of fewer rows may gain
+    assert [plan_check.is_worthwhile(one, True) for one in (same, better)] == [False, True]
+    assert plan_check.is_worthwhile(same, False)  # calls of fewer rows may gain
 
 
 def test_rounds_run_every_batch_both_ways():

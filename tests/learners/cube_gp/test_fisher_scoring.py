@@ -7,9 +7,9 @@ import pytest
 
 from sparsact import CubeGPRegressor, CubeKernel
 from sparsact.hypercube import points
-from sparsact.learners.cube_gp import all_rows, posterior
+from sparsact.learners.cube_gp import fisher_scoring, posterior
 from sparsact.learners.cube_gp.hyperparameters import NOISE_FLOOR, HyperparameterPosterior, prior_of
-from sparsact.learners.cube_gp.rows import DistinctRows
+from sparsact.learners.cube_gp.merged_rows import DistinctRows
 from sparsact.learners.gp.systems.cube import factor_is_faster
 
 N = 6
@@ -28,11 +28,11 @@ def some_rows(m):
 def test_the_gradient_is_that_of_the_likelihood(name, known, direct, monkeypatch):
     """Probes that are the unit vectors, times the root of their number, have the exact trace."""
     monkeypatch.setattr(posterior, "factor_is_faster", lambda *_: direct)
-    monkeypatch.setattr(all_rows, "_TOLERANCE", 1e-12)
+    monkeypatch.setattr(fisher_scoring, "_TOLERANCE", 1e-12)
     m = 29
     rows, prior = some_rows(m), prior_of(name, N)
     found = HyperparameterPosterior(prior, rows, known, prior.mean)
-    gradient = all_rows._gradient(found, rows, np.sqrt(m) * np.eye(m))
+    gradient = fisher_scoring._gradient(found, rows, np.sqrt(m) * np.eye(m))
     best = found.best
     _, by_kernel, by_noise = best.log_likelihood_gradient(rows)
     by_log_noise = by_noise * (best.noise_variance - NOISE_FLOOR) if known is None else 0.0
@@ -63,7 +63,7 @@ def test_the_information_of_the_whole_cube_is_exact():
         derivatives.append(inverse @ (up - down) / (2 * step))
     derivatives.append(inverse * (noise - NOISE_FLOOR))
     expected = 0.5 * np.array([[np.trace(one @ other) for other in derivatives] for one in derivatives])
-    information = all_rows._fisher_information(found, rows)
+    information = fisher_scoring._fisher_information(found, rows)
     np.testing.assert_allclose(information, expected, rtol=1e-5, atol=1e-6)
 
 
@@ -90,8 +90,8 @@ def test_outliers_do_not_make_it_worse():
     y[rng.permutation(400)[:12]] += 5
     some = CubeGPRegressor("degree_site", n_hyperparameter_rows=100, refine=False, random_state=0).fit(X, y)
     start = some._posterior.hyperparameters
-    found = all_rows.refined(start, some._posterior.rows, rng=rng)
+    found = fisher_scoring.refined(start, some._posterior.rows, rng=rng)
     fold = rng.permutation(400) % 5
-    one, other = (all_rows.out_of_fold_error(each.best, some._posterior.rows, fold) for each in (start, found))
+    one, other = (fisher_scoring.out_of_fold_error(each.best, some._posterior.rows, fold) for each in (start, found))
     assert other <= one * 1.05  # other folds than those that chose
     assert np.isfinite(found.best.log_likelihood(start.rows))
