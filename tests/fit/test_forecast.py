@@ -47,10 +47,11 @@ def test_long_fits_are_announced_with_a_remedy():
     assert notes(300) == notes(1_100, model="low-degree") == notes(1_100, degree=2) == []
 
 
-def test_bars_print_the_note_above_them():
+@pytest.mark.parametrize("hidden", [False, True])
+def test_bars_that_are_shown_print_the_note_above_them(hidden):
     text = StringIO()
-    with Drawn(console=Console(file=text, width=200), auto_refresh=False) as bars:
+    with Drawn(console=Console(file=text, width=200), auto_refresh=False, disable=hidden) as bars:
         Stages(Bars(bars)).say("A sentence.")
         Stages(Bars(bars)).say("")
         assert bars.tasks == []
-    assert text.getvalue().startswith("A sentence.\n")
+    assert text.getvalue().strip() == ("" if hidden else "A sentence.")

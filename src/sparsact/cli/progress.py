@@ -44,7 +44,8 @@ class Bars:
     def __call__(self, now: progress.Progress) -> None:
         """Move the bar of the stage, or print the note above the bars."""
         if now.note:
-            self._bars.console.print(now.note)
+            if not self._bars.disable:
+                self._bars.console.print(now.note)
             return
         if now.stage not in self._tasks:
             self._tasks[now.stage] = self._bars.add_task(now.stage, total=now.total, counts_rows=True)
