@@ -214,7 +214,7 @@ def test_what_cannot_be_certified():
         stack.certify("enumeration")
     with pytest.raises(ValueError, match="`method` must be one of"):
         stack.certify("orbits")
-    with pytest.raises(ValueError, match="`time_limit` must be a number"):
+    with pytest.raises(ValueError, match="`time_limit` must be 0 or more seconds"):
         stack.certify("milp", time_limit=-1)
     with pytest.raises(TypeError, match="certify_stack takes a Stack; got SparselyActivatedNetwork"):
         certify_stack(stack.first)

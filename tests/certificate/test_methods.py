@@ -141,6 +141,7 @@ def test_auto_chooses_what_is_cheap():
     assert indexing(3).certify().method == "enumeration"
     wide = SparselyActivatedNetwork(np.ones(3), rng.normal(size=(3, 40)), np.full(3, 5.0))
     assert wide.certify(time_limit=0.1).method == "milp"
+    assert wide.certify(time_limit=np.inf).exact  # no limit
     assert sparsact.certify(indexing(5)).method == "milp"
 
 
