@@ -55,9 +55,9 @@ def test_constants_are_final():
 # Most lines of each folder, and the share of imports in the library's code. Lower them when you make a folder smaller;
 # a change that makes one larger names in a decision record what it replaced and the row in results/ that pays for it.
 BUDGETS = {
-    "src/sparsact": 66_319,
-    "papers/src": 15_822,
-    "benchmarks": 6_642,
+    "src/sparsact": 66_346,
+    "papers/src": 15_825,
+    "benchmarks": 6_640,
 }
 IMPORTS = 0.121
 # Words that make a reader look back for what they stand for, and how many are left: the number may only fall.

@@ -102,7 +102,7 @@ def test_outputs_have_the_dtype_of_inputs_whose_shape_does_not_matter(dtype, for
 
 @forms
 def test_a_layer_of_a_model_takes_the_form(form):
-    """And returns to what it was; copies and pickles make the form anew from their own weights."""
+    """And returns to what it was; copies and pickles rebuild the form from their own weights."""
     model, dense = plain(), plain()
     x = rows(3, model)
     state = {"down": LayerState(form, ActiveInputs(), max_share=1.0)}

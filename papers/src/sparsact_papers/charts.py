@@ -68,7 +68,7 @@ def curve_frame(points: Iterable[tuple[str, Any, Interval]], x: str, y: str) -> 
 
 
 def level(name: str, height: Interval, frame: Frame) -> Frame:
-    """A horizontal line height a frame of curves."""
+    """A horizontal line across a frame of curves."""
     x, y = list(frame)[1:3]
     return curve_frame([(name, at, height) for at in (min(frame[x]), max(frame[x]))], x, y)
 
@@ -204,11 +204,14 @@ def plot_panels(
     limits: tuple[float, float] | None = None,
     title: str = "{}",
 ) -> Figure:
-    """Draw a frame of :func:`panelled`, in panels of a size in inches that share their axes."""
+    """Draw a frame of :func:`panelled`, in panels of a size in inches that share their axes.
+
+    Series named in ``lines`` have no marks; ``levels`` are horizontal lines by name, ``limits`` the ends of the y axis.
+    """
     parts = panels_of(frame)
-    height = -(-len(parts) // columns)
-    drawing = figure(panel[0] * columns, 0.8 + panel[1] * height)
-    panels = drawing.subplots(height, columns, sharex=True, sharey=True, squeeze=False)
+    n_lines = -(-len(parts) // columns)
+    drawing = figure(panel[0] * columns, 0.8 + panel[1] * n_lines)
+    panels = drawing.subplots(n_lines, columns, sharex=True, sharey=True, squeeze=False)
     for axes, (name, part) in zip(panels.flat, parts.items(), strict=False):
         draw_curves(axes, part, lines=lines, levels=levels)
         axes.set_title(title.format(name))

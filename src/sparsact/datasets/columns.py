@@ -163,7 +163,7 @@ class Classes(_OneFeature):
         return codes(array, self.values, self.name, first_row)[:, None].astype(np.float64)
 
     def labelled(self, y: NDArray[np.float64]) -> NDArray[Any]:
-        """Labels of rows whose class numbers are given."""
+        """Labels (m,) of rows whose class numbers (m,) are given."""
         return self.labels[y.astype(np.intp)]
 
     @property

@@ -65,7 +65,7 @@ class TableDesign:
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Self:
-        """From its fields as JSON holds them; a ValueError if they are not those of a design."""
+        """From its fields as JSON holds them; a ValueError if they are no design's."""
         numbers = {name: tuple(map(float, found[name])) for name in ("low", "high")}
         errors = tuple(tuple(sorted(map(float, of_target))) for of_target in found["errors"])
         n_bits, pairs = found["n_bits"], found["pairs"]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import dask
 import dask.array
-import numpy as np
 from dask.base import is_dask_collection
 from numpy.typing import NDArray
 
@@ -100,7 +99,7 @@ class FileReader:
         if self.piece is not None:
             table = replace(table, parts=Parts((self.piece,), table.parts.stamps, [self.piece.n_rows]))
         for X, y in table.batches():
-            yield Batch(X, target.labels[y.astype(np.intp)] if isinstance(target, Classes) else y)
+            yield Batch(X, target.labelled(y) if isinstance(target, Classes) else y)
 
     def count(self) -> int:
         """Number of rows; the file is read only if it does not say."""

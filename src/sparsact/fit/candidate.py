@@ -86,8 +86,7 @@ class Fit:
 class FitRun:
     """Data that models are fitted to, and the models fitted so far; ``kinds`` lists all that will be."""
 
-    table: Table
-    options: FitOptions
+    facts: Facts
     stages: Stages
     checkpoint: Checkpoint
     sums: FoldSums
@@ -101,9 +100,14 @@ class FitRun:
         return self.sums.sample
 
     @property
-    def facts(self) -> Facts:
-        """What decides which kinds of model the table allows."""
-        return Facts(self.table, self.options, self.sums.n_rows)
+    def table(self) -> Table:
+        """The encoded table."""
+        return self.facts.table
+
+    @property
+    def options(self) -> FitOptions:
+        """What the user requested."""
+        return self.facts.options
 
     @property
     def parts(self) -> tuple[Table, FitOptions, RowSample, Stages]:

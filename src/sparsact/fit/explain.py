@@ -19,7 +19,8 @@ from sparsact.fit.term import CONFIDENCE, Term
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset
 from sparsact.learners.cube_ensemble import CubeEnsemble
-from sparsact.learners.low_degree.compact_sums import points_of
+from sparsact.learners.low_degree.compact_sums import Cells, distinct_points_of
+from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.learners.on_cube import OnCube
 from sparsact.learners.predictor import predictor
@@ -173,9 +174,10 @@ def covers_cube(model: LowDegree) -> bool:
     n = model.n_features_in_
     if model.domain_ == "real" or n > LARGEST_CUBE or model.n_samples_seen_ < 2**n:
         return False
-    rows = points_of(model.accumulator_.total())
-    if rows is None:
+    statistic = model.accumulator_.total()
+    if not isinstance(statistic, Cells | DistinctPoints):
         return False
+    rows = distinct_points_of(statistic)
     rows.deduplicate()
     weights = rows.weights.take(np.flatnonzero(rows.weights.nonzero())).to_float()
     return bool(len(weights) == 2**n and (weights == weights[0]).all())

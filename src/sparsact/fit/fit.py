@@ -50,7 +50,7 @@ class FitSteps:
         with self.stages.stage("choosing", table.n_rows) as on_rows:
             sums = self._sums(on_rows)
             selected = select_polynomial(sums.search, options)
-        run, reason = self._others(sums, selected)
+        run, reason = self._fits(sums, selected)
         choices = select_model(selected, run.fits, reason, options.model)
         kind = candidates()[choices.kind]
         with self.stages.stage("summing up"):
@@ -115,13 +115,13 @@ class FitSteps:
             for target, of_target in zip(targets, y.reshape(len(y), -1).T, strict=True)
         )
 
-    def _others(self, sums: FoldSums, selected: Selected) -> tuple[FitRun, str]:
+    def _fits(self, sums: FoldSums, selected: Selected) -> tuple[FitRun, str]:
         """Models of every kind that may compete with their held-out scores, and why there are no more."""
         facts = Facts(self.table, self.options, sums.n_rows)
         kinds, reason = kinds_to_try(facts)
         if len(kinds) > 1:
             self.stages.say(forecast(facts))
-        run = FitRun(self.table, self.options, self.stages, self.checkpoint, sums, selected, kinds)
+        run = FitRun(facts, self.stages, self.checkpoint, sums, selected, kinds)
         for kind in kinds:
             found = candidates()[kind].fit(run)
             if isinstance(found, Fit):
@@ -131,7 +131,7 @@ class FitSteps:
         return run, reason
 
     def _sums(self, on_rows: StageProgress) -> FoldSums:
-        """The sums of every row, by fold, and a sample of the rows, to which models of other kinds are fitted."""
+        """The sums of every row, by fold, and a sample of the rows for models that are not made of the sums."""
         table, options = self.table, self.options
         most = MAX_HELD_OUT
         if len(kinds_to_try(Facts(table, options, MOST_ROWS))[0]) > 1:

@@ -50,7 +50,7 @@ class HeldOutScores:
         return cls(as_numbers(target, y).reshape(predicted.shape), predicted, folds)
 
     def first(self, sample: RowSample, n_rows: int) -> HeldOutScores:
-        """The scores, without weights, of the first rows of the sample that the rows are from."""
+        """The scores, without weights, of the first ``n_rows`` of the sample that the rows are from."""
         places = np.searchsorted(sample.smallest(len(self.folds)), sample.smallest(n_rows))
         return HeldOutScores(self.actual[places], self.predicted[places], self.folds[places])
 

@@ -209,7 +209,8 @@ class FitResult:
 
         Terms have the largest coefficients; last of each target stands the constant, the term of no columns. The
         sum of ``coefficient`` times the product of its ``columns``, a bit as +1 where it is 0 and -1 where it is 1, is
-        the fitted function, as far as terms are listed (200 of a polynomial, 40 of a Gaussian process).
+        the fitted function, as far as terms are listed (200 of a polynomial, 40 of a Gaussian process). Degrees and
+        penalties that were compared are ``choices.candidates``.
         """
         rows = [{"target": target.name} | term.to_dict() for target in self.targets for term in target.listed()]
         return to_pandas(rows, list(rows[0]) if rows else ("target",))

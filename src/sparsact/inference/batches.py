@@ -48,7 +48,7 @@ def batches(inputs: Inputs) -> Iterator[Batch]:
 
 
 def tensors_in(tree: object) -> list[Tensor]:
-    """The tensors in nested containers, such as a batch or what a model returns."""
+    """The tensors in nested containers, such as a batch or what a model returns, in the order of its leaves."""
     leaves = tree_leaves(dict(tree) if isinstance(tree, Mapping) else tree)
     return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
 

@@ -1,4 +1,4 @@
-"""Values computed from a layer's weights, cached until the weights change."""
+"""Values computed from a layer's weights, cached until the weights change, and constants that activations read."""
 
 from __future__ import annotations
 

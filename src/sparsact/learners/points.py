@@ -159,7 +159,10 @@ class OfCube(Protocol):
 
 
 def set_encoding(learner: OfCube, rows: Rows) -> Points | None:
-    """Set ``encoding_`` by rows to fit: None for real columns; the points, if they were packed on the way."""
+    """Set ``encoding_`` by rows to fit: None for real columns; the points, if they were packed on the way.
+
+    All ones count as signs. Raises a ValueError for rows that the learner's ``domain`` does not allow.
+    """
     kind, points = recognize(rows, learner.domain, getattr(learner, "feature_names_in_", None))
     learner.encoding_ = None if kind == "real" else "signs" if kind == "ones" else kind
     return points

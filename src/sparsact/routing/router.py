@@ -130,7 +130,7 @@ class Router(ABC):
 
 
 def check_choice(n_active: int, n_units: int) -> None:
-    """Raise if there are fewer units than an input is to have."""
+    """Raise a ValueError if an input is to have more units than there are."""
     if n_active > n_units:
         raise ValueError(f"a router cannot choose {n_active} of {n_units} units; pass n_active <= {n_units}.")
 

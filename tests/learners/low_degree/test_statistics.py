@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sparsact.learners.low_degree import compact_sums
-from sparsact.learners.low_degree.compact_sums import Cells, Moments, points_of
+from sparsact.learners.low_degree.compact_sums import Cells, Moments, distinct_points_of
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.polynomial import Family
 from sparsact.learners.points import pack
@@ -183,7 +183,7 @@ def test_forgotten_points_leave_no_trace():
     for statistic in (DistinctPoints(4, 1), Cells(4, 1)):
         filled(statistic, bits, y, weights)
         statistic.add(Batch(pack(bits, "bits"), y, weights), -1)
-        left = points_of(statistic)
+        left = distinct_points_of(statistic)
         left.deduplicate()
         assert len(left.codes) == 0
         assert left.totals.n_rows == 0

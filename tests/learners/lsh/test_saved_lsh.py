@@ -52,7 +52,7 @@ def test_without_its_statistic_a_model_takes_rows_and_gives_none_away(tmp_path):
 
 
 def test_a_stream_that_chose_its_layout_again_is_a_fit_of_its_rows(tmp_path, monkeypatch):
-    """Of other numbers of tables: 64 for few rows; errors and scores of rows left out are those of the new layout."""
+    """Of other numbers of tables: 64 for few rows; errors and scores of rows left out belong to the new layout."""
     monkeypatch.setattr("sparsact.learners.lsh.tuning.FEW_ROWS", 150)
     streamed = model(n_tables="auto").partial_fit(X[:50], Y[:50]).partial_fit(X[50:], Y[50:])
     whole = model(n_tables="auto").fit(X, Y)

@@ -150,7 +150,8 @@ def fitted_latent(run: FitRun) -> Fit:
             on_rows(len(X))
 
             def without(fold: int, kind: str = kind, whole: LatentRegressor = whole) -> LatentRegressor:
-                rows = folds != fold  # what all rows have chosen holds for every fold; to choose anew doubled the time
+                rows = folds != fold
+                # What all rows chose holds for every fold; a choice of its own doubled the time.
                 chosen = {"link": whole.link_, "degree": whole.degree_}
                 bounds = {"censoring": _reached(whole.censoring_, y[rows])}
                 model = LatentRegressor(kind, **settings | chosen | bounds).fit(X[rows], y[rows])

@@ -100,7 +100,7 @@ class ScoresOfSums(HeldOutScores):
         return self.candidate.targets
 
     def rmse(self) -> tuple[FoldScores, ...]:
-        """Root of the mean squared error, over all functions."""
+        """Root of the mean squared error over all functions, once for each; empty where it is unknown."""
         rmse = self.candidate.rmse
         return () if rmse is None else (rmse,) * len(self.candidate.targets)
 

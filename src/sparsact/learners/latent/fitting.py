@@ -54,7 +54,10 @@ class MeasuredRows:
 
 
 class PolynomialFit(NamedTuple):
-    """Parameters of greatest likelihood, the problem that they solve, and the centre and scale of its targets."""
+    """Parameters of greatest likelihood, the problem that they solve, and the centre and scale of its targets.
+
+    ``subsets`` are the p - 1 monomials beside the constant, and ``means`` (p - 1,) theirs over the rows.
+    """
 
     link: str
     subsets: list[Subset]
@@ -66,7 +69,7 @@ class PolynomialFit(NamedTuple):
 
     @property
     def line(self) -> tuple[float, float]:
-        """Shift and unit of a latent that is the mean of the targets or of their logarithms; else none."""
+        """Shift and unit of a latent that is the mean of the targets or of their logarithms; else 0 and 1."""
         return (self.centre, self.scale) if self.link in STRAIGHT else (0.0, 1.0)
 
     def measurement(self, known: KnownCurve, noise_deviation: float, bounds: tuple[float, float]) -> FittedMeasurement:

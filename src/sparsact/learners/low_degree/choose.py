@@ -189,7 +189,11 @@ def summary(
 
 
 def searched(seen: Accumulator, spec: FitSpec, degrees: list[int], alphas: Sequence[float] | None) -> CVSelection:
-    """What :func:`choose` takes of degrees and penalties for targets of any size; None: the penalties of the solver."""
+    """Degree and penalty of least held-out error by the folds summed in ``seen``, as :func:`choose` takes them.
+
+    Targets may have any size: they are scaled by a power of two, and errors are returned in their own units. Without
+    ``alphas`` the solver's own penalties are compared.
+    """
     everything, penalty = seen.total(), spec.penalty(0.0)
     exponent = everything.target_exponent()
     of_size_one, unit = seen.rescaled(exponent, penalty.origin(everything, exponent)), 2.0 ** (LIMB_BITS * exponent)

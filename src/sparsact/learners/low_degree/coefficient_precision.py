@@ -33,7 +33,15 @@ class Design(ABC):
 
 @dataclass(frozen=True, eq=False)
 class KnownDesign(Design):
-    """What a file says of the rows, or an average: all of it, or no more than the number of coefficients."""
+    """Precision of coefficients as a file holds it, or of an average, which has none but their number.
+
+    Attributes
+    ----------
+    parameters : float
+        Effective number of coefficients.
+    variances, identified : (D + 1,) or None
+        Variance of each coefficient per unit of residual variance, and whether the rows determine it; None: not known.
+    """
 
     parameters: float
     variances: NDArray[np.float64] | None = None

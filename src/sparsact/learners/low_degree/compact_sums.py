@@ -153,11 +153,9 @@ class Cells(CompactSums):
         return self.as_points().squared_error(polynomial, n_threads=n_threads)
 
 
-def points_of(statistic: object) -> DistinctPoints | None:
-    """The distinct points of a statistic; None if it holds none."""
-    if isinstance(statistic, Cells):
-        return statistic.as_points()
-    return statistic if isinstance(statistic, DistinctPoints) else None
+def distinct_points_of(statistic: Cells | DistinctPoints) -> DistinctPoints:
+    """The distinct points of a statistic that holds points."""
+    return statistic.as_points() if isinstance(statistic, Cells) else statistic
 
 
 class Moments(CompactSums):

@@ -205,7 +205,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         self._solution = None
 
     def _before_merge(self, other: Self) -> None:
-        """Check that what the two have chosen is the same."""
+        """Check that what the two have chosen is the same, and take over what no sum holds."""
 
     # ---- solution out ----
 

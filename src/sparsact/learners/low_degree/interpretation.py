@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import WORD
-from sparsact.learners.low_degree.compact_sums import Moments, points_of
+from sparsact.learners.low_degree.compact_sums import Moments, distinct_points_of
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Solution
 from sparsact.learners.low_degree.real_columns import CentredMoments
@@ -79,11 +79,10 @@ def total_effects(
     ----------
     .. [1] M. J. W. Jansen, "Analysis of variance designs for model output", Computer Physics Communications, 1999.
     """
-    if (points := points_of(statistic)) is not None:
-        effects, variance = _effects_at(polynomial, points, n_threads)
-    else:
-        assert isinstance(statistic, Moments | CentredMoments)  # noqa: S101 - the other two hold points
+    if isinstance(statistic, Moments | CentredMoments):
         effects, variance = _effects_by_sums(polynomial, statistic, n_threads)
+    else:
+        effects, variance = _effects_at(polynomial, distinct_points_of(statistic), n_threads)
     shares = np.divide(effects, variance, out=np.zeros_like(effects), where=variance > 0)
     return np.asarray(np.maximum(shares, 0.0).mean(axis=1))
 

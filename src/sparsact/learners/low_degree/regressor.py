@@ -166,20 +166,20 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
             return float(self.alpha)
         if "_automatic" not in self.__dict__:
             raise ValueError(_ALPHA_BY_FIT)
-        return float(self._automatic[2])
+        return self._automatic.alpha
 
     def _largest_degree(self) -> int:
         if not self._chooses_degree():
             return int(self.degree)
         if "_automatic" not in self.__dict__:
             raise ValueError(_CHOSEN_BY_FIT)
-        return int(self._automatic[0])
+        return self._automatic.degree
 
     @property
     def degree_reason_(self) -> str:
         """One sentence: by what the degree was chosen."""
         check_is_fitted(self)
-        return str(self._automatic[1]) if self._chooses_degree() else "the degree was given."
+        return self._automatic.reason if self._chooses_degree() else "the degree was given."
 
     def _before_merge(self, other: Self) -> None:
         if not self._begun():

@@ -70,7 +70,7 @@ class RememberedRows:
         return rows
 
     def add(self, keys: Keys, copies: NDArray[np.int64] | int, targets: Array | None) -> NDArray[np.int32]:
-        """Remember rows, and return their numbers. After an error: :meth:`truncate`."""
+        """Remember rows, and return their numbers. After an error: :meth:`restore`."""
         held = len(self.copies)
         ids = self.index.insert(keys)
         if len(self) > held:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sparsact import kernels
 from sparsact.learners.low_degree.coefficient_precision import Design
 from sparsact.learners.low_degree.compact_sums import MAX_N, Cells
-from sparsact.learners.low_degree.exact_statistic import ExactStatistic
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Penalty, Solution
 from sparsact.learners.low_degree.solvers.solver import LowDegreeStatistic, ProblemSize, Solver, SolverPlan, judged
 from sparsact.statistics.solved import Solved, conjugate_gradients
@@ -68,8 +67,7 @@ class CellSolver(Solver):
         """The polynomial of a family that fits the rows of a statistic."""
         if plan.explicit_gram:
             return super().solve(statistic, family, penalty, plan, n_threads=n_threads)
-        assert isinstance(statistic, ExactStatistic)  # noqa: S101 - as its forms say
-        cells = Cells.of(statistic)
+        cells = Cells.of(self.on_points(statistic))
         equations = CellEquations(cells, family, fit_intercept=penalty.fit_intercept, n_threads=n_threads)
         coef, intercept, iterations = equations.solve(penalty.alpha)
         polynomial = FittedPolynomial(family, coef, intercept)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.low_degree.coefficient_precision import Design
-from sparsact.learners.low_degree.compact_sums import points_of
+from sparsact.learners.low_degree.compact_sums import distinct_points_of
 from sparsact.learners.low_degree.distinct_points import DistinctPoints, correlations
 from sparsact.learners.low_degree.factor import Factor
 from sparsact.learners.low_degree.identification import PRIMES, reduced_echelon, residues
@@ -60,8 +60,7 @@ class KernelSolver(Solver):
         self, statistic: LowDegreeStatistic, family: Family, penalty: Penalty, plan: SolverPlan, *, n_threads: int
     ) -> Solution:
         """The polynomial of a family that fits the rows of a statistic."""
-        points = points_of(statistic)
-        assert points is not None  # noqa: S101 - as its forms say
+        points = distinct_points_of(self.on_points(statistic))
         polynomial, design, factor = solve_dual(points, family, penalty)
         mean = points.totals.sums.to_float() / points.weight if penalty.fit_intercept else np.zeros(points.n_targets)
         reason = plan.reason + ending(factor)

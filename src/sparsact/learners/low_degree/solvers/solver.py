@@ -128,6 +128,13 @@ class Solver(ABC):
             parameters=parameters,
         )
 
+    @staticmethod
+    def on_points(statistic: LowDegreeStatistic) -> Cells | DistinctPoints:
+        """The statistic, which holds points; a TypeError for sums, which no solver on points is given."""
+        if isinstance(statistic, Moments | CentredMoments):
+            raise TypeError(f"{type(statistic).__name__} holds sums, and no points; pass Cells or DistinctPoints.")
+        return statistic
+
     def estimate(self, equations: NormalEquations, penalty: Penalty, plan: SolverPlan) -> Estimated:
         """Coefficients (D, T), the feature means that the intercept makes up for, the reason, effective parameters."""
         factor = equations.factor(penalty.alpha)
@@ -291,7 +298,8 @@ class CorrelationSolver(Solver):
         self, statistic: LowDegreeStatistic, family: Family, penalty: Penalty, plan: SolverPlan, *, n_threads: int
     ) -> Solution:
         """The polynomial of a family that fits the rows of a statistic."""
-        assert isinstance(statistic, ExactStatistic)  # noqa: S101 - as its forms say
+        if isinstance(statistic, CentredMoments):
+            raise TypeError("CentredMoments holds sums of real columns; pass a statistic of points of the cube.")
         sums = statistic.correlations(family, n_threads=n_threads).T
         intercept = sums[0] / statistic.weight * penalty.fit_intercept
         polynomial = FittedPolynomial(family, sums[1:] / (statistic.weight + penalty.alpha), intercept)
