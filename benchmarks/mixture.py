@@ -18,6 +18,7 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from statistics import mean, stdev
 from typing import Any, Final
@@ -274,4 +275,7 @@ def main(arguments: Namespace) -> list[Figure]:
         if not on_gpu:
             figures += balance(*((10, 2) if quick else (300, 10)))
             figures += training_steps(arguments.repeats, quick)
-    return unjudged(figures) if on_gpu else figures
+    if not on_gpu:
+        return figures
+    device = f"{torch.cuda.get_device_name()} torch.{arguments.dtype}"
+    return [replace(each, work=f"{device} {each.work}") for each in unjudged(figures)]
