@@ -164,7 +164,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
             return self._ensemble.values(self._alphabet.codes(rows))
 
     def prediction_intervals(self, X: ArrayLike, confidence: float = 0.95) -> Array:
-        """Intervals (m, 2) around :meth:`predict`, as wide as the errors of ``out_of_fold_`` ask for.
+        """Intervals (m, 2) around :meth:`predict`, as wide as the errors of ``out_of_fold_`` require.
 
         The width is the same for all rows, and right for rows drawn as the rows of the fit were
         (:mod:`sparsact.statistics.conformal`). Infinite where these are too few for the confidence.
