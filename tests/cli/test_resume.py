@@ -47,7 +47,7 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def small(monkeypatch):
     """Batches of 40 rows, hash tables laid out on about 100 rows, so that a small table is read as a large one."""
-    monkeypatch.setattr("sparsact.datasets.tables.BATCH_ROWS", 40)
+    monkeypatch.setattr("sparsact.datasets.table_stream.BATCH_ROWS", 40)
     monkeypatch.setattr("sparsact.fit.fit.MAX_SAMPLE", 100)
 
 
@@ -228,11 +228,11 @@ def test_a_full_disk_is_one_line_and_leaves_no_file(capsys, monkeypatch, stopped
 
 KILLED = """
 import os, random, signal, sys, time
-import sparsact.fit.fit, sparsact.datasets.tables, pyarrow.csv
+import sparsact.fit.fit, sparsact.datasets.table_stream, pyarrow.csv
 from sparsact import LowDegreeRegressorCV
 from sparsact.cli import main
 
-sparsact.datasets.tables.BATCH_ROWS = 40
+sparsact.datasets.table_stream.BATCH_ROWS = 40
 kills, longest, whole, words = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3], sys.argv[4:]
 random.seed(4)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sparsact.datasets import encoded_table, open_table
-from sparsact.datasets.related_columns import suspicions
+from sparsact.datasets.repeated_columns import suspicions
 
 M = 120
 RNG = np.random.default_rng(8)

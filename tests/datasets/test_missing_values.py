@@ -7,7 +7,7 @@ import pytest
 import sparsact as sa
 from sparsact.datasets import Encoding
 from sparsact.datasets.table_files import Parts
-from sparsact.datasets.tables import Table, TableSurvey
+from sparsact.datasets.table_stream import Table, TableSurvey
 
 
 def surveyed(frame, **options):

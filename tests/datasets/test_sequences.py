@@ -9,7 +9,7 @@ import pytest
 from sparsact.datasets import Encoding, open_table
 from sparsact.datasets.sites import LetterString, Mutations, mutations
 from sparsact.datasets.table_files import Parts
-from sparsact.datasets.tables import TableSurvey, encoded_table
+from sparsact.datasets.table_stream import TableSurvey, encoded_table
 
 RNG = np.random.default_rng(0)
 WILD = "MKTAY"

@@ -223,7 +223,7 @@ def test_progress_counts_the_rows_of_every_stage(folder):
 
 
 def test_a_fit_that_was_stopped_goes_on(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("sparsact.datasets.tables.BATCH_ROWS", 40)
+    monkeypatch.setattr("sparsact.datasets.table_stream.BATCH_ROWS", 40)
     statistic, table = tmp_path / "statistic", str(folder / "part-*.csv")
     whole = sa.fit_table(table, "y", columns=BITS, degree=2)
 

@@ -66,7 +66,7 @@ def test_each_pass_reads_each_row_once(tmp_path, monkeypatch, rows_read, case, e
     target, options, reads = CASES[case]
     if "many" in case or "classes in" in case:
         monkeypatch.setattr("sparsact.fit.fit.MAX_SAMPLE", 150)
-    monkeypatch.setattr("sparsact.datasets.tables.BATCH_ROWS", 64)
+    monkeypatch.setattr("sparsact.datasets.table_stream.BATCH_ROWS", 64)
     path = write(tmp_path / f"t.{ending}", 311)
     first = sa.fit_table(path, target, **options)
     assert rows_read[0] == reads * 311

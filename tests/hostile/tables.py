@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from sparsact.datasets.tables import open_table
+from sparsact.datasets.table_stream import open_table
 
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".parquet", ".npz")
 

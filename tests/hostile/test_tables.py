@@ -14,7 +14,7 @@ from hostile.tables import ENDINGS, read_table, tables
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sparsact.datasets.tables import open_table
+from sparsact.datasets.table_stream import open_table
 
 bounded = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck))
 

@@ -8,7 +8,7 @@ from grids import grid
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact import kernels
-from sparsact.layers import experts, gather, segments
+from sparsact.layers import expert_outputs, gather, segments
 from sparsact.layers.gather import gather_dot, gather_sum, scatter_outer
 from sparsact.layers.segments import segment_matmul, segment_outer
 
@@ -179,13 +179,15 @@ def test_products_by_onednn_round_as_float32(monkeypatch):
 @pytest.mark.parametrize("function", [F.silu, F.gelu])
 def test_gated_activations(function, monkeypatch):
     """In blocks of two rows, against torch's own operations; every order of derivative."""
-    monkeypatch.setattr(experts, "NUMBERS_AT_ONCE", 20)
+    monkeypatch.setattr(expert_outputs, "NUMBERS_AT_ONCE", 20)
     z, gradient = numbers(7, 10), numbers(7, 5)
     plain = function(z[:, :5]) * z[:, 5:]
-    found = experts.gated(function, z)
+    found = expert_outputs.gated(function, z)
     torch.testing.assert_close(found, plain, rtol=0, atol=1e-14)
     expected, made = (torch.autograd.grad(y, z, gradient)[0] for y in (plain, found))
     torch.testing.assert_close(made, expected, rtol=0, atol=1e-13)
-    assert torch.autograd.gradcheck(experts.gated_rows, (z, experts.NAMES[function]), fast_mode=True)
-    assert torch.autograd.gradgradcheck(experts.gated_rows, (z, experts.NAMES[function]), fast_mode=True)
-    torch.library.opcheck(experts.gated_rows.operator, (z.detach().float().requires_grad_(), experts.NAMES[function]))
+    assert torch.autograd.gradcheck(expert_outputs.gated_rows, (z, expert_outputs.NAMES[function]), fast_mode=True)
+    assert torch.autograd.gradgradcheck(expert_outputs.gated_rows, (z, expert_outputs.NAMES[function]), fast_mode=True)
+    torch.library.opcheck(
+        expert_outputs.gated_rows.operator, (z.detach().float().requires_grad_(), expert_outputs.NAMES[function])
+    )

@@ -137,7 +137,7 @@ def test_monomials_beyond_memory_are_counted_not_listed():
 def test_the_matrix_of_monomials_is_refused_where_memory_does_not_hold_it(monkeypatch):
     """45 * 1,225 numbers of 8 bytes, twice."""
     made = Monomials(2, min_degree=2).fit(np.eye(3, 50, dtype=np.int8))
-    monkeypatch.setattr("sparsact.learners.monomials.has_room", lambda nbytes: nbytes < 2 * 8 * 45 * 1225)
+    monkeypatch.setattr("sparsact.learners.monomial_features.has_room", lambda nbytes: nbytes < 2 * 8 * 45 * 1225)
     assert made.transform(np.zeros((44, 50))).shape == (44, 1225)
     with pytest.raises(MemoryError, match=r"45 rows of 1,225 monomials need about .* pass fewer rows at once"):
         made.transform(np.zeros((45, 50)))

@@ -14,8 +14,8 @@ from sparsact.hypercube import points
 from sparsact.learners.cube_gp import fisher_scoring, hyperparameters
 from sparsact.learners.cube_gp.merged_rows import DistinctRows
 from sparsact.learners.gp.systems.cube import CubeSystem
-from sparsact.learners.gp.systems.grid import GridSystem
 from sparsact.learners.gp.systems.inducing import InducingSystem
+from sparsact.learners.gp.systems.kronecker_grid import GridSystem
 from sparsact.learners.letters.kernel import LetterKernel
 from sparsact.learners.letters.process import dual_coefficients, on_grid, system_of
 from sparsact.learners.low_degree.polynomial import Family

@@ -18,7 +18,7 @@ from sparsact.datasets.landscapes import (
     phillips_cr6261,
 )
 from sparsact.datasets.table_files import files
-from sparsact.datasets.tables import Table, encoded_table, open_table
+from sparsact.datasets.table_stream import Table, encoded_table, open_table
 
 __all__ = [
     "Encoding",

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from sparsact.datasets.tables import open_table
+from sparsact.datasets.table_stream import open_table
 
 SOFTWARE: Final = ("Apache", "BDBC", "BDBJ", "LLVM", "x264")
 

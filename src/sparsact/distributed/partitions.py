@@ -18,7 +18,7 @@ from sparsact.datasets.cell_values import numbers
 from sparsact.datasets.columns import Classes, Encoding
 from sparsact.datasets.readers import Source, open_source
 from sparsact.datasets.table_files import MOST_PIECES, Parts, files, piece_name, pieces
-from sparsact.datasets.tables import BATCH_ROWS, encoded_table
+from sparsact.datasets.table_stream import BATCH_ROWS, encoded_table
 from sparsact.passes.source import Partition, Reader
 from sparsact.statistics.statistic import Batch
 

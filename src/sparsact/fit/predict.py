@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sparsact.datasets import Encoding, encoded_table
 from sparsact.datasets.columns import Classes
 from sparsact.datasets.table_files import Data, Parts, resolve
-from sparsact.datasets.tables import BATCH_ROWS, Table
+from sparsact.datasets.table_stream import BATCH_ROWS, Table
 from sparsact.datasets.unseen_rows import outside
 from sparsact.fit.result import FitResult
 from sparsact.fit.table_model import TableModel, brought_back

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import skew
 
-from sparsact.datasets import Encoding, Table, tables
+from sparsact.datasets import Encoding, Table
 from sparsact.datasets.columns import Classes, LogReal, Real
-from sparsact.datasets.related_columns import suspicions
+from sparsact.datasets.repeated_columns import suspicions
 from sparsact.datasets.table_files import Parts
-from sparsact.datasets.tables import TableSurvey
+from sparsact.datasets.table_stream import BATCH_ROWS, TableSurvey
 from sparsact.datasets.targets import TargetSurvey
 from sparsact.fit.options import FitOptions
 from sparsact.passes.progress import StageProgress
@@ -41,7 +41,7 @@ def survey_of(parts: Parts, options: FitOptions, encoding: Encoding | None) -> T
     columns, wanted = options.columns, {name: getattr(options, name) for name in names}
     ignore, keep = (*options.ignore, *options.row_columns), options.model == "lsh"
     return TableSurvey.of(
-        parts, options.target, columns, tables.BATCH_ROWS, ignore=ignore, **wanted, encoding=encoding, keep_missing=keep
+        parts, options.target, columns, BATCH_ROWS, ignore=ignore, **wanted, encoding=encoding, keep_missing=keep
     )
 
 

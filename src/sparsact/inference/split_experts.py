@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.inference.sparse_linear import holds_sparse_layer
-from sparsact.layers.experts import GATED
+from sparsact.layers.expert_outputs import GATED
 from sparsact.layers.mixture import MixtureOfExperts
 from sparsact.layers.replace import TAKEN, is_stacked, restore_forward, take_forward
 from sparsact.layers.routed_layer import Activation, activation_of

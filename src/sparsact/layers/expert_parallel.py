@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch import Tensor, nn
 
-from sparsact.layers.experts import experts_of
+from sparsact.layers.expert_outputs import experts_of
 from sparsact.layers.gather import gather_sum, scatter_outer
 from sparsact.layers.mixture import MixtureOfExperts
 from sparsact.layers.segments import Groups

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sparsact import kernels
-from sparsact.routing.backend import gpu_kernels, is_transformed
+from sparsact.routing.array_functions import gpu_kernels, is_transformed
 from sparsact.routing.operators import of_two_matrices
 
 KERNEL_DTYPES: Final = (torch.float32, torch.float64, torch.bfloat16)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from sparsact.layers.experts import GATED, check_sizes, expert_activation, expert_router, experts_of
+from sparsact.layers.expert_outputs import GATED, check_sizes, expert_activation, expert_router, experts_of
 from sparsact.layers.gather import gather_sum
 from sparsact.layers.routed_layer import (
     Flops,
@@ -20,7 +20,7 @@ from sparsact.layers.routed_layer import (
     is_recomputing,
 )
 from sparsact.layers.segments import Groups
-from sparsact.routing.backend import is_transformed
+from sparsact.routing.array_functions import is_transformed
 from sparsact.routing.expert_gates import SigmoidTopK
 from sparsact.routing.hash_table import HashTable
 from sparsact.routing.router import Router

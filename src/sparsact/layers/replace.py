@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from sparsact.layers.experts import experts_of, gated
+from sparsact.layers.expert_outputs import experts_of, gated
 from sparsact.layers.routed_layer import Activation, as_computed, is_recomputing
 from sparsact.layers.segments import Groups
 from sparsact.routing.selection import EMPTY, Selection

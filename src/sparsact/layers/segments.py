@@ -19,7 +19,7 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.kernels.dispatch import NO_OR_YES, forced
 from sparsact.layers.routed_layer import is_exporting
-from sparsact.routing.backend import gpu_kernels, is_transformed
+from sparsact.routing.array_functions import gpu_kernels, is_transformed
 from sparsact.routing.operators import of_two_matrices
 
 SLOTS: Final = (

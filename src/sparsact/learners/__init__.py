@@ -18,7 +18,7 @@ from sparsact.learners.lsh import (
     estimate_support,
     plan_table,
 )
-from sparsact.learners.monomials import Monomials
+from sparsact.learners.monomial_features import Monomials
 from sparsact.learners.sparse_fourier import SparseFourierRegressor
 from sparsact.learners.sparsely_activated import SparselyActivatedClassifier, SparselyActivatedRegressor
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.routing.backend import Array, constant, integers, namespace, ones, scores, taken
+from sparsact.routing.array_functions import Array, constant, integers, namespace, ones, scores, taken
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
 from sparsact.validation.parameters import check_random_state, check_sizes

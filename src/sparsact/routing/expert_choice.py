@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from sparsact.routing.backend import Array, ascending, constant, integers, namespace, scores
+from sparsact.routing.array_functions import Array, ascending, constant, integers, namespace, scores
 from sparsact.routing.expert_gates import ExpertGate, rounded_up, softmax
 from sparsact.routing.router import State
 from sparsact.routing.selection import EMPTY, Selection

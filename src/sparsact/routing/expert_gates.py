@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.routing.backend import Array, ascending, constant, namespace, ones, scores, sigmoid, taken
+from sparsact.routing.array_functions import Array, ascending, constant, namespace, ones, scores, sigmoid, taken
 from sparsact.routing.router import Router, State, check_choice
 from sparsact.routing.selection import EMPTY, Selection, counts_of
 from sparsact.routing.top_k import largest

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.routing.backend import Array, namespace, ones
+from sparsact.routing.array_functions import Array, namespace, ones
 from sparsact.routing.router import Router, State, check_choice
 from sparsact.routing.selection import Selection
 from sparsact.validation.arrays import checked_reals

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels import hashing
-from sparsact.routing.backend import Array, constant, integers, namespace, ones, scores, sigmoid
+from sparsact.routing.array_functions import Array, constant, integers, namespace, ones, scores, sigmoid
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
 from sparsact.statistics.hashing import mixed as splitmix

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
-from sparsact.routing.backend import Array, namespace, ones
+from sparsact.routing.array_functions import Array, namespace, ones
 from sparsact.routing.router import Router, State, check_choice
 from sparsact.routing.selection import EMPTY, Selection
 from sparsact.routing.top_k import largest

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from sparsact import kernels
-from sparsact.routing.backend import gpu_kernels, is_transformed
+from sparsact.routing.array_functions import gpu_kernels, is_transformed
 
 Backward = Callable[[Any, Any, Tensor], tuple[Tensor | None, ...]]
 

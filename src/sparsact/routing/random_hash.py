@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sparsact.routing.backend import Array, namespace, ones
+from sparsact.routing.array_functions import Array, namespace, ones
 from sparsact.routing.lsh import finished, numbered, shifted
 from sparsact.routing.router import Router, State, check_choice
 from sparsact.routing.selection import Selection

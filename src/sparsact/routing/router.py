@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact.kernels.hashing import hash_generator
-from sparsact.routing.backend import Array, like, namespace
+from sparsact.routing.array_functions import Array, like, namespace
 from sparsact.routing.selection import Selection
 from sparsact.saving.schema import present_names
 from sparsact.validation.arrays import Shape, checked_reals, checked_router_inputs, checked_tensor, has_shape, is_tensor

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sparsact.routing.backend import Array, integers, is_readable, namespace
+from sparsact.routing.array_functions import Array, integers, is_readable, namespace
 
 EMPTY: Final = -1
 

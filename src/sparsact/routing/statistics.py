@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.routing.backend import Array
+from sparsact.routing.array_functions import Array
 from sparsact.routing.selection import EMPTY, Selection
 
 LEAST_INPUTS: Final = 30  # with fewer, inputs that happen to be alike look like a collapse

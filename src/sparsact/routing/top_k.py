@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparsact import kernels
-from sparsact.routing.backend import Array, integers, namespace, ones
+from sparsact.routing.array_functions import Array, integers, namespace, ones
 from sparsact.routing.router import Router, State, check_choice
 from sparsact.routing.selection import Selection
 from sparsact.validation.parameters import check_bool, check_sizes

@@ -13,8 +13,8 @@ from sparsact.learners.gp.cholesky import Cholesky, log_density_sensitivity
 from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.gp.systems.cube import CubePosterior, CubeSystem
 from sparsact.learners.gp.systems.dense import DenseSystem
-from sparsact.learners.gp.systems.grid import GridSystem
 from sparsact.learners.gp.systems.inducing import InducingSystem
+from sparsact.learners.gp.systems.kronecker_grid import GridSystem
 from sparsact.learners.gp.systems.system import System
 from sparsact.learners.letters.kernel import LetterKernel
 from sparsact.statistics.solved import Solved

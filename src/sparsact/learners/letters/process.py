@@ -13,7 +13,7 @@ from sparsact.learners.gp.kernel import Array, Codes
 from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.gp.search import Adam
 from sparsact.learners.gp.systems.dense import DenseSystem
-from sparsact.learners.gp.systems.grid import GridSystem
+from sparsact.learners.gp.systems.kronecker_grid import GridSystem
 from sparsact.learners.letters.kernel import LetterKernel, prior
 
 ADAM_STEPS: Final = 36

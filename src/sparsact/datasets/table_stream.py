@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sparsact.datasets.cell_values import listed
 from sparsact.datasets.column_survey import MAX_CATEGORIES, ColumnSurvey, IdentifierError, UnfitError
 from sparsact.datasets.columns import Bit, Classes, Column, Encoding, OneHot, Points, Real
-from sparsact.datasets.related_columns import aliases, column_notes, without_constants
+from sparsact.datasets.repeated_columns import aliases, column_notes, without_constants
 from sparsact.datasets.sequences import slip
 from sparsact.datasets.sites import BitString, LetterString, Mutations
 from sparsact.datasets.table_files import Data, Parts, PlacedRows, did_you_mean, resolve

@@ -15,7 +15,7 @@ from sparsact import routing
 from sparsact.layers.gather import gather_sum, scatter_outer
 from sparsact.layers.routed_layer import ACTIVATIONS, Activation, activation_of
 from sparsact.layers.segments import Groups, segment_matmul
-from sparsact.routing.backend import gpu_kernels, is_transformed
+from sparsact.routing.array_functions import gpu_kernels, is_transformed
 from sparsact.routing.operators import Operator
 from sparsact.routing.router import Router, check_choice
 from sparsact.validation.parameters import checked_size
