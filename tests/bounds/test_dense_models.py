@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise, product
-from math import e, gamma, log, log2, pi, sqrt
+from math import comb, e, exp, gamma, log, log2, pi, sqrt
 
 import numpy as np
 import pytest
@@ -45,7 +46,8 @@ def test_worked_by_hand():
     assert bounds.dense_width(5, 2, 1.0, 0.5) == pytest.approx(4 * sqrt(2 * 3))  # blocks of two and three
     assert bounds.dense_width(68, 34, 0.3, 0.1) == pytest.approx((3 * sqrt(68 / (2 * pi * e))) ** 34)
     assert bounds.analytic_width(9, 3.0, 0.5) == pytest.approx(6**9)
-    assert bounds.analytic_samples(2, 1.0, 0.25) == pytest.approx(16 * log(16))
+    assert bounds.lipschitz_samples(2, 2, 1.0, 0.25) == pytest.approx(15 * log(16))
+    assert bounds.lipschitz_samples(2, 2, 1.0, 3.0) == 0
 
 
 def test_at_twenty_dimensions():
@@ -128,3 +130,18 @@ def test_larger_spaces_need_more():
     widths = [bounds.dense_width(d, 3, 1.0, 0.1) for d in range(3, 30)]
     assert all(narrow < wide for narrow, wide in pairwise(widths))
     assert bounds.dense_width(3, 3, 1.0, 0.1) == bounds.analytic_width(3, 1.0, 0.1)
+
+
+def test_too_few_samples_leave_bumps_unmet():
+    """E 2^-U by inclusion and exclusion, exactly: at most e^-1/2 at (N - 1) ln N samples, of any probabilities."""
+    for N in (2, 3, 7, 20, 60):
+        m = int(bounds.lipschitz_samples(1, 1, float(N), 1.0))
+        equal = sum(comb(N, j) * Fraction(-1, 2) ** j * Fraction(N - j, N) ** m for j in range(N + 1))
+        assert 0.2 < equal <= exp(-1 / 2)
+        more = sum(comb(N, j) * Fraction(-1, 2) ** j * Fraction(N - j, N) ** (3 * m + 3) for j in range(N + 1))
+        assert more > 0.7  # so that the number is of the right size
+    rng = np.random.default_rng(0)
+    for N in (2, 5, 9):
+        m, q = int(bounds.lipschitz_samples(1, 1, float(N), 1.0)), rng.dirichlet(np.ones(N))
+        subsets = np.array(list(product([0, 1], repeat=N)))
+        assert ((-0.5) ** subsets.sum(axis=1) * (1 - subsets @ q).clip(0) ** m).sum() <= exp(-1 / 2)
