@@ -11,7 +11,7 @@ from scipy.linalg import lstsq
 
 from sparsact import SparselyActivatedNetwork, bounds
 from sparsact.constructions import junta, random_network
-from sparsact.fourier import Spectrum
+from sparsact.fourier import Spectrum, walsh_hadamard
 from sparsact.hypercube import points
 from sparsact.routing import TopK
 from sparsact_papers.dsm import DSM
@@ -41,6 +41,36 @@ def test_lemma_10_as_printed_fails_on_one_unit_of_one_input():
     network = SparselyActivatedNetwork([1.0], [[1.0]], [0.0])
     assert bounds.noise_sensitivity_bound_paper(1, 1, 1, 1.0, 0.0, 0.0, c=1e9) == 0.0
     assert Spectrum.of(network).noise_sensitivity(0.0) == 0.125
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 5])
+def test_juntas_at_half_the_scale(p):
+    """Theorem 13 with b = p - 2: 2 at the unit's own signs, and exactly 0, hence off, one flip away."""
+    X, f = points(p), np.random.default_rng(p).choice([-1.0, 1.0], 2**p)
+    network = SparselyActivatedNetwork(f / 2, X, np.full(2**p, p - 2.0))
+    assert np.array_equal(network(X), f)
+    assert (network.n_active(X) == 1).all()
+    assert network.scale() == pytest.approx((sqrt(p) / 2, abs(p - 2) / 2))
+
+
+@pytest.mark.parametrize("degree", [0, 1, 3])
+def test_the_risk_of_the_best_polynomial_of_corrupted_labels(degree):
+    """Exactly, by coefficients: (sqrt(noise) + sqrt(tail))^2 bounds it, and noise along the tail attains that."""
+    rng = np.random.default_rng(degree)
+    h = rng.normal(size=64)
+    high = np.bitwise_count(np.arange(64)) > degree
+    above = walsh_hadamard(np.where(high, walsh_hadamard(h), 0)) * 64  # the part of h above the degree
+
+    def risk(y):
+        return float((walsh_hadamard(y)[high] ** 2).sum())
+
+    tail = risk(h)
+    for noise in (rng.normal(size=64), rng.choice([0.0, 5.0], 64), 0.7 * above, -0.7 * above):
+        bound = (sqrt(np.mean(noise**2)) + sqrt(tail)) ** 2
+        assert risk(h + noise) <= bound * (1 + 1e-12)
+    aligned = 0.7 * above
+    assert risk(h + aligned) == pytest.approx((sqrt(np.mean(aligned**2)) + sqrt(tail)) ** 2)
+    assert risk(h + aligned) > np.mean(aligned**2) + 1.2 * tail
 
 
 class TestSparseOnAllOfSpace:
