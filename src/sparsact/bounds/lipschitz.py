@@ -65,7 +65,7 @@ def dense_width(ambient: int, intrinsic: int, L: float, epsilon: float, *, bits:
     .. math:: w = \frac1b \Big(\frac{\sqrt d\, L}{C \epsilon}\Big)^k, \qquad C = \min(\sqrt k, \sqrt{2 \pi e}) \le 4.14
 
     *Proved*, on a certain k-dimensional section of :math:`[-1, 1]^d`, for parameters of b ``bits`` and errors below
-    epsilon (with epsilon itself the function 0 would do). Of a model with a random bottom layer w is the width. If k
+    epsilon (with epsilon itself the function 0 would do). If the bottom layer is random, w is the width. If k
     does not divide d, :math:`d / k` in :math:`\sqrt d = \sqrt k \sqrt{d / k}` stands for the geometric mean of the k
     whole numbers of sum d that are as equal as possible.
 
@@ -90,7 +90,7 @@ def lipschitz_samples(ambient: int, intrinsic: int, L: float, epsilon: float) ->
 
     *Sharper, proved*, with N = :func:`dense_width` for parameters of one bit: on the same section, under every
     distribution, each learner, sparse or dense, fails with probability 0.39 on some function. Section 4 states without
-    a proof that the samples of sparse and dense models match; :func:`table_samples` are enough.
+    a proof that the samples of sparse and dense models match; up to constants :func:`table_samples` are enough.
 
     >>> round(lipschitz_samples(ambient=16, intrinsic=1, L=1.0, epsilon=0.25), 1)
     41.6
