@@ -25,13 +25,17 @@ NUMBERED = {
         Equation (1), Theorem C.1, Lemma C.2, Lemma C.3, Theorem D.1, Equations (3) to (10)""",
 }
 UNNUMBERED = {
-    "a": """dead sparsity; 3 % of the units; juntas; Index_b; parity by dense units; loss and PAC learning;
+    "a": """dead sparsity; 3 % of the units; juntas; Index_b; Gaussian inputs; parity by dense units; agnostic learning;
+        related work; loss and PAC learning;
         Fourier representation; degree; norm; sensitivity; average sensitivity; noise sensitivity; parity as units;
-        the lift x(y); statistical queries; rounding as units; Rademacher complexity; dense complexity""",
-    "b": """the one-dimensional example; uniform error and Lipschitz functions; DSM(d, s, t); two sparse layers;
+        the lift x(y); statistical queries; rounding as units; Rademacher complexity; dense complexity; footnote 1;
+        future directions""",
+    "b": """the one-dimensional example; related work; uniform error and Lipschitz functions; DSM(d, s, t);
+        two sparse layers;
         LSH(d, s, m, Delta); Euclidean LSH; interpolation; k-NN; Switch Transformers; Scaling Transformers;
-        the LSH model as a DSM; cost of the buckets; sparse against dense; random polynomial; random hypercube function;
-        training; random hash; low intrinsic dimension; future work""",
+        the LSH model as a DSM; cost of the buckets; sparse against dense; sample complexity; random polynomial;
+        random hypercube function; training; random hash; low intrinsic dimension; limitations; future work;
+        DSM(d, t, t)""",
 }
 
 

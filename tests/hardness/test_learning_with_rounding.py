@@ -12,6 +12,7 @@ from sparsact.hardness import (
     LearningWithRounding,
     RoundingReduction,
     StatisticalQueryOracle,
+    binary_degree,
     consistent_secrets,
     secret_modulo,
     solve_modulo,
@@ -141,6 +142,35 @@ def test_rounding_from_nine_to_three_is_a_cubic_over_three_elements():
     fresh, expected = instance.residues(400, rng=rng)
     solution = solve_modulo(monomials(Y), labels, 3)
     assert np.array_equal(monomials(fresh) @ solution.values % 3, expected)
+
+
+@pytest.mark.parametrize(("m", "p", "q"), [(3, 2, 4), (4, 2, 8), (4, 4, 16), (3, 4, 16), (3, 2, 16), (3, 8, 16)])
+def test_the_lowest_bit_of_a_label_has_degree_q_over_p(m, p, q):
+    """Over GF(2), in the bits of y, for powers of two: at most, and with m >= q / p ones as the secret exactly."""
+    rng, Y = np.random.default_rng([m, q]), all_residues(m, q)
+
+    def degree(secret):
+        return binary_degree(1 - 2 * (LearningWithRounding(secret, p, q).labels(Y) & 1))
+
+    assert max(degree(rng.integers(q, size=m)) for _ in range(5)) <= q // p
+    ones = degree(np.ones(m, dtype=int))
+    assert ones == q // p if m >= q // p else ones <= q // p
+
+
+def test_the_lowest_digit_to_another_base():
+    """p = q / 3 = 9: the digit that 27 has lost to 9, from monomials of degree 3 in the three digits of each entry."""
+    rng = np.random.default_rng(3)
+    instance = LearningWithRounding(rng.integers(27, size=2), 9, 27)
+
+    def features(Y):
+        digits = np.hstack([Y % 3, Y // 3 % 3, Y // 9])
+        chosen = (list(c) for size in range(4) for c in combinations_with_replacement(range(6), size))
+        return np.stack([digits[:, c].prod(axis=1) for c in chosen], axis=1)
+
+    Y = rng.permutation(all_residues(2, 27))
+    digit = instance.labels(Y) % 3
+    solution = solve_modulo(features(Y[:400]), digit[:400], 3)
+    assert np.array_equal(features(Y) @ solution.values % 3, digit)
 
 
 def test_statistical_queries_about_rounding():

@@ -138,6 +138,14 @@ def test_degrees_of_stacks_on_many_inputs_are_measured():
         degree_for(stack, epsilon)
 
 
+def test_outputs_of_units_that_are_never_on_are_bounded_by_0():
+    """V = 0 and b = 5: the premise of (1) without M >= 0 would allow -1, and a = 0 is more."""
+    stack = Stack([1, 1, 2], [([[0, 0], [1, 1]], [5, 0]), ([[-1, 1], [1, 0], [0, 1]], [0, 5, -1])])
+    most = most_outputs(stack, (1, 1))
+    np.testing.assert_allclose(np.concatenate(most), [0, 2, 2, 0, 3])
+    assert_bounded(stack, (1, 2), stack_sensitivity(stack, (1, 2)))
+
+
 def test_active_must_be_a_number_for_each_layer():
     stack = gated_stack(5, 2, 1, 1, np.random.default_rng(0))
     with pytest.raises(ValueError, match="each of the 2 layers; got 1"):

@@ -30,7 +30,6 @@ from sparsact.bounds.learning import (
     uniform_samples,
 )
 from sparsact.bounds.lipschitz import (
-    analytic_samples,
     analytic_samples_paper,
     analytic_width,
     analytic_width_paper,
@@ -40,6 +39,7 @@ from sparsact.bounds.lipschitz import (
     bucket_diameter,
     dense_width,
     forward_operations,
+    lipschitz_samples,
     manifold_samples,
     manifold_table_size,
     manifold_table_size_proof,
@@ -83,7 +83,6 @@ __all__ = [
     "StackSensitivity",
     "SufficientDegree",
     "UnexplainedVariance",
-    "analytic_samples",
     "analytic_samples_paper",
     "analytic_width",
     "analytic_width_paper",
@@ -109,6 +108,7 @@ __all__ = [
     "junta_time",
     "largest_value",
     "lifted_parity_size",
+    "lipschitz_samples",
     "low_degree_samples",
     "low_degree_samples_explicit",
     "manifold_samples",

@@ -94,7 +94,8 @@ def rounding_units(length: int, p_modulus: int, q_modulus: int) -> float:
     *Proved*, and 1-sparse on lifted points only: one unit for each value of :math:`\langle w, y \rangle`, which lies in
     :math:`0 \dots m (q-1)^2`. The paper counts :math:`O(q^2 m)`. That no polynomial algorithm solves the problem is
     Conjecture 16; where p divides q, reduction modulo p (the printed Definition 15) is linear and easy, and rounding
-    is meant. That is easy for q a small power of a small p, too: see :class:`~sparsact.hardness.LearningWithRounding`.
+    is meant. Modulo a prime q that is easy, too, if q / p is constant: see
+    :class:`~sparsact.hardness.LearningWithRounding`.
 
     Raises
     ------

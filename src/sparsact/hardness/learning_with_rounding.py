@@ -89,11 +89,14 @@ class LearningWithRounding(LabelledDistribution):
     Notes
     -----
     As a :class:`~sparsact.hardness.LabelledDistribution` it gives lifted points, signs on ((m L)^2) coordinates for
-    L = ceil(log2 q), with the labels as numbers: divide by p - 1 in queries. Hard instances need a q that p does not
-    divide, such as a prime. For a prime p and :math:`q = p^2` the label is the second digit to base p of
-    :math:`\langle w, y \rangle`, and the carry into it is :math:`\binom{N}{p} \bmod p` for the sum N of the first
-    digits (Lucas): a polynomial of degree p over :math:`\mathbb{F}_p` in the digits of the :math:`w_i y_i`, and so of
-    the y_i, which :func:`solve_modulo` finds from its monomials.
+    L = ceil(log2 q), with the labels as numbers: divide by p - 1 in queries.
+
+    What must grow with m is q / p; p may divide q, as powers of two do. For a prime q and a constant quotient
+    :func:`linearised_secret` takes polynomial time. Where p and q are powers of one prime l, the lowest digit of the
+    label to base l is a digit of :math:`N = \langle w, y \rangle`, namely :math:`\binom{N}{q/p} \bmod l` (Lucas). By
+    Vandermonde's identity that is a polynomial of degree at most q / p over :math:`\mathbb{F}_l` in the digits of the
+    :math:`y_i`, which :func:`solve_modulo` finds from its monomials. For a prime p and :math:`q = p^2` the digit is the
+    whole label (:func:`carry_monomials`).
 
     Examples
     --------
