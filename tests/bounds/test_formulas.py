@@ -11,6 +11,7 @@ from scipy.spatial.distance import pdist
 
 from sparsact import bounds
 from sparsact.bounds.rademacher import _log_halfspace_sets
+from sparsact.constructions import junta
 
 
 def test_worked_by_hand():
@@ -114,8 +115,9 @@ def test_the_sharper_degree_is_far_below_theorem_8():
 def test_sizes_of_networks_that_are_hard():
     for p in range(6):
         n, s, W, B = bounds.junta_size(p)
-        assert (n, s, B) == (max(1, p), 2**p, abs(p - 1))
-        assert pytest.approx(sqrt(p)) == W
+        network = junta(np.linspace(1, -1, 2**p), range(p), max(1, p))
+        assert (n, s) == (network.n, network.s)
+        assert network.scale() == pytest.approx((W, B))
     assert bounds.lifted_parity_size(8).n_inputs == 64
     for m in range(1, 9):  # norms and thresholds of the units, |S| = m, a = -m..m
         a = m

@@ -1,8 +1,9 @@
-"""One-sparse networks of juntas, of parities (on the quadratic lift), and of the indexing function."""
+"""Networks of juntas, of parities (on the quadratic lift), of the indexing function, and of the heaviest tail."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import sqrt
 from operator import index
 from typing import Final
 
@@ -14,13 +15,13 @@ from sparsact.constructions.rounding import bump_network
 from sparsact.hypercube import masks_of, points
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.validation.arrays import checked_subset, checked_table
-from sparsact.validation.parameters import checked_size
+from sparsact.validation.parameters import checked_positive, checked_size
 
 
 def junta(table: ArrayLike, variables: Sequence[int], n: int) -> SparselyActivatedNetwork:
     r"""The function of the coordinates ``variables`` with the values ``table``, on n inputs.
 
-    .. math:: f(x) = \sum_{\alpha \in \{-1,1\}^p} f(\alpha)\, \sigma(\langle \alpha, x_V \rangle - (p - 1))
+    .. math:: f(x) = \sum_{\alpha \in \{-1,1\}^p} \tfrac12 f(\alpha)\, \sigma(\langle \alpha, x_V \rangle - (p - 2))
 
     Parameters
     ----------
@@ -35,9 +36,10 @@ def junta(table: ArrayLike, variables: Sequence[int], n: int) -> SparselyActivat
     Returns
     -------
     network : SparselyActivatedNetwork
-        Of ``2**p`` units with sparse weights; :math:`W = \sqrt{p} \max |f|`, :math:`B = |p - 1| \max |f|`. Exactly one
-        unit is active at every point of the cube: that of the assignment met, at pre-activation 1; the others are at -1
-        or less. Units of the value 0 stay, so that this holds for every table.
+        Of ``2**p`` units with sparse weights; :math:`W = \frac12 \sqrt{p} \max |f|`,
+        :math:`B = \frac12 |p - 2| \max |f|`. Exactly one unit is active at every point of the cube: that of the
+        assignment met, at pre-activation 2. One flip away a unit is at exactly 0, a tie, and so off; the others are at
+        -2 or less. Units of the value 0 stay, so that this holds for every table.
 
     Raises
     ------
@@ -46,7 +48,8 @@ def junta(table: ArrayLike, variables: Sequence[int], n: int) -> SparselyActivat
 
     Notes
     -----
-    ``p * 2**p`` weights. In Definition 1's form the threshold is p - 1; [A]_ prints it with the other sign.
+    ``p * 2**p`` weights. [A]_ takes :math:`\sigma(\langle \alpha, x \rangle - (p - 1))`, and prints the threshold with
+    the other sign; using ties halves W and B.
 
     References
     ----------
@@ -67,7 +70,64 @@ def junta(table: ArrayLike, variables: Sequence[int], n: int) -> SparselyActivat
     assignments = points(len(V)).astype(np.float64)
     ends = np.arange(len(values) + 1) * len(V)
     W = sp.csr_array((assignments.ravel(), np.tile(np.array(V, dtype=np.intp), len(values)), ends), (len(values), n))
-    return SparselyActivatedNetwork(values, W, np.full(len(values), len(V) - 1.0))
+    return SparselyActivatedNetwork(values / 2, W, np.full(len(values), len(V) - 2.0))
+
+
+LARGEST_EXTREMAL: Final = 2**20
+"""Units of :func:`extremal`: at most half a gigabyte of weights."""
+
+
+def extremal(degree: int, k: int, W: float) -> SparselyActivatedNetwork:
+    r"""The network with the most Fourier weight above a degree: :math:`4 k^2 W^2 / (d + 1)`, which no other exceeds.
+
+    k copies of :func:`junta` for a parity, so that :func:`~sparsact.bounds.tail_bound`,
+    :func:`~sparsact.bounds.sufficient_degree` and :func:`~sparsact.bounds.average_sensitivity_bound` are attained:
+
+    .. math:: h(x) = k \sum_{\alpha \in \{-1,1\}^p} \frac{W \chi_{[p]}(\alpha)}{\sqrt p}\,
+        \sigma(\langle \alpha, x \rangle - (p - 2)) = \frac{2 k W}{\sqrt p}\, \chi_{[p]}(x), \qquad p = d + 1
+
+    Parameters
+    ----------
+    degree : int
+        d, from 0.
+    k : int
+        Units active, at every point.
+    W : float
+        Scale of Definition 2, above 0.
+
+    Returns
+    -------
+    network : SparselyActivatedNetwork
+        Of :math:`s = k 2^p` units with sparse weights on p inputs; :math:`B = W |p - 2| / \sqrt p`. Exactly k units are
+        active at every point of the cube.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or there are more than a million units.
+
+    Notes
+    -----
+    *Proof.* The units of :math:`\alpha` are at 2 where :math:`x = \alpha`, at exactly 0 one flip away, and below
+    elsewhere; so k are active, and h is as stated. All of its weight :math:`4 k^2 W^2 / p` lies at degree p = d + 1.
+
+    Examples
+    --------
+    The weight above degree 3 is 4 / 4:
+
+    >>> net = extremal(degree=3, k=1, W=1.0)
+    >>> net([[1, 1, 1, 1], [1, 1, 1, -1]])
+    array([ 1., -1.])
+    """
+    p, k = checked_size(degree, "the degree `degree`", minimum=0) + 1, checked_size(k, "the number `k` of active units")
+    height = 2 * checked_positive(W, "`W`") / sqrt(p)
+    if p >= LARGEST_EXTREMAL.bit_length() or k << p > LARGEST_EXTREMAL:
+        raise ValueError(
+            f"degree {degree} with {k} active needs k * 2**(degree + 1) units, more than {LARGEST_EXTREMAL:,}; "
+            "lower `degree` or `k`."
+        )
+    one = junta(height * points(p).prod(axis=1), range(p), p)
+    return SparselyActivatedNetwork(np.tile(one.u, k), sp.vstack([one.W] * k, format="csr"), np.tile(one.b, k))
 
 
 def parity(subset: Iterable[int], m: int, *, signs: bool = False) -> SparselyActivatedNetwork:
