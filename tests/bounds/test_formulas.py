@@ -11,7 +11,7 @@ from scipy.spatial.distance import pdist
 
 from sparsact import bounds
 from sparsact.bounds.rademacher import _log_halfspace_sets
-from sparsact.constructions import junta
+from sparsact.constructions import junta, parity
 
 
 def test_worked_by_hand():
@@ -119,10 +119,10 @@ def test_sizes_of_networks_that_are_hard():
         assert (n, s) == (network.n, network.s)
         assert network.scale() == pytest.approx((W, B))
     assert bounds.lifted_parity_size(8).n_inputs == 64
-    for m in range(1, 9):  # norms and thresholds of the units, |S| = m, a = -m..m
-        a = m
-        assert pytest.approx(2 * sqrt(m * (m - 1) + 4 * a * a * m)) == bounds.lifted_parity_size(m).W
-        assert pytest.approx(2 * (m + a * a - 0.5)) == bounds.lifted_parity_size(m).B
+    for m in range(1, 9):
+        scales = [parity(range(size), m).scale() for size in range(m + 1)]
+        assert max(scale.W for scale in scales) == pytest.approx(bounds.lifted_parity_size(m).W)
+        assert max(scale.B for scale in scales) == bounds.lifted_parity_size(m).B
         assert bounds.lifted_parity_size(m).n_units == len([a for a in range(-m, m + 1) if (a - m) % 4 == 0])
 
 

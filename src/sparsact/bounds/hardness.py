@@ -76,15 +76,17 @@ def lifted_parity_size(length: int) -> NetworkSize:
     r"""Size of a network for any parity of m = ``length`` bits, 0 or 1, on lifted points :math:`(y_i, y_i y_j)`.
 
     *Proved*, and 1-sparse on lifted points only. Mended (Section 4): :math:`\lfloor m/2 \rfloor + 1` units, one for
-    each a in -m..m with :math:`a = m \pmod 4`, at most; weights are -1 within S alone and 2a on its diagonal;
-    :math:`b = |S| + a^2 - \frac12`; u = 2. So :math:`W = 2 \sqrt{m(m-1) + 4 m^3}`, :math:`B = 2 (m + m^2 - \frac12)`,
-    which no smaller S exceeds.
+    each a in -m..m with :math:`a = m \pmod 4`, at most; weights are -1/4 within S alone and a/2 on its diagonal;
+    :math:`b = \frac14 (|S| + a^2) - 1`; u = 1. So :math:`W = \frac14 \sqrt{m(m-1) + 4 m^3}` and
+    :math:`B = \max\{1, \frac14 (m + m^2) - 1\}`, which no smaller S exceeds; the constant (no S) has B = 1. An
+    eighth of what the paper's bumps :math:`2 \sigma(\frac12 - (\cdot)^2)` need: :func:`~sparsact.constructions.parity`
+    uses ties.
 
-    >>> lifted_parity_size(2)
-    NetworkSize(n_inputs=4, n_units=2, W=11.661903789690601, B=11.0)
+    >>> lifted_parity_size(3)
+    NetworkSize(n_inputs=9, n_units=2, W=2.669269563007828, B=2.0)
     """
     m = int(length)
-    return NetworkSize(m * m, m // 2 + 1, 2 * sqrt(m * (m - 1) + 4.0 * m**3), 2 * (m + m * m) - 1.0)
+    return NetworkSize(m * m, m // 2 + 1, sqrt(m * (m - 1) + 4.0 * m**3) / 4, max(1.0, (m + m * m) / 4 - 1))
 
 
 @bound("Section 4, rounding", "A", "proved", "units of a network for lifted rounding")

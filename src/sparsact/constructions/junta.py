@@ -134,11 +134,12 @@ def parity(subset: Iterable[int], m: int, *, signs: bool = False) -> SparselyAct
     r"""Parity of the coordinates ``subset`` of y, as a network on the quadratic lift x(y).
 
     .. math:: \mathbf{1}\{\chi_S(y) = 1\}
-        = \sum_{a \equiv |S| \,(4)} 2\, \sigma\Bigl(\tfrac12 - \bigl(\sum_{i \in S} y_i - a\bigr)^2\Bigr),
+        = \sum_{a \equiv |S| \,(4)} \sigma\Bigl(1 - \tfrac14 \bigl(\sum_{i \in S} y_i - a\bigr)^2\Bigr),
         \qquad -|S| \le a \le |S|.
 
     In the lifted coordinates ``x[i, j] = y_i y_j``, ``x[i, i] = y_i`` (:meth:`sparsact.lift.Lift.quadratic`) unit a has
-    weights -1 at (i, j) and 2a at (i, i) for i != j in S, 0 elsewhere, and threshold :math:`|S| + a^2 - \frac12`.
+    weights -1/4 at (i, j) and a/2 at (i, i) for i != j in S, 0 elsewhere, and threshold
+    :math:`\frac14 (|S| + a^2) - 1`.
 
     Parameters
     ----------
@@ -153,8 +154,8 @@ def parity(subset: Iterable[int], m: int, *, signs: bool = False) -> SparselyAct
     Returns
     -------
     network : SparselyActivatedNetwork
-        Of scale :math:`W = 2 \sqrt{|S| (|S| - 1) + 4 a^2 |S|}` and :math:`B = 2 \bigl| |S| + a^2 - \frac12 \bigr|`
-        at a = \|S\|. The norm of a single :math:`w` (half of W) is at most about :math:`2.06\, m^{1.5}`.
+        Of scale :math:`W = \frac14 \sqrt{|S| (|S| - 1) + 4 a^2 |S|}`, at most about :math:`0.52\, m^{1.5}`, and
+        :math:`B = \bigl| \frac14 (|S| + a^2) - 1 \bigr|`, at a = \|S\|.
 
     Raises
     ------
@@ -165,10 +166,11 @@ def parity(subset: Iterable[int], m: int, *, signs: bool = False) -> SparselyAct
     -----
     The network computes parity, and is one-sparse, *on lifted points only*: there one unit is active where the value is
     not 0, and none where it is. On other points of the cube of m * m signs several units can be active at once (up to 3
-    for m = 3). No pre-activation of a lifted point is 0.
+    for m = 3). The units next to the one that is met are at exactly 0, a tie, and so off: their sums differ by 2. [A]_
+    takes :math:`2 \sigma(\frac12 - \cdot)` without the quarter, with a W and B some 8 times larger.
 
     Three mends of [A]_. The sum over S has the parity of \|S\| whatever y is, so the test is modulo 4, not modulo 2.
-    The weights are 0 outside S (printed for all of [m]). The outer weight 2 belongs to W and B by Definition 2.
+    The weights are 0 outside S (printed for all of [m]). Its outer weight 2 belongs to W and B by Definition 2.
 
     References
     ----------
@@ -185,7 +187,7 @@ def parity(subset: Iterable[int], m: int, *, signs: bool = False) -> SparselyAct
     v = np.zeros(m)
     v[list(members)] = 1
     negative = np.arange(0, len(members) + 1, 1 if signs else 2, dtype=np.float64)  # how many -1's a unit waits for
-    return bump_network(1 - 2 * (negative % 2), v, len(members) - 2 * negative)
+    return bump_network(1 - 2 * (negative % 2), v, len(members) - 2 * negative, step=2.0)
 
 
 LARGEST_ADDRESS: Final = 20
