@@ -37,7 +37,7 @@ def test_a_small_network_is_exact_and_stands_beside_the_worst_cases():
     found = degree_for(network, 0.05, k=1)
     assert Spectrum.of(network(points(11))).tail(found.degree) == found.tail <= 0.05
     W, B = network.scale()
-    assert found.worst_case == sufficient_degree(1, W, 0.05)
+    assert found.worst_case == sufficient_degree(1, W, 0.05, 8) < sufficient_degree(1, W, 0.05)
     assert found.theorem_8 == uniform_degree(11, 8, 1, W, B, 0.05)
     assert found.degree <= found.measured <= found.worst_case
     assert found.activity < found.worst_case
@@ -92,7 +92,7 @@ def test_a_network_of_many_inputs():
         found = degree_for(network, 0.2, k=1, n_samples=20_000, interval=interval, rng=np.random.default_rng(1))
         assert small.tail(found.degree) <= 0.2
         assert found.degree <= 13
-        assert found.worst_case == sufficient_degree(1, np.sqrt(3), 0.2)
+        assert found.worst_case == sufficient_degree(1, np.sqrt(3), 0.2, 2)
 
 
 def test_values_far_from_typical_ones_leave_the_worst_cases():

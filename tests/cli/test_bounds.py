@@ -30,7 +30,7 @@ def values(answer):
 def test_json_holds_what_the_functions_give(capsys):
     answer = told(capsys, *SIZE, "--epsilon", 0.2)
     assert values(answer)["average_sensitivity_bound"] == average_sensitivity_bound(2, 1.5) == 36
-    assert values(answer)["sufficient_degree"] == sufficient_degree(2, 1.5, 0.2) == 179
+    assert values(answer)["sufficient_degree"] == sufficient_degree(2, 1.5, 0.2, 64) == 143
     assert answer["parameters"]["R"] == 10
     assert answer["parameters"]["C"] == 2 * (15 + 2)
     assert values(answer)["junta_size"]["n_units"] == 64
@@ -168,4 +168,5 @@ def test_a_model_that_is_no_network(capsys, tmp_path):
 def test_the_ends_of_the_floats_have_bounds_too(capsys, W, B, epsilon, others):
     size = ("--n", 100, "--s", 64, "--k", 2, "--W", W, "--B", B, "--epsilon", epsilon)
     found = values(told(capsys, *size, *others, "--given", "intrinsic=3", "--given", "ambient=7"))
-    assert found["sufficient_degree"] == max(0, ceil(16 * Fraction(W) ** 2 / Fraction(epsilon)) - 1)
+    assert found["sufficient_degree"] == sufficient_degree(2, W, epsilon, 64)
+    assert sufficient_degree(2, W, epsilon) == max(0, ceil(16 * Fraction(W) ** 2 / Fraction(epsilon)) - 1)
