@@ -143,7 +143,9 @@ def _log_mass(n):
     return np.concatenate([[0.0], np.cumsum(np.log(n - x) - np.log(x + 1))]) - n * log(2)
 
 
-@pytest.mark.parametrize(("k", "W", "epsilon", "s"), [(1, 10.0, 0.01, 64), (3, 7.0, 1.0, 3), (2, 1.0, 0.1, 9), (1, 0, 1, 4)])
+@pytest.mark.parametrize(
+    ("k", "W", "epsilon", "s"), [(1, 10.0, 0.01, 64), (3, 7.0, 1.0, 3), (2, 1.0, 0.1, 9), (1, 0, 1, 4)]
+)
 def test_the_sufficient_degree_with_units_is_the_least(k, W, epsilon, s):
     d = sufficient_degree(k, W, epsilon, s)
     assert tail_bound(k, W, d, s) <= epsilon * (1 + 1e-12)
