@@ -26,6 +26,12 @@ def test_a_spectrum_is_exact(epsilon):
     assert (found.confidence, found.worst_case) == (1.0, None)
 
 
+def test_an_epsilon_above_the_variance_needs_the_mean_alone():
+    found = degree_for([1, 1, 1, -1], 0.75)
+    assert (found.degree, found.reason) == (0, "no more than epsilon is left by the mean alone.")
+    assert degree_for([1, 1, 1, -1], 0.74).degree > 0
+
+
 def test_whatever_a_spectrum_can_be_made_of():
     assert degree_for(Spectrum.of({(): 1.0, (0, 70): 0.5}, n=90), 0.2).degree == 2
     model = LowDegreeRegressor(3).fit(points(4), points(4)[:, :3].prod(axis=1))

@@ -76,6 +76,22 @@ def test_the_sufficient_degree_is_the_least(k, W, epsilon):
     assert d == bounds.degree_from_sensitivity(bounds.average_sensitivity_bound(k, W), epsilon)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"degree": -1}, "`degree` must be a whole number from 0"),
+        ({"s": 2}, "`k` must not exceed `s`; got k = 3, s = 2."),
+        ({"s": 2.5}, "`s` must be a whole number from 1"),
+        ({"W": inf}, "`W` must be finite; got inf."),
+        ({"k": None}, "`k` must be a whole number from 1"),
+    ],
+)
+def test_strange_parameters_of_a_tail_are_refused_in_a_line(wrong, message):
+    with pytest.raises(ValueError, match=message) as refused:
+        bounds.tail_bound(**{"k": 3, "W": 1.0, "degree": 4} | wrong)
+    assert "\n" not in str(refused.value)
+
+
 @pytest.mark.parametrize("rho", [0.0, 0.3, 0.9, 1 - 1e-9])
 @pytest.mark.parametrize("share", [0.01, 0.4, 0.4999])
 def test_the_degree_from_noise_is_the_least(rho, share):

@@ -139,7 +139,9 @@ def _of_spectrum(
     measured, rho = min((degree_from_noise(spectrum.noise_sensitivity(rho), rho, epsilon), rho) for rho in noises)
     return SufficientDegree(
         degree,
-        "the spectrum is known, and this is the least degree that leaves so little.",
+        "the spectrum is known, and this is the least degree that leaves so little."
+        if degree
+        else "no more than epsilon is left by the mean alone.",
         epsilon,
         spectrum.tail(degree),
         rho=rho,
