@@ -123,8 +123,8 @@ EXPERIMENT: Final = Experiment(
     summary="Exact average sensitivity of random k-sparse networks with W = 1, over all points of the cube and all "
     "flips, with one of n, s and k varied at a time; of k copies of relu(x1 + 1) - relu(1 - x1) = 2 x1, and of k "
     "copies of a parity of six or eight signs as a one-sparse network; and the network that a hill climb finds for the "
-    "largest share of Lemma 9's bound. The lemma leaves its constant open: here it is 1. Most of W is gate, the more the "
-    "larger n and s are, so that random networks with W = 1 lie far below the bounds; the copies lie on ours.",
+    "largest share of Lemma 9's bound. The lemma leaves its constant open: here it is 1. Most of W is gate, the more "
+    "the larger n and s are, so that random networks with W = 1 lie far below the bounds; the copies lie on ours.",
     parameters=parameters,
     measure=measure,
     claims=(
