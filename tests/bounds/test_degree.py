@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from sparsact import LowDegreeRegressor, SparselyActivatedNetwork
-from sparsact.bounds import degree_for, degree_from_noise, sufficient_degree, uniform_degree, upper_confidence_bound
+from sparsact.bounds import (
+    degree_for,
+    degree_from_noise,
+    sufficient_degree,
+    tail_bound,
+    uniform_degree,
+    upper_confidence_bound,
+)
 from sparsact.bounds.measured import least_degree_of, proved_of_network
 from sparsact.fourier import Estimate, Spectrum
 from sparsact.hypercube import points
@@ -99,6 +106,15 @@ def test_a_network_of_many_inputs():
         assert small.tail(found.degree) <= 0.2
         assert found.degree <= 13
         assert found.worst_case == sufficient_degree(1, np.sqrt(3), 0.2, 2)
+
+
+def test_the_number_of_units_lowers_the_worst_case_and_its_tail():
+    """A unit of 600 equal weights: a few samples show less than the theorem."""
+    network = SparselyActivatedNetwork([1.0], np.full((1, 600), 600**-0.5), [0.0])
+    found = degree_for(network, 0.005, n_samples=50, rng=np.random.default_rng(0))
+    assert found.degree == found.worst_case == sufficient_degree(1, network.scale().W, 0.005, 1) < 300
+    assert found.tail == tail_bound(1, network.scale().W, found.degree, 1) <= 0.005
+    assert found.reason == "no network of this scale with s = 1 and k = 1 needs more."
 
 
 def test_values_far_from_typical_ones_leave_the_worst_cases():

@@ -104,7 +104,7 @@ def degree_for(
         if has_exact_spectrum(thing):
             return _of_spectrum(Spectrum.of(thing), epsilon, activity=_activity(thing, epsilon), **worst)
         proved, how = proved_of_network(thing, active), (confidence, n_samples, interval)
-        reason = f"no network of this scale, of {thing.s} units with {active} active, needs more."
+        reason = f"no network of this scale with s = {thing.s} and k = {active} needs more."
         return least_degree_of(thing, epsilon, proved, how, reason, worst, rng=_needed(rng, "a large network"))
     if isinstance(thing, Stack):
         if isinstance(k, int):
