@@ -108,11 +108,12 @@ def _derive(parameters: dict[str, float]) -> None:
         if isinstance(value, int) and value.bit_length() > _FLOAT_BITS:
             raise ValueError(f"{name} exceeds every float; choose at most 1e308.")
     n, s, k, W, B = (parameters.get(name) for name in ("n", "s", "k", "W", "B"))
+    units = None if s is None else int(s)
     follows: dict[str, float] = {}
     if n is not None:
         follows["R"] = sqrt(n)
         if k is not None and W is not None:
-            follows["degree"] = min(int(n), sufficient_degree(int(k), W, parameters["epsilon"], s))
+            follows["degree"] = min(int(n), sufficient_degree(int(k), W, parameters["epsilon"], units))
             if B is not None:
                 follows["C"] = largest_value(int(n), int(k), W, B)
     if s is not None:
