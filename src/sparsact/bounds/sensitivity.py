@@ -152,10 +152,8 @@ def tail_bound(k: int, W: float, degree: int, s: int | None = None) -> float:
     >>> tail_bound(1, 1.0, degree=9999, s=8) / tail_bound(1, 1.0, degree=9999)
     0.07897146808296517
     """
-    sensitivity = 4.0 * k**2 * W**2
-    if s is not None and degree > 0:
-        sensitivity *= min(1.0, 4.5 * sqrt(_log_units(k, s) / degree))
-    return sensitivity / (degree + 1)
+    factor = 4.0 if s is None or degree == 0 else min(4.0, 18 * sqrt(_log_units(k, s) / degree))
+    return factor * k**2 * W**2 / (degree + 1)
 
 
 def _log_units(k: int, s: int) -> float:
