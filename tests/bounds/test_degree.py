@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from sparsact import LowDegreeRegressor, SparselyActivatedNetwork
-from sparsact.bounds import degree_for, degree_from_noise, sufficient_degree, uniform_degree, upper_confidence_bound
+from sparsact.bounds import (
+    degree_for,
+    degree_from_noise,
+    sufficient_degree,
+    tail_bound,
+    uniform_degree,
+    upper_confidence_bound,
+)
 from sparsact.bounds.measured import least_degree_of, proved_of_network
 from sparsact.fourier import Estimate, Spectrum
 from sparsact.hypercube import points
@@ -26,6 +33,12 @@ def test_a_spectrum_is_exact(epsilon):
     assert (found.confidence, found.worst_case) == (1.0, None)
 
 
+def test_an_epsilon_above_the_variance_needs_the_mean_alone():
+    found = degree_for([1, 1, 1, -1], 0.75)
+    assert (found.degree, found.reason) == (0, "no more than epsilon is left by the mean alone.")
+    assert degree_for([1, 1, 1, -1], 0.74).degree > 0
+
+
 def test_whatever_a_spectrum_can_be_made_of():
     assert degree_for(Spectrum.of({(): 1.0, (0, 70): 0.5}, n=90), 0.2).degree == 2
     model = LowDegreeRegressor(3).fit(points(4), points(4)[:, :3].prod(axis=1))
@@ -37,7 +50,7 @@ def test_a_small_network_is_exact_and_stands_beside_the_worst_cases():
     found = degree_for(network, 0.05, k=1)
     assert Spectrum.of(network(points(11))).tail(found.degree) == found.tail <= 0.05
     W, B = network.scale()
-    assert found.worst_case == sufficient_degree(1, W, 0.05)
+    assert found.worst_case == sufficient_degree(1, W, 0.05, 8) < sufficient_degree(1, W, 0.05)
     assert found.theorem_8 == uniform_degree(11, 8, 1, W, B, 0.05)
     assert found.degree <= found.measured <= found.worst_case
     assert found.activity < found.worst_case
@@ -92,7 +105,16 @@ def test_a_network_of_many_inputs():
         found = degree_for(network, 0.2, k=1, n_samples=20_000, interval=interval, rng=np.random.default_rng(1))
         assert small.tail(found.degree) <= 0.2
         assert found.degree <= 13
-        assert found.worst_case == sufficient_degree(1, np.sqrt(3), 0.2)
+        assert found.worst_case == sufficient_degree(1, np.sqrt(3), 0.2, 2)
+
+
+def test_the_number_of_units_lowers_the_worst_case_and_its_tail():
+    """A unit of 600 equal weights: a few samples show less than the theorem."""
+    network = SparselyActivatedNetwork([1.0], np.full((1, 600), 600**-0.5), [0.0])
+    found = degree_for(network, 0.005, n_samples=50, rng=np.random.default_rng(0))
+    assert found.degree == found.worst_case == sufficient_degree(1, network.scale().W, 0.005, 1) < 300
+    assert found.tail == tail_bound(1, network.scale().W, found.degree, 1) <= 0.005
+    assert found.reason == "no network of this scale with s = 1 and k = 1 needs more."
 
 
 def test_values_far_from_typical_ones_leave_the_worst_cases():

@@ -10,6 +10,7 @@ from scipy.spatial.distance import pdist
 
 from sparsact import bounds
 from sparsact.bounds.rademacher import _log_halfspace_sets
+from sparsact.constructions import junta, parity
 
 
 def test_worked_by_hand():
@@ -45,6 +46,22 @@ def test_the_sufficient_degree_is_the_least(k, W, epsilon):
     assert bounds.tail_bound(k, W, d) <= epsilon * (1 + 1e-12)
     assert d == 0 or bounds.tail_bound(k, W, d - 1) > epsilon
     assert d == bounds.degree_from_sensitivity(bounds.average_sensitivity_bound(k, W), epsilon)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"degree": -1}, "`degree` must be a whole number from 0"),
+        ({"s": 2}, "`k` must not exceed `s`; got k = 3, s = 2."),
+        ({"s": 2.5}, "`s` must be a whole number from 1"),
+        ({"W": inf}, "`W` must be finite; got inf."),
+        ({"k": None}, "`k` must be a whole number from 1"),
+    ],
+)
+def test_strange_parameters_of_a_tail_are_refused_in_a_line(wrong, message):
+    with pytest.raises(ValueError, match=message) as refused:
+        bounds.tail_bound(**{"k": 3, "W": 1.0, "degree": 4} | wrong)
+    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.3, 0.9, 1 - 1e-9])
@@ -86,13 +103,14 @@ def test_the_sharper_degree_is_far_below_theorem_8():
 def test_sizes_of_networks_that_are_hard():
     for p in range(6):
         n, s, W, B = bounds.junta_size(p)
-        assert (n, s, B) == (max(1, p), 2**p, abs(p - 1))
-        assert pytest.approx(sqrt(p)) == W
+        network = junta(np.linspace(1, -1, 2**p), range(p), max(1, p))
+        assert (n, s) == (network.n, network.s)
+        assert network.scale() == pytest.approx((W, B))
     assert bounds.lifted_parity_size(8).n_inputs == 64
-    for m in range(1, 9):  # norms and thresholds of the units, |S| = m, a = -m..m
-        a = m
-        assert pytest.approx(2 * sqrt(m * (m - 1) + 4 * a * a * m)) == bounds.lifted_parity_size(m).W
-        assert pytest.approx(2 * (m + a * a - 0.5)) == bounds.lifted_parity_size(m).B
+    for m in range(1, 9):
+        scales = [parity(range(size), m).scale() for size in range(m + 1)]
+        assert max(scale.W for scale in scales) == pytest.approx(bounds.lifted_parity_size(m).W)
+        assert max(scale.B for scale in scales) == bounds.lifted_parity_size(m).B
         assert bounds.lifted_parity_size(m).n_units == len([a for a in range(-m, m + 1) if (a - m) % 4 == 0])
 
 

@@ -40,8 +40,8 @@ def test_size_and_scale_of_parity(subset, m):
     assert (net.n, net.s, both.s) == (m * m, size // 2 + 1, size + 1)
     assert net.has_exact_weights().all()
     W, B = net.scale()
-    assert pytest.approx(2 * np.sqrt(size * (size - 1) + 4 * size**3)) == W <= 2 * np.sqrt(4.25 * m**3) * (1 + 1e-12)
-    assert pytest.approx(2 * abs(size + size**2 - 0.5)) == B
+    assert pytest.approx(np.sqrt(size * (size - 1) + 4 * size**3) / 4) == W <= np.sqrt(4.25 * m**3) / 4 * (1 + 1e-12)
+    assert abs((size + size**2) / 4 - 1) == B
 
 
 def test_parity_is_not_one_sparse_on_the_whole_cube():
@@ -50,7 +50,7 @@ def test_parity_is_not_one_sparse_on_the_whole_cube():
 
 
 def test_weights_of_one_unit_of_parity():
-    expected = [[4, 0, -1], [0, 0, 0], [-1, 0, 4]]
+    expected = [[1, 0, -0.25], [0, 0, 0], [-0.25, 0, 1]]
     assert np.array_equal(parity((0, 2), 3).W[0].reshape(3, 3), expected)
     sparse = parity((0, 2), 4)
     assert sparse.W.nnz == 8
@@ -90,8 +90,8 @@ def test_scale_of_rounding(w, p, q):
     v = np.outer(w, 2.0 ** np.arange(digits) / 2).ravel()
     centre = np.arange(len(w) * (q - 1) ** 2 + 1) - v.sum()
     norm = np.sqrt((v @ v) ** 2 - (v**4).sum() + 4 * centre**2 * (v @ v))
-    largest = 2 * (p * (q - 1) // q)
-    expected = largest * norm.max(), largest * np.abs(v @ v + centre**2 - 0.5).max()
+    largest = p * (q - 1) // q
+    expected = largest * norm.max(), largest * np.abs(v @ v + centre**2 - 1).max()
     assert rounding(w, p, q).scale() == pytest.approx(expected)
 
 

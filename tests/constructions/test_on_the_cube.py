@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sparsact.bounds import average_sensitivity_bound, sufficient_degree, tail_bound
 from sparsact.constructions import (
+    extremal,
     gate_strength,
     gated,
     gated_failure_probability,
@@ -14,6 +16,7 @@ from sparsact.constructions import (
     random_network,
     uniform,
 )
+from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
 
 
@@ -33,8 +36,37 @@ def test_juntas(variables, n):
     assert np.array_equal(net(X), table[numbers(X[:, list(variables)])])
     assert (net.n_active(X) == 1).all()
     largest = np.abs(table).max()
-    assert net.scale() == pytest.approx((largest * np.sqrt(p), largest * abs(p - 1)))
+    assert net.scale() == pytest.approx((largest * np.sqrt(p) / 2, largest * abs(p - 2) / 2))
     assert net.W.nnz == p * 2**p
+
+
+@pytest.mark.parametrize("degree", range(8))
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_the_extremal_network_attains_every_tail(degree, k):
+    for W in (1.0, 0.3, 7.1e9):
+        net, X = extremal(degree, k, W), points(degree + 1)
+        spectrum = Spectrum.of(net(X))
+        assert spectrum.tail(degree) == pytest.approx(tail_bound(k, W, degree), rel=1e-12)
+        assert spectrum.total_influence() == pytest.approx(average_sensitivity_bound(k, W), rel=1e-12)
+        assert (net.n_active(X) == k).all()
+        assert (net.n, net.s, net.certify().max_active) == (degree + 1, k * 2 ** (degree + 1), k)
+        assert net.scale() == pytest.approx((W, W * abs(degree - 1) / np.sqrt(degree + 1)), rel=1e-12)
+        assert sufficient_degree(k, W, tail_bound(k, W, degree) * (1 - 1e-12)) == degree + 1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ((-1, 1, 1.0), "degree `degree` must be 0 or more; got -1"),
+        ((2, 0, 1.0), "number `k` of active units must be 1 or more"),
+        ((2, 1, np.inf), "`W` must be a finite number above 0; got inf"),
+        ((19, 2, 1.0), "more than 1,048,576; lower `degree` or `k`"),
+        ((10**9, 1, 1.0), "lower `degree` or `k`"),
+    ],
+)
+def test_strange_extremal_networks_are_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        extremal(*parameters)
 
 
 @pytest.mark.parametrize(

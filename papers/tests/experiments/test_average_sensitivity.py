@@ -42,6 +42,11 @@ def test_copies_of_the_pair_attain_the_sharper_bound(k):
     np.testing.assert_allclose([found["sensitivity"], found["sharper"]], 4 * k**2)
 
 
+def test_copies_of_parities_attain_it_too():
+    found = measure(model="extremal", n=6, s=128, k=2, varied="degree", seed=0)
+    np.testing.assert_allclose([found["sensitivity"], found["sharper"]], 16)
+
+
 def test_growth_is_the_power():
     found = growth(Rows(sweep("n", 0.3)), "n")
     np.testing.assert_allclose([found.estimate, found.low, found.high], 0.3, atol=1e-9)

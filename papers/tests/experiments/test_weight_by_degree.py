@@ -51,5 +51,13 @@ def test_a_measurement_is_repeatable_and_its_tail_falls_to_nothing():
     assert 0 < found["tail_over_bound"] <= 1
 
 
+@pytest.mark.parametrize(("n", "k"), [(1, 2), (4, 1), (5, 3)])
+def test_the_extremal_networks_attain_the_bound(n, k):
+    found = measure(model="extremal", n=n, s=k * 2**n, k=k, seed=0)
+    assert (found["W"], found["most_active"]) == (pytest.approx(1), k)
+    assert found["tail_over_bound"] == pytest.approx(1, rel=1e-12)
+    assert found["variance"] == pytest.approx(4 * k * k / n)
+
+
 def test_parity_has_all_of_its_weight_at_the_top():
     assert measure(model="parity", n=6, s=7, k=1, seed=0)["tail_share"][5] == pytest.approx(1)

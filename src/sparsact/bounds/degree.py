@@ -104,7 +104,7 @@ def degree_for(
         if has_exact_spectrum(thing):
             return _of_spectrum(Spectrum.of(thing), epsilon, activity=_activity(thing, epsilon), **worst)
         proved, how = proved_of_network(thing, active), (confidence, n_samples, interval)
-        reason = f"4 k^2 W^2 / epsilon with k = {active}, for every network of this scale."
+        reason = f"no network of this scale with s = {thing.s} and k = {active} needs more."
         return least_degree_of(thing, epsilon, proved, how, reason, worst, rng=_needed(rng, "a large network"))
     if isinstance(thing, Stack):
         if isinstance(k, int):
@@ -139,7 +139,9 @@ def _of_spectrum(
     measured, rho = min((degree_from_noise(spectrum.noise_sensitivity(rho), rho, epsilon), rho) for rho in noises)
     return SufficientDegree(
         degree,
-        "the spectrum is known, and this is the least degree that leaves so little.",
+        "the spectrum is known, and this is the least degree that leaves so little."
+        if degree
+        else "no more than epsilon is left by the mean alone.",
         epsilon,
         spectrum.tail(degree),
         rho=rho,
@@ -167,7 +169,7 @@ def _activity(network: SparselyActivatedNetwork, epsilon: float) -> float | None
 def _worst_cases(network: SparselyActivatedNetwork, epsilon: float, k: int, c: float) -> dict[str, float]:
     W, B = network.scale()
     return {
-        "worst_case": sufficient_degree(k, W, epsilon),
+        "worst_case": sufficient_degree(k, W, epsilon, network.s),
         "theorem_8": uniform_degree(network.n, network.s, k, W, B, epsilon, c=c),
     }
 

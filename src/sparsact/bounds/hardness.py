@@ -33,18 +33,18 @@ class NetworkSize(NamedTuple):
 def junta_size(p: int) -> NetworkSize:
     r"""Size of a 1-sparse network for any function of p of its variables with values +-1 (proof of Theorem 13).
 
-    *Proved*: :math:`2^p` units, :math:`W = \sqrt p`, :math:`B = p - 1`; exactly one unit is active on every input.
-    The least number of inputs is p. Mended: in Definition 1's form the threshold is p - 1, where the proof
-    writes + b with b = 1 - p. A constant (p = 0) is one unit without weights and threshold -1. The number of units is
-    exact up to p = 65,536, and infinite beyond.
+    *Proved*: :math:`2^p` units, :math:`W = \frac12 \sqrt p`, :math:`B = \frac12 |p - 2|`; exactly one unit is active on
+    every input. Half of the paper's :math:`W = \sqrt p`, :math:`B = p - 1`, as :func:`~sparsact.constructions.junta`
+    uses ties. The least number of inputs is p; a constant (p = 0) is one unit without weights and threshold -2. The
+    number of units is exact up to p = 65,536, and infinite beyond.
 
     >>> junta_size(3)
-    NetworkSize(n_inputs=3, n_units=8, W=1.7320508075688772, B=2.0)
+    NetworkSize(n_inputs=3, n_units=8, W=0.8660254037844386, B=0.5)
     >>> junta_size(20_000).n_units == 2**20_000
     True
     """
     units = 2 ** int(p) if p <= _LARGEST_EXACT else inf
-    return NetworkSize(max(1, int(p)), units, sqrt(p), float(abs(p - 1)))
+    return NetworkSize(max(1, int(p)), units, sqrt(p) / 2, abs(p - 2) / 2)
 
 
 @log_bound("Theorem 13", "A", "conjectured", "time to learn 1-sparse networks, at least")
@@ -52,8 +52,8 @@ def junta_time(n: int, s: int, *, c: float = 1.0) -> float:
     r"""Time that learning 1-sparse networks of s units takes if juntas are hard (Theorem 13): :math:`n^{c \log_2 s}`.
 
     *Conjectured*: it rests on Conjecture 12 (no algorithm learns p-juntas in time :math:`n^{o(p)}`), which says that
-    some c > 0 exists. It holds already with :math:`W = \sqrt{\log_2 s}` and :math:`B = \log_2 s - 1` (printed without
-    the - 1), under uniform inputs.
+    some c > 0 exists. It holds already with :math:`W = \frac12 \sqrt{\log_2 s}` and :math:`B = \frac12 |\log_2 s - 2|`
+    (printed: :math:`\sqrt{\log_2 s}` and :math:`\log_2 s`), under uniform inputs.
     """
     return c * log2(s) * log2(n)
 
@@ -76,15 +76,17 @@ def lifted_parity_size(length: int) -> NetworkSize:
     r"""Size of a network for any parity of m = ``length`` bits, 0 or 1, on lifted points :math:`(y_i, y_i y_j)`.
 
     *Proved*, and 1-sparse on lifted points only. Mended (Section 4): :math:`\lfloor m/2 \rfloor + 1` units, one for
-    each a in -m..m with :math:`a = m \pmod 4`, at most; weights are -1 within S alone and 2a on its diagonal;
-    :math:`b = |S| + a^2 - \frac12`; u = 2. So :math:`W = 2 \sqrt{m(m-1) + 4 m^3}`, :math:`B = 2 (m + m^2 - \frac12)`,
-    which no smaller S exceeds.
+    each a in -m..m with :math:`a = m \pmod 4`, at most; weights are -1/4 within S alone and a/2 on its diagonal;
+    :math:`b = \frac14 (|S| + a^2) - 1`; u = 1. So :math:`W = \frac14 \sqrt{m(m-1) + 4 m^3}` and
+    :math:`B = \max\{1, \frac14 (m + m^2) - 1\}`, which no smaller S exceeds; the constant (no S) has B = 1. An
+    eighth of what the paper's bumps :math:`2 \sigma(\frac12 - (\cdot)^2)` need: :func:`~sparsact.constructions.parity`
+    uses ties.
 
-    >>> lifted_parity_size(2)
-    NetworkSize(n_inputs=4, n_units=2, W=11.661903789690601, B=11.0)
+    >>> lifted_parity_size(3)
+    NetworkSize(n_inputs=9, n_units=2, W=2.669269563007828, B=2.0)
     """
     m = int(length)
-    return NetworkSize(m * m, m // 2 + 1, 2 * sqrt(m * (m - 1) + 4.0 * m**3), 2 * (m + m * m) - 1.0)
+    return NetworkSize(m * m, m // 2 + 1, sqrt(m * (m - 1) + 4.0 * m**3) / 4, max(1.0, (m + m * m) / 4 - 1))
 
 
 @bound("Section 4, rounding", "A", "proved", "units of a network for lifted rounding")

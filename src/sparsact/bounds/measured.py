@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import log, sqrt
 from typing import Final, Literal, NamedTuple
 
@@ -11,7 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.bounds.learning import degree_from_noise, tail_from_noise
-from sparsact.bounds.sensitivity import average_sensitivity_bound, degree_from_sensitivity, sensitivity_certificate
+from sparsact.bounds.sensitivity import (
+    average_sensitivity_bound,
+    degree_from_sensitivity,
+    sensitivity_certificate,
+    tail_bound,
+)
 from sparsact.bounds.stacks import stack_sensitivity
 from sparsact.fourier import Estimate, estimate_average_sensitivity, estimate_noise_sensitivity
 from sparsact.hypercube import bits_to_signs
@@ -97,8 +103,8 @@ class SufficientDegree:
         Degree from how strongly active units respond (:func:`~sparsact.bounds.sensitivity_certificate`); None where the
         spectrum is exact and n > 16. Of a stack: from the average sensitivity measured.
     worst_case : float or None
-        Degree for every network of this sparsity and W: :math:`4 k^2 W^2 / \epsilon`, less what rounding gives. Of a
-        stack: from :func:`stack_sensitivity`.
+        Degree for every network of this s, k and W (:func:`sufficient_degree`). Of a stack: from
+        :func:`stack_sensitivity`.
     theorem_8 : float or None
         Degree that Theorem 8 requires, with ``c`` for its unspecified constant.
     """
@@ -117,13 +123,14 @@ class SufficientDegree:
 
 
 class Proved(NamedTuple):
-    """What is proved of a function: bounds of its range, of its average sensitivity, and of ``responses``.
+    """What is proved of a function: bounds of its range, average sensitivity and tails, and of ``responses``.
 
     ``responses(n, rng)`` draws n samples; their expectation bounds the average sensitivity.
     """
 
     spread: float
     average: float
+    tail: Callable[[int], float]
     responses: Callable[[int, np.random.Generator], Estimate]
     largest_response: float
 
@@ -136,8 +143,9 @@ def proved_of_network(network: SparselyActivatedNetwork, k: int) -> Proved:
         found = sensitivity_certificate(network, signs)
         return Estimate(float(found.mean()), float(found.std(ddof=1) / n_samples**0.5), n_samples)
 
-    worst = average_sensitivity_bound(k, network.scale().W)
-    return Proved(_value_range(network, k), worst, responses, worst)
+    W = network.scale().W
+    worst, tail = average_sensitivity_bound(k, W), partial(tail_bound, k, W, s=network.s)
+    return Proved(_value_range(network, k), worst, tail, responses, worst)
 
 
 def proved_of_stack(stack: Stack, active: Sequence[int] | None) -> Proved:
@@ -148,7 +156,8 @@ def proved_of_stack(stack: Stack, active: Sequence[int] | None) -> Proved:
         return estimate_average_sensitivity(stack, n_samples=n_samples, rng=rng, n_flips=stack.n)
 
     largest = float((bounds.changes**2).sum() / 4)
-    return Proved(bounds.highest - bounds.lowest, bounds.average, responses, largest)
+    spread, average = bounds.highest - bounds.lowest, bounds.average
+    return Proved(spread, average, lambda degree: average / (degree + 1), responses, largest)
 
 
 def least_degree_of(
@@ -200,7 +209,7 @@ def least_degree_of(
         return SufficientDegree(f.n, reason, epsilon, 0.0, 1.0, rho, noise, **degrees)
     degree = int(degrees[best])
     tail = {
-        "worst_case": proved.average / (degree + 1),
+        "worst_case": proved.tail(degree),
         "activity": most_response / (degree + 1),
         "measured": tail_from_noise(most_noise, rho, degree),
     }[best]

@@ -159,14 +159,16 @@ def _checked(formula: Callable[P, R]) -> Callable[P, R]:
 
     Numbers of NumPy become Python's first: its integers would wrap around, its floats warn in place of an error.
     """
-    names = tuple(signature(formula).parameters)
+    parameters = signature(formula).parameters
+    names, optional = tuple(parameters), {name for name, p in parameters.items() if p.default is None}
 
     @wraps(formula)
     def function(*args: P.args, **kwargs: P.kwargs) -> R:
         given = [_to_python(value) for value in args]
         named = {name: _to_python(value) for name, value in kwargs.items()}
         known = dict(zip(names, given, strict=False)) | named
-        check_named(**{name: known[name] for name in names if name in known and name != "complexity"})
+        left_out = {name for name in optional if known.get(name) is None} | {"complexity"}
+        check_named(**{name: value for name, value in known.items() if name not in left_out})
         try:
             return formula(*given, **named)  # type: ignore[arg-type] # the same, as Python's numbers
         except OverflowError:

@@ -11,7 +11,7 @@ For every network, with :math:`R_x` the units active at x and absolute values ta
           \le 4\, \mathbb{E}_x\, |R_x| \sum_{j \in R_x} u_j^2 \|w_j\|^2 \le 4 k^2 W^2.
 
 No sparsity is assumed before the last step. The proofs of this and of the bounds marked *sharper* are in the
-documentation, "Sharper bounds".
+documentation, "Sharper bounds" and "Exact degrees and fast rates for sparsely activated networks".
 
 References
 ----------
@@ -22,7 +22,7 @@ References
 from __future__ import annotations
 
 from fractions import Fraction
-from math import log, sqrt
+from math import ceil, log, sqrt
 from typing import Final
 
 import numpy as np
@@ -131,28 +131,58 @@ def noise_sensitivity_bound_paper(n: int, s: int, k: int, W: float, B: float, rh
 
 
 @bound("tail above a degree", None, "sharper", "weight above the degree, at most")
-def tail_bound(k: int, W: float, degree: int) -> float:
-    r"""Most Fourier weight above a degree: :math:`\sum_{|T| > d} \hat h(T)^2 \le 4 k^2 W^2 / (d + 1)`.
+def tail_bound(k: int, W: float, degree: int, s: int | None = None) -> float:
+    r"""Most Fourier weight above a degree d, which is the squared error of the best polynomial of that degree.
 
-    *Sharper, proved*: each such subset counts at least d + 1 times in :math:`\mathrm{AS} = \sum_T |T|\, \hat h(T)^2`.
-    The bound is the squared error of the best polynomial of that degree.
+    .. math:: \sum_{|T| > d} \hat h(T)^2 \le \frac1{d + 1} \sum_{|T| > d} |T|\, \hat h(T)^2 \le \frac{k^2 W^2}{d + 1}
+              \min\Bigl\{4,\; 18 \sqrt{\ln(es/k) / d}\Bigr\},
+
+    the second only where the number s of units is given.
+
+    *Sharper, proved.* The first is :func:`average_sensitivity_bound`, and is attained for all k, W and d, by
+    :func:`~sparsact.constructions.extremal`, of :math:`k 2^{d+1}` units. The second is smaller from
+    :math:`d = 20.25 \ln(es/k)` on. *Idea*: each sign is flipped with probability
+    :math:`\delta = .628/d`. In the derivative :math:`D_i h = \sum_j u_j w_{ji} \theta_{ji}` each :math:`\theta_{ji}` is
+    a mean of halfspaces; one that is true with probability p changes with probability at most
+    :math:`4 \sqrt\delta\, p \sqrt{\ln(1/p)}` (buckets, and the level-1 inequality). So the derivatives change little,
+    while weight above degree d would make them change much. The constant of the proof is 17.73.
 
     >>> tail_bound(1, 1.0, degree=39)
     0.1
+    >>> tail_bound(1, 1.0, degree=9999, s=8) / tail_bound(1, 1.0, degree=9999)
+    0.07897146808296517
     """
-    return 4.0 * k**2 * W**2 / (degree + 1)
+    factor = 4.0 if s is None or degree == 0 else min(4.0, 18 * sqrt(_log_units(k, s) / degree))
+    return factor * k**2 * W**2 / (degree + 1)
+
+
+def _log_units(k: int, s: int) -> float:
+    return 1 + log(s) - log(k)
 
 
 @bound("degree enough", None, "sharper", "degree enough for epsilon")
-def sufficient_degree(k: int, W: float, epsilon: float) -> int:
-    r"""Degree that leaves Fourier weight at most epsilon: the least d with :math:`4 k^2 W^2/(d + 1) \le \epsilon`.
+def sufficient_degree(k: int, W: float, epsilon: float, s: int | None = None) -> int:
+    r"""Degree that leaves Fourier weight at most epsilon: the least d with ``tail_bound(k, W, d, s) <= epsilon``.
 
-    *Sharper, proved*, by :func:`tail_bound`. Theorem 8 requires about :math:`k^8 W^4 \ln^4(ns) / \epsilon^2`.
+    *Sharper, proved*: with :math:`q = k^2 W^2 / \epsilon` about :math:`\min\{4 q,\, 6.9\, q^{2/3} \ln^{1/3}(es/k)\}`.
+    Where s is free, 4 q is the least to the last unit, by :func:`~sparsact.constructions.extremal`. Theorem 8 requires
+    about :math:`k^8 W^4 \ln^4(ns) / \epsilon^2`.
 
     >>> sufficient_degree(1, 1.0, epsilon=0.1)
     39
+    >>> sufficient_degree(1, 10.0, epsilon=0.01), sufficient_degree(1, 10.0, epsilon=0.01, s=64)
+    (39999, 5508)
     """
-    return least_degree(4 * int(k) ** 2 * Fraction(W) ** 2, epsilon)
+    square = int(k) ** 2 * Fraction(W) ** 2
+    low, high = 0, least_degree(4 * square, epsilon)
+    if s is None:
+        return high
+    # The logarithm is rounded by far less than 18 exceeds the constant of the proof.
+    needed = ceil((18 * square / Fraction(epsilon)) ** 2 * Fraction(_log_units(k, s)))
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if middle * (middle + 1) ** 2 >= needed else (middle + 1, high)
+    return low
 
 
 @bound("degree enough", "A", "proved", "degree enough, from the average sensitivity")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from math import isfinite, log, log2, sqrt
+from math import isfinite, log2, log10, sqrt
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -51,7 +52,7 @@ def bounds(
     """Print every bound of the theory that the parameters suffice for, with its status.
 
     Unspecified constants are 1 unless given. Where R, C, degree or p are not given they are the root of n, the largest
-    value k (W sqrt(n) + B), the degree that 4 k^2 W^2 / epsilon makes enough, and the logarithm of s.
+    value k (W sqrt(n) + B), the degree that is enough for epsilon, and the logarithm of s.
 
     Example: sparsact bounds --n 100 --s 64 --k 1 --W 3 --B 2 --epsilon 0.1
     """
@@ -64,10 +65,13 @@ def bounds(
     if net is not None:
         parameters |= _of_network(net, parameters)
     _derive(parameters)
-    rows, wanting = _rows(parameters)
+    measured = None if net is None else _measured(net, parameters, random_state)
+    variance = None if measured is None else measured["variance"]
+    rows, wanting = _rows(parameters, variance)
     content: dict[str, Any] = {"parameters": parameters, "bounds": rows, "wanting": wanting}
-    if net is not None:
-        content["measured"] = _measured(net, parameters, random_state)
+    content["trivial"] = _trivial(parameters, variance)
+    if measured is not None:
+        content["measured"] = measured
     if as_json:
         typer.echo(json.dumps(content, allow_nan=False))
     else:
@@ -104,11 +108,12 @@ def _derive(parameters: dict[str, float]) -> None:
         if isinstance(value, int) and value.bit_length() > _FLOAT_BITS:
             raise ValueError(f"{name} exceeds every float; choose at most 1e308.")
     n, s, k, W, B = (parameters.get(name) for name in ("n", "s", "k", "W", "B"))
+    units = None if s is None else int(s)
     follows: dict[str, float] = {}
     if n is not None:
         follows["R"] = sqrt(n)
         if k is not None and W is not None:
-            follows["degree"] = min(int(n), sufficient_degree(int(k), W, parameters["epsilon"]))
+            follows["degree"] = min(int(n), sufficient_degree(int(k), W, parameters["epsilon"], units))
             if B is not None:
                 follows["C"] = largest_value(int(n), int(k), W, B)
     if s is not None:
@@ -118,9 +123,22 @@ def _derive(parameters: dict[str, float]) -> None:
             parameters.setdefault(name, value)
 
 
-def _rows(parameters: dict[str, float]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The bounds whose parameters are known, and of the others what they want."""
+def _trivial(parameters: dict[str, float], variance: float | None) -> str | None:
+    """A sentence if a constant errs no more than epsilon."""
+    from sparsact.cli.vacuous import most_variance
+
+    epsilon, most = parameters["epsilon"], most_variance(parameters, variance)
+    if epsilon < most:
+        return None
+    what, constant = ("C^2", "the function 0") if variance is None else ("the variance", "the mean of the network")
+    found = f"epsilon = {epsilon:.4g} is no less than {what}, {most:.4g}"
+    return f"{found}: {constant} is enough; choose a smaller --epsilon."
+
+
+def _rows(parameters: dict[str, float], variance: float | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The bounds whose parameters are known; and of the others what they want, those that want least first."""
     from sparsact.bounds import BOUNDS
+    from sparsact.cli.vacuous import is_vacuous
 
     names = {name for entry in BOUNDS for name in (*entry.parameters, *entry.constants)}
     strange = sorted(parameters.keys() - names)
@@ -134,21 +152,9 @@ def _rows(parameters: dict[str, float]) -> tuple[list[dict[str, Any]], list[dict
             wanting.append(content | {"wants": missing})
         else:
             found = _value(entry, parameters)
-            rows.append(content | {"gives": entry.gives} | found | {"vacuous": _is_vacuous(entry, found, parameters)})
-    return rows, wanting
-
-
-def _is_vacuous(entry: BoundInfo, found: dict[str, Any], parameters: dict[str, float]) -> bool:
-    """Whether a bound requires all degrees, or rows that hold every point with probability 1 - delta."""
-    n = parameters.get("n")
-    if n is None:
-        return False
-    if entry.gives.startswith("degree enough"):
-        return bool(found["value"] is None or found["value"] >= n)
-    if entry.gives.startswith(("rows of the low-degree", "rows, uniform")):
-        points = n + log2(n * log(2) - log(parameters["delta"]))
-        return bool(found["log2"] is None or found["log2"] >= points)
-    return False
+            vacuous = is_vacuous(entry, found, parameters, variance)
+            rows.append(content | {"gives": entry.gives} | found | {"vacuous": vacuous})
+    return rows, sorted(wanting, key=lambda row: (len(row["wants"]), row["wants"]))
 
 
 def _value(entry: BoundInfo, parameters: dict[str, float]) -> dict[str, Any]:
@@ -175,7 +181,7 @@ def _is_written(number: float) -> bool:
 
 
 def _measured(network: SparselyActivatedNetwork, parameters: dict[str, float], random_state: int) -> dict[str, Any]:
-    """Average and noise sensitivity of the network, exact or on random points, and the degree that is enough."""
+    """Sensitivities of the network, exact or on random points, its variance if exact, and the degree that is enough."""
     from dataclasses import asdict
 
     import numpy as np
@@ -185,9 +191,10 @@ def _measured(network: SparselyActivatedNetwork, parameters: dict[str, float], r
     from sparsact.fourier import Estimate, Spectrum, estimate_average_sensitivity, estimate_noise_sensitivity
 
     rng, rho = np.random.default_rng(random_state), parameters["rho"]
-    exact = has_exact_spectrum(network)
+    exact, variance = has_exact_spectrum(network), None
     if exact:
         spectrum = Spectrum.of(network)
+        variance = spectrum.variance()
         average = Estimate(spectrum.total_influence(), 0.0, 2**network.n)
         noise = Estimate(spectrum.noise_sensitivity(rho), 0.0, 2**network.n)
     else:
@@ -196,48 +203,58 @@ def _measured(network: SparselyActivatedNetwork, parameters: dict[str, float], r
     degree = degree_for(network, parameters["epsilon"], k=int(parameters["k"]), n_samples=_SAMPLES, rng=rng)
     found = {name: value for name, value in asdict(degree).items() if name != "noise_sensitivity"}
     plain = {name: None if isinstance(value, float) and not isfinite(value) else value for name, value in found.items()}
-    return {"average_sensitivity": asdict(average), "noise_sensitivity": asdict(noise), "degree": plain, "exact": exact}
+    estimates = {"average_sensitivity": asdict(average), "noise_sensitivity": asdict(noise)}
+    return estimates | {"variance": variance, "degree": plain, "exact": exact}
 
 
 def _print(content: dict[str, Any]) -> None:
     from sparsact.bounds.registry import MEANING
+    from sparsact.cli.vacuous import MEANING as VACUOUS
 
-    console = terminal()
-    console.print(", ".join(f"{name} = {value:.6g}" for name, value in content["parameters"].items()))
-    table = grid(["statement", "status", "gives"], ["value"])
-    for row in content["bounds"]:
-        paper = "" if row["paper"] is None else f" ({row['paper']})"
-        table.add_row(row["statement"] + paper, row["status"], row["gives"], _spelled(row))
-    if content["bounds"]:
+    console, rows = terminal(), content["bounds"]
+    console.print(", ".join(f"{name}={value:.6g}" for name, value in content["parameters"].items()))
+    if content["trivial"]:
+        console.print(content["trivial"])
+    table = grid(["bound", "status"], ["value"])
+    for gives in dict.fromkeys(row["gives"] for row in rows):
+        table.add_row(gives)
+        for row in (row for row in rows if row["gives"] == gives):
+            status = f"{row['status']}, vacuous" if row["vacuous"] else row["status"]
+            table.add_row(f"  {_statement(row)}", status, _value_of(row))
+    if rows:
         console.print(table)
         for status, meaning in MEANING.items():
             console.print(f"{status}: {meaning}")
-        if any(row["vacuous"] for row in content["bounds"]):
-            console.print("vacuous: all degrees, or enough uniform rows to hold every input with probability 1 - delta")
+        if any(row["vacuous"] for row in rows):
+            console.print(VACUOUS)
     if content["wanting"]:
-        wants = sorted({name for row in content["wanting"] for name in row["wants"]})
-        console.print(f"{len(content['wanting'])} more bounds want --given {', '.join(wants)}; --json lists which.")
+        console.print(f"{len(content['wanting'])} more bounds want parameters, by --given NAME=X:")
+        for wants in dict.fromkeys(tuple(row["wants"]) for row in content["wanting"]):
+            which = dict.fromkeys(_statement(row) for row in content["wanting"] if tuple(row["wants"]) == wants)
+            line = f"{', '.join(wants)}: {'; '.join(which)}"
+            console.print(fill(line, console.width, initial_indent="  ", subsequent_indent="    "))
     if "measured" in content:
         _print_measured(console, content["measured"], content["parameters"])
 
 
-def _spelled(row: dict[str, Any]) -> str:
-    return f"{_number_of(row)}, vacuous" if row["vacuous"] else _number_of(row)
+def _statement(row: dict[str, Any]) -> str:
+    return row["statement"] if row["paper"] is None else f"{row['statement']} ({row['paper']})"
 
 
-def _number_of(row: dict[str, Any]) -> str:
+def _value_of(row: dict[str, Any]) -> str:
     value, exponent = row["value"], row["log2"]
-    if isinstance(value, dict):
-        of_units = {"n_units": exponent}
-        return ", ".join(f"{name} = {_short(number, of_units.get(name))}" for name, number in value.items())
-    return _short(value, exponent)
+    if not isinstance(value, dict):
+        return _short(value, exponent)
+    inputs, units, W, B = (_short(value[name], exponent if name == "n_units" else None) for name in value)
+    return f"{inputs} inputs, {units} units\nW = {W}, B = {B}"
 
 
 def _short(number: float | None, exponent: float | None) -> str:
-    """A number, or where it is large the power of two that is known of it."""
-    if exponent is not None and abs(exponent) > 60:
-        return f"2^{exponent:,.0f}"
-    return "infinite" if number is None else f"{number:,}" if isinstance(number, int) else f"{number:.4g}"
+    """Four digits, of the base-2 logarithm where the number leaves the range of floats."""
+    if exponent is not None and abs(exponent) > _FLOAT_BITS:
+        tens, rest = divmod(exponent * log10(2), 1)
+        return f"{10**rest:.4g}e{tens:+.0f}"
+    return "infinite" if number is None else f"{number:.4g}"
 
 
 def _print_measured(console: Console, measured: dict[str, Any], parameters: dict[str, float]) -> None:

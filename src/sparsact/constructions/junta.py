@@ -1,8 +1,9 @@
-"""One-sparse networks of juntas, of parities (on the quadratic lift), and of the indexing function."""
+"""Networks of juntas, of parities (on the quadratic lift), of the indexing function, and of the heaviest tail."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import sqrt
 from operator import index
 from typing import Final
 
@@ -14,13 +15,13 @@ from sparsact.constructions.rounding import bump_network
 from sparsact.hypercube import masks_of, points
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.validation.arrays import checked_subset, checked_table
-from sparsact.validation.parameters import checked_size
+from sparsact.validation.parameters import checked_positive, checked_size
 
 
 def junta(table: ArrayLike, variables: Sequence[int], n: int) -> SparselyActivatedNetwork:
     r"""The function of the coordinates ``variables`` with the values ``table``, on n inputs.
 
-    .. math:: f(x) = \sum_{\alpha \in \{-1,1\}^p} f(\alpha)\, \sigma(\langle \alpha, x_V \rangle - (p - 1))
+    .. math:: f(x) = \sum_{\alpha \in \{-1,1\}^p} \tfrac12 f(\alpha)\, \sigma(\langle \alpha, x_V \rangle - (p - 2))
 
     Parameters
     ----------
@@ -35,9 +36,10 @@ def junta(table: ArrayLike, variables: Sequence[int], n: int) -> SparselyActivat
     Returns
     -------
     network : SparselyActivatedNetwork
-        Of ``2**p`` units with sparse weights; :math:`W = \sqrt{p} \max |f|`, :math:`B = |p - 1| \max |f|`. Exactly one
-        unit is active at every point of the cube: that of the assignment met, at pre-activation 1; the others are at -1
-        or less. Units of the value 0 stay, so that this holds for every table.
+        Of ``2**p`` units with sparse weights; :math:`W = \frac12 \sqrt{p} \max |f|`,
+        :math:`B = \frac12 |p - 2| \max |f|`. Exactly one unit is active at every point of the cube: that of the
+        assignment met, at pre-activation 2. One flip away a unit is at exactly 0, a tie, and so off; the others are at
+        -2 or less. Units of the value 0 stay, so that this holds for every table.
 
     Raises
     ------
@@ -46,7 +48,8 @@ def junta(table: ArrayLike, variables: Sequence[int], n: int) -> SparselyActivat
 
     Notes
     -----
-    ``p * 2**p`` weights. In Definition 1's form the threshold is p - 1; [A]_ prints it with the other sign.
+    ``p * 2**p`` weights. [A]_ takes :math:`\sigma(\langle \alpha, x \rangle - (p - 1))`, and prints the threshold with
+    the other sign; using ties halves W and B.
 
     References
     ----------
@@ -67,18 +70,76 @@ def junta(table: ArrayLike, variables: Sequence[int], n: int) -> SparselyActivat
     assignments = points(len(V)).astype(np.float64)
     ends = np.arange(len(values) + 1) * len(V)
     W = sp.csr_array((assignments.ravel(), np.tile(np.array(V, dtype=np.intp), len(values)), ends), (len(values), n))
-    return SparselyActivatedNetwork(values, W, np.full(len(values), len(V) - 1.0))
+    return SparselyActivatedNetwork(values / 2, W, np.full(len(values), len(V) - 2.0))
+
+
+LARGEST_EXTREMAL: Final = 2**20
+"""Units of :func:`extremal`: at most half a gigabyte of weights."""
+
+
+def extremal(degree: int, k: int, W: float) -> SparselyActivatedNetwork:
+    r"""The network with the most Fourier weight above a degree: :math:`4 k^2 W^2 / (d + 1)`, which no other exceeds.
+
+    k copies of :func:`junta` for a parity, so that :func:`~sparsact.bounds.tail_bound`,
+    :func:`~sparsact.bounds.sufficient_degree` and :func:`~sparsact.bounds.average_sensitivity_bound` are attained:
+
+    .. math:: h(x) = k \sum_{\alpha \in \{-1,1\}^p} \frac{W \chi_{[p]}(\alpha)}{\sqrt p}\,
+        \sigma(\langle \alpha, x \rangle - (p - 2)) = \frac{2 k W}{\sqrt p}\, \chi_{[p]}(x), \qquad p = d + 1
+
+    Parameters
+    ----------
+    degree : int
+        d, from 0.
+    k : int
+        Units active, at every point.
+    W : float
+        Scale of Definition 2, above 0.
+
+    Returns
+    -------
+    network : SparselyActivatedNetwork
+        Of :math:`s = k 2^p` units with sparse weights on p inputs; :math:`B = W |p - 2| / \sqrt p`. Exactly k units are
+        active at every point of the cube.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or there are more than a million units.
+
+    Notes
+    -----
+    *Proof.* The units of :math:`\alpha` are at 2 where :math:`x = \alpha`, at exactly 0 one flip away, and below
+    elsewhere; so k are active, and h is as stated. All of its weight :math:`4 k^2 W^2 / p` lies at degree p = d + 1.
+
+    Examples
+    --------
+    The weight above degree 3 is 4 / 4:
+
+    >>> net = extremal(degree=3, k=1, W=1.0)
+    >>> net([[1, 1, 1, 1], [1, 1, 1, -1]])
+    array([ 1., -1.])
+    """
+    p, k = checked_size(degree, "the degree `degree`", minimum=0) + 1, checked_size(k, "the number `k` of active units")
+    height = 2 * checked_positive(W, "`W`") / sqrt(p)
+    if p >= LARGEST_EXTREMAL.bit_length() or k << p > LARGEST_EXTREMAL:
+        raise ValueError(
+            f"degree {degree} with {k} active needs k * 2**(degree + 1) units, more than {LARGEST_EXTREMAL:,}; "
+            "lower `degree` or `k`."
+        )
+    one = junta(height * points(p).prod(axis=1), range(p), p)
+    return SparselyActivatedNetwork(np.tile(one.u, k), sp.vstack([one.W] * k, format="csr"), np.tile(one.b, k))
 
 
 def parity(subset: Iterable[int], m: int, *, signs: bool = False) -> SparselyActivatedNetwork:
     r"""Parity of the coordinates ``subset`` of y, as a network on the quadratic lift x(y).
 
     .. math:: \mathbf{1}\{\chi_S(y) = 1\}
-        = \sum_{a \equiv |S| \,(4)} 2\, \sigma\Bigl(\tfrac12 - \bigl(\sum_{i \in S} y_i - a\bigr)^2\Bigr),
+        = \sum_{a \equiv |S| \,(4)} \sigma\Bigl(1 - \tfrac14 \bigl(\sum_{i \in S} y_i - a\bigr)^2\Bigr),
         \qquad -|S| \le a \le |S|.
 
     In the lifted coordinates ``x[i, j] = y_i y_j``, ``x[i, i] = y_i`` (:meth:`sparsact.lift.Lift.quadratic`) unit a has
-    weights -1 at (i, j) and 2a at (i, i) for i != j in S, 0 elsewhere, and threshold :math:`|S| + a^2 - \frac12`.
+    weights -1/4 at (i, j) and a/2 at (i, i) for i != j in S, 0 elsewhere, and threshold
+    :math:`\frac14 (|S| + a^2) - 1`.
 
     Parameters
     ----------
@@ -93,8 +154,8 @@ def parity(subset: Iterable[int], m: int, *, signs: bool = False) -> SparselyAct
     Returns
     -------
     network : SparselyActivatedNetwork
-        Of scale :math:`W = 2 \sqrt{|S| (|S| - 1) + 4 a^2 |S|}` and :math:`B = 2 \bigl| |S| + a^2 - \frac12 \bigr|`
-        at a = \|S\|. The norm of a single :math:`w` (half of W) is at most about :math:`2.06\, m^{1.5}`.
+        Of scale :math:`W = \frac14 \sqrt{|S| (|S| - 1) + 4 a^2 |S|}`, at most about :math:`0.52\, m^{1.5}`, and
+        :math:`B = \bigl| \frac14 (|S| + a^2) - 1 \bigr|`, at a = \|S\|.
 
     Raises
     ------
@@ -105,10 +166,11 @@ def parity(subset: Iterable[int], m: int, *, signs: bool = False) -> SparselyAct
     -----
     The network computes parity, and is one-sparse, *on lifted points only*: there one unit is active where the value is
     not 0, and none where it is. On other points of the cube of m * m signs several units can be active at once (up to 3
-    for m = 3). No pre-activation of a lifted point is 0.
+    for m = 3). The units next to the one that is met are at exactly 0, a tie, and so off: their sums differ by 2. [A]_
+    takes :math:`2 \sigma(\frac12 - \cdot)` without the quarter, with a W and B some 8 times larger.
 
     Three mends of [A]_. The sum over S has the parity of \|S\| whatever y is, so the test is modulo 4, not modulo 2.
-    The weights are 0 outside S (printed for all of [m]). The outer weight 2 belongs to W and B by Definition 2.
+    The weights are 0 outside S (printed for all of [m]). Its outer weight 2 belongs to W and B by Definition 2.
 
     References
     ----------
@@ -125,7 +187,7 @@ def parity(subset: Iterable[int], m: int, *, signs: bool = False) -> SparselyAct
     v = np.zeros(m)
     v[list(members)] = 1
     negative = np.arange(0, len(members) + 1, 1 if signs else 2, dtype=np.float64)  # how many -1's a unit waits for
-    return bump_network(1 - 2 * (negative % 2), v, len(members) - 2 * negative)
+    return bump_network(1 - 2 * (negative % 2), v, len(members) - 2 * negative, step=2.0)
 
 
 LARGEST_ADDRESS: Final = 20

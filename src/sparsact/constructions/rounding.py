@@ -99,16 +99,17 @@ def checked_residues(Y: ArrayLike, m: int, q: int) -> NDArray[np.int64]:
 
 
 def bump_network(
-    heights: NDArray[np.float64], v: NDArray[np.float64], centres: NDArray[np.float64]
+    heights: NDArray[np.float64], v: NDArray[np.float64], centres: NDArray[np.float64], step: float
 ) -> SparselyActivatedNetwork:
     r"""Network on ``Lift.quadratic(r)`` that is ``heights[j]`` where :math:`\langle v, z \rangle` is ``centres[j]``.
 
-    .. math:: \sum_j 2\, h_j\, \sigma\bigl(\tfrac12 - (\langle v, z \rangle - c_j)^2\bigr), \qquad
-        \tfrac12 - (\langle v, z \rangle - c)^2 = \langle w, x(z) \rangle - b
+    .. math:: \sum_j h_j\, \sigma\bigl(1 - (\langle v, z \rangle - c_j)^2 / g^2\bigr), \qquad
+        g^2 - (\langle v, z \rangle - c)^2 = \langle w, x(z) \rangle - b
 
-    with :math:`w_{il} = -v_i v_l` off the diagonal, :math:`w_{ii} = 2 c v_i` and
-    :math:`b = \|v\|^2 + c^2 - \tfrac12`, because :math:`z_i^2 = 1`. Where :math:`\langle v, z \rangle` and all centres
-    lie on one grid of step 1 at least, exactly one unit is active if a centre is met and none if not.
+    with :math:`w_{il} = -v_i v_l` off the diagonal, :math:`w_{ii} = 2 c v_i` and :math:`b = \|v\|^2 + c^2 - g^2`,
+    because :math:`z_i^2 = 1`; the units are these over :math:`g^2`. Where :math:`\langle v, z \rangle` and all centres
+    lie on one grid of ``step`` g, exactly one unit is active if a centre is met and none if not: the neighbours of a
+    centre are at exactly 0, a tie. With g a power of 2 no division rounds.
 
     Shapes: ``heights`` and ``centres`` (s,), ``v`` (r,). The weights are a sparse matrix where at most a quarter of
     them can differ from 0.
@@ -116,6 +117,7 @@ def bump_network(
     r, inside = len(v), np.flatnonzero(v)
     weights = np.tile(-np.outer(v[inside], v[inside]), (len(centres), 1, 1))
     weights[:, range(len(inside)), range(len(inside))] = 2 * np.outer(centres, v[inside])
+    weights /= step**2
     columns = (inside[:, None] * r + inside).ravel()
     if 4 * len(columns) <= r * r:
         ends = np.arange(len(centres) + 1) * len(columns)
@@ -123,7 +125,7 @@ def bump_network(
     else:
         W = np.zeros((len(centres), r * r))
         W[:, columns] = weights.reshape(len(centres), -1)
-    return SparselyActivatedNetwork(2 * heights, W, v @ v + centres**2 - 0.5)
+    return SparselyActivatedNetwork(heights, W, (v @ v + centres**2) / step**2 - 1)
 
 
 Rule = Literal["round", "modulo"]
@@ -174,13 +176,13 @@ def rounded_products(w: ArrayLike, Y: ArrayLike, p: int, q: int, *, rule: Rule =
 def rounding(w: ArrayLike, p: int, q: int, *, rule: Rule = "round") -> SparselyActivatedNetwork:
     r"""Learning with rounding under the secret ``w``, as a network on the lift of the residues' binary digits.
 
-    .. math:: f_w(y) = \sum_{a=0}^{m (q-1)^2} 2 \lambda(a)\,
-        \sigma\bigl(\tfrac12 - (\langle v, z(y) \rangle - a')^2\bigr), \qquad \lambda(a) = f(a \bmod q)
+    .. math:: f_w(y) = \sum_{a=0}^{m (q-1)^2} \lambda(a)\,
+        \sigma\bigl(1 - (\langle v, z(y) \rangle - a')^2\bigr), \qquad \lambda(a) = f(a \bmod q)
 
     where z(y) are signs, :class:`~sparsact.constructions.ResidueLift` says in which order, with
     :math:`v_{iL+l} = -2^{l-1} w_i` and :math:`a' = a - c`, :math:`c = \frac{2^L - 1}{2} \sum_i w_i`; so that
     :math:`\langle v, z(y) \rangle + c = \langle w, y \rangle`. On the lift unit a has weights :math:`-v_i v_l` off the
-    diagonal and :math:`2 a' v_i` on it, and threshold :math:`\|v\|^2 + a'^2 - \frac12`.
+    diagonal and :math:`2 a' v_i` on it, and threshold :math:`\|v\|^2 + a'^2 - 1`.
 
     Parameters
     ----------
@@ -209,6 +211,8 @@ def rounding(w: ArrayLike, p: int, q: int, *, rule: Rule = "round") -> SparselyA
     Memory: some :math:`8 m^3 q^2 L^2` bytes, three times that while it is made; meant for the small moduli at which
     reductions are checked.
 
+    [A]_ takes :math:`2 \sigma(\frac12 - \cdot)`; using ties halves W and B.
+
     Four mends of [A]_. The square belongs inside the ReLU. A linear map alone cannot take signs to sums: the offset c
     is needed. The lifted weights are real, not signs. Its Definition 15 takes a remainder where the problem rounds.
     Here bit 1 is sign -1, hence the minus in v.
@@ -228,7 +232,7 @@ def rounding(w: ArrayLike, p: int, q: int, *, rule: Rule = "round") -> SparselyA
     sums = np.arange(len(secret) * (q - 1) ** 2 + 1)
     v = -np.outer(secret, 2.0 ** np.arange(-1, lift.n_bits - 1)).ravel()
     offset = (2**lift.n_bits - 1) / 2 * secret.sum()
-    return bump_network(_brought_down(sums, p, q, rule).astype(np.float64), v, sums - offset)
+    return bump_network(_brought_down(sums, p, q, rule).astype(np.float64), v, sums - offset, step=1.0)
 
 
 def _brought_down(sums: NDArray[np.int64], p: int, q: int, rule: Rule) -> NDArray[np.int64]:

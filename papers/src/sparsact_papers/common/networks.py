@@ -8,9 +8,10 @@ from itertools import product
 from typing import Final
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsact.constructions import random_network
+from sparsact.constructions import extremal, random_network
 from sparsact.fourier import walsh_hadamard
 from sparsact.fourier.networks import values_on_the_cube
 from sparsact.fourier.spectrum import Spectrum
@@ -21,20 +22,30 @@ from sparsact_papers.intervals import range_of
 from sparsact_papers.results import Rows, Scale
 
 NETWORK_STREAM, DENSE_STREAM = 1, 2
+EXTREMAL: Final = "extremal"
 
 
 def network_of(model: str, n: int, s: int, k: int, seed: int) -> SparselyActivatedNetwork:
-    """The network of a task. k is the sparsity of "sparse" and "copies"; a "dense" one takes its B from that of k."""
+    """The network of a task: k is the sparsity of all but "parity" and "dense", which takes its B from that of k."""
     if model == "parity":
         return with_unit_scale(zigzag(np.arange(n), n))
     if model == "copies":
         return pairs(n, k)
+    if model == EXTREMAL:
+        network = extremal(n - 1, k, 1.0)
+        return SparselyActivatedNetwork(network.u, sp.csr_array(network.W).toarray(), network.b)
     sparse = with_unit_scale(random_network(n, s, k, rng=np.random.default_rng([seed, NETWORK_STREAM])))
     if model == "sparse":
         return sparse
     if model == "dense":
         return dense_network(n, s, sparse.scale().B, rng=np.random.default_rng([seed, DENSE_STREAM]))
-    raise ValueError(f"`model` must be sparse, dense, parity or copies; got {model!r}.")
+    raise ValueError(f"`model` must be sparse, dense, parity, copies or {EXTREMAL}; got {model!r}.")
+
+
+def extremal_tasks(inputs: Sequence[int], sparsities: Sequence[int]) -> Iterator[dict[str, int | str]]:
+    """The networks whose weight above degree n - 1 is the largest, all of it at degree n."""
+    for n, k in product(inputs, sparsities):
+        yield {"model": EXTREMAL, "n": n, "s": k * 2**n, "k": k, "seed": 0}
 
 
 def with_unit_scale(network: SparselyActivatedNetwork) -> SparselyActivatedNetwork:
