@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _SAMPLES: Final = 10_000
 _FLOAT_BITS: Final = 1023  # of numbers that floats hold
 _LONGEST: Final = 14_000  # bits of a number of at most 4,300 digits, which is Python's limit
-_OPTIONS: Final = ("n", "s", "k", "W", "B", "epsilon", "delta", "rho")
 
 
 def bounds(
@@ -99,11 +98,15 @@ def _of_network(network: SparselyActivatedNetwork, given: dict[str, float]) -> d
 
 
 def _derive(parameters: dict[str, float]) -> None:
-    """Fill in what follows from the rest."""
-    from sparsact.bounds import largest_value, sufficient_degree
+    """Check the parameters, and fill in what follows from them."""
+    from sparsact.bounds import BOUNDS, largest_value, sufficient_degree
     from sparsact.validation.parameters import check_named
 
-    check_named(**{name: value for name, value in parameters.items() if name in _OPTIONS})
+    names = {name for entry in BOUNDS for name in (*entry.parameters, *entry.constants)}
+    strange = sorted(parameters.keys() - names)
+    if strange:
+        raise ValueError(f"no bound has a parameter {strange[0]!r}; there are {', '.join(sorted(names))}.")
+    check_named(**parameters)
     for name, value in parameters.items():
         if isinstance(value, int) and value.bit_length() > _FLOAT_BITS:
             raise ValueError(f"{name} exceeds every float; choose at most 1e308.")
@@ -140,10 +143,6 @@ def _rows(parameters: dict[str, float], variance: float | None) -> tuple[list[di
     from sparsact.bounds import BOUNDS
     from sparsact.cli.vacuous import is_vacuous
 
-    names = {name for entry in BOUNDS for name in (*entry.parameters, *entry.constants)}
-    strange = sorted(parameters.keys() - names)
-    if strange:
-        raise ValueError(f"no bound has a parameter {strange[0]!r}; there are {', '.join(sorted(names))}.")
     rows, wanting = [], []
     for entry in (entry for entry in BOUNDS if "complexity" not in entry.parameters):  # which is no number
         missing = [name for name in entry.parameters if name not in parameters]
