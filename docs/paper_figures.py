@@ -33,7 +33,7 @@ _COPIES: Final = 1000
 def exact_degrees(path: Path) -> None:
     """Weight above a degree over k²W²: extremal networks, majority units and random networks beside the bounds."""
     with mpl.rc_context(_HOUSE):
-        figure = Figure(figsize=(6.6, 4.8))
+        figure = Figure(figsize=(5.8, 4.4))
         ax = figure.subplots()
         d = np.unique(np.geomspace(1, 1000, 120).astype(int))
         ax.plot(d, [tail_bound(1, 1.0, int(degree)) for degree in d], color=BLUE, label="Corollary 1, any s")
@@ -77,7 +77,7 @@ def _majority(degrees: NDArray[np.int64]) -> NDArray[np.float64]:
 def rademacher(path: Path) -> None:
     """Complexity over (WR + B) sqrt(sk/m): what sparsity in the mean reaches, and proved bounds."""
     with mpl.rc_context(_HOUSE):
-        figure = Figure(figsize=(6.6, 7.4))
+        figure = Figure(figsize=(5.8, 6.8))
         reached, proved = figure.subplots(2)
         M = np.geomspace(2, 2**16, 60)
         reached.plot(M, _mean_largest(M), color=VERMILION, label="Theorem 4 (b): sparse in the mean")
