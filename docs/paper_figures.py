@@ -47,8 +47,8 @@ def exact_degrees(path: Path) -> None:
             network = random_network(12, 48, 3, rng=np.random.default_rng(seed))
             weights = [_weight_above(network, degree) for degree in range(1, 12)]
             ax.plot(range(1, 12), weights, ".-", color=ORANGE, label=None if seed else "random networks")
-        ax.set(xscale="log", yscale="log", ylim=(1e-7, 30), xlabel="degree d", ylabel="weight above d, over k²W²")
-        ax.legend()
+        ax.set(xscale="log", yscale="log", ylim=(1e-7, 100), xlabel="degree d", ylabel="weight above d, over k²W²")
+        ax.legend(loc="upper right", fontsize=9)
         figure.savefig(path, dpi=200)
 
 
