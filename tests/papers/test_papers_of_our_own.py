@@ -11,10 +11,12 @@ from numpy.polynomial.hermite_e import HermiteE
 from scipy.special import erf
 from scipy.stats import binom
 
+from sparsact.bounds import rademacher_sparse_free_of_dimension
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
 
 GOLDEN = (1 + sqrt(5)) / 2
+ROWS = (10**6, 10**33, 10**37)
 
 
 def halfspaces(n):
@@ -162,6 +164,13 @@ def test_constants_of_one_root(m):
     assert 4 / 3 * (256 + 1824 * 6) <= 14933.4
     assert 2 * sqrt(8 / 3) * gamma(1.5) < 2.9
     assert 1 + 2.9 + 8 * sqrt(levels) + 2 * sqrt(2 * 14937 * root) <= 358 * sqrt(root) < 400 * sqrt(root)
+
+
+def test_where_the_chain_is_smaller():
+    """Theorem 1 beside Theorem 3 for s = k: its minimum up to about 1e35 points, its closed form up to about 1e20."""
+    ratios = [rademacher_sparse_free_of_dimension(1, 1, 1.0, 0.0, 1.0, m) * sqrt(m / log(2 * m)) / 400 for m in ROWS]
+    assert [ratio < 1 for ratio in ratios] == [True, True, False]
+    assert 1 + 18.1 * sqrt(log(2e20)) * (1 + log(1e20) / log(9)) < 400 * sqrt(log(2e20))
 
 
 def test_one_block_of_signs():
