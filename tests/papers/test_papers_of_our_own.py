@@ -116,12 +116,12 @@ def test_median_of_binomial_counts():
 def test_constants_of_sparsity_on_new_rows():
     for m, margin in product((1, 3, 50, 10**6), (1.0, 0.3, 0.01)):
         tau = sqrt(2 * log(4 * m))
-        found = log(10) + 8 * 1.1**2 * tau**2 / margin**2 - 2 * m * log(erf(tau / sqrt(2)))
-        assert found <= 19.4 * log(4 * m) / margin**2 + 3.01
-    g = log(GOLDEN)
-    assert 19.4 / g <= 41
-    assert 1 + (3.01 + log(2)) / g <= 9
-    assert 1 / g <= 2.1
+        found = log(1 + 20 / margin) + 9.88 * tau**2 / margin**2 - 2 * m * log(erf(tau / sqrt(2)))
+        assert found <= 20 * log(4 * m) / margin**2 + log(2 + 40 / margin)
+        for delta in (0.5, 1e-6):
+            explicit = 42 * log(4 * m) / margin**2 + 11 + 2.1 * log(1 / delta)
+            assert 0.9 * explicit < 1 + (found + log(2 / delta)) / log(GOLDEN) <= explicit
+    assert 2 / 0.45**2 < 9.88
 
 
 def tents(z, L):
