@@ -20,6 +20,7 @@ from citations import initials, local_citations
 from command_pages import command_pages
 from contest_tables import CONTESTS
 from kept_figures import measured, missed_bars, regression_contest, substitutions
+from paper_figures import exact_degrees, rademacher
 from routed_table import routed_table, routed_times
 from scaling_tables import scaling_tables
 from theory_map import theory_map
@@ -131,13 +132,16 @@ TABLES = {
     "verdict_table": verdict_table,
     **{name: contest.write for name, contest in CONTESTS.items()},
 }
+FIGURES = {"exact_degrees": exact_degrees, "rademacher": rademacher}
 
 
 def write_tables(app: Sphinx) -> None:
-    """Write what pages include: made from the command, the list of bounds and the stored rows."""
+    """Write what pages include: made from the command, the list of bounds, the stored rows and the theorems."""
     folder = Path(app.srcdir) / "api"
     for name, write in TABLES.items():
         write(folder / f"{name}.inc")
+    for name, draw in FIGURES.items():
+        draw(folder / f"{name}.png")
     theory_map(folder)
 
 

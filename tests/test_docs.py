@@ -25,7 +25,7 @@ from sparsact.cli import main
 
 ROOT = Path(__file__).parents[1]
 PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/decisions/*.md")]
-PAGES = sorted(ROOT.glob("docs/*.rst"))
+PAGES = sorted([*ROOT.glob("docs/*.rst"), *ROOT.glob("docs/papers_of_our_own/*.rst")])
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
 HOSTED = {  # where links of the README lead, which also stands on a package index
     re.compile(r"\]\(https://raw\.githubusercontent\.com/sparsact/sparsact/main/([^)]+)\)"): "{}",

@@ -1,4 +1,4 @@
-"""Conjecture 20 up to logarithms, and Theorem 19 without its logarithm: each step of the proofs in docs/theory.rst."""
+"""Conjecture 20 up to logarithms, Theorem 19 without its logarithm: steps of docs/papers_of_our_own/rademacher.rst."""
 
 from __future__ import annotations
 
