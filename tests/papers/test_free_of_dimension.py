@@ -102,16 +102,25 @@ def test_rounding_down_keeps_units_off():
 
 
 @pytest.mark.parametrize("m", [1, 2, 150, 40_000, 10**9])
-def test_the_sum_of_the_chain(m):
+@pytest.mark.parametrize(("s", "k"), [(9, 4), (5000, 1), (3, 3)])
+def test_the_sum_of_the_chain(m, s, k):
     """The bound by its formula, term by term, against the closed form and against the sum over a finer search."""
     entropies = [0.0] + [log_cover(m, 3.0**-t / 2) for t in range(1, 14)]
     sums = np.cumsum(
         [0.0] + [3.0 ** (1 - t) * sqrt(2 * (log(2) + entropies[t] + entropies[t - 1])) for t in range(1, 14)]
     )
-    least = min(total + 3.0**-T * sqrt(m) for T, total in enumerate(sums))
-    found = bounds.rademacher_sparse_free_of_dimension(9, 4, 2.0, 1.0, 3.0, m) / (7 * sqrt(36 / m))
+    least = min(total + 3.0**-T * sqrt(k * m / s) for T, total in enumerate(sums))
+    found = bounds.rademacher_sparse_free_of_dimension(s, k, 2.0, 1.0, 3.0, m) / (7 * sqrt(s * k / m))
     assert least * (1 - 1e-9) <= found <= least * 1.002  # tau is on a grid
-    assert found <= 1 + 18.1 * sqrt(log(2 * m)) * (1 + log(m) / log(3) / 2)
+    assert found <= 1 + 18.1 * sqrt(log(2 * m)) * (1 + log(max(1, k * m / s)) / log(3) / 2)
+
+
+def test_what_rounding_leaves_adds_up_over_the_units():
+    """At T = 0 all is left: k (WR + B), which is attained; and both that and the dense bound are beaten for large m."""
+    assert bounds.rademacher_sparse_free_of_dimension(10**5, 3, 2.0, 1.0, 3.0, 10**6) == pytest.approx(21)
+    scale = {"W": 1.0, "B": 1.0, "R": 1.0, "m": 10**8}
+    found = bounds.rademacher_sparse_free_of_dimension(4096, 1, **scale)
+    assert found < min(2, bounds.dense_complexity_bound(4096, **scale))
 
 
 def test_the_constant_without_logarithm():
@@ -134,7 +143,7 @@ def test_bounds_fall_with_rows_and_cross():
     with_n = [bounds.sparse_complexity_bound_explicit(n, **sparse, m=10**6) for n in (100, 1000, 3000, 10**5)]
     at = bounds.rademacher_sparse_free_of_dimension(**sparse, m=10**6)
     assert [at < other for other in with_n] == [False, False, True, True]
-    for m, better in ((100, False), (10**7, True)):
+    for m, better in ((100, True), (800, False), (10**7, True)):  # at first because no network exceeds k (WR + B)
         assert (
             bounds.rademacher_sparse_without_logarithm(5, **sparse, m=m)
             < bounds.sparse_complexity_bound_explicit(5, **sparse, m=m)

@@ -77,33 +77,38 @@ def sparse_complexity_conjecture(s: int, k: int, W: float, B: float, R: float, m
 def rademacher_sparse_free_of_dimension(s: int, k: int, W: float, B: float, R: float, m: int) -> float:
     r"""Conjecture 20 up to logarithms of m, for every k: at most :math:`(WR + B) \sqrt{sk/m}\, \Lambda_m`.
 
-    .. math:: \Lambda_m = \min_T \Big( \sum_{t=1}^T 3^{1-t} \sqrt{2 \ln(2 N_t N_{t-1})} + 3^{-T} \sqrt m \Big)
-              \le 1 + 18.1 \sqrt{\ln 2m}\, (1 + \tfrac12 \log_3 m)
+    .. math:: \Lambda = \min_T \Big( \sum_{t=1}^T 3^{1-t} \sqrt{2 \ln(2 N_t N_{t-1})} + 3^{-T} \sqrt{km/s} \Big)
+              \le 1 + 18.1 \sqrt{\ln 2m}\, \big(1 + \tfrac12 \log_3 \max(1, km/s)\big)
 
-    *Sharper, proved* (documentation, "Sharper bounds"), with :math:`N_0 = 1` and :math:`\ln N_t =
-    \min_\tau (8 \tau^2\, 9^t - m \ln \operatorname{erf}(\tau / \sqrt 2))`: this many functions come within
-    :math:`3^{-t} (WR + B)` of one unit from below. Only the sum of the numbers of active units over the m points
-    counts, which is at most km.
+    *Sharper, proved* ("Rademacher complexity of sparsely activated networks" in the documentation), with
+    :math:`N_0 = 1` and :math:`\ln N_t = \min_\tau (8 \tau^2\, 9^t - m \ln \operatorname{erf}(\tau / \sqrt 2))`: this
+    many functions come within :math:`3^{-t} (WR + B)` of one unit from below [Z]_ [K]_. Only the sum of the numbers of
+    active units over the m points counts, which is at most km. For k = 1 the form :math:`\sqrt s` up to logarithms
+    follows from a contraction in the largest coordinate [F]_, which gives :math:`k \sqrt s` for larger k.
 
-    With a million rows it is below :func:`sparse_complexity_bound_explicit` from about n = 2000 on:
+    At T = 0 it is k (WR + B), the largest magnitude of a network. :func:`dense_complexity_bound` holds for these
+    networks, too; the chain is below both where s/k and m are large:
 
-    >>> sparse = {"s": 9, "k": 1, "W": 1.0, "B": 1.0, "R": 1.0, "m": 10**6}
-    >>> free = rademacher_sparse_free_of_dimension(**sparse)
-    >>> [bool(free < sparse_complexity_bound_explicit(n, **sparse)) for n in (1000, 3000)]
-    [False, True]
+    >>> for s, m in ((9, 10**8), (4096, 10**6), (4096, 10**8)):
+    ...     free = rademacher_sparse_free_of_dimension(s, 1, W=1.0, B=1.0, R=1.0, m=m)
+    ...     print(s, m, round(free, 3), round(dense_complexity_bound(s, W=1.0, B=1.0, R=1.0, m=m), 3))
+    9 100000000 0.155 0.004
+    4096 1000000 2.0 16.384
+    4096 100000000 1.438 1.638
     """
-    return (W * R + B) * sqrt(s * k / m) * _chained(m, 3)
+    return (W * R + B) * sqrt(s * k / m) * _chained(m, k * m / s, 3)
 
 
 @bound("Theorem 19 without its logarithm", None, "sharper", "Rademacher complexity, at most")
 def rademacher_sparse_without_logarithm(n: int, s: int, k: int, W: float, B: float, R: float, m: int) -> float:
     r"""Theorem 19 and equation (15) without a logarithm: at most :math:`4\,(WR + B) \sqrt{sk(n + 1)/m}`.
 
-    *Sharper, proved* (documentation, "Sharper bounds"): the chain of :func:`rademacher_sparse_free_of_dimension` with
-    steps by 4, and with the number of cells in n + 1 dimensions, :math:`N_t \le (1 + 4^{t+1})^{n+1}`, where that is
-    less. From about a thousand rows per coordinate on it is below :func:`sparse_complexity_bound_explicit`.
+    *Sharper, proved* ("Rademacher complexity of sparsely activated networks" in the documentation): the chain of
+    :func:`rademacher_sparse_free_of_dimension` with steps by 4, and with the number of cells in n + 1 dimensions,
+    :math:`N_t \le (1 + 4^{t+1})^{n+1}`, where that is less. From about a thousand rows per coordinate on it is below
+    :func:`sparse_complexity_bound_explicit`.
     """
-    return (W * R + B) * sqrt(s * k / m) * _chained(m, 4, n)
+    return (W * R + B) * sqrt(s * k / m) * _chained(m, k * m / s, 4, n)
 
 
 @bound("Theorem 17 with constants", None, "sharper", "rows, any distribution")
@@ -141,15 +146,16 @@ def _log_halfspace_sets(n: int, m: int) -> float:
     return min(m * log(2), float(logsumexp(logarithms)) + log(2))
 
 
-def _chained(m: int, base: int, n: int | None = None) -> float:
-    r"""Mean of :math:`\max_z |\sum_i \zeta_i \sigma(z_i)| / \sqrt{|I_z|}` over units z of scale WR + B = 1, at most.
+def _chained(m: int, active: float, base: int, n: int | None = None) -> float:
+    r"""Complexity over :math:`\sqrt{sk/m}` for the scale WR + B = 1, at most; a unit is ``active`` at km/s points.
 
-    At step t units are rounded down to one of :math:`N_t` functions within :math:`\text{base}^{-t}`.
+    At step t units are rounded down to one of :math:`N_t` functions within :math:`\text{base}^{-t}`. What is left adds
+    up to that times km over all units, not to its product with :math:`\sqrt m` for each.
     """
     steps = np.arange(1.0, ceil(log(m) / (2 * log(base))) + 4)
     entropy = np.concatenate([[0.0], _log_cover(m, float(base) ** -steps, n)])
     sums = np.cumsum(base ** (1 - steps) * np.sqrt(2 * (log(2) + entropy[1:] + entropy[:-1])))
-    return float((np.append(0.0, sums) + float(base) ** -np.append(0.0, steps) * sqrt(m)).min())
+    return float((np.append(0.0, sums) + float(base) ** -np.append(0.0, steps) * sqrt(active)).min())
 
 
 def _log_cover(m: int, widths: NDArray[np.float64], n: int | None) -> NDArray[np.float64]:
