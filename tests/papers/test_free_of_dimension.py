@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import erf, inf, lgamma, log, log1p, sqrt
+from math import ceil, erf, inf, lgamma, log, log1p, sqrt
 
 import numpy as np
 import pytest
@@ -45,6 +45,7 @@ def test_units_decouple(name, W, B):
         for s, complexity in zip(sizes, found, strict=True):
             assert complexity <= bounds.rademacher_sparse_free_of_dimension(s, k, W, B, R, m)
             assert complexity <= bounds.rademacher_sparse_without_logarithm(n, s, k, W, B, R, m)
+            assert complexity <= bounds.rademacher_sparse_root_logarithm(s, k, W, B, R, m)
     assert bounds.rademacher_sparse_free_of_dimension(1, 1, W, B, R, m) * sqrt(m) >= Q
 
 
@@ -121,6 +122,24 @@ def test_what_rounding_leaves_adds_up_over_the_units():
     scale = {"W": 1.0, "B": 1.0, "R": 1.0, "m": 10**8}
     found = bounds.rademacher_sparse_free_of_dimension(4096, 1, **scale)
     assert found < min(2, bounds.dense_complexity_bound(4096, **scale))
+
+
+def test_the_chain_is_below_one_root_up_to_a_large_m():
+    """The rate of one root wins in the end; its constants are added up from the proof's terms, with what it leaves."""
+    for m, smaller in ((10**6, True), (10**13, True), (10**34, True), (10**36, False), (10**60, False)):
+        scale = {"s": 7, "k": 7, "W": 1.0, "B": 1.0, "R": 2.0, "m": m}
+        chain, root = (
+            bounds.rademacher_sparse_free_of_dimension(**scale),
+            bounds.rademacher_sparse_root_logarithm(**scale),
+        )
+        assert (chain < root) == smaller
+    for m in (2 * 10**6, 10**9, 10**30):  # with fewer rows 400 sqrt(ln 2m) exceeds sqrt(m), which is enough
+        levels = ceil(log(m) / log(4))
+        parts = 2 * log(2 + levels) + log(8)  # pieces by the values of two norms, and a half for each level
+        entropy = 4 / 3 * (256 + 1824 * 6) * log(2 * m) + sum(4.0**-i * (i + 1) * parts for i in range(levels))
+        found = 1 + 2 * (4 * sqrt(levels) + sqrt(2 * entropy) + sqrt(8 / 3))  # E sqrt(u) <= 1
+        assert found <= 400 * sqrt(log(2 * m))
+    assert 400 * sqrt(log(4 * 10**6)) > sqrt(2 * 10**6)
 
 
 def test_the_constant_without_logarithm():

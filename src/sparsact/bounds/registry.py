@@ -47,6 +47,7 @@ PARAMETERS: Final[dict[str, str]] = {
     "average_sensitivity": "AS of the function.",
     "noise_sensitivity": "NS of the function at ``rho``.",
     "complexity": "Rademacher complexity for a number of rows.",
+    "realizable": "Whether the target is a network of the class.",
     "c": "Constant that the paper leaves open.",
     "c_degree": "Constant of the degree, left open.",
     "C1": "Constant in the base, left open.",
@@ -159,14 +160,16 @@ def _checked(formula: Callable[P, R]) -> Callable[P, R]:
 
     Numbers of NumPy become Python's first: its integers would wrap around, its floats warn in place of an error.
     """
-    names = tuple(signature(formula).parameters)
+    defaults = {name: parameter.default for name, parameter in signature(formula).parameters.items()}
+    names = tuple(defaults)
 
     @wraps(formula)
     def function(*args: P.args, **kwargs: P.kwargs) -> R:
         given = [_to_python(value) for value in args]
         named = {name: _to_python(value) for name, value in kwargs.items()}
         known = dict(zip(names, given, strict=False)) | named
-        check_named(**{name: known[name] for name in names if name in known and name != "complexity"})
+        passed = [name for name in names if name in known and known[name] is not defaults[name]]
+        check_named(**{name: known[name] for name in passed if name != "complexity"})
         try:
             return formula(*given, **named)  # type: ignore[arg-type] # the same, as Python's numbers
         except OverflowError:
