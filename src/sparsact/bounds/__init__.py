@@ -8,6 +8,7 @@ Where a paper's text needs mending, the function follows the mended statement an
 from typing import Final
 
 from sparsact.bounds.degree import degree_for
+from sparsact.bounds.fresh_activity import expected_active_bound, fresh_activity_bound
 from sparsact.bounds.hardness import (
     NetworkSize,
     junta_size,
@@ -102,7 +103,9 @@ __all__ = [
     "degree_from_sensitivity",
     "dense_complexity_bound",
     "dense_width",
+    "expected_active_bound",
     "forward_operations",
+    "fresh_activity_bound",
     "general_samples",
     "general_samples_explicit",
     "halfspace_sensitivity_bound",

@@ -5,27 +5,19 @@ r"""Rademacher complexity of the sparse and of the dense class on m points of no
 References
 ----------
 .. [A] "Learning Neural Networks with Sparse Activations", 2024, Section 5.
-.. [C] T. Cover, "Geometrical and statistical properties of systems of linear inequalities", 1965, Theorem 1.
 .. [F] D. Foster and A. Rakhlin, "l_inf vector contraction for Rademacher complexity", 2019, Theorem 1.
-.. [K] Z. Sidak, "Rectangular confidence regions for the means of multivariate normal distributions", 1967.
 .. [M] R. Muthukumar and J. Sulam, "Sparsity-aware generalization theory for deep neural networks", 2023.
-.. [Z] T. Zhang, "Covering number bounds of certain regularized linear function classes", 2002.
 """
 
 from __future__ import annotations
 
 from math import ceil, log, log2, sqrt
-from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import erfc, logsumexp
 
+from sparsact.bounds.covers import log_cover, log_halfspace_sets
 from sparsact.bounds.learning import least_rows, realizable_samples_from_rademacher, samples_from_rademacher
 from sparsact.bounds.registry import bound
-
-_MOST_TERMS: Final = 10**6
-_WIDTHS: Final = np.geomspace(0.05, 40, 400)  # tau of the cover; each of them gives a bound
 
 
 @bound("dense class", "A", "proved", "Rademacher complexity, dense class, at most")
@@ -62,7 +54,7 @@ def sparse_complexity_bound_explicit(n: int, s: int, k: int, W: float, B: float,
     mean at most :math:`1 + \sqrt{2 \ln N}`. So have the sums of signs alone. With :math:`\sum_j |I_j| \le km` and the
     inequality of Cauchy and Schwarz, :math:`\sum_j \sqrt{|I_j|} \le \sqrt{skm}`.
     """
-    return (W * R + B) * (1 + sqrt(2 * _log_halfspace_sets(n, m))) * sqrt(s * k / m)
+    return (W * R + B) * (1 + sqrt(2 * log_halfspace_sets(n, m))) * sqrt(s * k / m)
 
 
 @bound("Conjecture 20", "A", "conjectured", "Rademacher complexity, at most")
@@ -86,9 +78,10 @@ def rademacher_sparse_free_of_dimension(s: int, k: int, W: float, B: float, R: f
 
     *Sharper, proved* ("Rademacher complexity of sparsely activated networks" in the documentation), with
     :math:`N_0 = 1` and :math:`\ln N_t = \min_\tau (8 \tau^2\, 9^t - m \ln \operatorname{erf}(\tau / \sqrt 2))`: this
-    many functions come within :math:`3^{-t} (WR + B)` of one unit from below [Z]_ [K]_. Only the sum of the numbers of
-    active units over the m points counts, which is at most km. For k = 1 the form :math:`\sqrt s` up to logarithms
-    follows from a contraction in the largest coordinate [F]_, which gives :math:`k \sqrt s` for larger k.
+    many functions come within :math:`3^{-t} (WR + B)` of one unit from below (:mod:`sparsact.bounds.covers`). Only the
+    sum of the numbers of active units over the m points counts, which is at most km. For k = 1 the form
+    :math:`\sqrt s` up to logarithms follows from a contraction in the largest coordinate [F]_, which gives
+    :math:`k \sqrt s` for larger k; [M]_ bound the effect of sparse activations layer by layer, with margins.
 
     At T = 0 it is k (WR + B), the largest magnitude of a network. :func:`dense_complexity_bound` holds for these
     networks, too; the chain is below both where s/k and m are large:
@@ -203,24 +196,13 @@ def realizable_samples_by_counting(n: int, s: int, C: float, epsilon: float, del
     """
 
     def log_sets(m: int) -> float:
-        zeros = _log_halfspace_sets(s * (n + 1), 2 * m + 1) - log(2)
-        return (log(s + 1) + s * _log_halfspace_sets(n, 2 * m) + zeros) / m
+        zeros = log_halfspace_sets(s * (n + 1), 2 * m + 1) - log(2)
+        return (log(s + 1) + s * log_halfspace_sets(n, 2 * m) + zeros) / m
 
     def error(sets: float, m: int) -> float:
         return 2 * C**2 * (sets / log(2) + (1 + log2(2 / delta)) / m)
 
     return least_rows(log_sets, error, epsilon)
-
-
-def _log_halfspace_sets(n: int, m: int) -> float:
-    r"""Natural logarithm of :math:`2 \sum_{i \le n} \binom{m-1}{i} \le 2^m`, or, for large n, a little more."""
-    if m - 1 <= n:
-        return m * log(2)
-    if n > _MOST_TERMS:  # no such sum exceeds (e (m - 1) / n)**n
-        return min(m * log(2), n * (1 + log((m - 1) / n)) + log(2))
-    i = np.arange(1, n + 1, dtype=np.float64)
-    logarithms = np.concatenate([[0.0], np.cumsum(np.log((m - i) / i))])
-    return min(m * log(2), float(logsumexp(logarithms)) + log(2))
 
 
 def _chained(m: int, active: float, base: int, n: int | None = None) -> float:
@@ -230,13 +212,6 @@ def _chained(m: int, active: float, base: int, n: int | None = None) -> float:
     up to that times km over all units, not to its product with :math:`\sqrt m` for each.
     """
     steps = np.arange(1.0, ceil(log(m) / (2 * log(base))) + 4)
-    entropy = np.concatenate([[0.0], _log_cover(m, float(base) ** -steps, n)])
+    entropy = np.concatenate([[0.0], log_cover(m, float(base) ** -steps, n)])
     sums = np.cumsum(base ** (1 - steps) * np.sqrt(2 * (log(2) + entropy[1:] + entropy[:-1])))
     return float((np.append(0.0, sums) + float(base) ** -np.append(0.0, steps) * sqrt(active)).min())
-
-
-def _log_cover(m: int, widths: NDArray[np.float64], n: int | None) -> NDArray[np.float64]:
-    """Logarithms of how many functions on m points are within half of each width of all units of scale 1."""
-    log_inside = np.log1p(-erfc(_WIDTHS / sqrt(2)))
-    entropy: NDArray[np.float64] = (8 * np.outer(widths**-2, _WIDTHS**2) - m * log_inside).min(axis=1)
-    return entropy if n is None else np.minimum(entropy, (n + 1) * np.log1p(4 / widths))

@@ -38,6 +38,7 @@ PARAMETERS: Final[dict[str, str]] = {
     "R": "Largest norm of an input.",
     "C": "Largest \\|h(x)\\| of the class.",
     "m": "Rows.",
+    "gamma": "Margin: units whose pre-activation exceeds -gamma count.",
     "epsilon": "Squared error; of the theorems on Lipschitz functions, the uniform error.",
     "delta": "Probability of failure.",
     "rho": "Correlation of the noise: each sign is flipped with probability (1 - rho) / 2.",
@@ -70,7 +71,7 @@ PARAMETERS: Final[dict[str, str]] = {
 AFTER: Final = r"^(?:(?:Raises|Notes|References|Examples)\n-+$|>>> )"  # what stands below parameters and value
 
 
-_ORDER: Final = ("sensitivity", "learning", "hardness", "rademacher", "lipschitz")  # of the papers
+_ORDER: Final = ("sensitivity", "learning", "hardness", "rademacher", "fresh_activity", "lipschitz")  # of the papers
 
 
 @dataclass(frozen=True)
