@@ -331,7 +331,7 @@ class _Task:
         """The same for a network that fits all rows exactly; Lemma 18's loss is half of the squared error."""
         sizes = {name: self.network[name] for name in ("s", "k", "W", "B", "R")}
         C = max(abs(limit) for limit in (*limits, self._largest_value()))
-        share = {"epsilon": self.epsilon / 4, "delta": self.delta * 2 / 3}
+        share: dict[str, Any] = {"epsilon": self.epsilon / 4, "delta": self.delta * 2 / 3}
         fit = general_samples_explicit(self.n, **sizes, **share, C=C, realizable=True)
         shown = held_out_rows(self.epsilon / 2, self.epsilon, _largest(limits), self.delta, self.delta / 3)
         return _with_split(fit, shown)
