@@ -128,6 +128,7 @@ def test_the_closed_form():
     assert 0.1 < excess[1] / excess[0] < 0.13
     assert bounds.fresh_activity_bound(**sizes | {"W": 0.0, "B": 0.0}, m=5) == 0
     assert bounds.fresh_activity_bound(**sizes, m=5) == 64
+    assert bounds.fresh_activity_bound(**sizes | {"W": 1e308, "R": 1e308}, m=10**9) == 64
 
 
 def test_both_faces_agree():

@@ -38,5 +38,6 @@ def log_cover(m: int, widths: NDArray[np.float64], n: int | None) -> NDArray[np.
     by [K]_ with its constants; with n given, the number of balls in n + 1 dimensions where that is less.
     """
     log_inside = np.log1p(-erfc(_TAUS / sqrt(2)))
-    entropy: NDArray[np.float64] = (8 * np.outer(widths**-2, _TAUS**2) - m * log_inside).min(axis=1)
-    return entropy if n is None else np.minimum(entropy, (n + 1) * np.log1p(4 / widths))
+    with np.errstate(over="ignore", divide="ignore"):  # infinitely many at no width
+        entropy: NDArray[np.float64] = (8 * np.outer(widths**-2.0, _TAUS**2) - m * log_inside).min(axis=1)
+        return entropy if n is None else np.minimum(entropy, (n + 1) * np.log1p(4 / widths))

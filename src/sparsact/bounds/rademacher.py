@@ -11,7 +11,7 @@ References
 
 from __future__ import annotations
 
-from math import ceil, log, log2, sqrt
+from math import ceil, inf, log, log2, sqrt
 
 import numpy as np
 
@@ -165,6 +165,8 @@ def general_samples_explicit(
         )
 
     largest = k * (W * R + B) if C is None else C
+    if largest == inf:
+        return inf
     rows = samples_from_rademacher(complexity, largest, epsilon, delta)
     if not realizable:
         return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
@@ -50,14 +51,21 @@ MOST_GROWTH: Final = 1.5  # of a constant
 LIMIT: Final = float(np.sqrt(2))
 
 
-def parameters(scale: Scale) -> list[dict[str, str | int | float | None]]:
+def parameters(scale: Scale) -> Iterator[dict[str, str | int | float | None]]:
     """Tasks of both families, the larger ones first."""
-    common: dict[str, str | int | float | None] = {"bias": None, "seed": 0}
-    designs = sorted(DESIGNS[scale], key=lambda design: -design[2] * design[3])
-    return [
-        {"sample": sample, "n": n, "blocks": blocks, "s": s, "k": k, "draws": draws} | common
-        for sample, n, blocks, s, k, draws in designs
-    ] + [{"sample": DIRECTIONS, "n": M, "copies": COPIES, "s": M, "k": 1, "draws": None} | common for M in MANY[scale]]
+    for sample, n, blocks, s, k, draws in sorted(DESIGNS[scale], key=lambda design: -design[2] * design[3]):
+        common: dict[str, str | int | float | None] = {
+            "sample": sample,
+            "n": n,
+            "s": s,
+            "k": k,
+            "bias": None,
+            "seed": 0,
+        }
+        yield {**common, "blocks": blocks, "draws": draws}
+    for M in MANY[scale]:
+        directions = {"sample": DIRECTIONS, "n": M, "copies": COPIES, "s": M, "k": 1}
+        yield {**directions, "bias": None, "draws": None, "seed": 0}
 
 
 def on_directions(n: int, copies: int, k: int, seed: int) -> dict[str, Any]:
