@@ -42,9 +42,7 @@ from sparsact.validation.arrays import check_norms, checked_columns
 from sparsact.validation.parameters import check_named
 
 _FACTORS: Final = (16.0, 4.0, 2.0, 1.5, 1.25, 1.125, 1.0625)  # alpha; each has its share of delta
-_MARGINS: Final[NDArray[np.float64]] = np.array(
-    [2.0**-i for i in range(1, 7)]
-)  # gamma; the next would need millions of rows
+_MARGINS: Final[NDArray[np.float64]] = np.array([2.0**-i for i in range(1, 7)])  # the next takes millions of rows
 _ROUNDING: Final = 1e-9  # of a, far above the rounding error of a pre-activation
 
 

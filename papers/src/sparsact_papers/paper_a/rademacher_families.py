@@ -51,21 +51,17 @@ MOST_GROWTH: Final = 1.5  # of a constant
 LIMIT: Final = float(np.sqrt(2))
 
 
-def parameters(scale: Scale) -> Iterator[dict[str, str | int | float | None]]:
+Parameters = dict[str, str | int | float | None]
+
+
+def parameters(scale: Scale) -> Iterator[Parameters]:
     """Tasks of both families, the larger ones first."""
     for sample, n, blocks, s, k, draws in sorted(DESIGNS[scale], key=lambda design: -design[2] * design[3]):
-        common: dict[str, str | int | float | None] = {
-            "sample": sample,
-            "n": n,
-            "s": s,
-            "k": k,
-            "bias": None,
-            "seed": 0,
-        }
-        yield {**common, "blocks": blocks, "draws": draws}
+        design: Parameters = {"sample": sample, "n": n, "s": s, "k": k, "bias": None, "draws": draws, "seed": 0}
+        yield {**design, "blocks": blocks}
     for M in MANY[scale]:
-        directions = {"sample": DIRECTIONS, "n": M, "copies": COPIES, "s": M, "k": 1}
-        yield {**directions, "bias": None, "draws": None, "seed": 0}
+        directions: Parameters = {"sample": DIRECTIONS, "n": M, "s": M, "k": 1, "bias": None, "draws": None, "seed": 0}
+        yield {**directions, "copies": COPIES}
 
 
 def on_directions(n: int, copies: int, k: int, seed: int) -> dict[str, Any]:
