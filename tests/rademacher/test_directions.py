@@ -10,13 +10,16 @@ import pytest
 
 from sparsact import bounds
 from sparsact.rademacher import (
-    direction_points,
     exact_complexity,
     gathered_complexity,
     gathered_network,
     lower_complexity,
     spread_network,
 )
+
+
+def direction_points(M, r, *, R=1.0):
+    return np.repeat(R * np.eye(M), r, axis=0)
 
 
 @pytest.mark.parametrize(("M", "r", "k"), [(3, 5, 2), (7, 2, 1), (1, 4, 3)])
@@ -107,7 +110,7 @@ def test_what_a_search_finds_stays_below():
         (lambda: spread_network([[1, 1]], W=-1.0), "`W` must be a finite number above 0"),
         (lambda: gathered_complexity(0, 2), "`n_directions` must be 1 or more"),
         (lambda: gathered_complexity(2, 0), "`copies` must be 1 or more"),
-        (lambda: direction_points(2, 2, R=0.0), "`R` must be a finite number above 0"),
+        (lambda: gathered_complexity(2, 2, R=0.0), "`R` must be a finite number above 0"),
     ],
 )
 def test_bad_input(call, told):

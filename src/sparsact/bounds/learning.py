@@ -209,23 +209,6 @@ def realizable_samples_from_rademacher(
     :math:`\hat L = 0`. Here R is the largest empirical complexity over all samples of m points, of the absolute
     correlation: the same for a class that holds -h beside every h. Below m = 20 the logarithm counts as 3.
 
-    Parameters
-    ----------
-    complexity : callable
-        Largest empirical Rademacher complexity of the class on m rows, or an upper bound; must not increase with m.
-    C, epsilon, delta, c : float
-        Largest magnitude, error, probability of failure, and the constant.
-
-    Returns
-    -------
-    m : float
-        Infinite if more than 2**60 rows would be needed.
-
-    Raises
-    ------
-    ValueError
-        If the complexity is negative or no number, or seen to increase.
-
     References
     ----------
     .. [1] N. Srebro, K. Sridharan, A. Tewari, "Smoothness, low noise and fast rates", 2010, Theorem 1.

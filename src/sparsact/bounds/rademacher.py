@@ -71,7 +71,7 @@ def sparse_complexity_conjecture(s: int, k: int, W: float, B: float, R: float, m
 
 @bound("Conjecture 20 up to logarithms", None, "sharper", "Rademacher complexity, at most")
 def rademacher_sparse_free_of_dimension(s: int, k: int, W: float, B: float, R: float, m: int) -> float:
-    r"""Conjecture 20 up to logarithms of m, for every k: at most :math:`(WR + B) \sqrt{sk/m}\, \Lambda_m`.
+    r"""Conjecture 20 up to logarithms of m, for every k: at most :math:`(WR + B) \sqrt{sk/m}\, \Lambda`.
 
     .. math:: \Lambda = \min_T \Big( \sum_{t=1}^T 3^{1-t} \sqrt{2 \ln(2 N_t N_{t-1})} + 3^{-T} \sqrt{km/s} \Big)
               \le 1 + 18.1 \sqrt{\ln 2m}\, \big(1 + \tfrac12 \log_3 \max(1, km/s)\big)

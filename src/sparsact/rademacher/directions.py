@@ -28,31 +28,13 @@ from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import checked_positive, checked_size
 
 
-def direction_points(n_directions: int, copies: int, *, R: float = 1.0) -> NDArray[np.float64]:
-    """Points :math:`R e_c`, each ``copies`` times, in the order of the directions.
-
-    Parameters
-    ----------
-    n_directions, copies : int
-        M and r.
-    R : float
-        Norm of the points.
-
-    Returns
-    -------
-    points : ndarray of shape (n_directions * copies, n_directions)
-    """
-    n_directions, copies = checked_size(n_directions, "`n_directions`"), checked_size(copies, "`copies`")
-    return np.repeat(checked_positive(R, "`R`") * np.eye(n_directions), copies, axis=0)
-
-
 def spread_network(signs: ArrayLike, k: int = 1, *, W: float = 1.0) -> SparselyActivatedNetwork:
     r"""Network with k units at each direction, of the sign that the direction's points have in sum.
 
     Parameters
     ----------
     signs : array-like of shape (n_directions, copies)
-        The sign of every point of :func:`direction_points`.
+        The sign of every point.
     k : int
         Units of a direction, active at each of its points and nowhere else.
     W : float

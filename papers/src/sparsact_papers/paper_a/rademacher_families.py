@@ -15,7 +15,6 @@ from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.rademacher import (
     correlating_network,
-    direction_points,
     gathered_complexity,
     gathered_network,
     orthogonal_network,
@@ -70,7 +69,7 @@ def on_directions(n: int, copies: int, k: int, seed: int) -> dict[str, Any]:
     mean_active = None
     if n <= MOST_BUILT:
         signs = np.random.default_rng([seed, 2]).choice([-1, 1], size=(n, copies))
-        mean_active = float(gathered_network(signs, k).n_active(direction_points(n, copies)).mean())
+        mean_active = float(gathered_network(signs, k).n_active(np.repeat(np.eye(n), copies, axis=0)).mean())
     return {
         "gathered": gathered_complexity(n, copies, k),
         "spread": gathered_complexity(1, copies, k),
