@@ -198,9 +198,9 @@ def realizable_samples_from_rademacher(
 
     .. math:: c \Big( \ln^3(m)\, \mathcal R(m)^2 + \frac{2 C^2 \ln(1/\delta)}{m} \Big) \le \epsilon
 
-    *Sharper*: Theorem 1 of Srebro, Sridharan and Tewari (2010), taken from there with its constant, which they state to
-    be below c = 10**5. For a loss that is H-smooth, not negative and at most b, with probability 1 - delta every
-    function h of the class has
+    *Sharper*: Theorem 1 of Srebro, Sridharan and Tewari (2010), quoted and not proved here; they state that their
+    constant is below c = 10**5. For a loss that is H-smooth, not negative and at most b, with probability 1 - delta
+    every function h of the class has
 
     .. math:: L(h) \le \hat L(h) + c \Big( \sqrt{\hat L(h)} \big( \sqrt H \ln^{1.5}(m)\, \mathcal R + \sqrt{b
               \ln(1/\delta)/m}\, \big) + H \ln^3(m)\, \mathcal R^2 + \frac{b \ln(1/\delta)}{m} \Big).
