@@ -40,12 +40,13 @@ DESIGNS: Final = {
         *((BLOCKS, 8, blocks, 2 * blocks, 1, 4) for blocks in (1, 2, 4, 8, 16, 32)),
         *((BLOCKS, 4, blocks, 2 * blocks, 1, 4) for blocks in (8, 32)),
         *((BLOCKS, 16, blocks, 2 * blocks, 1, 4) for blocks in (2, 8)),
+        (BLOCKS, 64, 1, 2, 1, 4),
         *((BLOCKS, 8, 8, s, 1, 4) for s in (2, 4, 8, 32, 64)),
         *((BLOCKS, 8, 8, s, 2, 4) for s in (16, 32, 64)),
         *((CUBES, 4, blocks, s, 1, 4) for blocks, s in ((1, 4), (2, 8), (4, 8), (4, 32), (8, 16), (8, 64))),
     ),
 }
-ROUNDS: Final = 4  # of the search
+ROUNDS, STARTS = 16, 64  # of the search
 MOST_GROWTH: Final = 1.5  # of a constant
 LIMIT: Final = float(np.sqrt(2))
 
@@ -85,7 +86,7 @@ def on_blocks(sample: str, n: int, blocks: int, s: int, k: int, draws: int, seed
     block = hadamard(n) if sample == BLOCKS else points(n)
     X, R, rng = np.kron(np.eye(blocks), block), np.sqrt(n), np.random.default_rng([seed, 3])
     signs = rng.choice([-1, 1], size=(draws, len(X)))
-    searched = [correlating_network(X, z, s, k, n_rounds=ROUNDS, rng=rng) for z in signs]
+    searched = [correlating_network(X, z, s, k, n_rounds=ROUNDS, n_starts=STARTS, rng=rng) for z in signs]
     built = [_pairs(z, block, blocks, k) for z in signs] if s >= 2 * k * blocks else []
     if sample == BLOCKS:  # all points are orthogonal
         built += [orthogonal_network(X, z) for z in signs]
