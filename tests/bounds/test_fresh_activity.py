@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from math import exp, log, sqrt
+from math import exp, lgamma, log, sqrt
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from scipy.stats import beta, binom
 
 from sparsact import SparselyActivatedNetwork, bounds
 from sparsact.bounds.covers import log_halfspace_sets
-from sparsact.bounds.fresh_activity import log_growth
+from sparsact.bounds.fresh_activity import _log_units, log_growth
 
 GOLDEN = (1 + sqrt(5)) / 2
 
@@ -77,6 +77,26 @@ def test_the_median_is_at_least_the_whole_part_of_the_mean():
             assert binom.sf(np.floor(m * q + 1e-12) - 1, m, q) >= 0.5 - 1e-12
 
 
+@pytest.mark.parametrize("k", [1, 3, 20])
+def test_no_packing_beats_the_count_of_units(k):
+    """On 2m axes, weights of k entries +-1/sqrt(k) differ by more than a margin just below that at some point."""
+    for m in (20, 10**3, 10**6):
+        packing = k * log(2) + lgamma(2 * m + 1) - lgamma(k + 1) - lgamma(2 * m - k + 1)
+        assert packing <= _log_units(10**9, m, np.array([(1 - 1e-9) / sqrt(k)]))[0]
+
+
+def test_no_packing_of_units_of_any_threshold_beats_the_count():
+    rng = np.random.default_rng(6)
+    for n, m, gamma in ((1, 4, 0.2), (2, 15, 0.3), (3, 40, 0.5)):
+        X, b = sphere(rng, 2 * m, n), rng.uniform(-1, 1, size=6000)
+        z = sphere(rng, 6000, n) * (1 - np.abs(b))[:, None] @ X.T - b[:, None]
+        packing = [z[0]]
+        for row in z[1:]:
+            if min(np.abs(row - other).max() for other in packing) > gamma:
+                packing.append(row)
+        assert log(len(packing)) <= _log_units(n, m, np.array([gamma]))[0]
+
+
 @pytest.mark.parametrize(("n", "m"), [(8, 300), (16, 400)])
 def test_units_that_are_off_on_all_rows(n, m):
     """An adversary pushes the threshold of every unit off the sample. The bound holds in all 20 samples (it may fail
@@ -138,7 +158,7 @@ def test_both_faces_agree():
     net = SparselyActivatedNetwork([1.0], [[0.5, 0.0, 0.0]], [0.5])  # a = 1, z is 0 at most
     k_mean = float(np.mean(net.preactivations(X) > -0.5))
     found = bounds.expected_active_bound(net, X, R=1.0)
-    cover = min(16 * 4 * log(16_000) + log(2), 4 * log(9), log_halfspace_sets(3, 8000) + 10)
+    cover = min(20 * 4 * log(16_000) + log(82), 4 * log(9), log_halfspace_sets(3, 8000) + 10)
     assert found <= 2 * k_mean + (1 + (log(2 * 49 / 0.05) + cover) / log(GOLDEN)) / 4000
 
 

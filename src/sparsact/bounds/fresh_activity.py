@@ -8,7 +8,9 @@ that z > 0 at a fresh row. With probability :math:`1 - \delta` over the rows, fo
 
 where N functions on 2m points come within :math:`\gamma/2` of every unit with a = 1, at all points. Any network is
 bounded by the sum over its units, also one that was chosen after seeing the rows. For :math:`\alpha = 2`, g is the
-golden ratio; :math:`\ln N \le 16 \ln(4m) / \gamma^2 + \ln 2`, without the dimension.
+golden ratio. Weights to :math:`0.9\, \gamma/2` and thresholds to a tenth of it make :math:`\ln N \le 20 \ln(4m) /
+\gamma^2 + \ln(2 + 40/\gamma)`, without the dimension; if W and B are fixed beforehand and a = WR + B,
+:math:`16 \ln(4m) / \gamma^2 + \ln 2`.
 
 *Proof.* Suppose a unit exceeds the bound. The median of a binomial variable is at least :math:`\lfloor mq \rfloor`, so
 with probability one half more than mq - 1 of m further rows have z > 0. There a member of the cover exceeds
@@ -43,6 +45,7 @@ from sparsact.validation.parameters import check_named
 
 _FACTORS: Final = (16.0, 4.0, 2.0, 1.5, 1.25, 1.125, 1.0625)  # alpha; each has its share of delta
 _MARGINS: Final[NDArray[np.float64]] = np.array([2.0**-i for i in range(1, 7)])  # the next takes millions of rows
+_OF_WEIGHTS: Final = 0.9  # share of the distance to the cover
 _ROUNDING: Final = 1e-9  # of a, far above the rounding error of a pre-activation
 
 
@@ -126,7 +129,7 @@ def expected_active_bound(
     margins = _MARGINS if R is not None else _MARGINS[:0]
     if R is not None:
         check_norms(rows, R)
-    entropies = [log_halfspace_sets(network.n, 2 * m), *log_cover(2 * m, margins, network.n)]
+    entropies = [log_halfspace_sets(network.n, 2 * m), *_log_units(network.n, m, margins)]
     counts = _exceeding(network, rows, R or 0.0, margins)
     doubt = (1 - confidence) / (len(entropies) * len(_FACTORS))
     shares = [
@@ -135,6 +138,13 @@ def expected_active_bound(
         for alpha in _FACTORS
     ]
     return float(np.minimum(np.min(shares, axis=0), 1.0).sum())
+
+
+def _log_units(n: int, m: int, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Logarithms of N for every margin: of covers of weights and thresholds, or of units in n + 1 dimensions."""
+    # One cover of both would need the ratio of W to B: weights and thresholds of any units with a = 1 have none.
+    free = log_cover(2 * m, _OF_WEIGHTS * margins, None) + np.log1p(2 / ((1 - _OF_WEIGHTS) * margins))
+    return np.minimum(free, (n + 1) * np.log1p(4 / margins))
 
 
 def _exceeding(
