@@ -88,8 +88,8 @@ def test_no_packing_beats_the_count_of_units(k):
 def test_no_packing_of_units_of_any_threshold_beats_the_count():
     rng = np.random.default_rng(6)
     for n, m, gamma in ((1, 4, 0.2), (2, 15, 0.3), (3, 40, 0.5)):
-        X, b = sphere(rng, 2 * m, n), rng.uniform(-1, 1, size=6000)
-        z = sphere(rng, 6000, n) * (1 - np.abs(b))[:, None] @ X.T - b[:, None]
+        X, b = sphere(rng, 2 * m, n), rng.uniform(-1, 1, size=1500)
+        z = sphere(rng, 1500, n) * (1 - np.abs(b))[:, None] @ X.T - b[:, None]
         packing = [z[0]]
         for row in z[1:]:
             if min(np.abs(row - other).max() for other in packing) > gamma:
