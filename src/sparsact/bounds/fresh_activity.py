@@ -21,7 +21,7 @@ with probability one half, and a pair of two adds :math:`1 - \alpha < 0`: so :ma
 1, and Markov's inequality bounds the probability by :math:`\delta / 2N` for each of N sets. ∎
 
 Without a margin N counts the sets that halfspaces cut from 2m points; then R is not needed, and any real rows may come.
-Margins bound activity in [M]_, too, for deep networks and with bounds on the activity as assumptions.
+Margins of inactive units also serve [M]_, who bound the generalisation of deep networks by them.
 
 References
 ----------
@@ -144,7 +144,7 @@ def _log_units(n: int, m: int, margins: NDArray[np.float64]) -> NDArray[np.float
     """Logarithms of N for every margin: of covers of weights and thresholds, or of units in n + 1 dimensions."""
     # One cover of both would need the ratio of W to B: weights and thresholds of any units with a = 1 have none.
     free = log_cover(2 * m, _OF_WEIGHTS * margins, None) + np.log1p(2 / ((1 - _OF_WEIGHTS) * margins))
-    return np.minimum(free, (n + 1) * np.log1p(4 / margins))
+    return np.asarray(np.minimum(free, (n + 1) * np.log1p(4 / margins)))
 
 
 def _exceeding(

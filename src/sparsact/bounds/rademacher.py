@@ -81,7 +81,7 @@ def rademacher_sparse_free_of_dimension(s: int, k: int, W: float, B: float, R: f
     many functions come within :math:`3^{-t} (WR + B)` of one unit from below (:mod:`sparsact.bounds.covers`). Only the
     sum of the numbers of active units over the m points counts, which is at most km. For k = 1 the form
     :math:`\sqrt s` up to logarithms follows from a contraction in the largest coordinate [F]_, which gives
-    :math:`k \sqrt s` for larger k; [M]_ bound the effect of sparse activations layer by layer, with margins.
+    :math:`k \sqrt s` for larger k; [M]_ bound deep networks by the units that are active with a margin.
 
     At T = 0 it is k (WR + B), the largest magnitude of a network. :func:`dense_complexity_bound` holds for these
     networks, too; the chain is below both where s/k and m are large:
