@@ -46,7 +46,7 @@ DESIGNS: Final = {
         *((CUBES, 4, blocks, s, 1, 4) for blocks, s in ((1, 4), (2, 8), (4, 8), (4, 32), (8, 16), (8, 64))),
     ),
 }
-ROUNDS, STARTS = 16, 64  # of the search
+ROUNDS, STARTS = 8, 32  # of the search
 MOST_GROWTH: Final = 1.5  # of a constant
 LIMIT: Final = float(np.sqrt(2))
 
