@@ -132,7 +132,7 @@ def bounds() -> Iterator[tuple[str, Any]]:
         "n": 5, "s": 2, "k": 1, "m": 900, "degree": 3, "ambient": 20, "intrinsic": 3, "n_directions": 64, "cuts": 7,
         "p": 4, "W": 0.5, "B": 0.5, "R": 3.0, "C": 4.0, "L": 2.0, "epsilon": 0.5, "delta": 0.05, "rho": 0.75,
         "probability": 0.25, "tau": 0.125, "bucket_width": 0.5, "length": 10, "radius": 0.01, "p_modulus": 3,
-        "q_modulus": 8, "noise_sensitivity": 0.01, "average_sensitivity": 2.0, "second_moment": 1.5,
+        "gamma": 0.25, "q_modulus": 8, "noise_sensitivity": 0.01, "average_sensitivity": 2.0, "second_moment": 1.5,
         "complexity": lambda m: m**-0.5,
     }  # fmt: skip
     yield "all", {f"{e.statement}: {e.name}": e.function(**{name: at[name] for name in e.parameters}) for e in b.BOUNDS}

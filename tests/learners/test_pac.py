@@ -140,7 +140,7 @@ def test_a_class_whose_degree_the_rows_reach():
     found = pac_learn(X, net(X), epsilon=0.2, delta=0.1, max_active=1, W=0.2, B=0.1)
     assert found.degree == min(4, sufficient_degree(1, 0.2, 0.05)) == 3
     assert found.n_rows_needed <= 9000
-    assert "proved beforehand" in found.reason
+    assert "proved beforehand that without noise degree 3 is enough" in found.reason
     assert found.y_range == (-0.5, 0.5)
 
 
@@ -156,8 +156,9 @@ def test_networks_under_any_distribution():
     named = pac_learn(
         X, y, epsilon=0.1, delta=0.05, inputs="any", n_units=2, max_active=1, W=1.5, B=1.0, y_range=(0, 1)
     )
-    C = 1.5 * 5**0.5 + 1
-    assert named.n_rows_needed >= general_samples_explicit(5, 2, 1, 1.5, 1.0, 5**0.5, C, 0.025, 0.05 * 2 / 3)
+    fit = general_samples_explicit(5, 2, 1, 1.5, 1.0, 5**0.5, 0.025, 0.05 * 2 / 3, realizable=True)
+    assert named.n_rows_needed >= fit
+    assert "where a network of the class fits them exactly" in named.reason
 
 
 @pytest.mark.parametrize(
@@ -174,6 +175,9 @@ def test_networks_under_any_distribution():
             {"X": ROWS + 0.5, "inputs": "any", "n_units": 2, "max_active": 1, "W": 1.0, "B": 1.0},
             r"pass R, or no W and B",
         ),
+        ({"R": 0.1}, r"no row may be longer than `R` = 0.1; X\[\d+\] has norm 2.449\d+: pass a larger R"),
+        ({"X": (1 - ROWS) // 2, "R": 2.4}, r"X\[\d+\] has norm 2.449"),  # as signs
+        ({"X": 3 * ROWS, "R": 7.0, "inputs": "any", "n_units": 2, "max_active": 1}, r"X\[\d+\] has norm 7.348"),
         ({"inputs": "gaussian"}, r"`inputs` must be one of uniform, any"),
         ({"epsilon": 0.0}, r"`epsilon` must be positive"),
         ({"epsilon": 0.001}, r"takes [\d,]+ held-out rows even where no error is made.*Pass [\d,]+ rows or more"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import erf, inf, lgamma, log, log1p, sqrt
+from math import ceil, erf, inf, lgamma, log, log1p, sqrt
 
 import numpy as np
 import pytest
@@ -45,6 +45,7 @@ def test_units_decouple(name, W, B):
         for s, complexity in zip(sizes, found, strict=True):
             assert complexity <= bounds.rademacher_sparse_free_of_dimension(s, k, W, B, R, m)
             assert complexity <= bounds.rademacher_sparse_without_logarithm(n, s, k, W, B, R, m)
+            assert complexity <= bounds.rademacher_sparse_root_logarithm(s, k, W, B, R, m)
     assert bounds.rademacher_sparse_free_of_dimension(1, 1, W, B, R, m) * sqrt(m) >= Q
 
 
@@ -102,16 +103,43 @@ def test_rounding_down_keeps_units_off():
 
 
 @pytest.mark.parametrize("m", [1, 2, 150, 40_000, 10**9])
-def test_the_sum_of_the_chain(m):
+@pytest.mark.parametrize(("s", "k"), [(9, 4), (5000, 1), (3, 3)])
+def test_the_sum_of_the_chain(m, s, k):
     """The bound by its formula, term by term, against the closed form and against the sum over a finer search."""
     entropies = [0.0] + [log_cover(m, 3.0**-t / 2) for t in range(1, 14)]
     sums = np.cumsum(
         [0.0] + [3.0 ** (1 - t) * sqrt(2 * (log(2) + entropies[t] + entropies[t - 1])) for t in range(1, 14)]
     )
-    least = min(total + 3.0**-T * sqrt(m) for T, total in enumerate(sums))
-    found = bounds.rademacher_sparse_free_of_dimension(9, 4, 2.0, 1.0, 3.0, m) / (7 * sqrt(36 / m))
+    least = min(total + 3.0**-T * sqrt(k * m / s) for T, total in enumerate(sums))
+    found = bounds.rademacher_sparse_free_of_dimension(s, k, 2.0, 1.0, 3.0, m) / (7 * sqrt(s * k / m))
     assert least * (1 - 1e-9) <= found <= least * 1.002  # tau is on a grid
-    assert found <= 1 + 18.1 * sqrt(log(2 * m)) * (1 + log(m) / log(3) / 2)
+    assert found <= 1 + 18.1 * sqrt(log(2 * m)) * (1 + log(max(1, k * m / s)) / log(3) / 2)
+
+
+def test_what_rounding_leaves_adds_up_over_the_units():
+    """At T = 0 all is left: k (WR + B), which is attained; and both that and the dense bound are beaten for large m."""
+    assert bounds.rademacher_sparse_free_of_dimension(10**5, 3, 2.0, 1.0, 3.0, 10**6) == pytest.approx(21)
+    scale = {"W": 1.0, "B": 1.0, "R": 1.0, "m": 10**8}
+    found = bounds.rademacher_sparse_free_of_dimension(4096, 1, **scale)
+    assert found < min(2, bounds.dense_complexity_bound(4096, **scale))
+
+
+def test_the_chain_is_below_one_root_up_to_a_large_m():
+    """The rate of one root wins in the end; its constants are added up from the proof's terms, with what it leaves."""
+    for m, smaller in ((10**6, True), (10**13, True), (10**34, True), (10**36, False), (10**60, False)):
+        scale = {"s": 7, "k": 7, "W": 1.0, "B": 1.0, "R": 2.0, "m": m}
+        chain, root = (
+            bounds.rademacher_sparse_free_of_dimension(**scale),
+            bounds.rademacher_sparse_root_logarithm(**scale),
+        )
+        assert (chain < root) == smaller
+    for m in (2 * 10**6, 10**9, 10**30):  # with fewer rows 400 sqrt(ln 2m) exceeds sqrt(m), which is enough
+        levels = ceil(log(m) / log(4))
+        parts = 2 * log(2 + levels) + log(8)  # pieces by the values of two norms, and a half for each level
+        entropy = 4 / 3 * (256 + 1824 * 6) * log(2 * m) + sum(4.0**-i * (i + 1) * parts for i in range(levels))
+        found = 1 + 2 * (4 * sqrt(levels) + sqrt(2 * entropy) + sqrt(8 / 3))  # E sqrt(u) <= 1
+        assert found <= 400 * sqrt(log(2 * m))
+    assert 400 * sqrt(log(4 * 10**6)) > sqrt(2 * 10**6)
 
 
 def test_the_constant_without_logarithm():
@@ -134,7 +162,7 @@ def test_bounds_fall_with_rows_and_cross():
     with_n = [bounds.sparse_complexity_bound_explicit(n, **sparse, m=10**6) for n in (100, 1000, 3000, 10**5)]
     at = bounds.rademacher_sparse_free_of_dimension(**sparse, m=10**6)
     assert [at < other for other in with_n] == [False, False, True, True]
-    for m, better in ((100, False), (10**7, True)):
+    for m, better in ((100, True), (800, False), (10**7, True)):  # at first because no network exceeds k (WR + B)
         assert (
             bounds.rademacher_sparse_without_logarithm(5, **sparse, m=m)
             < bounds.sparse_complexity_bound_explicit(5, **sparse, m=m)

@@ -6,7 +6,7 @@ import pytest
 from sparsact.hypercube import points
 from sparsact.rademacher import exact_complexity
 from sparsact.rademacher.exact import Units
-from sparsact_papers.experiments import Outcome, Row, Rows, Scale
+from sparsact_papers.experiments import MissingRowsError, Outcome, Row, Rows, Scale
 from sparsact_papers.paper_a.rademacher_claims import (
     judge_conjecture,
     judge_dense,
@@ -15,6 +15,7 @@ from sparsact_papers.paper_a.rademacher_claims import (
     shares,
 )
 from sparsact_papers.paper_a.rademacher_complexity import EXPERIMENT, measure
+from sparsact_papers.paper_a.rademacher_families import judge_blocks, judge_mean_sparsity
 
 SQUARE = {"sample": "cube", "n": 2, "s": 3, "k": 1, "bias": 0.7, "draws": 5, "seed": 3}
 
@@ -113,3 +114,43 @@ def test_the_full_run_draws_at_least_a_hundred_sign_vectors_on_the_3_cube():
         if task.parameters["sample"] == "cube" and task.parameters["n"] == 3 and task.parameters["bias"] == 1.0
     ]
     assert sum(draws for draws in drawn if draws is not None) >= 100
+
+
+def test_networks_on_repeated_directions():
+    """The multiple of the conjecture is E max |S_c| / sqrt(r); a constant one would hold."""
+    found = [
+        row(
+            measure(sample="directions", n=n, copies=100, s=n, k=1, bias=None, draws=None, seed=0),
+            sample="directions", n=n, s=n, copies=100,
+        )
+        for n in (4, 256)
+    ]  # fmt: skip
+    sums = np.abs(2 * np.random.default_rng(0).binomial(100, 0.5, size=(4000, 4)) - 100).max(axis=1) / 10
+    assert abs(found[0]["gathered / conjecture"] - sums.mean()) < 5 * sums.std() / np.sqrt(4000)  # 1 in 10^6 beyond
+    assert found[0]["mean_active"] == 1
+    assert found[1]["chain"] >= found[1]["gathered"] > 2 * found[1]["conjecture"]
+    assert judge_mean_sparsity(Rows(found)).outcome is Outcome.DOES_NOT_HOLD
+    constant = [one.with_values(gathered=one["conjecture"]) for one in found]
+    assert judge_mean_sparsity(Rows(constant)).outcome is Outcome.HOLDS
+    outside = [found[0].with_values(mean_active=1.1), found[1]]
+    assert judge_mean_sparsity(Rows(outside)).outcome is Outcome.UNDECIDED
+
+
+def test_networks_on_blocks():
+    """At least what pairs built by hand reach: one for each block, or one for all."""
+    values = measure(sample="blocks", n=4, blocks=2, s=4, k=1, bias=None, draws=3, seed=0)
+    assert values["most_active"] == 1
+    assert values["is_of_the_class"]
+    assert (
+        min(values["reached"]) >= max(1, 2 * 2 / np.sqrt(8)) - 1e-9
+    )  # W R / sqrt(4) for each, 2 W R / sqrt(8) for all
+    np.testing.assert_allclose(values["conjecture"], 3 * np.sqrt(4 / 8))
+    one = row(values, sample="blocks", n=4, s=4, blocks=2)
+    assert judge_blocks(Rows([one])).outcome is Outcome.CONSISTENT
+    above = one.with_values(reached=[1.5 * values["conjecture"]] * 3)
+    assert judge_blocks(Rows([above])).outcome is Outcome.DOES_NOT_HOLD
+    with pytest.raises(MissingRowsError):
+        judge_blocks(Rows([one.with_values(most_active=2)]))
+    cubes = measure(sample="cubes", n=2, blocks=2, s=4, k=1, bias=None, draws=3, seed=0)
+    assert cubes["most_active"] == 1
+    assert len(cubes["reached"]) == 3

@@ -8,6 +8,7 @@ Where a paper's text needs mending, the function follows the mended statement an
 from typing import Final
 
 from sparsact.bounds.degree import degree_for
+from sparsact.bounds.fresh_activity import expected_active_bound, fresh_activity_bound
 from sparsact.bounds.hardness import (
     NetworkSize,
     junta_size,
@@ -23,6 +24,7 @@ from sparsact.bounds.learning import (
     largest_value,
     low_degree_samples,
     low_degree_samples_explicit,
+    realizable_samples_from_rademacher,
     samples_from_rademacher,
     sparse_samples,
     tail_from_noise,
@@ -52,7 +54,9 @@ from sparsact.bounds.rademacher import (
     dense_complexity_bound,
     general_samples_explicit,
     rademacher_sparse_free_of_dimension,
+    rademacher_sparse_root_logarithm,
     rademacher_sparse_without_logarithm,
+    realizable_samples_by_counting,
     sparse_complexity_bound,
     sparse_complexity_bound_explicit,
     sparse_complexity_conjecture,
@@ -98,7 +102,9 @@ __all__ = [
     "degree_from_sensitivity",
     "dense_complexity_bound",
     "dense_width",
+    "expected_active_bound",
     "forward_operations",
+    "fresh_activity_bound",
     "general_samples",
     "general_samples_explicit",
     "halfspace_sensitivity_bound",
@@ -119,7 +125,10 @@ __all__ = [
     "noise_sensitivity_bound_paper",
     "parity_queries",
     "rademacher_sparse_free_of_dimension",
+    "rademacher_sparse_root_logarithm",
     "rademacher_sparse_without_logarithm",
+    "realizable_samples_by_counting",
+    "realizable_samples_from_rademacher",
     "rounding_units",
     "samples_from_rademacher",
     "sensitivity_certificate",

@@ -38,6 +38,7 @@ PARAMETERS: Final[dict[str, str]] = {
     "R": "Largest norm of an input.",
     "C": "Largest \\|h(x)\\| of the class.",
     "m": "Rows.",
+    "gamma": "Margin: units whose pre-activation exceeds -gamma count.",
     "epsilon": "Squared error; of the theorems on Lipschitz functions, the uniform error.",
     "delta": "Probability of failure.",
     "rho": "Correlation of the noise: each sign is flipped with probability (1 - rho) / 2.",
@@ -47,6 +48,7 @@ PARAMETERS: Final[dict[str, str]] = {
     "average_sensitivity": "AS of the function.",
     "noise_sensitivity": "NS of the function at ``rho``.",
     "complexity": "Rademacher complexity for a number of rows.",
+    "realizable": "Whether the target is a network of the class.",
     "c": "Constant that the paper leaves open.",
     "c_degree": "Constant of the degree, left open.",
     "C1": "Constant in the base, left open.",
@@ -69,7 +71,7 @@ PARAMETERS: Final[dict[str, str]] = {
 AFTER: Final = r"^(?:(?:Raises|Notes|References|Examples)\n-+$|>>> )"  # what stands below parameters and value
 
 
-_ORDER: Final = ("sensitivity", "learning", "hardness", "rademacher", "lipschitz")  # of the papers
+_ORDER: Final = ("sensitivity", "learning", "hardness", "rademacher", "fresh_activity", "lipschitz")  # of the papers
 
 
 @dataclass(frozen=True)
@@ -159,16 +161,16 @@ def _checked(formula: Callable[P, R]) -> Callable[P, R]:
 
     Numbers of NumPy become Python's first: its integers would wrap around, its floats warn in place of an error.
     """
-    parameters = signature(formula).parameters
-    names, optional = tuple(parameters), {name for name, p in parameters.items() if p.default is None}
+    defaults = {name: parameter.default for name, parameter in signature(formula).parameters.items()}
+    names = tuple(defaults)
 
     @wraps(formula)
     def function(*args: P.args, **kwargs: P.kwargs) -> R:
         given = [_to_python(value) for value in args]
         named = {name: _to_python(value) for name, value in kwargs.items()}
         known = dict(zip(names, given, strict=False)) | named
-        left_out = {name for name in optional if known.get(name) is None} | {"complexity"}
-        check_named(**{name: value for name, value in known.items() if name not in left_out})
+        passed = [name for name in names if name in known and known[name] is not defaults[name]]
+        check_named(**{name: known[name] for name in passed if name != "complexity"})
         try:
             return formula(*given, **named)  # type: ignore[arg-type] # the same, as Python's numbers
         except OverflowError:

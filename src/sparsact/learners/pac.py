@@ -23,7 +23,7 @@ from sparsact.hypercube import n_subsets
 from sparsact.learners.low_degree import LowDegreeRegressor
 from sparsact.learners.points import detect_encoding
 from sparsact.learners.sparsely_activated import SparselyActivatedRegressor
-from sparsact.validation.arrays import checked_reals
+from sparsact.validation.arrays import check_norms, checked_reals
 from sparsact.validation.parameters import check_named, checked_option
 
 Inputs = Literal["uniform", "any"]
@@ -135,7 +135,7 @@ def pac_learn(
         The target is a network with at most ``max_active`` of its units active, of scale W and B (Definition 2).
         ``inputs="any"`` needs the first two, and all four for ``n_rows_needed``; ``"uniform"`` uses the last three.
     R : float, optional
-        Largest norm of an input; the root of n for signs and bits.
+        Largest norm of an input, which no row may exceed; the root of n for signs and bits.
     random_state : int
         Seed of the split into rows to fit and rows to hold out, and of the learner of networks.
 
@@ -153,12 +153,14 @@ def pac_learn(
     Rows are split at random: from a fifth to a half of them is held out, more where the bound takes more. What is
     random is the draw of the rows; the split and the choice of the degree do not see the held-out ones, so that
     :func:`~sparsact.bounds.held_out_bound` holds for every distribution, degree and learner. A call that raises makes
-    no claim, so that wrong claims have probability at most delta.
+    no claim, so that wrong claims have probability at most delta. Each call has its own delta: several calls on the
+    same rows, such as with another degree or seed, are wrong somewhere with probability at most the sum of theirs.
 
     ``n_rows_needed`` for uniform inputs is :func:`~sparsact.bounds.low_degree_samples_explicit`: with that many rows a
     target with weight at most epsilon/4 above the degree, noise included, is learned to epsilon with probability
-    1 - delta. Every network with k active units has that at degree :math:`16 k^2 W^2 / \epsilon`. For any inputs it
-    rests on :func:`~sparsact.bounds.general_samples_explicit`, for a learner that fits the rows exactly.
+    1 - delta. Every network with k active units has that at degree :math:`16 k^2 W^2 / \epsilon`, without noise. For
+    any inputs it rests on :func:`~sparsact.bounds.general_samples_explicit` in the realizable case: for a network of
+    the class, k-sparse at every input and of scale W and B, that fits the rows exactly. The learner promises neither.
 
     Examples
     --------
@@ -172,7 +174,10 @@ def pac_learn(
     check_named(epsilon=epsilon, delta=delta)
     checked_option(inputs, "`inputs`", get_args(Inputs))
     rows, targets = _checked_rows(X, y, inputs)
-    network = _checked_network(inputs, detect_encoding(rows)[0] == "real", s=n_units, k=max_active, W=W, B=B, R=R)
+    encoding = detect_encoding(rows)[0]
+    network = _checked_network(inputs, encoding == "real", s=n_units, k=max_active, W=W, B=B, R=R)
+    if R is not None:  # bits are fitted as signs
+        check_norms(checked_reals(rows, "`X`") if encoding == "real" else np.ones(rows.shape), R)
     task = _Task(rows.shape[1], inputs, epsilon, delta, {"R": sqrt(rows.shape[1]), **network})
     limits, assumed = task.checked_range(targets, y_range)
     fitted, held_out = task.split(len(rows), limits if assumed else None, random_state)
@@ -304,13 +309,15 @@ class _Task:
             s, k = self.network["s"], self.network["k"]
             network = SparselyActivatedRegressor(n_units=s, max_active=k, random_state=seed)
             needed = self._rows_for_network(limits) if self.has_class else inf
-            known = f"; {needed:,.0f} rows are proved to be enough where all are fitted exactly" if needed < inf else ""
-            return network, needed, f"A network of at most {k} active units, by empirical risk{known}."
+            why = f"A network of at most {k} active units, by empirical risk"
+            if needed < inf:
+                why += f"; {needed:,.0f} rows are proved to be enough where a network of the class fits them exactly"
+            return network, needed, f"{why}."
         if not self.has_class or degree != "auto":
             return LowDegreeRegressor(degree=degree), None, "Low degree"
         enough = min(self.n, sufficient_degree(self.network["k"], self.network["W"], self.epsilon / 4))
         needed = self.rows_for_degree(enough, limits)
-        known = f"degree {enough} is enough for every network of the class, and {needed:,.0f} rows for it"
+        known = f"without noise degree {enough} is enough for every network of the class, and {needed:,.0f} rows for it"
         if needed <= m and n_subsets(self.n, enough) <= _LARGEST_SYSTEM:
             return LowDegreeRegressor(degree=enough), needed, f"It is proved beforehand that {known}."
         why = f"The least held-out error; that {known} is proved beforehand."
@@ -324,7 +331,8 @@ class _Task:
         """The same for a network that fits all rows exactly; Lemma 18's loss is half of the squared error."""
         sizes = {name: self.network[name] for name in ("s", "k", "W", "B", "R")}
         C = max(abs(limit) for limit in (*limits, self._largest_value()))
-        fit = general_samples_explicit(self.n, **sizes, C=C, epsilon=self.epsilon / 4, delta=self.delta * 2 / 3)
+        share: dict[str, Any] = {"epsilon": self.epsilon / 4, "delta": self.delta * 2 / 3}
+        fit = general_samples_explicit(self.n, **sizes, **share, C=C, realizable=True)
         shown = held_out_rows(self.epsilon / 2, self.epsilon, _largest(limits), self.delta, self.delta / 3)
         return _with_split(fit, shown)
 

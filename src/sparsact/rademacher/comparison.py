@@ -132,9 +132,9 @@ def orthogonal_network(X: ArrayLike, signs: ArrayLike, *, W: float = 1.0) -> Spa
     .. math:: (WR + B) \sqrt{2 / m} = \frac{W R}{\sqrt m} \sqrt 2\, (1 + 1 / \sqrt m).
 
     As printed, with constant 1, it is false for m >= 6 such points: at m = 8 by a factor 1.045, in the limit by
-    :math:`\sqrt 2`. With logarithms of m it is true (:func:`sparsact.bounds.rademacher_sparse_free_of_dimension`). The
-    class is that of networks 1-sparse on X. Thresholds are raised by a few rounding errors, so that a unit at a tie is
-    off in floating point, too.
+    :math:`\sqrt 2`. With a root of a logarithm it is true (:func:`sparsact.bounds.rademacher_sparse_root_logarithm`).
+    The class is that of networks 1-sparse on X. Thresholds are raised by a few rounding errors, so that a unit at a
+    tie is off in floating point, too.
 
     References
     ----------

@@ -164,6 +164,14 @@ def checked_columns(X: ArrayLike, n: int) -> NDArray[np.float64]:
     return checked_points(X, n).astype(np.float64, copy=False)
 
 
+def check_norms(rows: NDArray[np.float64], R: float) -> None:
+    """Refuse rows that are longer than ``R`` by more than rounding."""
+    norms = np.linalg.norm(rows, axis=1)
+    if len(rows) and norms.max() > R * (1 + 1e-9):
+        at = int(norms.argmax())
+        raise ValueError(f"no row may be longer than `R` = {R:g}; X[{at}] has norm {norms[at]:.6g}: pass a larger R.")
+
+
 def checked_points(X: ArrayLike, n: int) -> NDArray[Any]:
     """:func:`checked_columns` that leaves int8 and float32 as they are, which some kernels read without a copy."""
     rows = _rows_of_points(X, n)

@@ -155,7 +155,7 @@ def test_a_file_gives_the_same_model(tmp_path, kind):
     loaded = sparsact.load(tmp_path / "m")
     assert_array_equal(loaded.predict(X), model.predict(X))
     assert loaded.get_params() == model.get_params()
-    for name in ("loss_", "n_iter_", "origin_", "domain_", "encoding_", "n_features_in_"):
+    for name in ("loss_", "n_iter_", "origin_", "domain_", "encoding_", "expected_active_bound_"):
         assert getattr(loaded, name) == getattr(model, name)
     loaded.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()

@@ -23,6 +23,7 @@ from sparsact_papers.charts import Chart, Frame, curve_frame, curve_plot
 from sparsact_papers.claims import Claim
 from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import Interval, mean_of, range_of
+from sparsact_papers.paper_a import rademacher_families as families
 from sparsact_papers.paper_a.rademacher_claims import (
     ROUNDING,
     cases,
@@ -69,10 +70,26 @@ def parameters(scale: Scale) -> Iterator[dict[str, str | int | float | None]]:
             yield {"sample": CUBE, "n": n, "s": SIZES[-1], "k": k, "bias": bias, "draws": None, "seed": 0}
     for m in SAMPLES[scale]:
         yield {"sample": ORTHOGONAL, "n": m, "s": 2, "k": 1, "bias": None, "draws": DRAWS[scale], "seed": 0}
+    yield from families.parameters(scale)
 
 
-def measure(*, sample: str, n: int, s: int, k: int, bias: float | None, draws: int | None, seed: int) -> dict[str, Any]:
+def measure(
+    *,
+    sample: str,
+    n: int,
+    s: int,
+    k: int,
+    bias: float | None,
+    draws: int | None,
+    seed: int,
+    blocks: int = 1,
+    copies: int = 1,
+) -> dict[str, Any]:
     """Exact maxima for every sign vector; of the cube for 1 to ``s`` units, beside the bounds."""
+    if sample == families.DIRECTIONS:
+        return families.on_directions(n, copies, k, seed)
+    if sample in (families.BLOCKS, families.CUBES):
+        return families.on_blocks(sample, n, blocks, s, k, int(draws or 0), seed)
     m = n if sample == ORTHOGONAL else 2**n
     signs = None if draws is None else np.random.default_rng([seed, 1]).choice([-1, 1], size=(draws, m))
     if sample == ORTHOGONAL:
@@ -162,7 +179,9 @@ EXPERIMENT: Final = Experiment(
     "halfspaces cut from it (104 for n = 3, 1882 for n = 4), for all sign vectors (n = 2 and 3) and for drawn ones (n "
     "= 3 and 4); classes of 1 to 8 units on the same signs. The paper fixes no B: it is taken as several multiples of "
     "WR, the largest value that a unit can give to the product with its weights. On rows of a Hadamard matrix a "
-    "network of two units, one active at each point, bounds the complexity from below.",
+    "network of two units, one active at each point, bounds the complexity from below. Blocks of such points, and of "
+    "cubes, are searched for networks of up to 64 units with B = W = 1, from below too. On repeated directions the "
+    "mean over all signs is exact.",
     version=2,
     parameters=parameters,
     measure=measure,
@@ -232,6 +251,24 @@ EXPERIMENT: Final = Experiment(
             refuted_if="for some number of points networks of the class reach more than the conjecture on every draw",
             judge=judge_orthogonal,
         ),
+        Claim(
+            name="mean-sparsity",
+            statement="Conjecture 20 holds up to a constant for networks that are k-sparse in the mean over points.",
+            rule=f"fails if, on M directions of {families.COPIES} points each, the mean correlation of networks with "
+            "all units at one of them, as a multiple of the conjecture, is more than "
+            f"{families.MOST_GROWTH:g} times at the most directions what it is at the fewest; else holds",
+            refuted_if="the multiple grows by more than that; by the theorem it does, as sqrt(ln(s/k))",
+            judge=families.judge_mean_sparsity,
+        ),
+        Claim(
+            name="pointwise-sparsity",
+            statement="On blocks of orthogonal points, or of cubes, no network with at most k active units at each "
+            "exceeds sqrt(2) times Conjecture 20, with up to 64 units.",
+            rule="fails if the 95 % interval of the mean over drawn signs, of what searched networks and pairs of "
+            "units reach, lies above that for some design; consistent if nowhere above 0.9 of it",
+            refuted_if="networks of the class reach significantly more for some design",
+            judge=families.judge_blocks,
+        ),
     ),
     charts=(
         *(
@@ -274,6 +311,19 @@ EXPERIMENT: Final = Experiment(
                 "complexity / Conjecture 20, s = 2",
                 log=(2, 0),
                 levels={"the conjecture": 1.0, LIMIT: float(np.sqrt(2))},
+            ),
+        ),
+        Chart(
+            "directions",
+            "Networks on repeated directions, as a multiple of Conjecture 20",
+            f"Exact means over all signs, {families.COPIES} points on each direction, k = 1: all units at the "
+            "direction of the largest sum (sparse in the mean), and one at each (sparse everywhere).",
+            families.frame,
+            curve_plot(
+                "units s, as many as directions",
+                "complexity / Conjecture 20",
+                log=(2, 0),
+                lines=(families.TAILS,),
             ),
         ),
     ),

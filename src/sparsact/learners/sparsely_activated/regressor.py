@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from sparsact.bounds import expected_active_bound
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
 from sparsact.kernels.dispatch import blas_threads
@@ -32,6 +34,7 @@ _LEARNED: Final[Checks] = {
     "encoding_": schema.as_encoding,
     "n_iter_": schema.as_count,
     "origin_": schema.as_str,
+    "expected_active_bound_": schema.as_nonnegative,
     "table_encoding_": schema.as_str,  # how the command encoded the columns of a table
 }
 _ARRAYS: Final = {
@@ -87,6 +90,11 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
         The most units that any row fitted switches on.
     cube_certificate_ : Certificate
         The same for all points of the cube.
+    expected_active_bound_ : float
+        Upper bound of the mean number of active units on fresh rows, at 95 %, from the rows fitted
+        (:func:`sparsact.bounds.expected_active_bound`): it holds for all networks at once, so also for the one that
+        was fitted to these rows, if they were drawn independently from one distribution. At most ``network_.s``, which
+        it is where rows are few.
     spectrum_ : Spectrum
         Fourier spectrum of the network, on the cube.
     loss_ : float
@@ -103,7 +111,7 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
     Notes
     -----
     A weight counts as that many rows. Weights of mean below one, which cannot be counts, are scaled to mean one. Rows
-    of weight zero are left out, of the guarantee too.
+    of weight zero are left out, of the guarantees too; for ``expected_active_bound_`` each other row counts once.
 
     References
     ----------
@@ -147,6 +155,8 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
         self.n_iter_, self.origin_ = max(1, best.iterations), best.origin
         active = self.network_.n_active(inputs)
         self._activity, self._witness = np.bincount(active).astype(np.int64), inputs[active.argmax()]
+        R = None if self.encoding_ is None else sqrt(self.n_features_in_)
+        self.expected_active_bound_ = expected_active_bound(self.network_, inputs, R=R)
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predicted targets, (m,)."""
@@ -230,7 +240,7 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:
         """The regressor that :meth:`save` wrote."""
-        learner: Self = schema.rebuild(cls, state, _LEARNED, optional=("table_encoding_",))
+        learner: Self = schema.rebuild(cls, state, _LEARNED, optional=("table_encoding_", "expected_active_bound_"))
         read = schema.read_arrays(_ARRAYS, arrays, n=learner.n_features_in_)
         learner.network_ = SparselyActivatedNetwork(read["u"], read["W"], read["b"])
         learner.loss_, learner._activity, learner._witness = float(read["loss"][0]), read["activity"], read["witness"]
