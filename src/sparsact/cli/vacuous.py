@@ -58,5 +58,11 @@ def _limit(gives: str, parameters: Mapping[str, float], variance: float) -> floa
     if gives.startswith("degree enough"):
         return log2_of(n)
     if gives.startswith("rows, any distribution"):  # who remembers m rows errs C^2 2^n / (e m) in the mean
-        return n + 2 * log2_of(parameters["C"]) - log2(e) - log2(parameters["epsilon"]) - log2(parameters["delta"])
+        return (
+            n
+            + 2 * log2_of(parameters.get("C", inf))
+            - log2(e)
+            - log2(parameters["epsilon"])
+            - log2(parameters["delta"])
+        )
     return n + log2(n * log(2) - log(parameters["delta"])) if n < inf else inf
