@@ -315,8 +315,8 @@ class _Task:
             return network, needed, f"{why}."
         if not self.has_class or degree != "auto":
             return LowDegreeRegressor(degree=degree), None, "Low degree"
-        k, W, s = (self.network.get(name) for name in ("k", "W", "s"))
-        enough = min(self.n, sufficient_degree(k, W, self.epsilon / 4, s))
+        k, W = self.network["k"], self.network["W"]
+        enough = min(self.n, sufficient_degree(k, W, self.epsilon / 4, self.network.get("s")))
         needed = self.rows_for_degree(enough, limits)
         known = f"without noise degree {enough} is enough for every network of the class, and {needed:,.0f} rows for it"
         if needed <= m and n_subsets(self.n, enough) <= _LARGEST_SYSTEM:
