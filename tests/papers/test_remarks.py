@@ -43,16 +43,6 @@ def test_lemma_10_as_printed_fails_on_one_unit_of_one_input():
     assert Spectrum.of(network).noise_sensitivity(0.0) == 0.125
 
 
-@pytest.mark.parametrize("p", [1, 2, 3, 5])
-def test_juntas_at_half_the_scale(p):
-    """Theorem 13 with b = p - 2: 2 at the unit's own signs, and exactly 0, hence off, one flip away."""
-    X, f = points(p), np.random.default_rng(p).choice([-1.0, 1.0], 2**p)
-    network = SparselyActivatedNetwork(f / 2, X, np.full(2**p, p - 2.0))
-    assert np.array_equal(network(X), f)
-    assert (network.n_active(X) == 1).all()
-    assert network.scale() == pytest.approx((sqrt(p) / 2, abs(p - 2) / 2))
-
-
 @pytest.mark.parametrize("degree", [0, 1, 3])
 def test_the_risk_of_the_best_polynomial_of_corrupted_labels(degree):
     """Exactly, by coefficients: (sqrt(noise) + sqrt(tail))^2 bounds it, and noise along the tail attains that."""

@@ -76,7 +76,7 @@ _ORDER: Final = ("sensitivity", "learning", "hardness", "rademacher", "fresh_act
 
 @dataclass(frozen=True)
 class BoundInfo:
-    """One bound: its statement as its paper numbers it (None: of neither paper), what it ``gives``, and the function."""
+    """One bound: its statement as its paper numbers it (None: of neither), what it ``gives``, and the function."""
 
     statement: str
     paper: Paper
