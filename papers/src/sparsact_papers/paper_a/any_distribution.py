@@ -111,7 +111,7 @@ def _judge_inputs(rows: Rows) -> Verdict:
                 shares.append((list(gaps), [gap / of_n[n] for n, gap in gaps.items()]))
                 bound.append((list(gaps), [of_n[n] for n in gaps]))
         needed(shares, f"{name}: seeds with two numbers of inputs")
-        what = f"{name}: the bound grows as n^{slope_of(bound).estimate:.2f}, gap / bound as n^"
+        what = f"{name}: the bound grows as n^{slope_of(bound).estimate:.2f}; power of n in gap / bound"
         verdicts.append(within(slope_of(shares), most=0, what=what))
     return every(*verdicts)
 
