@@ -92,8 +92,8 @@ class Correction:
     def told(self) -> str:
         """The correction in a sentence or two."""
         return (
-            f"{self.n_estimated} claims rest on estimates, and {self.n_decided} of them are decided, each by intervals "
-            f"of 95 %: of so many verdicts up to {self.n_by_chance:.0f} are expected to be wrong by chance. "
+            f"{self.n_estimated} claims rest on estimates, and {self.n_decided} of them are decided by intervals of "
+            f"95 %: up to {self.n_by_chance:.0f} of these verdicts are expected to be wrong by chance. "
             f"{self.n_surviving} survive Holm's correction over the {self.n_estimated} claims: with a probability of "
             f"95 % none of these is wrong by chance."
         )

@@ -48,6 +48,7 @@ IMPLIED: Final[dict[str, dict[str, str]]] = {
         "below": "characters are orthogonal: all these correlations are 0",
     },
     "landscapes": {"sensitivity": TAIL},
+    "fresh-sparsity": {"symmetry": "a fresh row is the largest of m + 1 with probability 1 / (m + 1)"},
     "hyperplane-buckets": {"cells": "the number of cells of an arrangement (Schlaefli; Cover, 1965)"},
     "theorem-4-1-practice": {"misses": "both shares have the mean sum_b p_b (1 - p_b)^m"},
     "dense-lower-bounds": {"separation-mended": "Parseval's identity"},
