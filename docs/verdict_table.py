@@ -8,8 +8,16 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from sparsact_papers.correction import Correction, Standing
-from sparsact_papers.experiments import Claim, Findings, Outcome, Store, Verdict, experiments
+from sparsact_papers.experiments import (
+    Claim,
+    Correction,
+    Findings,
+    Outcome,
+    Standing,
+    Store,
+    Verdict,
+    experiments,
+)
 
 ROWS = Path(__file__).parents[1] / "results" / "reproduction"
 GROUPS = {"A": "Paper A", "B": "Paper B", "practice": "Beyond the papers"}
