@@ -17,6 +17,7 @@ from itertools import product
 from typing import Any, Final
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsact_papers.charts import Chart, Frame, curve_plot, curves
@@ -83,13 +84,14 @@ def mixture(
     X: Array, y: Array, new: Array, width: float, t: int, p: int, rng: np.random.Generator
 ) -> tuple[Array, NDArray[np.bool_], float]:
     """Predictions at new points, which of them have rows in all of their buckets, and the mean buckets of a table."""
-    from scipy import sparse as sp
     from scipy.sparse.linalg import lsmr
 
     frame = np.linalg.svd(X[:1000], full_matrices=False)[2]
     span = int((np.linalg.norm(X[:1000] @ frame.T, axis=0) > 1e-9).sum())
     seen, unseen = X @ frame[:span].T, new @ frame[:span].T  # coordinates in the space that the manifold spans
-    designs, tests, hits, buckets = [], [], np.ones(len(new), dtype=bool), 0
+    entries: dict[str, list[Array]] = {"seen": [], "unseen": []}  # of a row of the design, table by table
+    places: dict[str, list[NDArray[np.int64]]] = {"seen": [], "unseen": []}
+    hits, n_places, buckets = np.ones(len(new), dtype=bool), 0, 0
     for _ in range(t):
         directions, offsets = rng.normal(size=(span, span)), rng.uniform(0, width, span)
         mixing = np.linalg.qr(rng.normal(size=(span, span)))[0][:, : p - 1]
@@ -101,13 +103,21 @@ def mixture(
         buckets += int(np.count_nonzero(count))
         centres = np.column_stack([np.bincount(at, column, size) for column in seen.T]) / np.maximum(count, 1)[:, None]
         basis = _orthonormal(_columns(seen, at, centres, mixing), at, size)
-        for points, bucket, designed in ((seen, at, designs), (unseen, place[len(X) :], tests)):
-            values = np.einsum("ij,ijk->ik", _columns(points, bucket, centres, mixing), basis[bucket])
-            indices, pointers = bucket[:, None] * p + np.arange(p), np.arange(len(points) + 1) * p
-            designed.append(sp.csr_array((values.ravel(), indices.ravel(), pointers), (len(points), size * p)))
+        for name, points, bucket in (("seen", seen, at), ("unseen", unseen, place[len(X) :])):
+            entries[name].append(np.einsum("ij,ijk->ik", _columns(points, bucket, centres, mixing), basis[bucket]))
+            places[name].append((n_places + bucket[:, None]) * p + np.arange(p))
+        n_places += size
+    design, test = (_rows(entries[name], places[name], n_places * p) for name in entries)
     mean = float(y.mean())
-    solution = lsmr(sp.hstack(designs, "csr"), y - mean, damp=DAMPING, atol=1e-10, btol=1e-10, maxiter=STEPS)[0]
-    return mean + sp.hstack(tests, "csr") @ solution, hits, buckets / t
+    solution = lsmr(design, y - mean, damp=DAMPING, atol=1e-10, btol=1e-10, maxiter=STEPS)[0]
+    return mean + test @ solution, hits, buckets / t
+
+
+def _rows(entries: list[Array], places: list[NDArray[np.int64]], n_columns: int) -> sp.csr_array[np.float64]:
+    """The sparse matrix with these entries of each row, at these columns."""
+    values, columns = np.concatenate(entries, axis=1), np.concatenate(places, axis=1)
+    pointers = np.arange(len(values) + 1) * values.shape[1]
+    return sp.csr_array((values.ravel(), columns.ravel(), pointers), (len(values), n_columns))
 
 
 def _columns(points: Array, at: NDArray[np.int64], centres: Array, mixing: Array) -> Array:
