@@ -110,7 +110,7 @@ def mixture(
     design, test = (_rows(entries[name], places[name], n_places * p) for name in entries)
     mean = float(y.mean())
     solution = lsmr(design, y - mean, damp=DAMPING, atol=1e-10, btol=1e-10, maxiter=STEPS)[0]
-    return mean + test @ solution, hits, buckets / t
+    return mean + np.asarray(test @ solution), hits, buckets / t
 
 
 def _rows(entries: list[Array], places: list[NDArray[np.int64]], n_columns: int) -> sp.csr_array[np.float64]:
