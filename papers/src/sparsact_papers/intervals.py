@@ -58,7 +58,8 @@ def tail() -> float:
     return (1 - level.confidence) / 2
 
 
-def _percent() -> str:
+def percent() -> str:
+    """What an interval is called, by its confidence."""
     return f"{100 * _level().confidence:.6g} % interval"
 
 
@@ -102,9 +103,9 @@ def mean_of(values: ArrayLike) -> Interval:
     sample = _sample(values)
     mean = float(sample.mean())
     if len(sample) < 2:
-        return Interval(mean, -np.inf, np.inf, len(sample), f"{_percent()} of the mean")
+        return Interval(mean, -np.inf, np.inf, len(sample), f"{percent()} of the mean")
     half = float(special.stdtrit(len(sample) - 1, 1 - tail()) * sample.std(ddof=1) / np.sqrt(len(sample)))
-    return Interval(mean, mean - half, mean + half, len(sample), f"{_percent()} of the mean")
+    return Interval(mean, mean - half, mean + half, len(sample), f"{percent()} of the mean")
 
 
 def normal_of(value: float, standard_error: float) -> Interval:
@@ -119,7 +120,7 @@ def normal_of(value: float, standard_error: float) -> Interval:
     interval : Interval
     """
     half = float(special.ndtri(1 - tail())) * standard_error
-    return Interval(value, value - half, value + half, 1, f"{_percent()} by the standard error")
+    return Interval(value, value - half, value + half, 1, f"{percent()} by the standard error")
 
 
 def mean_of_splits(values: ArrayLike, held_out: float) -> Interval:
@@ -157,7 +158,7 @@ def mean_of_splits(values: ArrayLike, held_out: float) -> Interval:
     half = (plain.high - plain.estimate) * float(np.sqrt(1 + plain.n * shared))
     beyond = (1 - _level().confidence) / 2
     floor = float(special.ndtri(1 - beyond) * _sample(values).std(ddof=1) * np.sqrt(shared))
-    kind = f"{_percent()} of the mean over splits, corrected for shared rows"
+    kind = f"{percent()} of the mean over splits, corrected for shared rows"
     return Interval(plain.estimate, plain.estimate - half, plain.estimate + half, plain.n, kind, floor=floor)
 
 
@@ -231,7 +232,7 @@ def share_of(successes: int, trials: int) -> Interval:
     beyond, misses = tail(), trials - successes
     low = float(special.betaincinv(successes, misses + 1, beyond)) if successes else 0.0
     high = float(special.betaincinv(successes + 1, misses, 1 - beyond)) if misses else 1.0
-    return Interval(successes / trials, low, high, trials, f"{_percent()} of the share")
+    return Interval(successes / trials, low, high, trials, f"{percent()} of the share")
 
 
 def slope_of(curves: Iterable[tuple[Sequence[float], Sequence[float]]]) -> Interval:
