@@ -90,12 +90,11 @@ class Correction:
 
     @property
     def told(self) -> str:
-        """The correction in a sentence or two."""
+        """The correction in three sentences."""
         return (
-            f"{self.n_estimated} claims rest on estimates, and {self.n_decided} of them are decided by intervals of "
-            f"95 %: up to {self.n_by_chance:.0f} of these verdicts are expected to be wrong by chance. "
-            f"{self.n_surviving} survive Holm's correction over the {self.n_estimated} claims: with a probability of "
-            f"95 % none of these is wrong by chance."
+            f"Claims that rest on estimates: {self.n_estimated}; decided by intervals of 95 %: {self.n_decided}. Up to "
+            f"{self.n_by_chance:.2g} of these verdicts are expected to be wrong by chance. Holm's correction over all "
+            f"{self.n_estimated} leaves {self.n_surviving}: with a probability of 95 % none of them is wrong by chance."
         )
 
 
