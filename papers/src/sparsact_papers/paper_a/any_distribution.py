@@ -148,7 +148,7 @@ EXPERIMENT: Final = Experiment(
             statement="The gap between error on new points and on the rows seen falls at least as fast as 1 / sqrt(m).",
             printed="epsilon of order (W R + B) sqrt(k s n / m)",
             rule="slope of log gap (a mean over n) in log m of each seed; holds if the 95 % interval of its mean lies "
-            "below -1/2 for every distribution",
+            "below -1/2 for every distribution (a slope over two sizes does not confirm an upper bound)",
             refuted_if="the mean slope is significantly above -1/2 under some distribution",
             judge=_judge_samples,
         ),
