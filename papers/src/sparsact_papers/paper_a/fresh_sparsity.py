@@ -141,8 +141,8 @@ EXPERIMENT: Final = Experiment(
         ),
         Claim(
             name="symmetry",
-            statement="Of s units in random directions, with thresholds at the largest value of m rows, s / (m + 1) are "
-            "active at a fresh row.",
+            statement="Of s units in random directions, with thresholds at the largest value of m rows, s / (m + 1) "
+            "are active at a fresh row.",
             rule="fresh active units over s / (m + 1), a mean over m for each seed: holds if the 95 % interval of its "
             "mean lies within [0.9, 1.1]",
             refuted_if="the mean ratio is significantly outside the limits",
