@@ -45,8 +45,8 @@ def test_one_linear_expert_represents_every_linear_function_and_small_experts_do
     errors = {}
     for t, p in ((1, 4), (2, 2), (4, 1)):
         predicted, hit, _ = experiment.mixture(X, X @ w, new, 1.0, t, p, np.random.default_rng(5))
-        errors[t] = np.abs(predicted - new @ w)[hit].max()
-    assert errors[1] < 1e-4 < min(errors[2], errors[4])
+        errors[t] = np.sqrt(np.mean((predicted - new @ w)[hit] ** 2))
+    assert errors[1] < 0.01 < min(errors[2], errors[4])  # thin directions of a few buckets are left out
 
 
 def rows(slope, better):
@@ -58,7 +58,7 @@ def rows(slope, better):
                     buckets = [100.0 * 2**i * (1 + 0.01 * seed) for i in range(4)]
                     errors = [(1 + 0.05 * seed) * better ** (t - p) * n ** (slope / k) for n in buckets]
                     values = {"scales": [1, 2, 3, 4], "buckets": buckets, "rmse": errors, "misses": [0.0] * 4}
-                    parameters = {"manifold": manifold, "target": target, "t": t, "p": p, "seed": seed}
+                    parameters = {"manifold": manifold, "target": target, "t": t, "p": p, "rows": 1 << 15, "seed": seed}
                     made.append(made_up(experiment.EXPERIMENT, parameters, values | {"deviation": 1.0}))
     return Rows(made)
 
@@ -74,9 +74,14 @@ def test_the_number_of_experts_is_compared_in_pairs(better, outcome):
     assert CLAIMS["more-constants"].verdict(rows(-1.0, better)).outcome is outcome
 
 
-def test_mixtures_are_compared_at_the_most_buckets_that_both_have():
-    one, other = (
-        made_up(experiment.EXPERIMENT, {"seed": 0}, {"buckets": n, "rmse": e})
-        for n, e in (([10.0, 1000.0], [1.0, 0.01]), ([10.0, 100.0], [2.0, 0.2]))
+def test_mixtures_are_compared_at_the_most_buckets_that_both_have_ample_rows_for():
+    one, other, few = (
+        made_up(experiment.EXPERIMENT, {"rows": 32_000, "t": 4, "p": 1, "seed": 0}, {"buckets": n, "rmse": e})
+        for n, e in (
+            ([10.0, 1000.0, 5000.0], [1.0, 0.01, 9.0]),
+            ([10.0, 100.0], [2.0, 0.2]),
+            ([2.0, 5000.0], [1.0, 1.0]),
+        )
     )
-    assert experiment.log_ratio(one, other) == pytest.approx(np.log2(0.1 / 0.2))
+    assert experiment.log_ratio(one, other, 1) == pytest.approx(np.log2(0.1 / 0.2))
+    assert experiment.log_ratio(one, few, 1) is None
