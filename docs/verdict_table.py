@@ -8,13 +8,23 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from sparsact_papers.experiments import Claim, Findings, Outcome, Store, Verdict, experiments
+from sparsact_papers.experiments import (
+    Claim,
+    Correction,
+    Findings,
+    Outcome,
+    Standing,
+    Store,
+    Verdict,
+    experiments,
+)
 
 ROWS = Path(__file__).parents[1] / "results" / "reproduction"
 GROUPS = {"A": "Paper A", "B": "Paper B", "practice": "Beyond the papers"}
 BADGES = {  # roles of sphinx-design
     Outcome.HOLDS: "bdg-success",
     Outcome.HOLDS_ONLY_IF: "bdg-info",
+    Outcome.IMPLIED: "bdg-light",
     Outcome.CONSISTENT: "bdg-secondary",
     Outcome.UNDECIDED: "bdg-warning",
     Outcome.DOES_NOT_HOLD: "bdg-danger",
@@ -28,9 +38,15 @@ def findings() -> tuple[Findings, ...]:
     return tuple(Findings.of(experiment, store) for experiment in experiments().values())
 
 
+@cache
+def correction() -> Correction:
+    """The correction over all claims."""
+    return Correction.of(findings())
+
+
 def verdict_table(path: Path) -> None:
     """Write the counts and every claim, to be included by ``verdicts.rst``; figures are folded below their claim."""
-    lines = [*counts(findings()), "", ".. end of the counts", ""]
+    lines = [*counts(findings()), "", plain(correction().told), "", ".. end of the counts", ""]
     for paper, title in GROUPS.items():
         lines += [title, "-" * len(title), ""]
         for found in findings():
@@ -59,13 +75,18 @@ def _section(found: Findings) -> list[str]:
     lines = [f".. rubric:: {plain(one.title)}", "", f"{plain(one.place)}; ``{one.name}``", ""]
     for claim, verdict in found.verdicts:
         lines += [f".. dropdown:: :{BADGES[verdict.outcome]}:`{verdict.outcome}` {plain(claim.statement)}"]
-        lines += ["   :class-container: claim", "", *(f"   {line}" for line in _details(claim, verdict)), ""]
+        standing = correction().standing(found, claim)
+        lines += ["   :class-container: claim", "", *(f"   {line}" for line in _details(claim, verdict, standing)), ""]
     return lines
 
 
-def _details(claim: Claim, verdict: Verdict) -> list[str]:
+def _details(claim: Claim, verdict: Verdict, standing: Standing) -> list[str]:
     """What was measured for a claim, and what would have refuted it."""
     lines = [f":Place: {plain(claim.place)}"]
+    if standing in (Standing.SURVIVES, Standing.ALONE):
+        lines.append(f":Corrected: {standing}")
+    if verdict.theorem:
+        lines.append(f":Implied by: {plain(verdict.theorem)}")
     if verdict.condition:
         lines.append(f":Only if: {plain(verdict.condition)}")
     if verdict.slack is not None:

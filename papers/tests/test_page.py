@@ -6,7 +6,7 @@ from markupsafe import escape
 from reproduced import HOSTILE, MEASURED, PAGE_PARTS
 
 from sparsact.reports.figure import rows
-from sparsact_papers.experiments import Outcome
+from sparsact_papers.experiments import Correction, Outcome, Standing
 from sparsact_papers.page import render, write
 
 COMMAND = "sparsact reproduce --quick"
@@ -38,6 +38,16 @@ def test_every_claim_is_told_with_its_rule_and_its_command(page):
             assert str(escape(claim.rule)) in page
     for outcome in Outcome:
         assert f'class="badge {outcome.value.replace(" ", "-")}"' in page
+
+
+def test_the_correction_is_told_with_every_verdict_that_it_concerns(page):
+    correction = Correction.of(PAGE_PARTS)
+    assert str(escape(correction.told)) in page
+    table, claims = page.split('<table class="claims">')[1].split("</table>")[0], page.split("</table>", 1)[1]
+    for standing in (Standing.SURVIVES, Standing.ALONE, Standing.EXACT):
+        expected = sum(one is standing for one in correction.standings.values())
+        assert table.count(f">{standing}</small>") == claims.count(f">{standing}</small>") == expected
+    assert {Standing.EXACT, Standing.OPEN} < set(correction.standings.values())
 
 
 def test_what_cannot_be_measured_says_what_it_lacks(page):

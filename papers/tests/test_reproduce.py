@@ -6,7 +6,7 @@ from commands import run
 
 from sparsact_papers.collect import remaining_seconds
 from sparsact_papers.command import _work
-from sparsact_papers.experiments import Scale, Store, experiments
+from sparsact_papers.experiments import Scale, Standing, Store, experiments
 
 LINE = ("--only", "one-dimension")
 
@@ -43,6 +43,9 @@ def test_a_second_run_measures_nothing_and_says_the_same(measured, capsys):
     (one,) = told["experiments"]
     assert one["rows"] == one["tasks"]
     assert {claim["outcome"] for claim in one["claims"]} <= {"holds", "does not hold", "holds only if", "undecided"}
+    standings = [claim["standing"] for claim in one["claims"]]
+    assert standings.count(Standing.SURVIVES) == told["correction"]["surviving"]
+    assert standings.count(Standing.ALONE) == told["correction"]["decided"] - told["correction"]["surviving"]
     assert told["failures"] == []
 
 

@@ -20,6 +20,7 @@ class Outcome(StrEnum):
     """What the rows say of a claim."""
 
     HOLDS = "holds"
+    IMPLIED = "implied"  # a theorem proves it: the rows agree, as they must, and check the code alone
     CONSISTENT = "consistent"  # an upper bound that nothing found exceeds or attains
     HOLDS_ONLY_IF = "holds only if"
     DOES_NOT_HOLD = "does not hold"
@@ -30,18 +31,26 @@ class Outcome(StrEnum):
 class Verdict:
     """An outcome and the figures behind it, with their uncertainty.
 
-    ``HOLDS_ONLY_IF`` has its condition; ``CONSISTENT`` its slack, by which the bound exceeds the largest value found.
+    ``HOLDS_ONLY_IF`` has its condition; ``IMPLIED`` the theorem; ``CONSISTENT``, or an implied bound, its slack, by
+    which the bound exceeds the largest value found.
     """
 
     outcome: Outcome
     measured: str
     condition: str = ""
     slack: float | None = None
+    theorem: str = ""
 
     @property
     def label(self) -> str:
         """The outcome as readers see it, with its slack."""
         return self.outcome.value if self.slack is None else f"{self.outcome.value}, slack {self.slack:.3g}"
+
+    def implied_by(self, theorem: str | None) -> Verdict:
+        """The verdict on a claim that a theorem implies: *implied* where it agrees; unchanged where it does not."""
+        if theorem and self.outcome in (Outcome.HOLDS, Outcome.CONSISTENT):
+            return replace(self, outcome=Outcome.IMPLIED, theorem=theorem)
+        return self
 
 
 @dataclass(frozen=True)

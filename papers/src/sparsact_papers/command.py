@@ -11,6 +11,7 @@ from sparsact.cli.terminal import terminal
 
 if TYPE_CHECKING:
     from sparsact_papers.collect import Failure
+    from sparsact_papers.correction import Correction
     from sparsact_papers.experiment import Experiment, Findings
     from sparsact_papers.results import Scale, Store, Task
 
@@ -166,11 +167,14 @@ def _tell(
 ) -> None:
     from collections import Counter
 
+    from sparsact_papers.correction import Correction, Standing
+
     outcomes = Counter(verdict.outcome.value for findings in found for _, verdict in findings.verdicts)
+    correction = Correction.of(found)
     if as_json:
         import json
 
-        told = _as_json(found, failures, unmet, report) | {"unreadable": rows.n_unreadable}
+        told = _as_json(found, correction, failures, unmet, report) | {"unreadable": rows.n_unreadable}
         typer.echo(json.dumps(told, allow_nan=False))
         return
     for findings in found:
@@ -179,6 +183,10 @@ def _tell(
             condition = f" {verdict.condition}." if verdict.condition else ""
             typer.echo(f"  {verdict.label}: {claim.statement}{condition} {verdict.measured}")
             typer.echo(f"    refuted if {claim.refuted_if}")
+            if verdict.theorem:
+                typer.echo(f"    implied by {verdict.theorem}")
+            if correction.standing(findings, claim) is Standing.ALONE:
+                typer.echo("    decided at 95 %; it does not survive a correction for the number of claims")
     for name, lacking in unmet.items():
         typer.echo(f"not measured here: {name}: {lacking}", err=True)
     for failure in failures:
@@ -186,12 +194,21 @@ def _tell(
     if rows.n_unreadable:
         typer.echo(f"{rows.n_unreadable} lines of the store could not be read and were passed over.", err=True)
     typer.echo(", ".join(f"{count} {outcome}" for outcome, count in outcomes.items()))
+    typer.echo(correction.told)
     typer.echo(f"wrote {report}")
 
 
-def _as_json(found: list[Findings], failures: list[Failure], unmet: dict[str, str], report: Path) -> dict[str, Any]:
+def _as_json(
+    found: list[Findings], correction: Correction, failures: list[Failure], unmet: dict[str, str], report: Path
+) -> dict[str, Any]:
     return {
         "report": str(report),
+        "correction": {
+            "estimated": correction.n_estimated,
+            "decided": correction.n_decided,
+            "wrong_by_chance_at_most": correction.n_by_chance,
+            "surviving": correction.n_surviving,
+        },
         "experiments": [
             {
                 "name": findings.experiment.name,
@@ -206,6 +223,8 @@ def _as_json(found: list[Findings], failures: list[Failure], unmet: dict[str, st
                         "outcome": verdict.outcome.value,
                         "condition": verdict.condition,
                         "slack": verdict.slack,
+                        "implied_by": verdict.theorem,
+                        "standing": correction.standing(findings, claim).value,
                         "measured": verdict.measured,
                         "refuted_if": claim.refuted_if,
                     }

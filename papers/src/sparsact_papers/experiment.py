@@ -9,6 +9,7 @@ from typing import Any
 
 from sparsact.reports.figure import Chart
 from sparsact_papers.claims import Claim, Verdict
+from sparsact_papers.implied import implied_by
 from sparsact_papers.results import MissingRowsError, Parameter, Row, Rows, Scale, Store, Task
 
 __all__ = ["Experiment", "Findings", "MissingRowsError", "Parameter", "Row", "Rows", "Scale"]
@@ -73,11 +74,15 @@ class Findings:
     @cached_property
     def verdicts(self) -> list[tuple[Claim, Verdict]]:
         """Every claim with what the rows say of it."""
-        verdicts = [(claim, claim.verdict(self.rows)) for claim in self.experiment.claims]
+        verdicts = [(claim, self.verdict(claim)) for claim in self.experiment.claims]
         if self.complete or not self.rows:
             return verdicts
         part = f"from {len(self.rows)} of {self.n_tasks} tasks"
         return [(claim, replace(verdict, measured=f"{verdict.measured}; {part}")) for claim, verdict in verdicts]
+
+    def verdict(self, claim: Claim) -> Verdict:
+        """What the rows say of a claim, at the confidence that is set."""
+        return claim.verdict(self.rows).implied_by(implied_by(self.experiment.name, claim.name))
 
     @property
     def complete(self) -> bool:

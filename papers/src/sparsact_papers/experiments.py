@@ -13,14 +13,15 @@ from pkgutil import iter_modules
 
 from sparsact_papers.claims import Claim, Outcome, Verdict, bounded, every, needed, only_if, within
 from sparsact_papers.collect import Failure, collect, measure
+from sparsact_papers.correction import Correction, Standing
 from sparsact_papers.experiment import Experiment, Findings
 from sparsact_papers.intervals import Interval, mean_of, median_of, range_of, share_of, slope_of
 from sparsact_papers.results import MissingRowsError, Row, Rows, Scale, Store, Task
 
 __all__ = [
-    "Claim", "Experiment", "Failure", "Findings", "Interval", "MissingRowsError", "Outcome", "Row", "Rows", "Scale",
-    "Store", "Task", "Verdict", "bounded", "chosen", "collect", "every", "experiments", "mean_of", "measure",
-    "median_of", "needed", "only_if", "range_of", "share_of", "slope_of", "within",
+    "Claim", "Correction", "Experiment", "Failure", "Findings", "Interval", "MissingRowsError", "Outcome", "Row",
+    "Rows", "Scale", "Standing", "Store", "Task", "Verdict", "bounded", "chosen", "collect", "every", "experiments",
+    "mean_of", "measure", "median_of", "needed", "only_if", "range_of", "share_of", "slope_of", "within",
 ]  # fmt: skip
 
 

@@ -1,8 +1,13 @@
-"""An estimate with its uncertainty, from a few independent repetitions (seeds)."""
+"""An estimate with its uncertainty, from a few independent repetitions (seeds).
+
+Intervals have the confidence :data:`CONFIDENCE`, or another within :func:`confidence`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,6 +18,49 @@ from scipy import special  # scipy.stats takes a second to import, in each worke
 from sparsact_papers.results import MissingRowsError
 
 CONFIDENCE: Final = 0.95
+
+
+@dataclass
+class Level:
+    """The confidence of the intervals made under it, and how many of these were estimates."""
+
+    confidence: float = CONFIDENCE
+    n_estimates: int = 0
+
+
+_LEVEL: Final[ContextVar[Level]] = ContextVar("level")
+
+
+def _level() -> Level:
+    return _LEVEL.get(Level())
+
+
+@contextmanager
+def confidence(level: float) -> Iterator[Level]:
+    """Intervals made within have another confidence; the value counts them.
+
+    >>> with confidence(0.999):
+    ...     print(mean_of([1.0, 2.0, 3.0]))
+    2 [−16.2, 20.2]
+    """
+    within = Level(level)
+    token = _LEVEL.set(within)
+    try:
+        yield within
+    finally:
+        _LEVEL.reset(token)
+
+
+def tail() -> float:
+    """Probability on either side of an estimate's interval, which this call counts."""
+    level = _level()
+    level.n_estimates += 1
+    return (1 - level.confidence) / 2
+
+
+def percent() -> str:
+    """What an interval is called, by its confidence."""
+    return f"{100 * _level().confidence:.6g} % interval"
 
 
 @dataclass(frozen=True)
@@ -55,9 +103,24 @@ def mean_of(values: ArrayLike) -> Interval:
     sample = _sample(values)
     mean = float(sample.mean())
     if len(sample) < 2:
-        return Interval(mean, -np.inf, np.inf, len(sample), "95 % interval of the mean")
-    half = float(special.stdtrit(len(sample) - 1, 0.5 + CONFIDENCE / 2) * sample.std(ddof=1) / np.sqrt(len(sample)))
-    return Interval(mean, mean - half, mean + half, len(sample), "95 % interval of the mean")
+        return Interval(mean, -np.inf, np.inf, len(sample), f"{percent()} of the mean")
+    half = float(special.stdtrit(len(sample) - 1, 1 - tail()) * sample.std(ddof=1) / np.sqrt(len(sample)))
+    return Interval(mean, mean - half, mean + half, len(sample), f"{percent()} of the mean")
+
+
+def normal_of(value: float, standard_error: float) -> Interval:
+    """An estimate of known standard error with its 95 % interval, if its error is normal.
+
+    Parameters
+    ----------
+    value, standard_error : float
+
+    Returns
+    -------
+    interval : Interval
+    """
+    half = float(special.ndtri(1 - tail())) * standard_error
+    return Interval(value, value - half, value + half, 1, f"{percent()} by the standard error")
 
 
 def mean_of_splits(values: ArrayLike, held_out: float) -> Interval:
@@ -93,15 +156,17 @@ def mean_of_splits(values: ArrayLike, held_out: float) -> Interval:
         return plain
     shared = held_out / (1 - held_out)
     half = (plain.high - plain.estimate) * float(np.sqrt(1 + plain.n * shared))
-    floor = float(special.ndtri(0.5 + CONFIDENCE / 2) * _sample(values).std(ddof=1) * np.sqrt(shared))
-    kind = "95 % interval of the mean over splits, corrected for shared rows"
+    beyond = (1 - _level().confidence) / 2
+    floor = float(special.ndtri(1 - beyond) * _sample(values).std(ddof=1) * np.sqrt(shared))
+    kind = f"{percent()} of the mean over splits, corrected for shared rows"
     return Interval(plain.estimate, plain.estimate - half, plain.estimate + half, plain.n, kind, floor=floor)
 
 
 def median_of(values: ArrayLike) -> Interval:
     """The median with its order-statistic interval, of at least 95 % where there are 6 values or more.
 
-    With fewer the limits are the least and the greatest value, of confidence 1 - 2^(1-n); of one they are infinite.
+    With fewer the limits are the least and the greatest value, of confidence 1 - 2^(1-n); of one they are infinite, and
+    of any number that does not reach a confidence of more than 95 % that was asked for.
 
     Parameters
     ----------
@@ -119,10 +184,11 @@ def median_of(values: ArrayLike) -> Interval:
     """
     sample = np.sort(_sample(values))
     n = len(sample)
-    if n == 1:
-        return Interval(float(sample[0]), -np.inf, np.inf, 1, "interval of the median")
-    tails = special.bdtr(np.arange(n), n, 0.5)
-    below = max(int(np.sum(tails <= (1 - CONFIDENCE) / 2)), 1)  # how many order statistics may be left out
+    beyond, tails = tail(), special.bdtr(np.arange(n), n, 0.5)
+    below = int(np.sum(tails <= beyond))  # how many order statistics may be left out
+    if n == 1 or (not below and _level().confidence > CONFIDENCE):
+        return Interval(float(np.median(sample)), -np.inf, np.inf, n, "interval of the median")
+    below = max(below, 1)
     sure = 1 - 2 * tails[below - 1]
     kind = f"interval of the median ({100 * sure:.0f} %)"
     return Interval(float(np.median(sample)), float(sample[below - 1]), float(sample[n - below]), n, kind)
@@ -163,10 +229,10 @@ def share_of(successes: int, trials: int) -> Interval:
     """
     if not trials:
         raise MissingRowsError("a share needs at least one trial, there is none")
-    tail, misses = (1 - CONFIDENCE) / 2, trials - successes
-    low = float(special.betaincinv(successes, misses + 1, tail)) if successes else 0.0
-    high = float(special.betaincinv(successes + 1, misses, 1 - tail)) if misses else 1.0
-    return Interval(successes / trials, low, high, trials, "95 % interval of the share")
+    beyond, misses = tail(), trials - successes
+    low = float(special.betaincinv(successes, misses + 1, beyond)) if successes else 0.0
+    high = float(special.betaincinv(successes + 1, misses, 1 - beyond)) if misses else 1.0
+    return Interval(successes / trials, low, high, trials, f"{percent()} of the share")
 
 
 def slope_of(curves: Iterable[tuple[Sequence[float], Sequence[float]]]) -> Interval:

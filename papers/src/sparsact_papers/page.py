@@ -13,6 +13,7 @@ from sparsact import files
 from sparsact.reports.figure import Display, n_rows
 from sparsact.reports.page import template
 from sparsact_papers.claims import Outcome
+from sparsact_papers.correction import Correction, Standing
 from sparsact_papers.experiment import Findings
 from sparsact_papers.results import MissingRowsError
 
@@ -62,6 +63,8 @@ def render(found: Iterable[Findings], command: str) -> str:
         outcomes=list(Outcome),
         count=Counter(verdict.outcome for part in parts for _, verdict in part.findings.verdicts),
         command=command,
+        correction=Correction.of(part.findings for part in parts),
+        Standing=Standing,
         n_rows=sum(len(part.findings.rows) for part in parts),
         seconds=sum(part.findings.seconds for part in parts),
     )

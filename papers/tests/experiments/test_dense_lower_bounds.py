@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from sparsact_papers.common.hard_families import dense_error, largest_on_grid, needed_bits, needed_width, pair
-from sparsact_papers.data import diagonal_subspace, random_cones
+from sparsact_papers.common.hard_families import dense_error, largest_on_grid, needed_width, pair
 from sparsact_papers.data.analytic import CosineSeries
 
 
@@ -40,17 +39,3 @@ def test_the_needed_width_is_the_first_that_meets_the_goal():
     assert found["bucket_sup_error"] <= 0.2
     assert found["largest"] <= 0.4
     assert found == needed_width(1, 0.4, 8, seed=2)
-
-
-@pytest.mark.parametrize(("epsilon", "seed"), [(0.45, 1), (0.07, 2)])
-def test_half_the_heights_serve_with_three_bits_a_kink(epsilon, seed):
-    """The interpolation by NumPy, on random points, errs as the layer of few bits does: by half of epsilon at most."""
-    found = needed_bits(epsilon, 8, seed)
-    rng = np.random.default_rng([seed, 1])
-    f = random_cones(diagonal_subspace(8, 1, rng=rng), epsilon, rng=rng).target
-    order = np.argsort(f.centres[:, 0])
-    z = rng.uniform(f.centres.min() - epsilon, f.centres.max() + epsilon, 20_000)
-    error = np.abs(np.interp(z, f.centres[order, 0], f.heights[order] / 2) - f(z[:, None])).max()
-    assert error <= found["sup_error"] * (1 + 1e-9)
-    assert found["sup_error"] == pytest.approx(epsilon / 2)
-    assert found["bits"] == 3 * len(order) + 1 >= found["n_cones"] == len(order)

@@ -16,6 +16,7 @@ import pytest
 from reproduced import rows_of
 
 from sparsact_papers.experiments import Claim, Findings, Outcome, Row, Rows, Scale, Store, experiments
+from sparsact_papers.implied import IMPLIED
 
 KEPT = Path(__file__).parents[3] / "results" / "reproduction"
 SEEDS = 3  # the mutated rows are those of a few seeds
@@ -145,3 +146,9 @@ def test_some_mutation_turns_the_verdict(name, claim):
     refuted = outcome(claim, rows) is Outcome.DOES_NOT_HOLD
     turned = (outcome(claim, mutated) for mutated in mutations(rows, columns))
     assert any(after is not None and (after is Outcome.DOES_NOT_HOLD) != refuted for after in turned)
+
+
+@pytest.mark.parametrize("name", IMPLIED)
+def test_the_kept_rows_agree_with_the_theorems(name):
+    verdicts = {claim.name: verdict for claim, verdict in Findings.of(experiments()[name], store()).verdicts}
+    assert {verdicts[claim].outcome for claim in IMPLIED[name]} == {Outcome.IMPLIED}

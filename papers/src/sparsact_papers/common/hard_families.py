@@ -88,31 +88,6 @@ def fewest_buckets(
     return None, error
 
 
-def needed_bits(epsilon: float, ambient: int, seed: int) -> dict[str, Any]:
-    r"""The fewest bits of a dense model with a largest error of epsilon / 2 on one member of the family, for k = 1.
-
-    Half the heights, :math:`\pm \epsilon / 2` at the centres and linear between them, err by :math:`\epsilon / 2` at
-    most. The kinks of that function are multiples of 1/2 between -1 and 1: few bits a weight suffice.
-    """
-    rng = np.random.default_rng([seed, 1])
-    domain = diagonal_subspace(ambient, 1, rng=rng)
-    f = random_cones(domain, epsilon, rng=rng)
-    cones: Any = f.target
-    order = np.argsort(cones.centres[:, 0])
-    centres, heights = cones.centres[order, 0], cones.heights[order] / 2
-    slopes = np.diff(heights) / np.diff(centres)
-    kinks = np.diff(slopes, prepend=0.0, append=0.0)
-    z = np.linspace(centres[0] - epsilon, centres[-1] + epsilon, 16 * len(centres) + 1)  # on it errors are largest
-    truth = cones(z[:, None])
-    for bits in range(1, 8):
-        step = 2.0 ** (2 - bits)  # 1, 3, 5, 9, ... levels from -1 to 1
-        weights = step * np.round(kinks / step)
-        error = float(np.abs(heights[0] + np.maximum(z[:, None] - centres, 0.0) @ weights - truth).max())
-        if error <= epsilon / 2 * (1 + 1e-9):
-            break
-    return {"n_cones": len(centres), "weight_bits": bits, "bits": bits * len(kinks) + 1, "sup_error": error}
-
-
 def pair(k: int, n_waves: int, seed: int) -> dict[str, Any]:
     """Distance of two random members of Theorem D.1's family, with L = 1, and what (10) says it is at least."""
     top = 1 / (CONSTANT * sqrt(k) * pi)

@@ -46,10 +46,14 @@ def judge_rate(rows: Rows, k: int, what: str) -> Verdict:
     curves = [window(group, k) for group in rows.groups("seed").values()]
     curves = [(n, e) for n, e in curves if len(n) > 2]
     needed(rows if curves else Rows([]), f"{what} three tables of {SIDE}^{k} buckets or more")
-    verdict = within(slope_of((n.tolist(), e.tolist()) for n, e in curves), most=-1 / (k + HALF), what=what)
+    slope = slope_of((n.tolist(), e.tolist()) for n, e in curves)
+    verdict = within(slope, most=-1 / (k + HALF), what=what)
+    fewest, most = (pick(len(n) for n, _ in curves) for pick in (min, max))
+    tables = f"{fewest} to {most}" if fewest < most else f"{most}"
+    fewer = f", and does not exclude {-1 / (k - 1):.3g} of k - 1" if k > 1 and slope.low <= -1 / (k - 1) else ""
     products = [float(np.median([n[i] * e[i] ** k for n, e in curves])) for i in (0, -1)]
     return Verdict(
         verdict.outcome,
-        f"{verdict.measured} against {-1 / k:.3g}; buckets * error^k {products[0]:.3g} (coarsest) to "
-        f"{products[1]:.3g} (finest)",
+        f"{verdict.measured} against {-1 / k:.3g}{fewer}; {tables} tables a curve; buckets * error^k "
+        f"{products[0]:.3g} (coarsest) to {products[1]:.3g} (finest)",
     )

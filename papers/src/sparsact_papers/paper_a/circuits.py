@@ -20,7 +20,7 @@ from sparsact_papers.charts import MARKERS, curves, frame_of, joined, panel_plot
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.real_data import AMPLE, TOLERANCE, absent, near_one, ratios
 from sparsact_papers.experiment import Experiment, Rows, Scale
-from sparsact_papers.intervals import Interval, mean_of
+from sparsact_papers.intervals import mean_of, normal_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -104,7 +104,7 @@ def _judge_low_degree(rows: Rows) -> Verdict:
     judged = {}
     for function, group in most_rows(rows).items():
         share, error = group[0]["up_to_2"], group[0]["up_to_2_error"]
-        interval = Interval(share, share - ERRORS * error, share + ERRORS * error, 1, f"{ERRORS} standard errors")
+        interval = normal_of(share, error)
         judged[function] = (interval, within(interval, least=HALF))
     told = ", ".join(f"{function} {interval}" for function, (interval, _) in judged.items())
     return Verdict(every(*(verdict for _, verdict in judged.values())).outcome, f"weight at degree 1 and 2: {told}")
@@ -219,7 +219,8 @@ EXPERIMENT: Final = Experiment(
         Claim(
             name="low-degree",
             statement="Functions of real circuits have more than half of their variance at degree 1 and 2.",
-            rule=f"holds if for every function the estimated share less {ERRORS} standard errors exceeds one half",
+            rule="holds if for every function the 95 % interval of the estimated share, by its standard "
+            "error, lies above one half",
             refuted_if="the share of some function is significantly below one half",
             judge=_judge_low_degree,
         ),

@@ -150,7 +150,7 @@ CLAIMS: Final = (
         statement="The gap falls at least as fast as the bound on it, 1 / sqrt(m).",
         printed="sqrt(s n k log(k m (R + B)) / m)",
         rule="slope of log gap (a mean over families) in log m of each seed; holds if the 95 % interval of its mean "
-        "lies below -0.5",
+        "lies below -0.5 (a slope over two sizes does not confirm an upper bound)",
         judge=_judge_rate,
         refuted_if="the mean slope of log gap in log m is significantly above -0.5",
     ),

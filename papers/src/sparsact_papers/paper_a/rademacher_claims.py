@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from sparsact_papers.claims import Outcome, Verdict, bounded, every, needed, within
-from sparsact_papers.intervals import CONFIDENCE, Interval, mean_of, range_of, slope_of
+from sparsact_papers.intervals import Interval, mean_of, percent, range_of, slope_of, tail
 from sparsact_papers.results import MissingRowsError, Rows
 
 MOST_GROWTH: Final = float(np.sqrt(8))  # from one unit to eight, as sqrt(s)
@@ -67,8 +67,8 @@ def ratio_of(above: Maxima, below: Maxima) -> Interval:
         raise MissingRowsError(f"a ratio of means wants 2 draws, there are {len(above)}")
     ratio = float(above.mean() / below.mean())
     error = float(stats.sem(above - ratio * below) / below.mean())
-    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, len(above) - 1)) * error
-    return Interval(ratio, ratio - half, ratio + half, len(above), "95 % interval of the ratio of means")
+    half = float(stats.t.ppf(1 - tail(), len(above) - 1)) * error
+    return Interval(ratio, ratio - half, ratio + half, len(above), f"{percent()} of the ratio of means")
 
 
 def judge_growth(rows: Rows) -> Verdict:

@@ -1,7 +1,8 @@
 """What units, sparsity and inputs cost when samples grow in proportion to k s n, and what k does to the sensitivity.
 
 By Theorem 17 of the order of k s n samples are enough for the sparse class. So with m = 6 k s n the error should stay
-where it is when s, k or n grow; a class that needs s^2 samples would err in proportion to s.
+where it is when s, k or n grow; a class that needs s^2 samples would err in proportion to s. The rule tells the first
+from the second, halfway: a power below 1/2. It does not show that the power is 0.
 """
 
 from __future__ import annotations
@@ -92,10 +93,11 @@ def _proportional(varied: str, says: str) -> Claim:
     return Claim(
         name=f"proportional-{varied}",
         place="Theorem 17",
-        statement=f"With samples in proportion to k s n the error of the sparse class does not grow with {says}.",
+        statement="With samples in proportion to k s n the error of the sparse class grows more slowly than the "
+        f"square root of {says}.",
         printed="O((W R + B)^2 k s n / epsilon^2) samples",
-        rule=f"power of {varied} in the error at new points of each seed: holds if the 95 % interval of its mean is "
-        "nearer to 0 than to 1 (as if the samples needed grew as the square), that is, below 1/2",
+        rule=f"power of {varied} in the error at new points of each seed: holds if the 95 % interval of its mean lies "
+        "below 1/2, nearer to 0 than to 1 (as if the samples needed grew as the square)",
         refuted_if="the power is significantly above 1/2",
         judge=lambda rows: within(power(rows, varied, "share"), most=HALF, what=f"power of {varied}"),
     )

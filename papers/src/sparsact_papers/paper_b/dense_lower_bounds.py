@@ -4,8 +4,6 @@
 units with biases below the best linear layer, for growing w, until the largest error is at most eps / 2: with eps
 itself the function 0 would do. Beside it the buckets and the operations with which hashing gets there.
 
-*Bits.* For k = 1 a dense layer whose kinks are the cones' centres needs few bits a weight: how few, against one a cone.
-
 *Pairs.* Two random members of the family of Theorem D.1 (cosine series): their distance, exactly by Parseval's identity
 and as the largest value on a grid, beside the paper's inequality (10).
 """
@@ -17,7 +15,7 @@ from typing import Any, Final
 
 from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined, level
 from sparsact_papers.claims import Claim, Verdict, bounded, every, needed, only_if, within
-from sparsact_papers.common.hard_families import WIDEST, needed_bits, needed_width, pair
+from sparsact_papers.common.hard_families import WIDEST, needed_width, pair
 from sparsact_papers.common.rates import HALF
 from sparsact_papers.experiment import Experiment, MissingRowsError, Rows, Scale
 from sparsact_papers.intervals import median_of, range_of, share_of, slope_of
@@ -44,8 +42,6 @@ def parameters(scale: Scale) -> Iterator[dict[str, int | float | str | None]]:
             for epsilon in epsilons:
                 member = {"k": k, "epsilon": epsilon, "ambient": AMBIENT, "n_waves": None, "seed": seed}
                 yield {"part": "width", **member}
-                if k == 1:
-                    yield {"part": "bits", **member}
         for k, n_waves in PAIRS[scale]:
             yield {"part": "pair", "k": k, "epsilon": None, "ambient": None, "n_waves": n_waves, "seed": seed}
 
@@ -54,8 +50,6 @@ def measure(
     *, part: str, k: int, epsilon: float | None, ambient: int | None, n_waves: int | None, seed: int
 ) -> dict[str, Any]:
     """One part of the experiment."""
-    if part == "bits" and epsilon is not None and ambient is not None:
-        return needed_bits(epsilon, ambient, seed)
     if epsilon is not None and ambient is not None:
         return needed_width(k, epsilon, ambient, seed)
     if n_waves is not None:
@@ -184,21 +178,6 @@ EXPERIMENT: Final = Experiment(
             judge=_judge_width,
         ),
         Claim(
-            name="counting",
-            place="Theorem 4.2, proof",
-            statement="A model that serves has no fewer bits than the cones whose signs it must hold (k = 1; more "
-            "dimensions were not tested).",
-            printed="2^(Bw) >= 2^((2 sqrt(d) L / C eps)^k)",
-            rule="a ReLU layer whose kinks are the cones' centres interpolates half the cones' heights, with the "
-            "fewest bits a weight that keep the largest error within eps/2; cones over bits, at most 1 for every "
-            "member drawn",
-            refuted_if="some model reaches eps/2 with fewer bits than cones",
-            judge=lambda rows: bounded(
-                range_of(needed(rows.where(part="bits"), "models of few bits").array("n_cones / bits")),
-                "k = 1, cones / bits:",
-            ),
-        ),
-        Claim(
             name="forward-pass",
             place="Section 4, after Theorem 4.2",
             statement="The advantage of hashing in operations of a forward pass grows as eps falls.",
@@ -231,7 +210,7 @@ EXPERIMENT: Final = Experiment(
         Claim(
             name="lipschitz",
             place="Theorem D.1, inequality (8)",
-            statement="A random member of the analytic family is L-Lipschitz.",
+            statement="A random member of the analytic family is L-Lipschitz, with C = 6 (the paper leaves C open).",
             printed="with probability at least 0.9, for a large enough C",
             rule="share of pairs of which both have a proved Lipschitz constant of at most L = 1, with C = 6; holds "
             "if its 95 % interval (Clopper and Pearson) lies above 0.9^2",

@@ -22,7 +22,7 @@ from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined, plo
 from sparsact_papers.common.bucket_scalars import ScalarTraining, bucket_means, shrunken_means, trained_scalars
 from sparsact_papers.data import random_hypercube, random_polynomial
 from sparsact_papers.experiment import Experiment, Row, Rows, Scale
-from sparsact_papers.paper_b.hyperplane_claims import CLAIMS, TARGETS, hashed
+from sparsact_papers.paper_b.hyperplane_claims import CLAIMS, MANY, TARGETS, hashed
 
 Array = NDArray[np.float64]
 Data = tuple[Array, Array, Array, Array]  # X and y to train on, X and y to test on
@@ -32,7 +32,8 @@ OFFSETS: Final = ("none", "uniform")
 HASHES: Final = {Scale.SMOKE: (5, 10, 11, 14), Scale.QUICK: (5, 8, 10, 11, 14), Scale.FULL: tuple(range(5, 15))}
 DRAWS: Final = {Scale.SMOKE: 1, Scale.QUICK: 3, Scale.FULL: 40}
 DENSE: Final = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 10}  # draws that a dense layer is fitted to, too
-TRAINED: Final = {Scale.SMOKE: 1, Scale.QUICK: 1, Scale.FULL: 5}  # draws that the paper's optimiser is run on, too
+TRAINED: Final = {Scale.SMOKE: 1, Scale.QUICK: 1, Scale.FULL: 40}  # draws that the paper's optimiser is run on, too
+ALL_SIZES: Final = 5  # draws on which it is run from few buckets on, for the figure; the claims need the many
 N_TRAIN: Final = {Scale.SMOKE: 1 << 11, Scale.QUICK: 1 << 16, Scale.FULL: 1 << 16}
 N_TEST: Final = {Scale.SMOKE: 1 << 9, Scale.QUICK: 1 << 14, Scale.FULL: 1 << 14}
 EPOCHS: Final = {Scale.SMOKE: 1, Scale.QUICK: 10, Scale.FULL: 50}
@@ -52,7 +53,8 @@ def parameters(scale: Scale) -> Iterator[dict[str, Any]]:
             yield from (solved | {"model": "LSH", "n_units": 2**m} for m in HASHES[scale])
         if seed < TRAINED[scale]:
             trained = draw | {"offset": "none", "epochs": EPOCHS[scale]}
-            yield from (trained | {"model": "LSH", "n_units": 2**m} for m in HASHES[scale])
+            sizes = (2**m for m in HASHES[scale] if 2**m >= MANY or seed < ALL_SIZES)
+            yield from (trained | {"model": "LSH", "n_units": size} for size in sizes)
 
 
 def measure(
