@@ -55,11 +55,11 @@ def test_constants_are_final():
 # Most lines of each folder, and the share of imports in the library's code. Lower them when you make a folder smaller;
 # a change that makes one larger names in a decision record what it replaced and the row in results/ that pays for it.
 BUDGETS = {
-    "src/sparsact": 66_346,
-    "papers/src": 15_825,
+    "src/sparsact": 67_052,
+    "papers/src": 16_985,
     "benchmarks": 6_644,
 }
-IMPORTS = 0.121
+IMPORTS = 0.1213
 # Words that make a reader look back for what they stand for, and how many are left: the number may only fall.
 PHRASES = r"\b(those of|of which|so many|asks for)\b"
 PHRASES_LEFT = 20
