@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from commands import run
 
-from sparsact.bounds import average_sensitivity_bound, sufficient_degree, uniform_samples
+from sparsact.bounds import average_sensitivity_bound, general_samples_explicit, sufficient_degree, uniform_samples
+from sparsact.constructions import extremal
 from sparsact.hypercube import points
 
 SIZE = ("--n", 100, "--s", 64, "--k", 2, "--W", 1.5, "--B", 2)
@@ -218,6 +219,29 @@ def test_bad_input(capsys, words, line):
     assert (status, out) == (2, "")
     assert line in err
     assert err.count("\n") == 1
+
+
+def test_the_largest_value_follows_the_norm(capsys):
+    """C = k (W R + B), and the bounds of any distribution take it."""
+    _, out, _ = run(capsys, "bounds", "--n", 4, "--s", 8, "--k", 1, "--W", 1, "--B", 1, "--given", "R=100", "--json")
+    found = {row["name"]: row["value"] for row in json.loads(out)["bounds"]}
+    assert json.loads(out)["parameters"]["C"] == 101
+    assert found["general_samples_explicit"] == general_samples_explicit(4, 8, 1, 1.0, 1.0, 100.0, 0.1, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--W", 1.0), "the network has W = 1; leave --W out."),
+        (("--k", 1), "--k 1, but some input switches on 2 units; leave --k out."),
+        (("--k", 2, "--given", "k=3"), "k is 2 and 3; give it once."),
+    ],
+)
+def test_parameters_that_contradict_the_network(capsys, tmp_path, words, line):
+    extremal(3, 2, 1.0).save(tmp_path / "extremal.sparsact")
+    status, out, err = run(capsys, "bounds", tmp_path / "extremal.sparsact", *words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert line in err
 
 
 def test_another_size_than_the_networks(capsys, tmp_path):

@@ -30,10 +30,11 @@ References
 
 from __future__ import annotations
 
-from math import exp, log
+from math import exp, frexp, log
 from typing import Final
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
@@ -46,6 +47,7 @@ from sparsact.validation.parameters import check_named
 _FACTORS: Final = (16.0, 4.0, 2.0, 1.5, 1.25, 1.125, 1.0625)  # alpha; each has its share of delta
 _MARGINS: Final[NDArray[np.float64]] = np.array([2.0**-i for i in range(1, 7)])  # the next takes millions of rows
 _OF_WEIGHTS: Final = 0.9  # share of the distance to the cover
+_FAR: Final = 2**12  # beyond every exponent of a float
 _ROUNDING: Final = 1e-9  # of a, far above the rounding error of a pre-activation
 
 
@@ -110,7 +112,7 @@ def expected_active_bound(
 
     Notes
     -----
-    Without margins a unit that is off on all rows is on at most :math:`1.44\,(n \ln(2em/n) + 7)/m` of fresh ones, at
+    Without margins a unit that is off on all rows is on at about :math:`1.44\,(n \ln(2em/n) + 7)/m` of fresh ones, at
     95 %. Costs two products of the rows and the weights.
 
     Examples
@@ -152,13 +154,24 @@ def _exceeding(
 ) -> NDArray[np.float64]:
     """How many rows switch on each unit, and at how many it exceeds minus each margin: (1 + margins, s)."""
     counts = np.zeros((1 + len(margins), network.s))
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows exceeds
-        a = np.sqrt(np.asarray((network.W * network.W).sum(axis=1))) * R + np.abs(network.b)
-        step = max(1, PREACTIVATIONS_AT_ONCE // max(1, network.s))
-        for start in range(0, len(rows), step):
-            block = rows[start : start + step]
-            counts[0] += np.count_nonzero(network.active(block), axis=0)
-            z = network.preactivations(block) if len(margins) else block
-            for place, margin in enumerate(margins, start=1):
-                counts[place] += np.count_nonzero(~(z <= -(margin + _ROUNDING) * a), axis=0)
+    unit, size = frexp(R)
+    scaled = _of_size_1(network, size) if len(margins) else network
+    a = np.sqrt(np.asarray((scaled.W * scaled.W).sum(axis=1))) * unit + np.abs(scaled.b)
+    step = max(1, PREACTIVATIONS_AT_ONCE // max(1, network.s))
+    for start in range(0, len(rows), step):
+        block = rows[start : start + step]
+        counts[0] += np.count_nonzero(network.active(block), axis=0)
+        z = scaled.preactivations(np.ldexp(block, -size)) if len(margins) else block
+        for place, margin in enumerate(margins, start=1):
+            counts[place] += np.count_nonzero(z > -(margin + _ROUNDING) * a, axis=0)
     return counts
+
+
+def _of_size_1(network: SparselyActivatedNetwork, size: int) -> SparselyActivatedNetwork:
+    """The same units on rows divided by ``2**size``, each times the power of two that brings it near 1."""
+    W, b = sp.csr_array(network.W), network.b
+    largest = np.asarray(abs(W).max(axis=1).toarray()).ravel()
+    exponents = np.where(largest > 0, np.frexp(largest)[1] + size, -_FAR)
+    exponents = np.maximum(exponents, np.where(b != 0, np.frexp(b)[1], -_FAR))
+    W.data = np.ldexp(W.data, np.repeat(size - exponents, np.diff(W.indptr)))
+    return SparselyActivatedNetwork(network.u, W, np.ldexp(b, -exponents))

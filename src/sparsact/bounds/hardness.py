@@ -34,9 +34,9 @@ def junta_size(p: int) -> NetworkSize:
     r"""Size of a 1-sparse network for any function of p of its variables with values +-1 (proof of Theorem 13).
 
     *Proved*: :math:`2^p` units, :math:`W = \frac12 \sqrt p`, :math:`B = \frac12 |p - 2|`; exactly one unit is active on
-    every input. Half of the paper's :math:`W = \sqrt p`, :math:`B = p - 1`, as :func:`~sparsact.constructions.junta`
-    uses ties. The least number of inputs is p; a constant (p = 0) is one unit without weights and threshold -2. The
-    number of units is exact up to p = 65,536, and infinite beyond.
+    every input. Half of the paper's :math:`W = \sqrt p`, :math:`B = p - 1` (but for B at p = 1), as
+    :func:`~sparsact.constructions.junta` uses ties. The least number of inputs is p; a constant (p = 0) is one unit
+    without weights and threshold -2. The number of units is exact up to p = 65,536, and infinite beyond.
 
     >>> junta_size(3)
     NetworkSize(n_inputs=3, n_units=8, W=0.8660254037844386, B=0.5)

@@ -219,7 +219,9 @@ def bucket_count_of_cuts(intrinsic: int, n_directions: int, cuts: int) -> float:
     >>> bucket_count_of_cuts(1, 1, 3)
     4.0
     """
-    if subsets_up_to(n_directions, intrinsic) == inf and cuts:
+    if not cuts:
+        return 1.0
+    if subsets_up_to(n_directions, intrinsic) == inf:
         return inf
     return float(sum(comb(n_directions, i) * cuts**i for i in range(min(intrinsic, n_directions) + 1)))
 

@@ -59,7 +59,10 @@ def bounds(
 
     known: dict[str, float | None] = {"n": n, "s": s, "k": k, "W": W, "B": B, "epsilon": epsilon, "delta": delta}
     parameters = {name: value for name, value in (known | {"rho": rho}).items() if value is not None}
-    parameters |= dict(_number(text) for text in given or ())
+    for name, value in (_number(text) for text in given or ()):
+        if parameters.get(name, value) != value and name not in ("epsilon", "delta", "rho"):
+            raise ValueError(f"{name} is {parameters[name]} and {value}; give it once.")
+        parameters[name] = value
     net = None if network is None else read_network(network)
     if net is not None:
         parameters |= _of_network(net, parameters)
@@ -92,14 +95,25 @@ def _of_network(network: SparselyActivatedNetwork, given: dict[str, float]) -> d
     for name, value in (("n", network.n), ("s", network.s)):
         if given.get(name, value) != value:
             raise ValueError(f"--{name} {given[name]}, but the network has {name} = {value}; leave --{name} out.")
+    import numpy as np
+
+    from sparsact.hypercube import bits_to_signs
+
     W, B = network.scale()
+    for name, value in (("W", W), ("B", B)):
+        if name in given:
+            raise ValueError(f"the network has {name} = {value:.6g}; leave --{name} out.")
     k = given["k"] if "k" in given else network.certify().upper
+    some = bits_to_signs(np.random.default_rng(0).integers(2, size=(_SAMPLES, network.n), dtype=np.int8))
+    most = int(network.n_active(some).max())
+    if k < most:
+        raise ValueError(f"--k {k}, but some input switches on {most} units; leave --k out.")
     return {"n": network.n, "s": network.s, "k": max(1, int(k)), "W": W, "B": B}
 
 
 def _derive(parameters: dict[str, float]) -> None:
     """Check the parameters, and fill in what follows from them."""
-    from sparsact.bounds import BOUNDS, largest_value, sufficient_degree
+    from sparsact.bounds import BOUNDS, sufficient_degree
     from sparsact.validation.parameters import check_named
 
     names = {name for entry in BOUNDS for name in (*entry.parameters, *entry.constants)}
@@ -118,7 +132,7 @@ def _derive(parameters: dict[str, float]) -> None:
         if k is not None and W is not None:
             follows["degree"] = min(int(n), sufficient_degree(int(k), W, parameters["epsilon"], units))
             if B is not None:
-                follows["C"] = largest_value(int(n), int(k), W, B)
+                follows["C"] = k * (W * parameters.get("R", sqrt(n)) + B)
     if s is not None:
         follows["p"] = int(log2(s))
     for name, value in follows.items():

@@ -51,6 +51,8 @@ def _limit(gives: str, parameters: Mapping[str, float], variance: float) -> floa
         return log2_of(parameters["s"] * (parameters["W"] * parameters["R"] + parameters["B"]))
     if gives.startswith("Rademacher complexity"):
         return log2_of(parameters.get("C", inf))
+    if gives.startswith("mean number of active units"):
+        return log2_of(parameters["s"])
     if not gives.startswith(("degree enough", "rows")):
         return inf
     if parameters["epsilon"] >= variance:  # a constant errs no more

@@ -166,7 +166,8 @@ def checked_columns(X: ArrayLike, n: int) -> NDArray[np.float64]:
 
 def check_norms(rows: NDArray[np.float64], R: float) -> None:
     """Refuse rows that are longer than ``R`` by more than rounding."""
-    norms = np.linalg.norm(rows, axis=1)
+    largest = np.abs(rows).max(initial=0.0)  # its square may leave the range of floats
+    norms = np.linalg.norm(rows / largest, axis=1) * largest if largest > 0 else np.zeros(len(rows))
     if len(rows) and norms.max() > R * (1 + 1e-9):
         at = int(norms.argmax())
         raise ValueError(f"no row may be longer than `R` = {R:g}; X[{at}] has norm {norms[at]:.6g}: pass a larger R.")

@@ -47,6 +47,8 @@ def test_activity_on_fresh_rows(tmp_path):
     model = SparselyActivatedRegressor(n_restarts=0, random_state=0).fit(X, function(X), np.arange(3000) > 0)
     assert model.expected_active_bound_ == expected_active_bound(model.network_, X[1:], R=6**0.5)
     assert model.network_.n_active(points(6)).mean() <= model.expected_active_bound_ < 0.6 * model.network_.s
+    weighted = SparselyActivatedRegressor(n_restarts=0, random_state=0).fit(X, function(X), np.arange(3000) % 2 + 1)
+    assert weighted.expected_active_bound_ == weighted.network_.s
     model.save(tmp_path / "m")
     assert sparsact.load(tmp_path / "m").expected_active_bound_ == model.expected_active_bound_
     real = SparselyActivatedRegressor(n_restarts=0, domain="real", random_state=0).fit(X, function(X))

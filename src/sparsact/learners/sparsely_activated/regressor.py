@@ -94,7 +94,7 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
         Upper bound of the mean number of active units on fresh rows, at 95 %, from the rows fitted
         (:func:`sparsact.bounds.expected_active_bound`): it holds for all networks at once, so also for the one that
         was fitted to these rows, if they were drawn independently from one distribution. At most ``network_.s``, which
-        it is where rows are few.
+        it is where rows are few, or their weights differ.
     spectrum_ : Spectrum
         Fourier spectrum of the network, on the cube.
     loss_ : float
@@ -111,7 +111,7 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
     Notes
     -----
     A weight counts as that many rows. Weights of mean below one, which cannot be counts, are scaled to mean one. Rows
-    of weight zero are left out, of the guarantees too; for ``expected_active_bound_`` each other row counts once.
+    of weight zero are left out, of the guarantees too.
 
     References
     ----------
@@ -138,8 +138,8 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
         """Fit to rows X (m, n), targets y (m,) and weights (m,)."""
         self._validate_params()
         rng = generator_of(self.random_state)
-        inputs, *others = self._rows(X, y, sample_weight)
-        distinct = distinct_examples(inputs, *others)
+        inputs, targets, weights = self._rows(X, y, sample_weight)
+        distinct = distinct_examples(inputs, targets, weights)
         sample = TrainingSample.of(*distinct, cube=self.encoding_ is not None)
         bounds = self._bounds(sample)
         limits = NormLimits.of(sample, self.max_weight, self.max_bias)
@@ -156,7 +156,8 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
         active = self.network_.n_active(inputs)
         self._activity, self._witness = np.bincount(active).astype(np.int64), inputs[active.argmax()]
         R = None if self.encoding_ is None else sqrt(self.n_features_in_)
-        self.expected_active_bound_ = expected_active_bound(self.network_, inputs, R=R)
+        drawn = weights.min() == weights.max()
+        self.expected_active_bound_ = expected_active_bound(self.network_, inputs, R=R) if drawn else self.network_.s
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predicted targets, (m,)."""
