@@ -182,15 +182,16 @@ def test_the_classifier_shares_the_layout():
 def test_a_stream_may_begin_with_a_single_row():
     """The layout is chosen anew as rows double, and then stands: no row is lost, the model is as good as one fit."""
     rng = np.random.default_rng(8)
-    points = rng.uniform(-1, 1, (2000, 2))
+    points = rng.uniform(-1, 1, (3000, 2))
     target = np.abs(points).sum(axis=1)
-    streamed, whole = (LSHRegressor(n_tables=8, n_stages=1, random_state=0) for _ in range(2))
-    for start, stop in zip([0, 1, 2, 5, 20, 100, 700], [1, 2, 5, 20, 100, 700, 2000], strict=True):
+    options = {"n_tables": 8, "n_stages": 1, "degree": 1, "directions": "principal", "random_state": 0}
+    streamed, whole = (LSHRegressor(**options) for _ in range(2))
+    for start, stop in zip([0, 1, 2, 5, 20, 100, 700, 2100], [1, 2, 5, 20, 100, 700, 2100, 3000], strict=True):
         streamed.partial_fit(points[start:stop], target[start:stop])
     whole.fit(points, target)
     new = rng.uniform(-1, 1, (500, 2))
     errors = [np.sqrt(np.mean((model.predict(new) - np.abs(new).sum(axis=1)) ** 2)) for model in (streamed, whole)]
-    assert streamed.n_samples_seen_ == 2000
+    assert streamed.n_samples_seen_ == 3000
     assert errors[0] < 1.5 * errors[1] < 0.1
     layout = streamed.table_.layout
     streamed.partial_fit(points + 3, target)
