@@ -50,6 +50,7 @@ def fitted(folder):
     return folder / "m.sparsact"
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_fit_finds_the_degree_and_the_terms_and_writes_what_was_asked(capsys, folder, tmp_path):
     report, model = tmp_path / "r.html", tmp_path / "m.sparsact"
     status, out, _ = run(capsys, "fit", folder / "t.csv", "--target", "y", "--report", report, "--out", model)
@@ -101,6 +102,7 @@ def test_predict_and_inspect_follow_the_model(capsys, folder, fitted, tmp_path):
     assert (told["degree"], told["rows"], len(terms)) == (2, 301, 3)
 
 
+@pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize(
     ("file", "target", "classes"), [("kinds", "kind", ["even", "odd"]), ("three", "three", ["0", "1", "2"])]
 )

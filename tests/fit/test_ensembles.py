@@ -168,6 +168,7 @@ class Constant:
         yield np.zeros(len(X))
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_the_page_tells_the_weights(chosen, tmp_path):
     chosen.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
@@ -190,7 +191,8 @@ def test_held_out_scores_do_not_flatter():
     assert np.mean(new) < np.mean(held_out) < 2 * np.mean(new)
 
 
-def test_trees_stand_beside_numbers_and_classes():
+def test_trees_stand_beside_numbers_and_classes(monkeypatch):
+    monkeypatch.setattr(boosted_trees, "SIZES", {0: {8: 60}})
     rng = np.random.default_rng(3)
     X = rng.normal(size=(300, 3))
     table = pd.DataFrame(X, columns=list("abc"))

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import fit_json, run
+from grids import few_of
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 
@@ -15,7 +16,7 @@ import sparsact as sa
 from sparsact.fit.candidates import network
 from sparsact.fit.held_out import HeldOutScores
 
-pytestmark = pytest.mark.usefixtures("few_rivals")
+pytestmark = pytest.mark.usefixtures("few_rivals", "unrendered")
 
 N_COLUMNS, N_UNITS = 9, 4
 
@@ -96,10 +97,10 @@ def test_a_quick_look_spares_the_networks_that_would_lose(monkeypatch):
 
 
 def test_networks_of_numbers_and_of_classes(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(network, "ACTIVE", (4,))
+    monkeypatch.setattr(network, "ACTIVE", (2,))
     monkeypatch.setattr(network, "RESTARTS", 1)
     rng = np.random.default_rng(8)
-    x = rng.normal(size=(140, 2))
+    x = rng.normal(size=(110, 2))
     side = np.where(x[:, 0] + x[:, 1] > 0.6, "high", np.where(x[:, 0] + x[:, 1] < -0.6, "low", "middle"))
     train, test = train_test_split(pd.DataFrame(x, columns=list("uv")).assign(side=side), random_state=0)
     train.to_csv(tmp_path / "train.csv", index=False)
@@ -157,7 +158,7 @@ def test_many_rows_are_sampled(monkeypatch):
     assert len(result.targets[0].actual) == 300
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", few_of([2, 3], [2]))
 def test_networks_of_classes_are_inspected(n_classes, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(network, "ACTIVE", (1,))
     table = gated(200, 3, 5)
