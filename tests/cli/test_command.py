@@ -53,7 +53,8 @@ def fitted(folder):
 @pytest.mark.usefixtures("unrendered")
 def test_fit_finds_the_degree_and_the_terms_and_writes_what_was_asked(capsys, folder, tmp_path):
     report, model = tmp_path / "r.html", tmp_path / "m.sparsact"
-    status, out, _ = run(capsys, "fit", folder / "t.csv", "--target", "y", "--report", report, "--out", model)
+    words = (folder / "t.csv", "--target", "y", "--folds", 3, "--report", report, "--out", model)
+    status, out, _ = run(capsys, "fit", *words)
     assert status == 0
     assert out.startswith("A sparse polynomial of degree 2 predicts rows that it has not seen: held-out R² 0.99")
     assert "gene0 × gene1" in out
@@ -63,7 +64,7 @@ def test_fit_finds_the_degree_and_the_terms_and_writes_what_was_asked(capsys, fo
     assert "held-out R²" in page
     assert str(tmp_path) not in page  # nor any other folder of this machine
     assert str(folder) not in page
-    assert "sparsact fit t.csv --target y --report r.html" in page
+    assert "sparsact fit t.csv --target y --folds 3 --report r.html" in page
 
 
 def test_json_is_one_object_and_nothing_else(capsys, folder):

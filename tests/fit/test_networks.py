@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import fit_json, run
-from grids import few_of
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 
@@ -97,10 +96,10 @@ def test_a_quick_look_spares_the_networks_that_would_lose(monkeypatch):
 
 
 def test_networks_of_numbers_and_of_classes(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(network, "ACTIVE", (2,))
+    monkeypatch.setattr(network, "ACTIVE", (4,))
     monkeypatch.setattr(network, "RESTARTS", 1)
     rng = np.random.default_rng(8)
-    x = rng.normal(size=(110, 2))
+    x = rng.normal(size=(140, 2))
     side = np.where(x[:, 0] + x[:, 1] > 0.6, "high", np.where(x[:, 0] + x[:, 1] < -0.6, "low", "middle"))
     train, test = train_test_split(pd.DataFrame(x, columns=list("uv")).assign(side=side), random_state=0)
     train.to_csv(tmp_path / "train.csv", index=False)
