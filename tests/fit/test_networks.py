@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import fit_json, run
+from grids import few_of
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 import torch
+from grids import few_of
 from inference.zoo import Case, Written, X, cases
 from torch import nn
 
@@ -82,7 +83,9 @@ def model_units(model, block):
     return model.get_submodule(block.up).out_features
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(
+    "dtype", few_of([torch.float64, torch.float32, torch.bfloat16, torch.float16], [torch.float32, torch.bfloat16])
+)
 @pytest.mark.parametrize(
     ("activation", "zero_below"),
     [
