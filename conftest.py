@@ -46,6 +46,25 @@ def pytest_collection():
         gc.enable()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Begin with the tests of torch, which one process runs: it makes once what torch makes when it is first used."""
+    items.sort(key=lambda item: "torch" not in areas_of(item.path))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Files at a time, all files of the torch area to one process; that area alone as usual."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            return "torch" if "torch" in areas_of(config.rootpath / file) else file
+
+    return Scheduling(config, log) if config.getoption("dist") == "loadfile" and not config.getoption("area") else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path: Path):
     """Search for doctests only packages, which then are imported first, and files that hold a prompt.

@@ -33,8 +33,8 @@ EMPTY = [(0, 5, 6), (3, 0, 6), (3, 5, 0)]
 @pytest.fixture(scope="module")
 def product():
     pytest.importorskip("triton", reason=WITHOUT)
-    with gpu_products.device() as run:
-        yield lambda *arguments, **options: run(gpu_products.product, options, *arguments)
+    run = gpu_products.device()
+    return lambda *arguments, **options: run(gpu_products.product, options, *arguments)
 
 
 def block(m, s, n, density, dtype="float32"):
