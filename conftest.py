@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.doctest import DoctestModule
-from areas import AREAS, areas_of
+from areas import AREAS, ROOT, areas_of
 from hypothesis import settings
 
 # Processes of Dask are forks of one that has made the imports; Dask reads this when it is imported.
@@ -46,21 +46,26 @@ def pytest_collection():
         gc.enable()
 
 
+def together(path: Path):
+    """What the tests of a file share with others that the same process runs: what torch makes once, parsed sources."""
+    return "torch" if "torch" in areas_of(path) else "sources" if path.parent == ROOT / "tests" else None
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Begin with the tests of torch, which one process runs: it makes once what torch makes when it is first used."""
-    items.sort(key=lambda item: "torch" not in areas_of(item.path))
+    """Begin with the files that one process runs, for they take longest."""
+    items.sort(key=lambda item: together(item.path) is None)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Files at a time, all files of the torch area to one process; that area alone as usual."""
+    """Files at a time, and some to one process; the areas alone as usual."""
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid):
             file = super()._split_scope(nodeid)
-            return "torch" if "torch" in areas_of(config.rootpath / file) else file
+            return together(config.rootpath / file) or file
 
     return Scheduling(config, log) if config.getoption("dist") == "loadfile" and not config.getoption("area") else None
 
