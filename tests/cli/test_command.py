@@ -46,7 +46,8 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def fitted(folder):
     """The file of a model of the first table."""
-    assert main(["fit", str(folder / "t.csv"), "--target", "y", "--out", str(folder / "m.sparsact"), "--quiet"]) == 0
+    words = ("--target", "y", "--folds", "2", "--out", str(folder / "m.sparsact"), "--quiet")
+    assert main(["fit", str(folder / "t.csv"), *words]) == 0
     return folder / "m.sparsact"
 
 
@@ -128,12 +129,14 @@ def test_classes_are_learned_and_predicted_by_name(capsys, folder, tmp_path, fil
 
 
 def test_text_targets_are_classes_without_being_told(capsys, folder):
-    assert fit_json(capsys, folder / "kinds.csv", "--target", "kind")["task"] == "classification"
+    told = fit_json(capsys, folder / "kinds.csv", "--target", "kind", "--model", "low-degree", "--folds", 2)
+    assert told["task"] == "classification"
 
 
 @pytest.mark.usefixtures("unrendered")
 def test_several_targets_share_a_degree(capsys, folder, tmp_path):
-    words = ("--target", "y", "--target", "z", "--report", tmp_path / "r.html", "--out", tmp_path / "m.sparsact")
+    files = ("--report", tmp_path / "r.html", "--out", tmp_path / "m.sparsact")
+    words = ("--target", "y", "--target", "z", "--folds", 2, *files)
     told = fit_json(capsys, folder / "two.csv", *words)
     y, z = told["targets"]
     assert y["r2"] > 0.99
@@ -144,11 +147,23 @@ def test_several_targets_share_a_degree(capsys, folder, tmp_path):
     assert "How well it predicts: z" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_columns_of_numbers_are_refused_where_bits_are_asked_for(capsys, folder, tmp_path):
     status, _, err = run(capsys, "fit", folder / "real.csv", "--target", "y", "--domain", "cube")
     assert status == 2
     assert "column 'level', row 1" in err
-    words = ("--target", "y", "--domain", "real", "--model", "low-degree", "--report", tmp_path / "r.html")
+    words = (
+        "--target",
+        "y",
+        "--domain",
+        "real",
+        "--model",
+        "low-degree",
+        "--folds",
+        2,
+        "--report",
+        tmp_path / "r.html",
+    )
     assert fit_json(capsys, folder / "real.csv", *words)["targets"][0]["r2"] > 0.9
 
 
@@ -269,8 +284,9 @@ def test_a_table_on_stdin(capsys, folder, tmp_path, monkeypatch):
     (tmp_path / "temporary").mkdir()
     rows, model = (folder / "t.csv").read_bytes(), tmp_path / "m.sparsact"
     piped(monkeypatch, rows)
-    told = fit_json(capsys, "-", "--target", "y", "--model", "low-degree", "--out", model)
-    expected = fit_json(capsys, folder / "t.csv", "--target", "y", "--model", "low-degree")
+    words = ("--target", "y", "--model", "low-degree", "--folds", 2)
+    told = fit_json(capsys, "-", *words, "--out", model)
+    expected = fit_json(capsys, folder / "t.csv", *words)
     assert told["table"] == "stdin.csv"
     assert told["targets"] == expected["targets"]
     answers = run(capsys, "predict", model, folder / "t.csv")
@@ -317,9 +333,10 @@ def test_a_pattern_of_files_is_one_table(capsys, folder, tmp_path):
     table = pa.csv.read_csv(folder / "t.csv")
     for number, (start, length) in enumerate([(0, 150), (150, 13), (163, 138)], start=9):
         pa.csv.write_csv(table.slice(start, length), tmp_path / f"part-{number}.csv")
+    words = ("-t", "y", "--model", "low-degree", "--folds", 2)
     pattern, model, again = tmp_path / "part-*.csv", tmp_path / "m.sparsact", tmp_path / "again.sparsact"
-    assert run(capsys, "fit", folder / "t.csv", "-t", "y", "--model", "low-degree", "--out", model, "-q")[0] == 0
-    told = fit_json(capsys, pattern, "-t", "y", "--model", "low-degree", "--out", again)
+    assert run(capsys, "fit", folder / "t.csv", *words, "--out", model, "-q")[0] == 0
+    told = fit_json(capsys, pattern, *words, "--out", again)
     assert (told["table"], told["rows"]) == ("part-9.csv ... part-11.csv (3 files)", 301)
     assert again.read_bytes() == model.read_bytes()
     listed = sorted(tmp_path.glob("part-*.csv"))  # as a shell without natural order expands it

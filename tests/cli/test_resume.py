@@ -121,7 +121,8 @@ def stopped(capsys, monkeypatch, folder, tmp_path, small):
     """A statistic that Ctrl-C has left of a fit without --resume, its folder, and the words of the fit."""
     for number in range(len(SIZES)):
         (tmp_path / f"p{number}.csv").write_bytes((folder / f"bits-{number}.csv").read_bytes())
-    words = ("fit", tmp_path / "p*.csv", "-t", "y", "--ignore", "z", "--ignore", "kind", "--out", tmp_path / "m")
+    words = ("fit", tmp_path / "p*.csv", "-t", "y", "--ignore", "z", "--ignore", "kind", "--model", "low-degree")
+    words = (*words, "--out", tmp_path / "m")
     with monkeypatch.context() as patch:
         Interrupted(patch).every = 17
         status, _, err = run(capsys, *words)

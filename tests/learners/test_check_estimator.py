@@ -24,8 +24,8 @@ def checked(estimators):
     """One item for each estimator, with all of scikit-learn's checks of it."""
     by_estimator = {}
     for estimator, check in parametrize_with_checks(estimators).mark.args[1]:
-        by_estimator.setdefault(repr(estimator), []).append((estimator, check))
-    return pytest.mark.parametrize("checks", by_estimator.values(), ids=by_estimator)
+        by_estimator.setdefault(id(estimator), []).append((estimator, check))
+    return pytest.mark.parametrize("checks", by_estimator.values(), ids=map(repr, estimators))
 
 
 def find_nothing(checks):
