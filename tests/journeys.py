@@ -86,7 +86,7 @@ def lsh_updated() -> Callable[[], Any]:
 
 
 def lsh_asked() -> Callable[[], Any]:
-    X = np.random.default_rng(0).uniform(-1, 1, (200, 3))
+    X = np.random.default_rng(0).uniform(-1, 1, (500, 3))
     model = sa.LSHRegressor(random_state=0).fit(X, np.abs(X[:, 0]))
     return lambda: model.predict(X[:7])
 

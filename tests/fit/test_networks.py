@@ -15,6 +15,7 @@ from sklearn.model_selection import train_test_split
 import sparsact as sa
 from sparsact.fit.candidates import network
 from sparsact.fit.held_out import HeldOutScores
+from sparsact.learners.sparsely_activated import descent_search
 
 pytestmark = pytest.mark.usefixtures("few_rivals", "unrendered")
 
@@ -99,6 +100,7 @@ def test_a_quick_look_spares_the_networks_that_would_lose(monkeypatch):
 def test_networks_of_numbers_and_of_classes(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(network, "ACTIVE", (4,))
     monkeypatch.setattr(network, "RESTARTS", 1)
+    monkeypatch.setattr(descent_search, "STEPS", 4.0)
     rng = np.random.default_rng(8)
     x = rng.normal(size=(140, 2))
     side = np.where(x[:, 0] + x[:, 1] > 0.6, "high", np.where(x[:, 0] + x[:, 1] < -0.6, "low", "middle"))
