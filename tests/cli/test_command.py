@@ -260,10 +260,9 @@ def test_progress_is_shown_on_stderr_when_asked(capsys, folder):
     assert "choosing" in err
 
 
-def test_the_installed_program_runs(folder, tmp_path):
-    model = tmp_path / "m.sparsact"
-    words = ("--target", "y", "--model", "low-degree", "--folds", 2, "--out", model, "--json")
-    done = process("fit", folder / "t.csv", *words)
+def test_the_installed_program_runs(fitted):
+    """The fit of a fresh interpreter is tested in test_dependencies.py."""
+    done = process("inspect", fitted, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["degree"] == 2
 

@@ -89,13 +89,13 @@ def test_near_the_exact_answer(f, kind, batch_size):
 
 @pytest.mark.parametrize("kind", ESTIMATES)
 def test_coverage_of_intervals(f, kind):
-    """200 intervals at 90 %: the number that hold the truth is Binomial(200, 0.9), up to the normal approximation of
+    """100 intervals at 90 %: the number that hold the truth is Binomial(100, 0.9), up to the normal approximation of
     each mean, for which 0.02 is allowed. A new seed would fail with probability below 1e-6 on either side."""
     rng, exact = np.random.default_rng(23), exact_answer(kind, f)
-    intervals = (estimated(kind, f, n_samples=307, rng=rng).interval(0.9) for _ in range(200))
+    intervals = (estimated(kind, f, n_samples=307, rng=rng).interval(0.9) for _ in range(100))
     held = sum((low <= exact) & (exact <= high) for low, high in intervals)
-    assert np.all(held >= binom.ppf(1e-6, 200, 0.88))
-    assert np.all(held <= binom.ppf(1 - 1e-6, 200, 0.92))
+    assert np.all(held >= binom.ppf(1e-6, 100, 0.88))
+    assert np.all(held <= binom.ppf(1 - 1e-6, 100, 0.92))
 
 
 def test_bounded_intervals_hold_at_least_as_often_as_they_say():
