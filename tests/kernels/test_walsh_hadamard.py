@@ -66,11 +66,9 @@ def test_any_alignment(backend, dtype, offset):
         agree(3, n, dtype, n_threads=1, offset=offset)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n_threads", [2, 3, 0])
-@pytest.mark.parametrize(("rows", "n"), [(1, 17), (3, 16), (61, 11), (9001, 3), (70001, 0)])
-def test_any_number_of_threads(backend, dtype, n_threads, rows, n):
-    agree(rows, n, dtype, n_threads)
+@grid(dtype=DTYPES, n_threads=[2, 3, 0], sizes=[(1, 17), (3, 16), (61, 11), (9001, 3), (70001, 0)])
+def test_any_number_of_threads(backend, dtype, n_threads, sizes):
+    agree(*sizes, dtype, n_threads)
 
 
 def test_neighbours_of_the_table_are_untouched(backend):

@@ -30,7 +30,6 @@ def frame(column):
     return pd.DataFrame({"a": SIGNS[:, 0], "b": column})
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize(
     ("X", "message"),
     [
@@ -47,6 +46,7 @@ def frame(column):
         (np.array(STRINGS, dtype=np.int64)[:, None], "`X` holds integers of digits 0 and 1 only"),
     ],
 )
+@grid(learner=LEARNERS)
 def test_rows_that_are_no_numbers_are_refused(learner, X, message):
     with pytest.raises(ValueError, match=message):
         learner().fit(X, Y)
