@@ -57,7 +57,7 @@ def find_nothing(checks):
         CubeGPRegressor(),
         LatentRegressor(degree=1),
         SparselyActivatedRegressor(n_units=3, max_active=3, max_weight=99.0, max_bias=99.0, n_restarts=1, max_iter=3),
-        SparselyActivatedClassifier(n_units=3, n_restarts=1, max_iter=3),
+        SparselyActivatedClassifier(n_units=3, n_restarts=0, max_iter=3),
     ]
 )
 def test_scikit_learn_finds_nothing_to_say(checks):
