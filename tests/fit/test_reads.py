@@ -61,7 +61,7 @@ CASES = {  # target, options, reads
 
 
 FILES = [*product(CASES, ["csv"]), ("bits", "parquet"), ("hash tables of many rows", "parquet")]
-QUICK = ("bits", "real columns", "several targets", "classes", "classes in hash tables")
+QUICK = ("bits", "classes", "classes in hash tables")
 
 
 @pytest.mark.parametrize(("case", "ending"), few_of(FILES, [*product(QUICK, ["csv"]), FILES[-1]]))
