@@ -41,7 +41,7 @@ demo: .venv/sparsact
 
 # On processes of one thread each, a file of tests at a time; tests of threads ask for theirs. Bytecode is
 # kept, for tests start Python. Three processes on two cores: a quarter of the time is spent waiting. Files come as they
-# are collected, for the number of their tests says nothing of their seconds.
+# are collected, for the number of their tests says nothing of their seconds; conftest.py keeps two groups together.
 ONE_THREAD := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1
 RUN_TESTS := $(BIN)/python -m pytest --quiet --numprocesses 3 --dist loadfile --no-loadscope-reorder
 PYTEST := $(ONE_THREAD) $(RUN_TESTS)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.doctest import DoctestModule
-from areas import AREAS, areas_of
+from areas import AREAS, ROOT, areas_of
 from hypothesis import settings
 
 # Processes of Dask are forks of one that has made the imports; Dask reads this when it is imported.
@@ -42,7 +42,32 @@ def pytest_collection():
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(20_000, 20, 100)  # at Python's 700, searches take 4 % of the suite, of figures a fifth
         gc.enable()
+
+
+def together(path: Path):
+    """What the tests of a file share with others that the same process runs: what torch makes once, parsed sources."""
+    return "torch" if "torch" in areas_of(path) else "sources" if path.parent == ROOT / "tests" else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Begin with the files that one process runs, for they take longest."""
+    items.sort(key=lambda item: together(item.path) is None)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Files at a time, and some to one process; the areas alone as usual."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            return together(config.rootpath / file) or file
+
+    return Scheduling(config, log) if config.getoption("dist") == "loadfile" and not config.getoption("area") else None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,5 +1,6 @@
 """The three areas of the suite: paths, each with all that lies below it; `make test-torch` runs one alone."""
 
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -44,6 +45,7 @@ AREAS = {
 }
 
 
+@cache
 def areas_of(path: Path) -> list[str]:
     """Names of the areas that a file belongs to: one for each of the suite, none for other files."""
     return [area for area, places in AREAS.items() if any(path.is_relative_to(place) for place in places)]

@@ -9,6 +9,7 @@ import os
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from copy import deepcopy
+from functools import cache
 from multiprocessing import get_context
 
 import numpy as np
@@ -25,16 +26,20 @@ from sparsact.inference.sparse_linear import SparseLinear
 from sparsact.inference.sparsifying import requested_replacement
 
 
-@contextmanager
 def device():
     """Calls a function of this module with arguments where Triton's kernels can be run."""
     if torch.cuda.is_available():
-        yield lambda function, *arguments: function(*arguments)
-        return
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-        with _interpreting():
-            process.submit(os.getpid).result()
-        yield lambda function, *arguments: process.submit(function, *arguments).result()
+        return lambda function, *arguments: function(*arguments)
+    return lambda function, *arguments: _interpreter().submit(function, *arguments).result()
+
+
+@cache
+def _interpreter():
+    """The process that all files of tests share; it ends with this one."""
+    process = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+    with _interpreting():
+        process.submit(os.getpid).result()
+    return process
 
 
 def product(options, name, dtype, *arrays):

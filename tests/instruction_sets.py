@@ -13,7 +13,11 @@ BACKENDS = [
     ("reference", None),
     *(pytest.param(("native", isa), marks=[] if isa == IN_USE else pytest.mark.grid) for isa in HERE),
 ]
+OTHERS = BACKENDS[1:] or BACKENDS  # than the reference, which equals itself
 
 
 def name_of(backend: tuple[str, str | None]) -> str:
     return backend[1] or backend[0]
+
+
+against_reference = pytest.mark.parametrize("backend", OTHERS, indirect=True, ids=name_of)

@@ -75,12 +75,12 @@ def low_degree() -> Callable[[], Any]:
 
 
 def lsh() -> Callable[[], Any]:
-    X = np.random.default_rng(0).uniform(-1, 1, (500, 3))
+    X = np.random.default_rng(0).uniform(-1, 1, (200, 3))
     return lambda: sa.LSHRegressor(random_state=0).fit(X, np.abs(X[:, 0]))
 
 
 def lsh_updated() -> Callable[[], Any]:
-    X = np.random.default_rng(0).uniform(-1, 1, (500, 3))
+    X = np.random.default_rng(0).uniform(-1, 1, (200, 3))
     model = sa.LSHRegressor(random_state=0).fit(X, np.abs(X[:, 0]))
     return lambda: model.partial_fit(X[:7], np.abs(X[:7, 0]))
 

@@ -50,11 +50,8 @@ def paragraphs(path: Path) -> Iterator[Paragraph]:
     """Paragraphs of all docstrings and comments; comments on lines that follow each other are one paragraph."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
-        comments = [
-            (token.start[0], token.string[1:])
-            for token in tokenize.generate_tokens(io.StringIO(text).readline)
-            if token.type == tokenize.COMMENT
-        ]
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline) if "#" in text else ()
+        comments = [(token.start[0], token.string[1:]) for token in tokens if token.type == tokenize.COMMENT]
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 for part in re.split(r"\n\s*\n", ast.get_docstring(node) or ""):

@@ -136,6 +136,14 @@ except ImportError as error:
 
 
 def test_everything_but_reports_and_torch_works_without_extras(tmp_path):
+    """And a command without its extra says which in one line."""
+    np.save(tmp_path / "tokens.npy", np.ones((3, 2)))
+    refused = {
+        "measure": (["nowhere:model", "--inputs", "tokens.npy"], "torch"),
+        "sparsify": (["nowhere:model", "--inputs", "tokens.npy"], "torch"),
+        "fit": (["t.npz", "--target", "y", "--cluster", "local:2"], "dask"),
+    }
+    calls = [[name, *words] for name, (words, _) in refused.items()]
     X = 1 - 2 * np.random.default_rng(0).integers(0, 2, (97, 5))
     np.savez(tmp_path / "t.npz", x=X, y=X[:, 0] * X[:, 3] + 0.5)
     done = without_extras(
@@ -157,10 +165,14 @@ assert cli.main(["reproduce", "--list"]) == 0
 x = table["x"].astype(float)
 router = routing.Switch(n_experts=3)
 assert router(x).indices.shape == (97, 1)
-""",
+"""
+        f"for words in {calls}: assert cli.main(words) == 2",
         tmp_path,
     )
     assert done.returncode == 0, done.stderr
+    said = done.stderr.splitlines()[-len(calls) :]
+    for line, (_, extra) in zip(said, refused.values(), strict=True):
+        assert install(extra) in line
 
 
 @pytest.mark.parametrize("package", ["matplotlib", "jinja2", "markupsafe"])
@@ -185,21 +197,6 @@ def test_a_report_without_its_libraries_is_refused_before_the_work(capsys, monke
     assert missing("a report", package) in error
     assert not report.exists()
     assert not (tmp_path / "results").exists()
-
-
-def test_a_command_without_its_extra_says_which_in_one_line(tmp_path):
-    np.savez(tmp_path / "t.npz", x=[[0, 1], [1, 0], [1, 1]], y=[1.0, 2.0, 4.0])
-    np.save(tmp_path / "tokens.npy", np.ones((3, 2)))
-    commands = {
-        "measure": (["nowhere:model", "--inputs", "tokens.npy"], "torch"),
-        "sparsify": (["nowhere:model", "--inputs", "tokens.npy"], "torch"),
-        "fit": (["t.npz", "--target", "y", "--cluster", "local:2"], "dask"),
-    }
-    calls = [[name, *words] for name, (words, _) in commands.items()]
-    done = without_extras(f"from sparsact.cli import main\nfor words in {calls}: assert main(words) == 2", tmp_path)
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
-    for line, (_, extra) in zip(done.stderr.splitlines(), commands.values(), strict=True):
-        assert install(extra) in line
 
 
 def test_one_module_says_what_to_install():

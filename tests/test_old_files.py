@@ -184,7 +184,9 @@ def test_models_of_the_command_predict(capsys, tmp_path, model, table):
 
 
 @pytest.mark.usefixtures("few_rivals")
-@pytest.mark.parametrize(("name", "words"), [("bits", ()), ("numbers", ("--model", "low-degree"))])
+@pytest.mark.parametrize(
+    ("name", "words"), [pytest.param("bits", (), marks=pytest.mark.grid), ("numbers", ("--model", "low-degree"))]
+)
 def test_a_stopped_fit_goes_on(capsys, monkeypatch, tmp_path, name, words):
     """Its survey is not made again; later passes of that version are, since they summed up something else."""
     heading, rows = (FILES / f"{name}.csv").read_text().split("\n", 1)

@@ -46,13 +46,16 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def fitted(folder):
     """The file of a model of the first table."""
-    assert main(["fit", str(folder / "t.csv"), "--target", "y", "--out", str(folder / "m.sparsact"), "--quiet"]) == 0
+    words = ("--target", "y", "--folds", "2", "--out", str(folder / "m.sparsact"), "--quiet")
+    assert main(["fit", str(folder / "t.csv"), *words]) == 0
     return folder / "m.sparsact"
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_fit_finds_the_degree_and_the_terms_and_writes_what_was_asked(capsys, folder, tmp_path):
     report, model = tmp_path / "r.html", tmp_path / "m.sparsact"
-    status, out, _ = run(capsys, "fit", folder / "t.csv", "--target", "y", "--report", report, "--out", model)
+    words = (folder / "t.csv", "--target", "y", "--folds", 3, "--report", report, "--out", model)
+    status, out, _ = run(capsys, "fit", *words)
     assert status == 0
     assert out.startswith("A sparse polynomial of degree 2 predicts rows that it has not seen: held-out R² 0.99")
     assert "gene0 × gene1" in out
@@ -62,7 +65,7 @@ def test_fit_finds_the_degree_and_the_terms_and_writes_what_was_asked(capsys, fo
     assert "held-out R²" in page
     assert str(tmp_path) not in page  # nor any other folder of this machine
     assert str(folder) not in page
-    assert "sparsact fit t.csv --target y --report r.html" in page
+    assert "sparsact fit t.csv --target y --folds 3 --report r.html" in page
 
 
 def test_json_is_one_object_and_nothing_else(capsys, folder):
@@ -101,6 +104,7 @@ def test_predict_and_inspect_follow_the_model(capsys, folder, fitted, tmp_path):
     assert (told["degree"], told["rows"], len(terms)) == (2, 301, 3)
 
 
+@pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize(
     ("file", "target", "classes"), [("kinds", "kind", ["even", "odd"]), ("three", "three", ["0", "1", "2"])]
 )
@@ -125,12 +129,14 @@ def test_classes_are_learned_and_predicted_by_name(capsys, folder, tmp_path, fil
 
 
 def test_text_targets_are_classes_without_being_told(capsys, folder):
-    assert fit_json(capsys, folder / "kinds.csv", "--target", "kind")["task"] == "classification"
+    told = fit_json(capsys, folder / "kinds.csv", "--target", "kind", "--model", "low-degree", "--folds", 2)
+    assert told["task"] == "classification"
 
 
 @pytest.mark.usefixtures("unrendered")
 def test_several_targets_share_a_degree(capsys, folder, tmp_path):
-    words = ("--target", "y", "--target", "z", "--report", tmp_path / "r.html", "--out", tmp_path / "m.sparsact")
+    files = ("--report", tmp_path / "r.html", "--out", tmp_path / "m.sparsact")
+    words = ("--target", "y", "--target", "z", "--folds", 2, *files)
     told = fit_json(capsys, folder / "two.csv", *words)
     y, z = told["targets"]
     assert y["r2"] > 0.99
@@ -141,11 +147,23 @@ def test_several_targets_share_a_degree(capsys, folder, tmp_path):
     assert "How well it predicts: z" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_columns_of_numbers_are_refused_where_bits_are_asked_for(capsys, folder, tmp_path):
     status, _, err = run(capsys, "fit", folder / "real.csv", "--target", "y", "--domain", "cube")
     assert status == 2
     assert "column 'level', row 1" in err
-    words = ("--target", "y", "--domain", "real", "--model", "low-degree", "--report", tmp_path / "r.html")
+    words = (
+        "--target",
+        "y",
+        "--domain",
+        "real",
+        "--model",
+        "low-degree",
+        "--folds",
+        2,
+        "--report",
+        tmp_path / "r.html",
+    )
     assert fit_json(capsys, folder / "real.csv", *words)["targets"][0]["r2"] > 0.9
 
 
@@ -242,10 +260,9 @@ def test_progress_is_shown_on_stderr_when_asked(capsys, folder):
     assert "choosing" in err
 
 
-def test_the_installed_program_runs(folder, tmp_path):
-    model = tmp_path / "m.sparsact"
-    words = ("--target", "y", "--model", "low-degree", "--folds", 2, "--out", model, "--json")
-    done = process("fit", folder / "t.csv", *words)
+def test_the_installed_program_runs(fitted):
+    """The fit of a fresh interpreter is tested in test_dependencies.py."""
+    done = process("inspect", fitted, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["degree"] == 2
 
@@ -266,8 +283,9 @@ def test_a_table_on_stdin(capsys, folder, tmp_path, monkeypatch):
     (tmp_path / "temporary").mkdir()
     rows, model = (folder / "t.csv").read_bytes(), tmp_path / "m.sparsact"
     piped(monkeypatch, rows)
-    told = fit_json(capsys, "-", "--target", "y", "--model", "low-degree", "--out", model)
-    expected = fit_json(capsys, folder / "t.csv", "--target", "y", "--model", "low-degree")
+    words = ("--target", "y", "--model", "low-degree", "--folds", 2)
+    told = fit_json(capsys, "-", *words, "--out", model)
+    expected = fit_json(capsys, folder / "t.csv", *words)
     assert told["table"] == "stdin.csv"
     assert told["targets"] == expected["targets"]
     answers = run(capsys, "predict", model, folder / "t.csv")
@@ -314,9 +332,10 @@ def test_a_pattern_of_files_is_one_table(capsys, folder, tmp_path):
     table = pa.csv.read_csv(folder / "t.csv")
     for number, (start, length) in enumerate([(0, 150), (150, 13), (163, 138)], start=9):
         pa.csv.write_csv(table.slice(start, length), tmp_path / f"part-{number}.csv")
+    words = ("-t", "y", "--model", "low-degree", "--folds", 2)
     pattern, model, again = tmp_path / "part-*.csv", tmp_path / "m.sparsact", tmp_path / "again.sparsact"
-    assert run(capsys, "fit", folder / "t.csv", "-t", "y", "--model", "low-degree", "--out", model, "-q")[0] == 0
-    told = fit_json(capsys, pattern, "-t", "y", "--model", "low-degree", "--out", again)
+    assert run(capsys, "fit", folder / "t.csv", *words, "--out", model, "-q")[0] == 0
+    told = fit_json(capsys, pattern, *words, "--out", again)
     assert (told["table"], told["rows"]) == ("part-9.csv ... part-11.csv (3 files)", 301)
     assert again.read_bytes() == model.read_bytes()
     listed = sorted(tmp_path.glob("part-*.csv"))  # as a shell without natural order expands it

@@ -1,5 +1,6 @@
 """The help of the command, and how it names what is missing."""
 
+import io
 import os
 import subprocess
 import sys
@@ -47,22 +48,21 @@ def test_a_bare_command_shows_its_help(capsys):
     assert "inspect" in out
 
 
-def of_process(*words, program=("-m", "sparsact"), **environment):
+def of_process(*words, **environment):
     """What a fresh process writes into a pipe."""
     clean = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}
-    command = [sys.executable, *program, *words]
+    command = [sys.executable, "-m", "sparsact", *words]
     return subprocess.run(command, env=clean | environment, capture_output=True, check=True).stdout
 
 
-@pytest.mark.parametrize(
-    ("name", "extra"), few_of([("ascii", ""), ("cp1252", "²±×"), ("utf-8", "²±×╭─")], [("cp1252", "²±×")])
-)
-def test_signs_that_a_stream_lacks_become_ascii(name, extra, tmp_path):
+@pytest.mark.parametrize(("name", "extra"), [("ascii", ""), ("cp1252", "²±×"), ("utf-8", "²±×╭─")])
+def test_signs_that_a_stream_lacks_become_ascii(name, extra, tmp_path, monkeypatch):
     bits = np.random.default_rng(2).integers(0, 2, (90, 4))
     np.savez(tmp_path / "t.npz", x=bits, y=bits[:, 0] * bits[:, 3] + 0.1 * bits[:, 1])
-    table = ("fit", str(tmp_path / "t.npz"), "--target", "y", "--model", "low-degree")
-    both = ("-c", "import sys; from sparsact.cli import main; main(sys.argv[1:]); main(['--help'])")
-    out = of_process(*table, program=both, PYTHONIOENCODING=name).decode(name)
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding=name, write_through=True))
+    assert main(["fit", str(tmp_path / "t.npz"), "--target", "y", "--model", "low-degree"]) == main(["--help"]) == 0
+    out = written.getvalue().decode(name)
     assert {sign for sign in "²±×╭─" if sign in out} == set(extra)
     assert "\\" not in out
 
@@ -74,7 +74,7 @@ def test_pipes_get_eighty_columns_and_colour_on_demand_only():
     assert "\x1b[1m" in of_process("fit", "--help", FORCE_COLOR="1").decode()
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("shell", few_of(["bash", "zsh", "fish"], ["bash"]))
 def test_the_shell_completes_commands(shell):
     """As the scripts that ``--install-completion`` writes ask it: of ``sparsact me``."""
     asked = {"COMP_WORDS": "sparsact me", "COMP_CWORD": "1", "_TYPER_COMPLETE_ARGS": "sparsact me"}

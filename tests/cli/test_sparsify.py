@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from commands import run
+from grids import few_of
 from safetensors.torch import save_file
 
 import sparsact as sa
@@ -250,7 +251,7 @@ POINTS = [named("of_points"), "--inputs", "points.npy", "--method"]
         ([named("of_points"), "--text", "a.txt"], "has no tokenizer"),
     ],
 )
-@pytest.mark.parametrize("form", [[], ["--json"]], ids=["table", "json"])
+@pytest.mark.parametrize("form", few_of([[], ["--json"]], [["--json"]]), ids=["table", "json"])
 def test_a_mistake_is_told_in_one_line(capsys, folder, words, says, form):
     np.save("empty.npy", np.zeros((0, 5)))
     np.save("wide.npy", np.zeros((2, 6)))

@@ -55,7 +55,7 @@ def test_pieces_of_any_size_are_encoded_alike(tmp_path):
 
 
 def test_hash_tables_are_fitted_and_asked_with_missing_values(tmp_path):
-    frame = houses(600)
+    frame = houses(300)
     result = sa.fit_table(frame, "y", model="lsh", folds=2)
     assert result.targets[0].r2.mean > 0.6
     new = houses(50, seed=1).drop(columns="y")

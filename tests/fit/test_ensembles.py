@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from fit.test_gaussian_processes import landscape
+from grids import few_of
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.metrics import mean_squared_error, r2_score
 
@@ -84,7 +85,8 @@ def test_a_polynomial_is_taken_where_it_does_as_well():
 
 
 @pytest.mark.usefixtures("few_trees")
-def test_positive_targets_have_a_process_of_their_logarithms(monkeypatch):
+@pytest.mark.parametrize("change", few_of(["offset", "sign"], ["offset"]))
+def test_positive_targets_have_a_process_of_their_logarithms(change, monkeypatch):
     """Effects that multiply are learned from 50 of 1,024 rows; an offset or a sign leaves no logarithms to learn."""
     monkeypatch.setattr("sparsact.fit.candidates.gp.KERNELS", ("product",))
     rng = np.random.default_rng(5)
@@ -99,9 +101,9 @@ def test_positive_targets_have_a_process_of_their_logarithms(monkeypatch):
     process = sa.fit_table(few, "y", model="gp", **options)
     errors = [mean_squared_error(others["y"], model.predict(others)) for model in (result, process)]
     assert errors[0] < 0.4 * errors[1]
-    for changed in (few["y"] + 3 * y.max(), few["y"] - 2 * y.min()):
-        weights = sa.fit_table(few.assign(y=changed), "y", model="ensemble", **options).choices.weights
-        assert "product of logarithms" not in weights
+    changed = few["y"] + 3 * y.max() if change == "offset" else few["y"] - 2 * y.min()
+    weights = sa.fit_table(few.assign(y=changed), "y", model="ensemble", **options).choices.weights
+    assert "product of logarithms" not in weights
 
 
 def n_held(result, f):
@@ -168,6 +170,7 @@ class Constant:
         yield np.zeros(len(X))
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_the_page_tells_the_weights(chosen, tmp_path):
     chosen.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
@@ -190,7 +193,8 @@ def test_held_out_scores_do_not_flatter():
     assert np.mean(new) < np.mean(held_out) < 2 * np.mean(new)
 
 
-def test_trees_stand_beside_numbers_and_classes():
+def test_trees_stand_beside_numbers_and_classes(monkeypatch):
+    monkeypatch.setattr(boosted_trees, "SIZES", {0: {8: 60}})
     rng = np.random.default_rng(3)
     X = rng.normal(size=(300, 3))
     table = pd.DataFrame(X, columns=list("abc"))

@@ -68,6 +68,7 @@ def test_intervals_of_many_landscapes_hold_the_coefficients():
     assert held >= 283
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_the_page_and_the_command_tell_what_is_special(chosen, tmp_path, capsys):
     chosen.save(tmp_path / "model.sparsact")
     chosen.report(tmp_path / "page.html")

@@ -160,6 +160,12 @@ def test_a_saved_model_predicts_by_name_or_refuses(fitted, tmp_path):
         np.testing.assert_array_equal(found["y"].to_numpy(), expected)
 
 
+@pytest.mark.grid
+def test_its_page_is_drawn(fitted, tmp_path):
+    fitted[0].report(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").count("<svg") > 2
+
+
 @pytest.mark.usefixtures("unrendered")
 def test_the_commands_and_the_page_say_what_the_result_says(fitted, tmp_path, capsys):
     result, data = fitted

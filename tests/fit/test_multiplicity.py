@@ -90,7 +90,7 @@ def test_effects_that_the_rows_do_not_identify_are_not_tested():
 def test_signs_of_a_process_are_as_sure_as_they_say():
     """Of effects drawn from the prior, wrong signs among the significant are at most half of the q-value."""
     wrong = named = 0
-    for seed in range(12):
+    for seed in range(6):
         rng = np.random.default_rng(seed)
         coefficients = rng.normal(size=64) * 0.5 ** np.array([bin(i).count("1") for i in range(64)])
         bits = np.array([[(i >> j) & 1 for j in range(6)] for i in range(64)])
@@ -102,7 +102,7 @@ def test_signs_of_a_process_are_as_sure_as_they_say():
             if term.significant:
                 true = coefficients[sum(1 << NAMES.index(name) for name in term.subset)]
                 named, wrong = named + 1, wrong + (true * term.coefficient < 0)
-    assert named > 60
+    assert named > 30
     assert wrong / named < 0.025 + 2 * np.sqrt(0.025 / named)
 
 

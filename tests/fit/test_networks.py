@@ -8,14 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import fit_json, run
+from grids import few_of
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 
 import sparsact as sa
 from sparsact.fit.candidates import network
 from sparsact.fit.held_out import HeldOutScores
+from sparsact.learners.sparsely_activated import descent_search
 
-pytestmark = pytest.mark.usefixtures("few_rivals")
+pytestmark = pytest.mark.usefixtures("few_rivals", "unrendered")
 
 N_COLUMNS, N_UNITS = 9, 4
 
@@ -98,6 +100,7 @@ def test_a_quick_look_spares_the_networks_that_would_lose(monkeypatch):
 def test_networks_of_numbers_and_of_classes(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(network, "ACTIVE", (4,))
     monkeypatch.setattr(network, "RESTARTS", 1)
+    monkeypatch.setattr(descent_search, "STEPS", 4.0)
     rng = np.random.default_rng(8)
     x = rng.normal(size=(140, 2))
     side = np.where(x[:, 0] + x[:, 1] > 0.6, "high", np.where(x[:, 0] + x[:, 1] < -0.6, "low", "middle"))
@@ -157,7 +160,7 @@ def test_many_rows_are_sampled(monkeypatch):
     assert len(result.targets[0].actual) == 300
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", few_of([2, 3], [2]))
 def test_networks_of_classes_are_inspected(n_classes, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(network, "ACTIVE", (1,))
     table = gated(200, 3, 5)

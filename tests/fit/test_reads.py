@@ -1,11 +1,14 @@
 """How often a fit reads its table."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from grids import few_of
 
 import sparsact as sa
 from sparsact.datasets.table_files import Parts
@@ -57,10 +60,11 @@ CASES = {  # target, options, reads
 }
 
 
-@pytest.mark.parametrize(
-    ("case", "ending"),
-    [*((case, "csv") for case in CASES), *((case, "parquet") for case in ("bits", "hash tables of many rows"))],
-)
+FILES = [*product(CASES, ["csv"]), ("bits", "parquet"), ("hash tables of many rows", "parquet")]
+QUICK = ("bits", "classes", "classes in hash tables")
+
+
+@pytest.mark.parametrize(("case", "ending"), few_of(FILES, [*product(QUICK, ["csv"]), FILES[-1]]))
 def test_each_pass_reads_each_row_once(tmp_path, monkeypatch, rows_read, case, ending):
     """Of the reads one is for the encoding, which may be given."""
     target, options, reads = CASES[case]

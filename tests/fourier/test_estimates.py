@@ -7,6 +7,7 @@ probability 2e-9 per number, below 1e-6 for the whole file.
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from grids import grid
 from scipy.stats import binom, norm
 
 from sparsact import SparselyActivatedNetwork
@@ -77,8 +78,7 @@ def f(request):
     return Spectrum.of(of_values[request.param]) if request.param in of_values else network(request.param)
 
 
-@pytest.mark.parametrize("kind", ESTIMATES)
-@pytest.mark.parametrize("batch_size", [None, 37])
+@grid(kind=ESTIMATES, batch_size=[None, 37])
 def test_near_the_exact_answer(f, kind, batch_size):
     estimate = estimated(kind, f, n_samples=5003, rng=np.random.default_rng(17), batch_size=batch_size)
     exact = exact_answer(kind, f)
@@ -87,15 +87,15 @@ def test_near_the_exact_answer(f, kind, batch_size):
     assert np.all(np.abs(estimate.value - exact) <= 6 * np.asarray(estimate.standard_error))
 
 
-@pytest.mark.parametrize("kind", ESTIMATES)
+@grid(kind=ESTIMATES)
 def test_coverage_of_intervals(f, kind):
-    """200 intervals at 90 %: the number that hold the truth is Binomial(200, 0.9), up to the normal approximation of
+    """100 intervals at 90 %: the number that hold the truth is Binomial(100, 0.9), up to the normal approximation of
     each mean, for which 0.02 is allowed. A new seed would fail with probability below 1e-6 on either side."""
     rng, exact = np.random.default_rng(23), exact_answer(kind, f)
-    intervals = (estimated(kind, f, n_samples=307, rng=rng).interval(0.9) for _ in range(200))
+    intervals = (estimated(kind, f, n_samples=307, rng=rng).interval(0.9) for _ in range(100))
     held = sum((low <= exact) & (exact <= high) for low, high in intervals)
-    assert np.all(held >= binom.ppf(1e-6, 200, 0.88))
-    assert np.all(held <= binom.ppf(1 - 1e-6, 200, 0.92))
+    assert np.all(held >= binom.ppf(1e-6, 100, 0.88))
+    assert np.all(held <= binom.ppf(1 - 1e-6, 100, 0.92))
 
 
 def test_bounded_intervals_hold_at_least_as_often_as_they_say():
@@ -145,7 +145,7 @@ def test_standard_error_over_batches_is_that_of_all_samples():
     assert estimate.standard_error == pytest.approx(samples.std(ddof=1) / np.sqrt(101), rel=1e-12)
 
 
-@pytest.mark.parametrize("kind", ESTIMATES)
+@grid(kind=ESTIMATES)
 def test_batches_are_bounded_and_seeds_decide(f, kind):
     rows = []
 

@@ -19,7 +19,10 @@ BITS, Y = rng.integers(0, 2, (67, 5)), rng.normal(size=(67, 2))
 W = np.where(rng.random((9, 5)) < 0.6, rng.integers(-3, 4, (9, 5)), 0).astype(float)
 
 
-@pytest.fixture(params=BACKENDS, ids=name_of)
+REFERENCE = pytest.param(*BACKENDS[:1], marks=[pytest.mark.grid] * (len(BACKENDS) > 1))  # tens of times as slow
+
+
+@pytest.fixture(params=[REFERENCE, *BACKENDS[1:]], ids=name_of)
 def backend(request):
     with kernels.using(*request.param):
         yield

@@ -223,7 +223,7 @@ class FATReLU(nn.Module):
     [
         (FATReLU(), torch.nextafter(torch.tensor(0.125), torch.tensor(0.0))),
         (nn.Threshold(0.125, 0.0), torch.tensor(0.125)),
-        (transformers.activations.ACT2FN["relu2"], torch.tensor(0.0)),
+        ("relu2", torch.tensor(0.0)),
         pytest.param("xielu", None, marks=NEW),
     ],
     ids=["FATReLU", "threshold", "squared ReLU", "xIELU"],

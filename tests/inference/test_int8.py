@@ -70,7 +70,7 @@ def test_outputs_of_a_row_are_those_of_the_model_quantised_by_torch(method, up_f
     """Whatever else is in its batch: torch computes rows one by one here, since it has one scale per call."""
     model = mixed(up_first)
     quantized = torch_model(model)
-    sa.sparsify(model, method, one_by_one(17), weights="int8", time_limit=0.1)
+    sa.sparsify(model, method, one_by_one(17), weights="int8", time_limit=0.02)
     for m in (1, 3, MAX_ROWS, MAX_ROWS + 5, 70):
         expected = torch.cat([run(quantized, row) for row in one_by_one(m)])
         assert torch.equal(run(model, rows(m)), expected)
@@ -122,7 +122,7 @@ def test_int4_steps_are_coarser_for_many_inputs():
 def test_outputs_of_int4_layers_are_those_of_their_rounded_weights(method, up_first):
     """Layer by layer in float64, from the numbers that the integers stand for; in any number of rows."""
     model = mixed(up_first)
-    sa.sparsify(model, method, one_by_one(17), weights="int4", time_limit=0.1)
+    sa.sparsify(model, method, one_by_one(17), weights="int4", time_limit=0.02)
     layers = {name: layer for name, layer in model.named_modules() if isinstance(layer, SparseLinear)}
     assert len(layers) == 8
     found = {}

@@ -35,8 +35,7 @@ MODELS = {
 @pytest.fixture(scope="module")
 def run():
     pytest.importorskip("triton", reason="Triton has wheels for Linux alone; it comes with the extra `gpu`")
-    with gpu_products.device() as run:
-        yield run
+    return gpu_products.device()
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ WAYS = [
 ]
 
 
-@pytest.mark.parametrize("seed", few_of(range(11), range(6)))
+@pytest.mark.parametrize("seed", few_of(range(11), range(4)))
 @pytest.mark.parametrize(("method", "weights", "keep_weights"), WAYS)
 def test_outputs_are_those_of_the_dense_model_up_to_the_error_of_the_plan(seed, method, weights, keep_weights):
     dense = Random(seed).eval()

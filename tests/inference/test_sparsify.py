@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 
 import pytest
 import torch
+from grids import few_of
 from safetensors.torch import load_model, save_model
 from sparse_models import (
     PLAIN,
@@ -52,7 +53,7 @@ def assert_alike(found, wanted):
     assert (found.double() - wanted.double()).norm() <= TIGHT[wanted.dtype] * wanted.double().norm()
 
 
-@pytest.mark.parametrize("dtype", TIGHT)
+@pytest.mark.parametrize("dtype", few_of(TIGHT, [torch.float32, torch.bfloat16]))
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", EXACT)
 def test_the_output_is_that_of_the_dense_model(name, method, dtype):
@@ -114,7 +115,7 @@ def test_parameters_are_the_very_same_and_densify_undoes_it(method):
     model = gated()
     kinds, parameters = classes(model), dict(model.named_parameters())
     state = {name: value.clone() for name, value in model.state_dict().items()}
-    sparsify(model, method, rows(64, model), time_limit=0.2)
+    sparsify(model, method, rows(64, model), time_limit=0.05)
     assert {name: id(value) for name, value in model.named_parameters()} == {
         name: id(value) for name, value in parameters.items()
     }

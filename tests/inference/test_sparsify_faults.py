@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from itertools import product
 
 import pytest
 import torch
@@ -42,12 +43,26 @@ AROUND = {
 }
 
 
+DEAR = ("torch.export", "torch.compile")
+
+
 class Named(torch.Tensor):
     pass
 
 
-@every
-@pytest.mark.parametrize("name", AROUND)
+@pytest.mark.parametrize(
+    ("name", "make", "method"),
+    [
+        pytest.param(name, make, method, marks=pytest.mark.grid if name in DEAR and make is not gated else ())
+        for name in AROUND
+        for make, method in QUICK
+    ]
+    + [
+        pytest.param(name, make, method, marks=pytest.mark.slow)
+        for name, make, method in product(AROUND, MAKES, METHODS)
+        if (make, method) not in QUICK
+    ],
+)
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # of torch.jit.trace, and of jvp's own code
 def test_what_records_transforms_or_casts_operations_sees_all_of_them(name, make, method):
     x, y = rows(2, make(), seed=1), rows(2, make(), seed=2)

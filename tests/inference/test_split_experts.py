@@ -55,7 +55,7 @@ def quantised_by_torch(model):
         return torch.ao.quantization.quantize_dynamic(other, {nn.Linear: scheme})
 
 
-@pytest.mark.parametrize("method", ["exact", "certified"])
+@pytest.mark.parametrize("method", few_of(["exact", "certified"], ["certified"]))
 def test_every_expert_is_sparse_and_nothing_else_changes(model, method):
     before, single = outputs(model), outputs(model, IDS[:1, :1])
     state = {name: value.clone() for name, value in model.state_dict().items()}
@@ -75,7 +75,7 @@ def test_every_expert_is_sparse_and_nothing_else_changes(model, method):
     assert torch.equal(outputs(model), before)
 
 
-@pytest.mark.parametrize("keep_weights", [True, False])
+@pytest.mark.parametrize("keep_weights", few_of([True, False], [False]))
 def test_int8_is_what_torch_computes_for_each_expert(model, keep_weights):
     """Bit by bit for a single token, whose scale is that of its row on both sides."""
     expected, state = outputs(quantised_by_torch(model), IDS[:1, :1]), copy.deepcopy(model.state_dict())
@@ -94,7 +94,7 @@ def test_int8_is_what_torch_computes_for_each_expert(model, keep_weights):
     assert torch.allclose(outputs(model, IDS[:1, :1]), expected, atol=0.05)
 
 
-@pytest.mark.parametrize("weights", few_of(["keep", "int8", "int4"], ["keep", "int8"]))
+@pytest.mark.parametrize("weights", few_of(["keep", "int8", "int4"], ["int8"]))
 def test_a_plan_is_saved_and_loaded(model, weights, tmp_path):
     twin = copy.deepcopy(model)
     dropped = {} if weights == "keep" else {"weights": weights, "keep_weights": False}
@@ -128,7 +128,7 @@ def test_experts_that_are_dense_are_stacked_again():
     with pytest.raises(ValueError, match='method="exact" applies to none of the 6 blocks'):
         sa.sparsify(model, "exact", SHOWN)
     assert not any(isinstance(module, SplitExperts) for module in model.modules())
-    sa.sparsify(model, "auto", SHOWN, time_limit=0.1)
+    sa.sparsify(model, "auto", SHOWN, time_limit=0.02)
     assert {choice.method for choice in sa.plan_of(model).choices} == {"dense"}
     assert not any(isinstance(module, SplitExperts) for module in model.modules())
     assert torch.equal(outputs(model), before)
@@ -163,7 +163,7 @@ def test_weights_of_inference_mode_are_left_and_named():
     with torch.inference_mode():
         model = mixtral().eval()
     before = outputs(model)
-    plan = sa.plan_of(sa.sparsify(model, "auto", SHOWN, time_limit=0.1))
+    plan = sa.plan_of(sa.sparsify(model, "auto", SHOWN, time_limit=0.02))
     assert all("made in inference mode" in choice.reason for choice in plan.choices)
     assert torch.equal(outputs(model), before)
     assert isinstance(model.model.layers[0].mlp.experts.gate_up_proj, nn.Parameter)

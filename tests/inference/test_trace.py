@@ -7,8 +7,10 @@ from contextlib import ExitStack
 
 import pytest
 import torch
+from grids import few_of
 from inference.zoo import Case, Written, X, cases
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from sparsact.inference import find_blocks
 from sparsact.inference.batches import call
@@ -82,7 +84,9 @@ def model_units(model, block):
     return model.get_submodule(block.up).out_features
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(
+    "dtype", few_of([torch.float64, torch.float32, torch.bfloat16, torch.float16], [torch.float32, torch.bfloat16])
+)
 @pytest.mark.parametrize(
     ("activation", "zero_below"),
     [
@@ -145,6 +149,33 @@ def test_compiled_model():
     [block] = find_blocks(compiled, X)
     assert compiled.get_submodule(block.down) is model[2]
     torch._dynamo.reset()
+
+
+class Counting(TorchDispatchMode):
+    """A mode of the model's own, which sees its operations."""
+
+    seen = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.seen += 1
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_mode_that_the_model_enters_stays():
+    """Above the tracer it sees the same operations as without, and those by which the activation is found."""
+    mode = Counting()
+
+    def forward(m, x):
+        with mode:
+            return m.b(m.a(x).relu())
+
+    model = Written(forward)
+    model(X)
+    once = mode.seen
+    [block] = find_blocks(model, X)
+    assert (block.up, block.down, block.activation.zero_below.tolist()) == ("a", "b", [0.0] * 7)
+    assert mode.seen > 2 * once
+    assert not torch.utils._python_dispatch._get_current_dispatch_mode()
 
 
 @pytest.mark.parametrize("context", [torch.inference_mode, lambda: torch.autocast("cpu", torch.bfloat16)])

@@ -4,6 +4,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 from grids import grid
+from instruction_sets import against_reference
 from threadpoolctl import threadpool_limits
 
 from sparsact import kernels
@@ -40,17 +41,20 @@ def agree(rows: int, n: int, dtype: type, n_threads: int, offset: int = 0) -> No
     assert actual.tobytes() == expected(rows, n, dtype).tobytes()
 
 
+@against_reference
 @grid(dtype=DTYPES, n=range(14))
 def test_equals_reference_to_the_bit(backend, dtype, n):
     for rows in (1, 3, 37):
         agree(rows, n, dtype, n_threads=1)
 
 
+@against_reference
 @grid(dtype=DTYPES, n=[16, 17, 18, 20])
 def test_equals_reference_beyond_each_cache(backend, dtype, n):
     agree(1, n, dtype, n_threads=1)
 
 
+@against_reference
 @pytest.mark.parametrize(("n", "dtype"), [(22, np.float64), pytest.param(23, np.float32, marks=pytest.mark.slow)])
 def test_equals_reference_where_memory_is_the_limit(backend, n, dtype):
     agree(1, n, dtype, n_threads=1, offset=1)
@@ -62,11 +66,9 @@ def test_any_alignment(backend, dtype, offset):
         agree(3, n, dtype, n_threads=1, offset=offset)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n_threads", [2, 3, 0])
-@pytest.mark.parametrize(("rows", "n"), [(1, 17), (3, 16), (61, 11), (9001, 3), (70001, 0)])
-def test_any_number_of_threads(backend, dtype, n_threads, rows, n):
-    agree(rows, n, dtype, n_threads)
+@grid(dtype=DTYPES, n_threads=[2, 3, 0], sizes=[(1, 17), (3, 16), (61, 11), (9001, 3), (70001, 0)])
+def test_any_number_of_threads(backend, dtype, n_threads, sizes):
+    agree(*sizes, dtype, n_threads)
 
 
 def test_neighbours_of_the_table_are_untouched(backend):

@@ -97,7 +97,7 @@ def test_models_side_by_side(name):
     torch.testing.assert_close(found, torch.stack([moe(x) for moe in moes]))
 
 
-@pytest.mark.parametrize("name", few_of(["top_k", "switch", "sigmoid", "block_top1"], ["top_k", "sigmoid"]))
+@pytest.mark.parametrize("name", few_of(["top_k", "switch", "sigmoid", "block_top1"], ["top_k"]))
 def test_one_graph_serves_batches_of_any_size(name):
     torch._dynamo.reset()
     plain = {"load_balance": 0, "z_loss": 0} if name == "top_k" else {"load_balance": 0} if name == "switch" else {}
@@ -138,7 +138,7 @@ class RoutedByItself(torch.nn.Module):
 
 
 EXPORTED = [*NAMES, *GROUPS, "buckets", "units of hashes", *BLOCKS]
-QUICK = {"top_k", "hash_table", "buckets", "blocks"}  # each takes a second
+QUICK = {"top_k", "buckets"}  # each takes a second
 
 
 @pytest.mark.parametrize("name", few_of(EXPORTED, QUICK))
@@ -184,7 +184,7 @@ PADDED = {"shared": {"n_shared": 2}, "biases": {"bias": True}, "gelu": {"activat
 PADDED |= {"never 0": {"activation": lambda z: torch.cos(z), "n_shared": 1}, "jitter": {}}
 
 
-@grid(name=[*NAMES, "one", "one in groups"], kind=list(PADDED), padding=[torch.nan, -torch.inf, 1e300])
+@grid(name=[*NAMES, "one", "one in groups"], kind=list(PADDED), padding=[torch.nan, 1e300])
 def test_padding_may_hold_anything(name, kind, padding):
     """Outputs and gradients equal those in a batch of the tokens alone, without padding."""
     options = dict(PADDED[kind])

@@ -163,6 +163,7 @@ class Stream:
         return self.table.__arrow_c_stream__(requested_schema)
 
 
+TABLES = {"n_tables": 2, "degree": 1, "directions": "principal", "n_stages": 1, "random_state": 0}
 NAMES = [f"c{i}" for i in range(7)]
 TABLE = pa.table({name: BITS[:, i].astype(int) for i, name in enumerate(NAMES)})
 
@@ -176,7 +177,7 @@ def test_estimators_take_what_exports_an_arrow_stream(kind):
         assert list(model.feature_names_in_) == NAMES
         assert_array_equal(model.predict(made()), expected.predict(BITS))
     assert_array_equal(Monomials(2).fit(made()).transform(made()), Monomials(2).fit_transform(BITS))
-    for model in (sa.LSHRegressor(2, random_state=0), sa.DSMRegressor(9, 4, random_state=0)):
+    for model in (sa.LSHRegressor(**TABLES), sa.DSMRegressor(9, 4, random_state=0)):
         assert_array_equal(clone(model).fit(made(), Y).predict(made()), model.fit(BITS, Y).predict(BITS))
 
 
@@ -211,8 +212,8 @@ ESTIMATORS = {
     "LowDegreeRegressor": LowDegreeRegressor(1),
     "LowDegreeRegressorCV": LowDegreeRegressorCV((1,), (0.0, 9.0), cv=3),
     "LowDegreeClassifier": LowDegreeClassifier(1),
-    "LSHRegressor": sa.LSHRegressor(2, random_state=0),
-    "LSHClassifier": sa.LSHClassifier(2, random_state=0),
+    "LSHRegressor": sa.LSHRegressor(**TABLES),
+    "LSHClassifier": sa.LSHClassifier(2, degree=1, directions="principal", random_state=0),
     "DSMRegressor": sa.DSMRegressor(9, 4, random_state=0),
     "SparselyActivatedRegressor": sa.SparselyActivatedRegressor(n_restarts=1, max_iter=5, random_state=0),
 }

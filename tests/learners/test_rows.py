@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from grids import grid
+from grids import few_of, grid
 
 from sparsact import (
     DSMRegressor,
@@ -30,7 +30,6 @@ def frame(column):
     return pd.DataFrame({"a": SIGNS[:, 0], "b": column})
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize(
     ("X", "message"),
     [
@@ -47,6 +46,7 @@ def frame(column):
         (np.array(STRINGS, dtype=np.int64)[:, None], "`X` holds integers of digits 0 and 1 only"),
     ],
 )
+@grid(learner=LEARNERS)
 def test_rows_that_are_no_numbers_are_refused(learner, X, message):
     with pytest.raises(ValueError, match=message):
         learner().fit(X, Y)
@@ -109,7 +109,7 @@ def test_nullable_columns_are_read_and_a_missing_entry_is_named(learner, dtype):
         model.predict(lacking)
 
 
-@pytest.mark.parametrize("dtype", ["string", "category", "object"])
+@pytest.mark.parametrize("dtype", few_of(["string", "category", "object"], ["category"]))
 def test_letters_need_an_entry_at_each_site(dtype):
     letters = pd.DataFrame({"s": np.where(SIGNS[:, 0] > 0, "a", "b"), "t": np.where(SIGNS[:, 1] > 0, "c", "d")})
     X = letters.astype(dtype)

@@ -179,6 +179,8 @@ def test_no_answer_of_an_iterative_solver_is_taken_without_its_status():
     folder, called = Path(sparsact.__file__).parent, set()
     for path in sorted(folder.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
+        if not any(name in text for name in SOLVERS):
+            continue
         imported = {
             alias.name
             for node in ast.walk(ast.parse(text))

@@ -27,7 +27,7 @@ def interruptible():
 
 
 SOURCE = str(Path(sparsact.__file__).parent)
-SPREAD = 5  # places of an interrupt in each update
+SPREAD = 4  # places of an interrupt in each update
 
 rng = np.random.default_rng(3)
 BITS = rng.integers(0, 2, (70, 5))

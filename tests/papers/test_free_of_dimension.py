@@ -82,7 +82,7 @@ def test_random_packings_stay_below_the_cover():
     for m, n, epsilon in ((5, 2, 0.9), (30, 3, 0.7), (200, 40, 0.5)):
         X = rng.normal(size=(m, n))
         X /= np.linalg.norm(X, axis=1)[:, None]
-        v = rng.normal(size=(4000, n))
+        v = rng.normal(size=(1500, n))
         z = v / np.linalg.norm(v, axis=1)[:, None] @ X.T
         packing = [z[0]]
         for row in z[1:]:

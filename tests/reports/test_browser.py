@@ -29,9 +29,9 @@ def address(tmp_path_factory):
     return path.as_uri()
 
 
-@pytest.fixture(params=[400, 1600])
+@pytest.fixture
 def page(browser, address, request):
-    shown = browser.new_page(viewport={"width": request.param, "height": 900})
+    shown = browser.new_page(viewport={"width": getattr(request, "param", 1600), "height": 900})
     errors = []
     shown.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
     shown.on("pageerror", lambda error: errors.append(str(error)))
@@ -42,10 +42,14 @@ def page(browser, address, request):
     shown.close()
 
 
+of_any_width = pytest.mark.parametrize("page", [400, 1600], indirect=True)
+
+
 def visible(page, selector):
     return [element for element in page.query_selector_all(selector) if element.is_visible()]
 
 
+@of_any_width
 def test_every_claim_and_figure_is_shown(page):
     claims = sum(len(part.verdicts) for part in PAGE_PARTS)
     assert len(visible(page, ".claims tbody tr")) == claims
@@ -54,10 +58,12 @@ def test_every_claim_and_figure_is_shown(page):
     assert page.text_content("#filter-count") == f"{claims} claims"
 
 
+@of_any_width
 def test_nothing_is_wider_than_the_window(page):
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
+@of_any_width
 def test_filters_leave_what_fits(page):
     page.select_option("#filter-outcome", "does not hold")
     rows = visible(page, ".claims tbody tr")

@@ -181,6 +181,7 @@ def test_a_fit_of_hash_tables_tells_what_they_hold(hash_tables, told):
     assert "monomials" not in hash_tables
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_classes_of_hash_tables_have_a_page_too():
     page = fit_page(hashed(classes().confusion))
     Page(page)

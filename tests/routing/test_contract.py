@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pytest
 import torch
+from grids import grid
 from routed import KINDS, ROUTERS, BySign, D, inputs, made, plain, state_of
 
 from sparsact import routing
@@ -20,7 +21,6 @@ compiled_routers = pytest.mark.parametrize(
     [pytest.param(r, marks=() if r in (ROUTERS[0], ROUTERS[2]) else pytest.mark.slow) for r in ROUTERS],
     ids=repr,
 )
-kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind[0].__name__}-{kind[1]}")
 modes = pytest.mark.parametrize("training", [False, True])
 
 
@@ -58,8 +58,7 @@ def equal(one: Selection, other: Selection, tolerance: float) -> None:
 
 
 @routers
-@kinds
-@modes
+@grid(kind=KINDS, training=[False, True])
 def test_a_selection_has_the_shapes_that_it_promises(router, kind, training):
     chosen = selection(router, kind, training)
     m, k = plain(chosen.indices).shape
@@ -154,7 +153,7 @@ def test_autocast_has_no_say(router):
 
 
 @routers
-@kinds
+@grid(kind=KINDS)
 def test_an_empty_batch_has_an_empty_selection(router, kind):
     for training in (False, True):
         chosen = selection(router, kind, training, x=np.zeros((0, D)))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from commands import run
-from grids import grid
+from grids import few_of, grid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -84,9 +86,15 @@ def test_subnormal_targets_are_fitted_to_their_last_digit(solver):
     assert model.r2_ == pytest.approx(expected.r2_, rel=1e-12)
 
 
-@pytest.mark.parametrize("X", [SIGNS, COLUMNS])
-@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
-def test_cross_validation_chooses_alike_at_every_scale(X, scale):
+@pytest.mark.parametrize(
+    ("kind", "scale"),
+    few_of(
+        product(["signs", "numbers"], [1e-300, 1e-160, 1e160, 1e300]),
+        [("signs", 1e-300), ("numbers", 1e-160), ("signs", 1e160), ("numbers", 1e300)],
+    ),
+)
+def test_cross_validation_chooses_alike_at_every_scale(kind, scale):
+    X = SIGNS if kind == "signs" else COLUMNS
     one, other = LowDegreeRegressorCV().fit(X, Y), LowDegreeRegressorCV().fit(X, Y * scale)
     assert (other.degree_, other.alpha_) == (one.degree_, one.alpha_)
     np.testing.assert_allclose(other.cv_results_["fold_r2"], one.cv_results_["fold_r2"], rtol=1e-9)
@@ -128,8 +136,13 @@ def test_what_a_file_holds_is_at_its_scale(solver, scale, tmp_path):
     np.testing.assert_array_equal(read.partial_fit(X, Y).coefficients_, model.partial_fit(X, Y).coefficients_)
 
 
-@pytest.mark.parametrize("family", ["pca_grid", "euclidean", "hyperplane"])
-@pytest.mark.parametrize("degree", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("family", "degree"),
+    few_of(
+        product(["pca_grid", "euclidean", "hyperplane"], [0, 1, 2]),
+        [("pca_grid", 1), ("euclidean", 0), ("hyperplane", 2)],
+    ),
+)
 def test_lsh_fits_scale_with_the_targets(family, degree):
     def predictions(y):
         model = LSHRegressor(3, family=family, degree=degree, random_state=0, n_hashes=3, bucket_width=1.5, alpha=0.1)
@@ -152,7 +165,7 @@ def test_sums_of_masked_features_scale_with_the_targets(router):
         np.testing.assert_allclose(predictions(Y * scale) / scale, expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e300])
+@pytest.mark.parametrize("scale", few_of([1e-300, 1e300], [1e-300]))
 def test_networks_scale_with_the_targets(scale):
     def predictions(y):
         return SparselyActivatedRegressor(4, n_restarts=1, random_state=0).fit(SIGNS, y).predict(SIGNS)

@@ -30,6 +30,7 @@ m, n = 1403, 9
 SIGNS = 1 - 2 * rng.integers(0, 2, (m, n))
 COLUMNS = rng.normal(size=(m, n))
 Y = rng.normal(size=m) + SIGNS[:, 0] * SIGNS[:, 1]
+FIXED = {"degree": 1, "directions": "principal", "random_state": 0}
 QUICK = [("pca_grid", 1), ("euclidean", 0), ("hyperplane", 1)]
 GRIDS = [
     pytest.param(family, degree, marks=[] if (family, degree) in QUICK else pytest.mark.slow)
@@ -50,12 +51,13 @@ def low_degree(solver, n_jobs):
 def others(n_jobs):
     choice = LowDegreeRegressorCV(range(1, 5), n_jobs=n_jobs).fit(SIGNS, Y)
     classes = LowDegreeClassifier(3, n_jobs=n_jobs).fit(SIGNS, Y > 0)
-    tables = LSHClassifier(3, random_state=0, n_jobs=n_jobs).fit(COLUMNS[:300], Y[:300] > 0)
+    tables = LSHClassifier(3, **FIXED, n_jobs=n_jobs).fit(COLUMNS[:300], Y[:300] > 0)
     return [choice.cv_results_["fold_mse"], classes.predict_proba(SIGNS), tables.predict_proba(COLUMNS)]
 
 
 def buckets(family, degree, n_jobs):
-    model = LSHRegressor(3, family=family, degree=degree, random_state=0, n_hashes=4, n_jobs=n_jobs)
+    fixed = FIXED | {"family": family, "degree": degree, "n_hashes": 4}
+    model = LSHRegressor(3, **fixed, n_jobs=n_jobs)
     model.fit(COLUMNS[:200], Y[:200])
     return [model.predict(COLUMNS), model.predict_interval(COLUMNS[:99])]
 
@@ -141,7 +143,6 @@ def test_estimators_in_threads_of_python():
             assert [array.tobytes() for array in future.result()] == expected[i % len(tasks)]
 
 
-FIXED = {"degree": 1, "directions": "principal", "random_state": 0}
 MODELS = {
     "cells": lambda: LowDegreeRegressor(2, solver="cells").fit(SIGNS, Y),
     "merged": lambda: LowDegreeRegressor(2).partial_fit(SIGNS[:700], Y[:700]).partial_fit(SIGNS[700:], Y[700:]),

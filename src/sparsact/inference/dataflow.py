@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode, _pop_mode_temporarily
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from sparsact.inference.activation import Expression, Leaf, Operation, RowScale, leaves
@@ -96,10 +96,11 @@ class DataflowTracer(TorchDispatchMode):
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Operations within are not the model's own."""
+        """Operations within are not the model's own; with no mode above this one they do not pass through it."""
         self._paused = True
         try:
-            yield
+            with _pop_mode_temporarily() if _get_current_dispatch_mode() is self else nullcontext():
+                yield
         finally:
             self._paused = False
 

@@ -94,7 +94,7 @@ def test_a_seed_decides_everything_and_the_global_state_nothing():
 
 def test_operations_with_and_without_their_choice():
     """Table 1 of the paper counts 18 for each active unit at 8 inputs, and nothing for the choice."""
-    rows = rng.normal(size=(30, 8))
+    rows = rng.normal(size=(5, 8))
     model = DSMRegressor(4096, 1024).fit(rows, rows[:, 0])
     assert model.n_active_ == 1024
     assert model.flops(routing=False) == 18 * 1024 == 18432

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from grids import few_of
 from scipy.optimize import minimize
 from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
@@ -78,8 +79,14 @@ def test_first_and_second_derivatives_are_those_of_the_written_likelihood(link):
     np.testing.assert_allclose(hessian, second, atol=1e-5 * np.abs(hessian).max())
 
 
-@pytest.mark.parametrize("link", ["sigmoid", "monotone"])
-@pytest.mark.parametrize(("curve", "m", "n"), [("steep", 300, 4), ("saturated", 41, 3), ("hinge", 90, 5)])
+SEARCHES = [
+    (*rows, link)
+    for rows in [("steep", 300, 4), ("saturated", 41, 3), ("hinge", 90, 5)]
+    for link in ("sigmoid", "monotone")
+]
+
+
+@pytest.mark.parametrize(("curve", "m", "n", "link"), few_of(SEARCHES, SEARCHES[:1] + SEARCHES[2:4]))
 def test_no_other_search_gets_higher_than_a_hundredth_of_a_nat(link, curve, m, n):
     """BFGS of the written likelihood, from the fit itself and from random starts."""
     fit = polynomial_fit(bent_rows(curve, m, n), link, 1, None)
@@ -158,7 +165,7 @@ def coverage(link, mean, factor, *, n_sets=40, m=150, n=5):
         ("identity", lambda f: f, 1.0),
         ("log", lambda f: f, 1.0),
         ("sigmoid", lambda f: 3 + 5 / (1 + np.exp(-2 * f)), 2.0),
-        ("monotone", lambda f: np.sinh(1.3 * f), 1.0),
+        pytest.param("monotone", lambda f: np.sinh(1.3 * f), 1.0, marks=pytest.mark.grid),
         pytest.param("monotone", lambda f: np.maximum(f, 0) + 0.1 * f, 1.0, marks=pytest.mark.grid),
     ],
 )

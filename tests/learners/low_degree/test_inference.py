@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from explicit import centred, determined, monomials, subsets_of_size, tables
+from grids import few_of
 from numpy.testing import assert_allclose
 from scipy.stats import binom, t
 
@@ -28,8 +31,15 @@ def textbook(features, y, weights, alpha, fit_intercept):
     return np.sqrt(np.outer(variance, unscaled)), variance, freedom, target_mean - feature_mean @ coef, coef
 
 
-@pytest.mark.parametrize("kind", ["uniform", "one-hot", "constant", "repeated", "skewed"])
-@pytest.mark.parametrize("solver", ["cells", "moments", "kernel", "conjugate gradients"])
+CASES = [
+    *product(
+        ["uniform", "one-hot", "constant", "repeated", "skewed"], ["cells", "moments", "kernel", "conjugate gradients"]
+    )
+]
+DEAR = [(kind, "conjugate gradients") for kind in ("one-hot", "constant", "skewed")]
+
+
+@pytest.mark.parametrize(("kind", "solver"), few_of(CASES, [case for case in CASES if case not in DEAR]))
 @pytest.mark.parametrize(("alpha", "fit_intercept"), [(0.0, True), (0.0, False), (2.5, True)])
 def test_standard_errors(monkeypatch, kind, solver, alpha, fit_intercept):
     """NaN where the rows leave a choice, else right; the kernel has none."""

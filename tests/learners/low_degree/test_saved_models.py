@@ -68,7 +68,7 @@ def same(mine, theirs, X):
 @pytest.mark.parametrize("name", MODELS)
 def test_round_trip(tmp_path, name, statistic):
     X = BITS + 0.5 if "real" in name else BITS
-    for y in (Y, Y[:, 0], Y[:, :1]):
+    for y in (Y, Y[:, :1]) if statistic else (Y[:, 0],):
         model = copy.deepcopy(MODELS[name]).fit(X, y, rng.random(83))
         model.save(tmp_path / "m", statistic=statistic)
         loaded = sparsact.load(tmp_path / "m")

@@ -38,7 +38,7 @@ def slide(model, adapt, columns):
 
 
 def test_another_layout_is_taken_where_the_target_turns_to_another_column():
-    turned = [0] * 6 + [3] * 14
+    turned = [0] * 6 + [3] * 9
     fixed, adapting = LSHRegressor(**SETTINGS), LSHRegressor(**SETTINGS)
     before, _ = slide(fixed, False, turned)
     after, (X, _) = slide(adapting, True, turned)

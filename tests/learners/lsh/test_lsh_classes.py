@@ -33,7 +33,7 @@ def test_labels_of_any_kind(kind):
 def test_it_learns():
     """A guess of the largest class would be right in less than half of the rows."""
     assert np.unique(LABELS, return_counts=True)[1].max() < 300
-    assert cross_val_score(classifier(), X, LABELS, cv=4).mean() > 0.85
+    assert cross_val_score(classifier(), X, LABELS, cv=2).mean() > 0.85
 
 
 def test_constants_in_buckets_are_shares_of_classes():

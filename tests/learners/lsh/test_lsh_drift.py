@@ -21,7 +21,7 @@ def learner():
     rng = np.random.default_rng(0)
     X = surface(2000, rng)
     y = np.sin(3 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=2000)
-    return LSHRegressor(n_tables=8, n_stages=1, random_state=0).fit(X, y)
+    return LSHRegressor(n_tables=8, n_stages=1, degree=1, directions="principal", random_state=0).fit(X, y)
 
 
 @pytest.mark.parametrize("m", few_of([20, 100, 500], [100]))
@@ -110,7 +110,7 @@ def rows_like(name, rng, m):
 
 
 @pytest.mark.parametrize(
-    "name", few_of(["normal", "heavy", "clusters", "discrete", "copies", "log-normal"], ["heavy", "copies"])
+    "name", few_of(["normal", "heavy", "clusters", "discrete", "copies", "log-normal"], ["copies"])
 )
 def test_p_values_hold_whatever_the_distribution(name):
     """240 batches from where the rows came: more than 1 in 10 below .05 has a probability of 1e-3 for each case."""

@@ -100,15 +100,15 @@ def frame(m, rng, n_towns=40):
 
 def test_categories_of_a_frame_by_their_type():
     table, y = frame(1700, np.random.default_rng(3))
-    learner = LSHRegressor(n_tables=8, n_stages=1, random_state=0).fit(table[:1200], y[:1200])
+    learner = model(n_tables=8).fit(table[:1200], y[:1200])
     assert learner.is_categorical_.tolist() == [False, True, True]
     assert learner.score(table[1200:], y[1200:]) > 0.97
     learner.remove(table[:10], y[:10])
     assert learner.n_samples_seen_ == 1190
     texts = table.astype({"kind": object, "town": object})
-    named = model(categorical_features=["kind", "town"]).fit(texts[:500], y[:500])
-    by_number = model(categorical_features=[1, 2]).fit(texts.to_numpy()[:500], y[:500])
-    expected = model().fit(table[:500], y[:500]).predict(table[1200:])
+    named = model(categorical_features=["kind", "town"]).fit(texts[:200], y[:200])
+    by_number = model(categorical_features=[1, 2]).fit(texts.to_numpy()[:200], y[:200])
+    expected = model().fit(table[:200], y[:200]).predict(table[1200:])
     np.testing.assert_array_equal(named.predict(texts[1200:]), expected)
     np.testing.assert_array_equal(by_number.predict(texts.to_numpy()[1200:]), expected)
 
@@ -162,9 +162,8 @@ def test_many_categories_that_say_nothing_do_little_harm():
     numbers, towns = rng.uniform(-1, 1, (2000, 2)).round(2), rng.integers(0, 200, 2000).astype(float)
     y = np.sin(3 * numbers[:, 0]) + numbers[:, 1] + 0.1 * rng.normal(size=2000)
     both = np.column_stack([numbers, towns])
-    fixed = {"n_tables": 8, "n_stages": 1, "random_state": 0}
-    alone = LSHRegressor(**fixed).fit(numbers[:1300], y[:1300]).score(numbers[1300:], y[1300:])
-    beside = LSHRegressor(**fixed, categorical_features=[2]).fit(both[:1300], y[:1300])
+    alone = model(n_tables=8).fit(numbers[:1300], y[:1300]).score(numbers[1300:], y[1300:])
+    beside = model(n_tables=8, categorical_features=[2]).fit(both[:1300], y[:1300])
     assert 1 - beside.score(both[1300:], y[1300:]) < 1.5 * (1 - alone)
 
 
@@ -178,10 +177,10 @@ def test_many_targets_of_a_category_have_few_directions():
 
 
 def test_classes_from_categories_and_gaps():
-    table, y = frame(2000, np.random.default_rng(4))
+    table, y = frame(1200, np.random.default_rng(4))
     table.loc[::7, "size"] = np.nan
-    learner = LSHClassifier(random_state=0).fit(table[:1500], y[:1500] > 0)
-    assert learner.score(table[1500:], y[1500:] > 0) > 0.85
+    learner = LSHClassifier(5, directions="principal", random_state=0).fit(table[:800], y[:800] > 0)
+    assert learner.score(table[800:], y[800:] > 0) > 0.85
 
 
 def test_a_file_keeps_the_rules(tmp_path):

@@ -2,11 +2,13 @@
 
 import pickle
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
 from exported_models import shipped_values
+from grids import few_of, grid
 from hashed_rows import model, rows
 
 import sparsact
@@ -44,13 +46,14 @@ def at_edges(learner):
     return np.concatenate([below[crossed], above[crossed]])
 
 
-def queries(learner):
+@cache
+def queries(form):
     rng = np.random.default_rng(4)
     sizes = np.array([2.0, 50.0, 1e6, 1e155, 1e200, 1e300])[:, None, None]
     far = (sizes * np.sign(rng.normal(size=(6, 3, 3))) * [1.0, 0.3, 0.7]).reshape(-1, 3)
     alone = np.concatenate([sizes * np.eye(3), -sizes * np.eye(3)]).reshape(-1, 3)
     gaps = [[np.nan, 0.1, 0.2], [np.nan, 50.0, np.nan]]
-    return np.concatenate([X[:9], rows(m=15, d=3, seed=8)[0], at_edges(learner), far, alone, gaps])
+    return np.concatenate([X[:9], rows(m=15, d=3, seed=8)[0], at_edges(fitted(form)), far, alone, gaps])
 
 
 def one_by_one(function, table):
@@ -77,22 +80,26 @@ def shipped(kind, learner, table, folder):
     return single
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("extrapolate", LIMITS)
-@pytest.mark.parametrize("fallback", ["coarse", "mean", "nan", "raise", "nearest"])
-@pytest.mark.parametrize("form", FORMS)
-def test_what_ships_has_the_ends_of_the_model(form, fallback, extrapolate, kind, tmp_path):
+ENDS = [*product(["coarse", "mean", "nan", "raise", "nearest"], LIMITS)]
+ONCE = [(form, kind) for form, kind in product(FORMS, KINDS) if form == "grid" or kind not in ("float64", "as it is")]
+
+
+@pytest.mark.parametrize(("form", "kind"), few_of(product(FORMS, KINDS), ONCE))
+@grid(ends=ENDS)
+def test_what_ships_has_the_ends_of_the_model(form, ends, kind, tmp_path):
+    fallback, extrapolate = ends
     if form != "grid" and kind in ("c", "onnx", "file") and (fallback == "coarse") == (extrapolate == "clip"):
         return  # a compiler takes its time: each limit and each fallback is compiled with stages and hyperplanes once
     learner = pickle.loads(pickle.dumps(fitted(form))).set_params(fallback=fallback, extrapolate=extrapolate)
-    table = queries(learner)
-    before = table.copy()
+    table = queries(form)
+    before, folder = table.copy(), tmp_path / f"{fallback}-{extrapolate}"  # a library is loaded once from a path
+    folder.mkdir()
     if kind != "as it is" and (fallback == "nearest" or (fallback == "raise" and kind in ("c", "onnx"))):
         with pytest.raises(ValueError, match=rf"fallback=['\"]{fallback}.*set_params\(fallback="):
-            shipped(kind, learner, table, tmp_path)
+            shipped(kind, learner, table, folder)
         return
     expected = one_by_one(lambda row: learner.predict(row[None])[0], table)
-    values = shipped(kind, learner, table, tmp_path)
+    values = shipped(kind, learner, table, folder)
     np.testing.assert_array_equal(table, before)
     np.testing.assert_array_equal(np.isnan(values), np.isnan(expected))
     sizes = np.fmax.reduce(np.abs(table), axis=1) if extrapolate == "linear" else np.ones(len(table))
@@ -208,8 +215,13 @@ def test_a_class_of_a_strange_category_is_that_of_the_known_ones():
 BEYOND = 2**53 + np.arange(3)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("form", ["array", "objects", "Int64", "category"])
+@pytest.mark.parametrize(
+    ("form", "kind"),
+    few_of(
+        product(["array", "objects", "Int64", "category"], KINDS),
+        [*product(["array", "Int64"], ["as it is", "file"]), ("category", "c"), ("objects", "onnx")],
+    ),
+)
 def test_integers_beyond_floats_are_categories_of_their_own(form, kind, tmp_path):
     """Of 2**53, 2**53 + 1 and 2**53 + 2 float64 makes two."""
     rng = np.random.default_rng(0)

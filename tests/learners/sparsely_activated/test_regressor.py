@@ -24,8 +24,9 @@ def data(m=90, n=6, seed=0):
     return X, X[:, 0] * (1.0 - 3.0 * X[:, 2]) + 0.3 * rng.normal(size=m)
 
 
-@pytest.mark.parametrize("kind", ["bits", "real"])
-@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize(
+    ("kind", "k"), [("bits", 1), ("real", 1), ("real", 2), pytest.param("bits", 2, marks=pytest.mark.grid)]
+)
 def test_a_weight_is_a_number_of_rows(kind, k):
     X, y = data()
     X = X if kind == "bits" else np.random.default_rng(5).normal(size=X.shape) + X
