@@ -107,7 +107,7 @@ def degree_for(
         reason = f"no network of this scale with s = {thing.s} and k = {active} needs more."
         return least_degree_of(thing, epsilon, proved, how, reason, worst, rng=_needed(rng, "a large network"))
     if isinstance(thing, Stack):
-        if k is not None and np.ndim(k) == 0:
+        if isinstance(k, int | np.integer):
             raise ValueError(f"`k` of a stack has a number for each layer; got {k}: pass k=stack.certify().upper.")
         proved = proved_of_stack(thing, k)
         worst = {"worst_case": degree_from_sensitivity(proved.average, epsilon)}

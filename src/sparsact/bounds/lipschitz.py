@@ -70,8 +70,8 @@ def dense_width(ambient: int, intrinsic: int, L: float, epsilon: float, *, bits:
     whole numbers of sum d that are as equal as possible.
 
     Mended: the paper counts cubes of side :math:`2 \epsilon / L` within a section. If k divides d there are at most
-    :math:`(\sqrt{d / k}\, L / \epsilon)^k` of them ([Ball]_), so that its C would grow like :math:`\sqrt k`; balls lie
-    denser. As printed, bumps with f(v) < 0 vanish; the sign stands before the maximum,
+    :math:`(\sqrt{d / k}\, L / \epsilon)^k` of them (Ball, 1989), so that its C would grow like :math:`\sqrt k`; balls
+    lie denser. As printed, bumps with f(v) < 0 vanish; the sign stands before the maximum,
     :math:`\operatorname{sgn} f(v) \max(0, |f(v)| - L \|x - v\|)`. The proof is in the documentation, with
     :func:`analytic_width`.
 

@@ -102,8 +102,8 @@ def rademacher_sparse_without_logarithm(n: int, s: int, k: int, W: float, B: flo
 
     *Sharper, proved* ("Rademacher complexity of sparsely activated networks" in the documentation): the chain of
     :func:`rademacher_sparse_free_of_dimension` with steps by 4, and with the number of cells in n + 1 dimensions,
-    :math:`N_t \le (1 + 4^{t+1})^{n+1}`, where that is less. From three coordinates and about a thousand rows for each on it is below
-    :func:`sparse_complexity_bound_explicit`.
+    :math:`N_t \le (1 + 4^{t+1})^{n+1}`, where that is less. From three coordinates
+    and about a thousand rows for each on it is below :func:`sparse_complexity_bound_explicit`.
     """
     return (W * R + B) * sqrt(s * k / m) * _chained(m, k * m / s, 4, n)
 

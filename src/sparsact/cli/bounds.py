@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sparsact.network import SparselyActivatedNetwork
 
 _SAMPLES: Final = 10_000
+_LOOKED_AT: Final = 1_000  # points, for more active units than are given
 _FLOAT_BITS: Final = 1023  # of numbers that floats hold
 _LONGEST: Final = 14_000  # bits of a number of at most 4,300 digits, which is Python's limit
 
@@ -92,23 +93,24 @@ def _number(text: str) -> tuple[str, float]:
 
 def _of_network(network: SparselyActivatedNetwork, given: dict[str, float]) -> dict[str, float]:
     """Size and scale of the network, and its sparsity as given or else as certified."""
-    for name, value in (("n", network.n), ("s", network.s)):
-        if given.get(name, value) != value:
-            raise ValueError(f"--{name} {given[name]}, but the network has {name} = {value}; leave --{name} out.")
     import numpy as np
 
     from sparsact.hypercube import bits_to_signs
 
-    W, B = network.scale()
-    for name, value in (("W", W), ("B", B)):
+    for name, size in (("n", network.n), ("s", network.s)):
+        if given.get(name, size) != size:
+            raise ValueError(f"--{name} {given[name]}, but the network has {name} = {size}; leave --{name} out.")
+    scale = network.scale()._asdict()
+    for name, value in scale.items():
         if name in given:
             raise ValueError(f"the network has {name} = {value:.6g}; leave --{name} out.")
-    k = given["k"] if "k" in given else network.certify().upper
-    some = bits_to_signs(np.random.default_rng(0).integers(2, size=(_SAMPLES, network.n), dtype=np.int8))
+    if "k" not in given:
+        return {"n": network.n, "s": network.s, "k": max(1, network.certify().upper), **scale}
+    some = bits_to_signs(np.random.default_rng(0).integers(2, size=(_LOOKED_AT, network.n), dtype=np.int8))
     most = int(network.n_active(some).max())
-    if k < most:
-        raise ValueError(f"--k {k}, but some input switches on {most} units; leave --k out.")
-    return {"n": network.n, "s": network.s, "k": max(1, int(k)), "W": W, "B": B}
+    if given["k"] < most:
+        raise ValueError(f"--k {given['k']}, but some input switches on {most} units; leave --k out.")
+    return {"n": network.n, "s": network.s, "k": int(given["k"]), **scale}
 
 
 def _derive(parameters: dict[str, float]) -> None:

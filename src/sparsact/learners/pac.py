@@ -56,15 +56,6 @@ class PACHypothesis:
         Upper bound of the probability that y lies outside of ``y_range``; 0 where the range is an assumption.
     reason : str
         How the hypothesis was chosen, and what ``n_rows_needed`` stands for.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsact import pac_learn
-    >>> X = np.random.default_rng(0).choice([-1, 1], size=(900, 5))
-    >>> found = pac_learn(X, X[:, 1], epsilon=0.05, delta=0.05, y_range=(-1, 1))
-    >>> found.degree, found.predict([[1, -1, 1, 1, 1]]).round(6)
-    (1, array([-1.]))
     """
 
     model: Any
@@ -133,7 +124,7 @@ def pac_learn(
         decides the learner and ``n_rows_needed``; the error bound assumes no distribution.
     n_units, max_active, W, B : optional
         The target is a network with at most ``max_active`` of its units active, of scale W and B (Definition 2).
-        ``inputs="any"`` needs the first two, and all four for ``n_rows_needed``; ``"uniform"`` uses the last three.
+        ``inputs="any"`` needs the first two, and all four for ``n_rows_needed``; ``"uniform"`` the last three.
     R : float, optional
         Largest norm of an input, which no row may exceed; the root of n for signs and bits.
     random_state : int
@@ -153,8 +144,7 @@ def pac_learn(
     Rows are split at random: from a fifth to a half of them is held out, more where the bound takes more. What is
     random is the draw of the rows; the split and the choice of the degree do not see the held-out ones, so that
     :func:`~sparsact.bounds.held_out_bound` holds for every distribution, degree and learner. A call that raises makes
-    no claim, so that wrong claims have probability at most delta. Each call has its own delta: several calls on the
-    same rows, such as with another degree or seed, are wrong somewhere with probability at most the sum of theirs.
+    no claim, so that wrong claims have probability at most delta, in each call: several on the same rows add theirs.
 
     ``n_rows_needed`` for uniform inputs is :func:`~sparsact.bounds.low_degree_samples_explicit`: with that many rows a
     target with weight at most epsilon/4 above the degree, noise included, is learned to epsilon with probability
@@ -168,16 +158,16 @@ def pac_learn(
     >>> from sparsact import pac_learn
     >>> X = np.random.default_rng(0).choice([-1, 1], size=(4000, 8))
     >>> found = pac_learn(X, X[:, 0] * X[:, 3], epsilon=0.05, delta=0.05, y_range=(-1, 1))
-    >>> found.degree, round(found.error_bound, 4)
-    (2, 0.008)
+    >>> found.degree, round(found.error_bound, 4), found.predict(X[:3]).round(6) == X[:3, 0] * X[:3, 3]
+    (2, 0.008, array([ True,  True,  True]))
     """
     check_named(epsilon=epsilon, delta=delta)
     checked_option(inputs, "`inputs`", get_args(Inputs))
-    rows, targets = _checked_rows(X, y, inputs)
-    encoding = detect_encoding(rows)[0]
-    network = _checked_network(inputs, encoding == "real", s=n_units, k=max_active, W=W, B=B, R=R)
+    rows, targets = _checked_rows(X, y)
+    real = detect_encoding(rows)[0] == "real"
+    network = _checked_network(inputs, real, s=n_units, k=max_active, W=W, B=B, R=R)
     if R is not None:  # bits are fitted as signs
-        check_norms(checked_reals(rows, "`X`") if encoding == "real" else np.ones(rows.shape), R)
+        check_norms(checked_reals(rows, "`X`") if real else np.ones(rows.shape), R)
     task = _Task(rows.shape[1], inputs, epsilon, delta, {"R": sqrt(rows.shape[1]), **network})
     limits, assumed = task.checked_range(targets, y_range)
     fitted, held_out = task.split(len(rows), limits if assumed else None, random_state)
@@ -207,7 +197,7 @@ def pac_learn(
     )
 
 
-def _checked_rows(X: ArrayLike, y: ArrayLike, inputs: str) -> tuple[NDArray[Any], NDArray[np.float64]]:
+def _checked_rows(X: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.float64]]:
     rows, targets = np.asarray(X), checked_reals(y, "`y`")
     if rows.ndim != 2 or targets.shape != (len(rows),):
         raise ValueError(
@@ -284,9 +274,7 @@ class _Task:
 
         Without a range, which must not come from the rows to be held out, a half.
         """
-        wanted = (
-            held_out_rows(self.epsilon / 2, self.epsilon, _largest(limits), self.delta, self.delta / 3) if limits else m
-        )
+        wanted = self._held_out(limits) if limits else m
         order = np.random.default_rng(seed).permutation(m)
         n_held_out = int(min(m // 2, max(m // 5, wanted)))
         return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
@@ -309,10 +297,9 @@ class _Task:
             s, k = self.network["s"], self.network["k"]
             network = SparselyActivatedRegressor(n_units=s, max_active=k, random_state=seed)
             needed = self._rows_for_network(limits) if self.has_class else inf
-            why = f"A network of at most {k} active units, by empirical risk"
-            if needed < inf:
-                why += f"; {needed:,.0f} rows are proved to be enough where a network of the class fits them exactly"
-            return network, needed, f"{why}."
+            known = f"; {needed:,.0f} rows are proved to be enough where a network of the class fits them exactly"
+            why = f"A network of at most {k} active units, by empirical risk{known if needed < inf else ''}."
+            return network, needed, why
         if not self.has_class or degree != "auto":
             return LowDegreeRegressor(degree=degree), None, "Low degree"
         k, W = self.network["k"], self.network["W"]
@@ -331,11 +318,13 @@ class _Task:
     def _rows_for_network(self, limits: tuple[float, float]) -> float:
         """The same for a network that fits all rows exactly; Lemma 18's loss is half of the squared error."""
         sizes = {name: self.network[name] for name in ("s", "k", "W", "B", "R")}
+        sizes |= {"epsilon": self.epsilon / 4, "delta": self.delta * 2 / 3}
         C = max(abs(limit) for limit in (*limits, self._largest_value()))
-        share: dict[str, Any] = {"epsilon": self.epsilon / 4, "delta": self.delta * 2 / 3}
-        fit = general_samples_explicit(self.n, **sizes, **share, C=C, realizable=True)
-        shown = held_out_rows(self.epsilon / 2, self.epsilon, _largest(limits), self.delta, self.delta / 3)
-        return _with_split(fit, shown)
+        fit = general_samples_explicit(self.n, **sizes, C=C, realizable=True)
+        return _with_split(fit, self._held_out(limits))
+
+    def _held_out(self, limits: tuple[float, float]) -> float:
+        return held_out_rows(self.epsilon / 2, self.epsilon, _largest(limits), self.delta, self.delta / 3)
 
     def _largest_value(self) -> float:
         return float(self.network["k"] * (self.network["W"] * self.network["R"] + self.network["B"]))
