@@ -119,11 +119,21 @@ def tasks(scale: Scale, inputs: Sequence[int], s: int, n_seeds: int, searched: i
         yield {"model": SEARCHED, "n": searched, "s": 2 * k, "k": k, "seed": seed}
 
 
-def worst_network(n: int, s: int, k: int, seed: int, share: Share) -> SparselyActivatedNetwork:
-    """The network of s units, at most k of them active, with the largest share of a bound that the search finds."""
+def worst_network(
+    n: int, s: int, k: int, seed: int, share: Share, *known: SparselyActivatedNetwork
+) -> SparselyActivatedNetwork:
+    """The network of s units, at most k of them active, with the largest share of a bound that the search finds.
+
+    It starts from random networks, and from ``known`` ones of fewer units, with units that are off everywhere.
+    """
     rng = np.random.default_rng([seed, SEARCH_STREAM])
     starts = [pairs(n, k)] if s == 2 * k else []
     starts += [with_unit_scale(random_network(n, s, k, rng=rng)) for _ in range(N_RANDOM)]
+    for network in known:
+        W = np.vstack([np.asarray(network.W), np.zeros((s - network.s, n))])
+        starts.append(
+            SparselyActivatedNetwork(np.resize(network.u, s), W, np.append(network.b, np.ones(s - network.s)))
+        )
     found = [_climb(start, k, share, rng) for start in starts]
     return max(found, key=lambda pair: pair[0])[1]
 

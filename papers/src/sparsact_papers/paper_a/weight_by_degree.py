@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
 
 from sparsact.bounds import tail_bound
 from sparsact.hypercube import points
+from sparsact.network import SparselyActivatedNetwork
 from sparsact_papers.charts import Chart, Frame, curve_plot, curves
 from sparsact_papers.claims import Claim, Verdict, bounded, needed, only_if, within
-from sparsact_papers.common.networks import extremal_tasks, network_of, spectrum_of, tails
+from sparsact_papers.common.networks import (
+    SEARCHED,
+    extremal_tasks,
+    network_of,
+    spectrum_of,
+    tails,
+    worst_network,
+)
 from sparsact_papers.experiment import Experiment, MissingRowsError, Rows, Scale
-from sparsact_papers.intervals import mean_of, range_of
+from sparsact_papers.intervals import mean_of, range_of, slope_of
 
 SPARSITIES: Final = (1, 2, 4)
 INPUTS: Final = {Scale.SMOKE: (8,), Scale.QUICK: (12,), Scale.FULL: (12, 14, 16)}
@@ -22,6 +31,10 @@ SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 10}
 EXTREMES: Final = {Scale.SMOKE: (2, 4), Scale.QUICK: (1, 2, 4, 6, 8), Scale.FULL: (1, 2, 4, 6, 8)}  # inputs
 LARGEST_SHARE: Final = 0.1  # of the variance, above a quarter of all degrees
 COMPARED_DEGREE: Final = 2
+SOUGHT: Final = {Scale.SMOKE: (7, (1, 2), 2), Scale.QUICK: (12, (1, 2, 4), 3), Scale.FULL: (12, (1, 2, 4), 10)}
+"""Inputs, units and seeds of the search for heavy tails."""
+POWER: Final = 0.25  # of ln(es/k), half of what the bound has
+FAR: Final = {7: 5, 12: 9}  # degrees of that search by inputs: above 4 log2 s, where the proofs leave a factor open
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
@@ -33,11 +46,19 @@ def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
             yield {"model": "dense", "n": n, "s": UNITS[scale], "k": 1, "seed": seed}
         yield {"model": "parity", "n": n, "s": n + 1, "k": 1, "seed": 0}
     yield from extremal_tasks(EXTREMES[scale], (1, 3))
+    n, units, n_seeds = SOUGHT[scale]
+    for s, seed in product(units, range(n_seeds)):
+        yield {"model": SEARCHED, "n": n, "s": s, "k": 1, "seed": seed}
 
 
 def measure(*, model: str, n: int, s: int, k: int, seed: int) -> Mapping[str, Any]:
     """Tail above each degree, as a share of the variance and of our bound."""
-    network = network_of(model, n, s, k, seed)
+    found = {}
+    if model == SEARCHED:
+        network = heaviest(n, s, k, seed)
+        found["far_tail"] = far_tail(network, FAR[n], k)
+    else:
+        network = network_of(model, n, s, k, seed)
     spectrum = spectrum_of(network)
     W, B = network.scale()
     active = int(network.n_active(points(n)).max())
@@ -49,7 +70,28 @@ def measure(*, model: str, n: int, s: int, k: int, seed: int) -> Mapping[str, An
         "variance": tails[0],
         "tail_share": [tail / tails[0] for tail in tails],
         "tail_over_bound": max(tail / tail_bound(active, W, d) for d, tail in enumerate(tails)),
+        **found,
     }
+
+
+def heaviest(n: int, s: int, k: int, seed: int) -> SparselyActivatedNetwork:
+    """The network of s units, a power of 2, with the heaviest far tail that a search finds, from that of half of s."""
+    known = (heaviest(n, s // 2, k, seed),) if s > 1 else ()
+    return worst_network(n, s, k, seed, lambda network: far_tail(network, FAR[n], k), *known)
+
+
+def far_tail(network: SparselyActivatedNetwork, degree: int, k: int) -> float:
+    """The weight above the degree, each set counted as often as it has members, times sqrt(d) / (k^2 W^2)."""
+    levels = spectrum_of(network).weight_by_degree()
+    scale = network.scale().W
+    above = float((np.arange(len(levels)) * levels)[degree + 1 :].sum())
+    return above * degree**0.5 / (k * scale) ** 2 if scale > 0 else 0.0
+
+
+def _judge_factor(rows: Rows) -> Verdict:
+    sought = needed(rows.where(model=SEARCHED), "networks found by search", 2)
+    curves = [(1 + np.log(group.array("s")), group.column("far_tail")) for group in sought.groups("seed").values()]
+    return within(slope_of(curves), least=POWER, what="power of ln(es/k)")
 
 
 def _judge_against_dense(rows: Rows) -> Verdict:
@@ -107,6 +149,15 @@ EXPERIMENT: Final = Experiment(
             rule="tail / bound is at most 1 at every degree of every row; consistent if below 0.9",
             refuted_if="the tail of some row exceeds the bound at some degree",
             judge=lambda rows: bounded(range_of(needed(rows, "tails").array("tail_over_bound")), "tail / bound"),
+        ),
+        Claim(
+            name="factor-far-out",
+            statement="Above degree 4 log2 s the largest tails of one-sparse networks grow like sqrt(ln(es)), as the "
+            "bound for a given number of units does. (Open: no proof, and a search only finds networks.)",
+            rule="the 95 % interval over seeds of the power of ln(es) in the largest tail that a search finds, of 1, 2 "
+            f"and 4 units, lies above {POWER}",
+            refuted_if="that power is significantly smaller, on the networks that the search finds",
+            judge=_judge_factor,
         ),
         Claim(
             name="concentration",
