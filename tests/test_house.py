@@ -57,7 +57,7 @@ def test_constants_are_final():
 # a change that makes one larger names in a decision record what it replaced and the row in results/ that pays for it.
 BUDGETS = {
     "src/sparsact": 67_077,
-    "papers/src": 16_985,
+    "papers/src": 17_046,
     "benchmarks": 6_644,
 }
 IMPORTS = 0.1213
