@@ -27,6 +27,7 @@ BANNED = {
 }
 EXCEPTIONS = {  # by the beginning of a name: what stays there, and why
     "sparsact.bounds": ("s k", "formulas, in the letters of the papers"),
+    "sparsact.constructions.junta.extremal": ("k", "in the letters of the bound that it attains"),
     "sparsact.rademacher": ("s k", "the class H_{n,s,k}^{W,B}, in the letters of the bounds that it is compared with"),
     "sparsact.fourier.spectrum.Spectrum": ("k", "number of coefficients: nothing is active"),
     "sparsact.fourier.interactions.Interactions.top": ("k", "number of values, as of Spectrum.top"),

@@ -53,7 +53,7 @@ def test_sizes_beyond_the_digits_that_python_writes(capsys):
         assert (row["value"]["n_units"], row["log2"]) == (None, exponent)
     status, _, err = run(capsys, "bounds", "--n", 10**400)
     assert status != 0
-    assert "n exceeds every float" in err
+    assert "`n` exceeds every float" in err
 
 
 def test_more_parameters_more_bounds(capsys):

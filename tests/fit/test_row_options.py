@@ -53,7 +53,7 @@ class Folds:
 
 
 def folds_of(data, **options):
-    found = RowColumns.of(sa.datasets.tables.Parts.open(data), FitOptions(("y",), **options))
+    found = RowColumns.of(sa.datasets.table_stream.Parts.open(data), FitOptions(("y",), **options))
     return np.array([found.fold_of[str(name)] for name in data["plate"].to_pylist()]), found
 
 

@@ -154,16 +154,17 @@ def _exceeding(
 ) -> NDArray[np.float64]:
     """How many rows switch on each unit, and at how many it exceeds minus each margin: (1 + margins, s)."""
     counts = np.zeros((1 + len(margins), network.s))
-    unit, size = frexp(R)
-    scaled = _of_size_1(network, size) if len(margins) else network
-    a = np.sqrt(np.asarray((scaled.W * scaled.W).sum(axis=1))) * unit + np.abs(scaled.b)
     step = max(1, PREACTIVATIONS_AT_ONCE // max(1, network.s))
-    for start in range(0, len(rows), step):
-        block = rows[start : start + step]
+    blocks = [rows[start : start + step] for start in range(0, len(rows), step)]
+    for block in blocks:
         counts[0] += np.count_nonzero(network.active(block), axis=0)
-        z = scaled.preactivations(np.ldexp(block, -size)) if len(margins) else block
-        for place, margin in enumerate(margins, start=1):
-            counts[place] += np.count_nonzero(z > -(margin + _ROUNDING) * a, axis=0)
+    if len(margins):
+        unit, size = frexp(R)
+        scaled = _of_size_1(network, size)
+        a = np.sqrt(np.asarray((scaled.W * scaled.W).sum(axis=1))) * unit + np.abs(scaled.b)
+        for block in blocks:
+            z = scaled.preactivations(np.ldexp(block, -size))
+            counts[1:] += [np.count_nonzero(z > -(margin + _ROUNDING) * a, axis=0) for margin in margins]
     return counts
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from math import isfinite, log2, log10, sqrt
 from pathlib import Path
+from sys import float_info
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 _SAMPLES: Final = 10_000
 _LOOKED_AT: Final = 1_000  # points, for more active units than are given
-_FLOAT_BITS: Final = 1023  # of numbers that floats hold
 _LONGEST: Final = 14_000  # bits of a number of at most 4,300 digits, which is Python's limit
 
 
@@ -123,9 +123,6 @@ def _derive(parameters: dict[str, float]) -> None:
     if strange:
         raise ValueError(f"no bound has a parameter {strange[0]!r}; there are {', '.join(sorted(names))}.")
     check_named(**parameters)
-    for name, value in parameters.items():
-        if isinstance(value, int) and value.bit_length() > _FLOAT_BITS:
-            raise ValueError(f"{name} exceeds every float; choose at most 1e308.")
     n, s, k, W, B = (parameters.get(name) for name in ("n", "s", "k", "W", "B"))
     units = None if s is None else int(s)
     follows: dict[str, float] = {}
@@ -266,7 +263,7 @@ def _value_of(row: dict[str, Any]) -> str:
 
 def _short(number: float | None, exponent: float | None) -> str:
     """Four digits, of the base-2 logarithm where the number leaves the range of floats."""
-    if exponent is not None and abs(exponent) > _FLOAT_BITS:
+    if exponent is not None and abs(exponent) >= float_info.max_exp:
         tens, rest = divmod(exponent * log10(2), 1)
         return f"{10**rest:.4g}e{tens:+.0f}"
     return "infinite" if number is None else f"{number:.4g}"

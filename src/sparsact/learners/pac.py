@@ -27,6 +27,7 @@ from sparsact.validation.arrays import check_norms, checked_reals
 from sparsact.validation.parameters import check_named, checked_option
 
 Inputs = Literal["uniform", "any"]
+Range = tuple[float, float]
 _LARGEST_SYSTEM: Final = 12_000  # monomials that are fitted because a theorem needs them
 
 
@@ -56,6 +57,13 @@ class PACHypothesis:
         Upper bound of the probability that y lies outside of ``y_range``; 0 where the range is an assumption.
     reason : str
         How the hypothesis was chosen, and what ``n_rows_needed`` stands for.
+
+    Examples
+    --------
+    >>> from sparsact import pac_learn
+    >>> found = pac_learn([[1], [-1]] * 300, [1, -1] * 300, epsilon=0.1, delta=0.1, y_range=(-1, 1))
+    >>> found.predict([[1]]).round(6)
+    array([1.])
     """
 
     model: Any
@@ -228,12 +236,12 @@ def _checked_network(inputs: str, real: bool, **parameters: float | None) -> dic
     return given
 
 
-def _largest(limits: tuple[float, float]) -> float:
+def _largest(limits: Range) -> float:
     """Largest squared error within an interval; 1 where that is a point."""
     return (limits[1] - limits[0]) ** 2 or 1.0
 
 
-def _interval(limits: tuple[float, float]) -> str:
+def _interval(limits: Range) -> str:
     return f"[{limits[0]:.4g}, {limits[1]:.4g}]"
 
 
@@ -251,9 +259,7 @@ class _Task:
     def has_class(self) -> bool:
         return "W" in self.network
 
-    def checked_range(
-        self, targets: NDArray[np.float64], y_range: tuple[float, float] | None
-    ) -> tuple[tuple[float, float], bool]:
+    def checked_range(self, targets: NDArray[np.float64], y_range: Range | None) -> tuple[Range, bool]:
         """Range of the targets, and whether it is an assumption."""
         if y_range is None and not self.has_class:
             return (-inf, inf), False
@@ -269,7 +275,7 @@ class _Task:
             )
         return (low, high), True
 
-    def split(self, m: int, limits: tuple[float, float] | None, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def split(self, m: int, limits: Range | None, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Rows to fit; and rows to hold out, from a fifth to a half, as many as a bound of twice the error takes.
 
         Without a range, which must not come from the rows to be held out, a half.
@@ -279,7 +285,7 @@ class _Task:
         n_held_out = int(min(m // 2, max(m // 5, wanted)))
         return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
 
-    def check_rows(self, m: int, n_held_out: int, limits: tuple[float, float], doubt: float) -> None:
+    def check_rows(self, m: int, n_held_out: int, limits: Range, doubt: float) -> None:
         """Refuse rows that could not prove the error of a hypothesis that has none."""
         least = held_out_rows(0.0, self.epsilon, _largest(limits), doubt, 0.5)
         if least > n_held_out:
@@ -289,9 +295,7 @@ class _Task:
                 f"{2 * least:,.0f} rows or more, a larger epsilon, or a narrower y_range."
             )
 
-    def learner(
-        self, m: int, degree: int | str, limits: tuple[float, float], seed: int
-    ) -> tuple[Any, float | None, str]:
+    def learner(self, m: int, degree: int | str, limits: Range, seed: int) -> tuple[Any, float | None, str]:
         """What to fit, the rows needed where the class implies them, and why."""
         if self.inputs == "any":
             s, k = self.network["s"], self.network["k"]
@@ -311,11 +315,11 @@ class _Task:
         why = f"The least held-out error; that {known} is proved beforehand."
         return LowDegreeRegressor(degree="auto"), needed, why
 
-    def rows_for_degree(self, degree: int, limits: tuple[float, float]) -> float:
+    def rows_for_degree(self, degree: int, limits: Range) -> float:
         """Rows that are enough for a degree with this split."""
         return _with_split(*low_degree_parts(self.n, degree, sqrt(_largest(limits)) / 2, self.epsilon, self.delta))
 
-    def _rows_for_network(self, limits: tuple[float, float]) -> float:
+    def _rows_for_network(self, limits: Range) -> float:
         """The same for a network that fits all rows exactly; Lemma 18's loss is half of the squared error."""
         sizes = {name: self.network[name] for name in ("s", "k", "W", "B", "R")}
         sizes |= {"epsilon": self.epsilon / 4, "delta": self.delta * 2 / 3}
@@ -323,7 +327,7 @@ class _Task:
         fit = general_samples_explicit(self.n, **sizes, C=C, realizable=True)
         return _with_split(fit, self._held_out(limits))
 
-    def _held_out(self, limits: tuple[float, float]) -> float:
+    def _held_out(self, limits: Range) -> float:
         return held_out_rows(self.epsilon / 2, self.epsilon, _largest(limits), self.delta, self.delta / 3)
 
     def _largest_value(self) -> float:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from math import inf, isfinite
 from numbers import Real
 from operator import index
+from sys import float_info
 from typing import Any, Final, SupportsIndex, TypeVar
 
 import numpy as np
@@ -110,6 +111,8 @@ def check_named(**parameters: Any) -> None:
         probability is none, k exceeds s, or ``intrinsic`` exceeds ``ambient``.
     """
     for name, value in parameters.items():
+        if isinstance(value, int) and value.bit_length() >= float_info.max_exp:
+            raise ValueError(f"`{name}` exceeds every float; choose at most 1e308.")
         need = _need(name, value)
         if need:
             raise ValueError(f"`{name}` must be {need}; got {value!r}.")
