@@ -56,7 +56,7 @@ def test_constants_are_final():
 # Most lines of each folder, and the share of imports in the library's code. Lower them when you make a folder smaller;
 # a change that makes one larger names in a decision record what it replaced and the row in results/ that pays for it.
 BUDGETS = {
-    "src/sparsact": 67_083,
+    "src/sparsact": 67_084,
     "papers/src": 17_046,
     "benchmarks": 6_644,
 }

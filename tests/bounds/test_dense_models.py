@@ -139,7 +139,7 @@ def test_too_few_samples_leave_bumps_unmet():
         equal = sum(comb(N, j) * Fraction(-1, 2) ** j * Fraction(N - j, N) ** m for j in range(N + 1))
         assert 0.2 < equal <= exp(-1 / 2)
         more = sum(comb(N, j) * Fraction(-1, 2) ** j * Fraction(N - j, N) ** (3 * m + 3) for j in range(N + 1))
-        assert more > 0.7  # so that the number is of the right size
+        assert more > 0.7  # so that the number has the right size
     rng = np.random.default_rng(0)
     for N in (2, 5, 9):
         m, q = int(bounds.lipschitz_samples(1, 1, float(N), 1.0)), rng.dirichlet(np.ones(N))

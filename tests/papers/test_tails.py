@@ -22,7 +22,7 @@ MOST_SEEN = 0.25  # of the bound; a parity junta of 8 signs has the most, 0.230
 def shares(u, W, b):
     """The largest share, over all d, that each network of a batch takes of the bound; u (N, s), W (N, s, n), b (N, s).
 
-    With max_j |u_j| ||w_j|| for the scale, of which the proof makes use alone: at most max |u| max ||w||.
+    With max_j |u_j| ||w_j|| for the scale, which is all that the proof uses: at most max |u| max ||w||.
     """
     s, n = W.shape[1:]
     z = W @ points(n).T.astype(float) - b[..., None]

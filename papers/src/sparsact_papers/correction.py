@@ -40,7 +40,7 @@ class _Tested:
 
     @property
     def n_chances(self) -> int:
-        """Intervals of which one would be enough to give this verdict wrongly."""
+        """Number of intervals, any one of which would be enough to give this verdict wrongly."""
         return self.n_estimates if self.outcome in BY_ANY else 1
 
     def withstands(self, error: float) -> bool:

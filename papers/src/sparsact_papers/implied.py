@@ -23,7 +23,7 @@ IMPLIED: Final[dict[str, dict[str, str]]] = {
         "lemma-10": "NS <= 2 (1 - rho) k^2 W^2 (sharper Lemma 10), which is less from n s = 5 on (ln(5)^2 > 2)",
         "sharper": "NS <= (1 - rho) AS / 2 and " + SENSITIVITY,
         "linear": f"{CLAIM_2_1}; for |T| <= 16 and 1 - rho <= 1/128 each term has a power between 0.94 and 1",
-        "tail": f"{CLAIM_2_1}, of which those above d have 1 - rho^|T| >= 1 - rho^(d + 1)",
+        "tail": f"{CLAIM_2_1}, where 1 - rho^|T| >= 1 - rho^(d + 1) for sets above degree d",
     },
     "sufficient-degree": {
         "theorem-8": f"{TAIL}; {SENSITIVITY}; and 4 k^2 W^2 / epsilon is less, see below",

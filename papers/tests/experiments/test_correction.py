@@ -76,8 +76,13 @@ def test_the_survivors_are_those_of_holms_method(p_values):
 
 def test_what_one_of_several_intervals_refutes_must_withstand_their_number():
     """A claim of four parts that fails by one has four chances; one that holds needs all of them."""
-    fails = lambda p: lambda: every(*(within(mean_of(sample(q)), most=0) for q in (p, 0.9, 0.9, 0.9)))  # noqa: E731
-    holds = lambda p: lambda: every(*(within(mean_of(sample(q)), least=0) for q in (p, p, p, p)))  # noqa: E731
+
+    def fails(p):
+        return lambda: every(*(within(mean_of(sample(q)), most=0) for q in (p, 0.9, 0.9, 0.9)))
+
+    def holds(p):
+        return lambda: every(*(within(mean_of(sample(q)), least=0) for q in (p, p, p, p)))
+
     assert standings(fails(0.013))[0] == [Standing.ALONE]
     assert standings(fails(0.012))[0] == [Standing.SURVIVES]
     assert standings(holds(0.049))[0] == [Standing.SURVIVES]

@@ -40,4 +40,9 @@ def log_cover(m: int, widths: NDArray[np.float64], n: int | None) -> NDArray[np.
     log_inside = np.log1p(-erfc(_TAUS / sqrt(2)))
     with np.errstate(over="ignore", divide="ignore"):  # infinitely many at no width
         entropy: NDArray[np.float64] = (8 * np.outer(widths**-2.0, _TAUS**2) - m * log_inside).min(axis=1)
-        return entropy if n is None else np.minimum(entropy, (n + 1) * np.log1p(4 / widths))
+        return entropy if n is None else np.minimum(entropy, log_balls(n, widths))
+
+
+def log_balls(n: int, widths: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same for inputs of n dimensions, by balls in n + 1 dimensions: for units of all scales with WR + B = 1."""
+    return np.asarray((n + 1) * np.log1p(4 / widths))

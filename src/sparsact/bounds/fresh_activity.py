@@ -12,13 +12,8 @@ golden ratio. Weights to :math:`0.9\, \gamma/2` and thresholds to a tenth of it 
 \gamma^2 + \ln(2 + 40/\gamma)`, without the dimension; if W and B are fixed beforehand and a = WR + B,
 :math:`16 \ln(4m) / \gamma^2 + \ln 2`.
 
-*Proof.* Suppose a unit exceeds the bound. The median of a binomial variable is at least :math:`\lfloor mq \rfloor`, so
-with probability one half more than mq - 1 of m further rows have z > 0. There a member of the cover exceeds
-:math:`-\gamma/2`; call that set A. On the sample the unit exceeds :math:`-\gamma` wherever A holds. So A holds at X of
-the further rows and :math:`Y_A \le Y` of the sample, with :math:`X - \alpha Y_A > \log_g(2N/\delta)`. Pair the rows of
-both, and swap each pair by a fair coin. A pair with one row in A adds 1 or :math:`-\alpha` to that difference, each
-with probability one half, and a pair of two adds :math:`1 - \alpha < 0`: so :math:`g^{X - \alpha Y_A}` has mean at most
-1, and Markov's inequality bounds the probability by :math:`\delta / 2N` for each of N sets. ∎
+The proof stands in the documentation ("Exact degrees and fast rates for sparsely activated networks", Section 7): m
+further rows, a fair coin that swaps the i-th rows of both samples, and Markov's inequality for a power of g.
 
 Without a margin N counts the sets that halfspaces cut from 2m points; then R is not needed, and any real rows may come.
 Margins of inactive units also serve [M]_, who bound the generalisation of deep networks by them.
@@ -38,7 +33,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from sparsact.bounds.covers import log_cover, log_halfspace_sets
+from sparsact.bounds.covers import log_balls, log_cover, log_halfspace_sets
 from sparsact.bounds.registry import bound
 from sparsact.network import PREACTIVATIONS_AT_ONCE, SparselyActivatedNetwork
 from sparsact.validation.arrays import check_norms, checked_columns
@@ -146,7 +141,7 @@ def _log_units(n: int, m: int, margins: NDArray[np.float64]) -> NDArray[np.float
     """Logarithms of N for every margin: of covers of weights and thresholds, or of units in n + 1 dimensions."""
     # One cover of both would need the ratio of W to B: weights and thresholds of any units with a = 1 have none.
     free = log_cover(2 * m, _OF_WEIGHTS * margins, None) + np.log1p(2 / ((1 - _OF_WEIGHTS) * margins))
-    return np.asarray(np.minimum(free, (n + 1) * np.log1p(4 / margins)))
+    return np.asarray(np.minimum(free, log_balls(n, margins)))
 
 
 def _exceeding(

@@ -196,7 +196,7 @@ def samples_from_rademacher(
 def realizable_samples_from_rademacher(
     complexity: Callable[[int], float], C: float, epsilon: float, delta: float, *, c: float = 1e5
 ) -> float:
-    r"""Rows of Lemma 18 where the target is of the class, at the rate 1/epsilon in place of its square.
+    r"""Rows of Lemma 18 where the target belongs to the class, at the rate 1/epsilon in place of its square.
 
     .. math:: c \Big( \ln^3(m)\, \mathcal R(m)^2 + \frac{2 C^2 \ln(1/\delta)}{m} \Big) \le \epsilon
 

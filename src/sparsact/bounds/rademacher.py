@@ -146,8 +146,8 @@ def general_samples_explicit(
     :func:`rademacher_sparse_free_of_dimension` and :func:`dense_complexity_bound`, which is the least of them until s/k
     is in the thousands. Infinite beyond 2**60 rows.
 
-    ``realizable`` is for the model of the paper: the target is of the class, and a network of the class that fits all
-    rows exactly errs by at most epsilon. The rows then grow as 1/epsilon, and are the least of three numbers: that of
+    ``realizable`` is for the model of the paper: the target belongs to the class, and its networks that fit all rows
+    exactly err by at most epsilon. The rows then grow as 1/epsilon, and are the least of three numbers: that of
     Lemma 18, :func:`realizable_samples_by_counting`, and :func:`realizable_samples_from_rademacher`, free of n, with
     about :math:`(WR + B)^2 (sk + k^2 \ln(1/\delta)) / \epsilon` rows up to logarithms, but a constant so large that it
     is the least only for enormous n and tiny epsilon.

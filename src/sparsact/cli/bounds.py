@@ -52,7 +52,7 @@ def bounds(
     """Print every bound of the theory that the parameters suffice for, with its status.
 
     Unspecified constants are 1 unless given. Where R, C, degree or p are not given they are the root of n, the largest
-    value k (W sqrt(n) + B), the degree that is enough for epsilon, and the logarithm of s.
+    value k (W R + B), the degree that is enough for epsilon, and the logarithm of s.
 
     Example: sparsact bounds --n 100 --s 64 --k 1 --W 3 --B 2 --epsilon 0.1
     """

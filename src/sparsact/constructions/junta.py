@@ -108,8 +108,8 @@ def extremal(degree: int, k: int, W: float) -> SparselyActivatedNetwork:
 
     Notes
     -----
-    *Proof.* The units of :math:`\alpha` are at 2 where :math:`x = \alpha`, at exactly 0 one flip away, and below
-    elsewhere; so k are active, and h is as stated. All of its weight :math:`4 k^2 W^2 / p` lies at degree p = d + 1.
+    All of the weight :math:`4 k^2 W^2 / p` lies at degree p = d + 1. Source: Theorem 2 of "Exact degrees and fast rates
+    for sparsely activated networks" in the documentation.
 
     Examples
     --------

@@ -43,7 +43,7 @@ OUR_GROWTH: Final = {"n": 0.0, "s": 0.0, "k": 2.0}
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
-    """One size varied at a time, for sparse networks; networks that attain the bound; and those of the search."""
+    """One size varied at a time, for sparse networks; networks that attain the bound; networks that a search finds."""
     centre = CENTRE if scale is not Scale.SMOKE else {"n": 8, "s": 16, "k": 2}
     for seed, (name, sizes) in product(range(SEEDS[scale]), SWEEPS[scale].items()):
         for size in sizes:

@@ -31,7 +31,7 @@ from sparsact_papers.intervals import Interval, share_of, slope_of
 LISTS: Final = "decision lists"
 FAMILIES: Final = (ROTATED, CELLS, CAPS)
 INPUTS, UNITS = 16, 4
-NOISE: Final = 0.3  # standard deviation, in those of the target
+NOISE: Final = 0.3  # standard deviation over the target's
 PLACES: Final = 24  # of a decision list: cells of probability 2^-24, which no row meets, are left
 SAMPLES: Final = {
     Scale.SMOKE: (50, 100),

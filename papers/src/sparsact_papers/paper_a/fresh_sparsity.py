@@ -29,8 +29,8 @@ RANDOM, WORST = "silent units, random", "silent units, the worst"
 SPARSE, DENSE = "sparse class", "dense network"
 INPUTS, PLANTED, ACTIVE = 16, 8, 2
 UNITS: Final = 32
-DIRECTIONS: Final = 512  # of which the worst are taken
-NOISE: Final = 0.3  # standard deviation of the labels' noise, in those of the target
+DIRECTIONS: Final = 512  # the worst are taken
+NOISE: Final = 0.3  # standard deviation of the labels' noise over the target's
 MARGIN: Final = 0.02  # of ||w|| R + |b|
 SAMPLES: Final = {
     Scale.SMOKE: (100, 400),

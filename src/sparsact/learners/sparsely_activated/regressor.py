@@ -156,8 +156,9 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
         active = self.network_.n_active(inputs)
         self._activity, self._witness = np.bincount(active).astype(np.int64), inputs[active.argmax()]
         R = None if self.encoding_ is None else sqrt(self.n_features_in_)
-        drawn = weights.min() == weights.max()
-        self.expected_active_bound_ = expected_active_bound(self.network_, inputs, R=R) if drawn else self.network_.s
+        self.expected_active_bound_ = float(self.network_.s)
+        if weights.min() == weights.max():  # else nobody knows which rows were drawn
+            self.expected_active_bound_ = expected_active_bound(self.network_, inputs, R=R)
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predicted targets, (m,)."""
