@@ -61,6 +61,7 @@ def of_model(model, n):
     return np.array([found.get((i,), 0.0) for i in range(n)])
 
 
+@pytest.mark.grid
 @grid(kind=MODELS, place=[0, 3], added=ADDED)
 def test_effects_beside_a_column_that_says_nothing_new(kind, place, added):
     """Sparse Fourier names the first of equal columns, here by any place; low degree says which columns share."""

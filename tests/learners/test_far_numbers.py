@@ -165,6 +165,7 @@ def test_integers_that_float64_would_round_are_refused(name, wrap):
         predictions(name, GRID, 2**53 + np.arange(M))
 
 
+@pytest.mark.grid
 def test_letters_that_are_integers_of_any_size_stay_apart():
     X = pd.DataFrame(2**53 + (LETTERS == "B"), columns=list("abc"))
     expected = predictions("letters", X, TARGETS["letters"])

@@ -64,6 +64,7 @@ def test_errors_name_the_place_in_a_sparse_matrix(monkeypatch):
         LowDegreeRegressor(domain="cube").fit(sp.csr_array(X), Y)
 
 
+@pytest.mark.grid
 def test_a_large_sparse_table_never_becomes_dense():
     """Of 800 MB as float64: what is allocated at the peak stays below a tenth of that."""
     import tracemalloc

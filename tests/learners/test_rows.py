@@ -120,6 +120,7 @@ def test_letters_need_an_entry_at_each_site(dtype):
             call()
 
 
+@pytest.mark.grid
 def test_letters_of_whole_numbers_are_the_same_in_every_type():
     X = np.random.default_rng(1).integers(0, 3, (41, 2))
     model = LettersRegressor(random_state=0).fit(X, SIGNS[:, 0])

@@ -28,6 +28,7 @@ def test_the_support_is_respected():
     assert net.n_active(CUBE).max() <= 1
 
 
+@pytest.mark.grid
 def test_more_rounds_do_not_hurt():
     X = np.random.default_rng(2).choice([-1.0, 1.0], size=(25, 5))
     c = np.random.default_rng(3).normal(size=25)
@@ -37,6 +38,7 @@ def test_more_rounds_do_not_hurt():
     assert reached == sorted(reached)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("s", "k"),
     [(1, 1), pytest.param(3, 1, marks=pytest.mark.grid), pytest.param(4, 2, marks=pytest.mark.slow), (3, None)],

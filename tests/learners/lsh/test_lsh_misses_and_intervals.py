@@ -93,6 +93,7 @@ SETTINGS = {
 QUICK = [(9, "lines"), (9, "constants"), (50, "many columns")]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("m", "setting"), few_of(product([9, 12, 20, 50], SETTINGS), QUICK))
 def test_intervals_of_few_rows_hold_what_they_promise(m, setting):
     """Four kinds of target and 8 samples each: shares of 100 new rows of deviation below .13, so their mean is below

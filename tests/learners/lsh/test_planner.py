@@ -55,6 +55,7 @@ def error_on_a_manifold(domain, plan, samples, seed):
     return np.abs(learner.predict(queries) - f(queries)).max()
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("domain", "epsilon", "distortion"), MANIFOLDS)
 def test_a_plan_for_a_manifold_keeps_its_promise(domain, epsilon, distortion):
     """At least 7 of 12 runs at confidence 0.9: fewer have a chance below 1e-3 if each keeps it 9 times in 10."""
@@ -65,6 +66,7 @@ def test_a_plan_for_a_manifold_keeps_its_promise(domain, epsilon, distortion):
     assert sum(error_on_a_manifold(domain, plan, plan.samples, seed) <= epsilon for seed in range(12)) > 6
 
 
+@pytest.mark.grid
 def test_the_rows_of_theorem_c_1_with_constant_one_do_not_suffice():
     """14 rows for the circle: the longest arc without one is 2 pi H(14) / 14 = 1.46 on average, errors half of it."""
     plan = plan_table(1, 0.2, ambient=2, theorem="C.1")

@@ -76,6 +76,7 @@ def test_rows_one_by_one_are_rows_of_updates_in_general(options):
     assert_alike(model, other)
 
 
+@pytest.mark.grid
 @native
 def test_columns_that_drop_out_and_rows_that_the_stages_know():
     noise = np.random.default_rng(1).normal(size=(3000, 6))

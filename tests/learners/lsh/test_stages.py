@@ -73,6 +73,7 @@ def test_rows_of_the_fit_are_removed_with_the_residual_they_came_with(form):
     np.testing.assert_array_equal(model.n_samples_seen_, len(NEW))
 
 
+@pytest.mark.grid
 def test_a_row_of_the_fit_learned_again_is_another_row():
     model = staged(n_stages=2).fit(X, Y)
     before = model.predict(NEW)
@@ -103,6 +104,7 @@ def test_models_of_other_stages_do_not_merge():
         model.merge(other.blank().partial_fit(X, Y))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("form", few_of(["stages", "both"], ["both"]))
 def test_neither_order_nor_copies_of_rows_matter(form):
     order = np.random.default_rng(0).permutation(len(X))
@@ -139,6 +141,7 @@ def test_a_prediction_is_the_sum_of_its_parts():
     np.testing.assert_allclose(model.predictor()(NEW[0]), model.predict(NEW[:1])[0], rtol=1e-12)
 
 
+@pytest.mark.grid
 def test_further_stages_are_added_where_they_help_and_only_there():
     """A sum of two ridges is one stage's; products of six columns are not; noise is nobody's."""
     rng = np.random.default_rng(2)
@@ -206,6 +209,7 @@ def test_trees_that_do_not_fit_together_are_refused():
         TreeEnsemble.from_arrays(circle, 3, 1)
 
 
+@pytest.mark.grid
 def test_columns_of_noise_drop_out_and_near_duplicates_are_named():
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(600, 12))

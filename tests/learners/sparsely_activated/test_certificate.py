@@ -55,6 +55,7 @@ def test_activity_on_fresh_rows(tmp_path):
     assert real.expected_active_bound_ == expected_active_bound(real.network_, X)
 
 
+@pytest.mark.grid
 def test_activity_on_fresh_rows_of_units_that_were_sought():
     """More units are on at fresh rows than at fitted ones in some samples, and never more than the bound.
 

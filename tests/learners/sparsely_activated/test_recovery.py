@@ -68,6 +68,7 @@ def test_less_rows_than_a_low_degree_fit_needs():
     assert min(relative_error(other, function, new) for other in others) > 0.1
 
 
+@pytest.mark.grid
 def test_sums_of_networks_with_more_active_units():
     function, n = index(2)
     X, new = signs(600, 2 * n, 0), signs(4000, 2 * n, 1)
@@ -80,6 +81,7 @@ def test_sums_of_networks_with_more_active_units():
     assert model.network_.n_active(X).max() == 2
 
 
+@pytest.mark.grid
 def test_halfspaces_of_real_inputs():
     """Six disjoint caps of a sphere: no column is a gate, so descent alone finds them."""
     X = sphere(1000, 3, 0)
@@ -164,6 +166,7 @@ def times_the_floor(units, rows, n_units, k, noise, seed):
     return np.mean((model.predict(new) - network(new)) ** 2) / np.mean(floor**2)
 
 
+@pytest.mark.grid
 def test_few_rows_for_the_units_allowed_hide_no_unit():
     """Six halfspaces, nine units allowed: units are too many for the rows at first, then half as many too few."""
     rng = np.random.default_rng(7)
@@ -194,6 +197,7 @@ def test_sums_of_gated_networks_are_found_under_noise(seed):
     assert times_the_floor(units, lambda m: rng.choice([-1.0, 1.0], size=(m, 20)), 8, 2, 0.1, seed) < 2
 
 
+@pytest.mark.grid
 def test_scale_of_targets_and_order_of_columns_do_not_matter():
     """The same network up to its scale, exactly; with other columns first, the function again."""
     X, new, order = sphere(500, 4, 0), sphere(2000, 4, 1), [2, 0, 3, 1]
@@ -206,6 +210,7 @@ def test_scale_of_targets_and_order_of_columns_do_not_matter():
     assert relative_error(one, caps(4), new) < 1e-9
 
 
+@pytest.mark.grid
 def test_told_as_few_units_as_there_are_under_noise():
     """Index_3 has eight units; a greedy tree of eight leaves misses it, one of more that is thinned does not."""
     function, n = index(3)
