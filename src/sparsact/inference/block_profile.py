@@ -94,10 +94,10 @@ def sample_inputs(
 
     def add(name: str, args: tuple[Tensor, ...], output: Tensor) -> None:
         for block, reservoir in found.items():
-            if block.switch == name:
+            if block.reader == name:
                 reservoir.add(args[0])
 
-    observe(model, (block.switch for block in found), batches(inputs), add)
+    observe(model, (block.reader for block in found), batches(inputs), add)
     return found
 
 
@@ -121,7 +121,7 @@ class BlockProfile:
         rows = shown.sample
         density = float((BlockWeights.of(model, block).hidden(rows) != 0).float().mean())
         rows_per_call = tuple(count for count in shown.rows_per_call if count)
-        weight = block.linears(model)["up"].weight
+        weight = block.linears(model)["down"].weight
         return cls(model, block, rows.to(weight), density, rows_per_call, device or device_type(weight))
 
     @property

@@ -213,12 +213,12 @@ def _blocks(calls: list[TracedCall], tracer: DataflowTracer) -> tuple[list[Block
             if any(one.block for one in made):
                 reasons.append(f"{down} is called {len(made)} times and does not always read the same activations")
             continue
-        inner = {first.up, first.switch}
+        inner = {name for name in (first.up, first.gate) if name}
         if inner & taken:
             reasons.append(f"{down} reads {first.up}, which is in another block already")
             continue
         taken |= inner
-        read = readers[first.up] | readers[first.switch]
+        read = dict.fromkeys(reader for name in inner for reader in readers[name])
         private = first.exact and not any(_depends_on_off_units(one, first) for one in read)
         shown_to = dict.fromkeys(
             name
@@ -263,7 +263,7 @@ def _named(blocks: list[Block]) -> list[Block]:
     named = []
     for block, holder in zip(blocks, holders, strict=True):
         start = len(holder) + 1 if holder else 0
-        layers = f"{block.up[start:]}-{block.down[start:]}"
+        layers = f"{(block.up or '')[start:]}-{block.down[start:]}"
         unique = holder and holders.count(holder) == 1
         named.append(replace(block, name=holder if unique else f"{holder}.{layers}".lstrip(".")))
     return named

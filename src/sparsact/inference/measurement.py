@@ -25,16 +25,16 @@ class BlockMeasurement:
 
     Attributes
     ----------
-    name, up, down : str
+    name, down : str
         As in :class:`~sparsact.inference.Block`.
-    gate : str or None
+    up, gate : str or None
     activation : str
         Its name.
     exact : bool
         Whether units are exactly zero when they are off.
     n_inputs, n_units, n_outputs : int
     dtype : str
-        Dtype of the weights of ``up``.
+        Dtype of the weights of ``down``.
     itemsize : int
         Bytes per weight.
     rows_by_active : ndarray of shape (n_units + 1,), int64
@@ -60,7 +60,7 @@ class BlockMeasurement:
     """
 
     name: str
-    up: str
+    up: str | None
     down: str
     gate: str | None
     activation: str

@@ -201,7 +201,7 @@ class ActivationCounter:
 
     def measurement(self, model: nn.Module, block: Block) -> BlockMeasurement:
         """The measurement of the block, from at least one row."""
-        weight = block.linears(model)["up"].weight
+        weight = block.linears(model)["down"].weight
         n_inputs, n_units, n_outputs = block.sizes(model)
         counts, squares = self.within.numpy(), self.squares.numpy()
         return BlockMeasurement(
