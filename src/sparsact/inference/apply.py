@@ -17,7 +17,7 @@ from sparsact.inference.block import Block
 from sparsact.inference.compiled import handle_of
 from sparsact.inference.layer_facts import conv1d
 from sparsact.inference.plan import BlockPlan, refused
-from sparsact.inference.selectors import SwitchedOn
+from sparsact.inference.selectors import ActiveInputs, SwitchedOn
 from sparsact.inference.sparse_linear import IntegerLayer, LayerState, SparseLinear, holds_sparse_layer
 
 # In evaluation mode and without gradients ``nn.TransformerEncoderLayer`` passes its weights to one fused operation, and
@@ -118,12 +118,18 @@ def applied(model: nn.Module, replacements: Sequence[Replacement]) -> Iterator[N
 
 
 def apply(model: nn.Module, planned: Sequence[PlannedBlock]) -> list[PlannedBlock]:
-    """Apply the replacements; a block that shares a layer with one before it stays dense."""
+    """Apply the replacements; of a block that shares a layer with one before it, its own ``down`` at most."""
     taken: set[str] = set()
     found: list[PlannedBlock] = []
     for replacement, plan in planned:
         if taken & set(replacement.layers):
-            replacement, plan = Replacement(), refused(plan, "shares a layer with the block before it")
+            free = {name: state for name, state in replacement.layers.items() if name not in taken}
+            down = {name: state for name, state in free.items() if isinstance(state.selector, ActiveInputs)}
+            shared = "shares a layer with the block before it"
+            replacement, plan = (
+                Replacement(down),
+                (replace(plan, method="exact", reason=f"{plan.reason}; {shared}") if down else refused(plan, shared)),
+            )
         taken |= set(replacement.layers)
         replacement.apply(model)
         found.append((replacement, plan))
