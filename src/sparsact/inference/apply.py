@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from sparsact.inference.batches import Batch, call, evaluating, observe, tensors_in
 from sparsact.inference.block import Block
 from sparsact.inference.compiled import handle_of
-from sparsact.inference.layer_facts import conv1d
+from sparsact.inference.layer_facts import conv1d, falcon_linear
 from sparsact.inference.plan import BlockPlan, refused
 from sparsact.inference.selectors import ActiveInputs, SwitchedOn
 from sparsact.inference.sparse_linear import IntegerLayer, LayerState, SparseLinear, holds_sparse_layer
@@ -74,8 +74,12 @@ class Replacement:
 
 
 def become(layer: nn.Module, kind: type[SparseLinear]) -> None:
-    """Give a linear layer this class, or what stands for it where the layer is a ``Conv1D``."""
-    other = conv1d()
+    """Give a linear layer this class, or what stands for it where the layer is a ``Conv1D`` or ``FalconLinear``."""
+    other, falcon = conv1d(), falcon_linear()
+    if falcon is not None and isinstance(layer, falcon):
+        from sparsact.inference.falcon_linear import CLASSES as OF_FALCON
+
+        kind = OF_FALCON[kind]
     if other is not None and isinstance(layer, other):
         from sparsact.inference.conv1d import CLASSES  # it needs transformers, which such a layer has loaded
 

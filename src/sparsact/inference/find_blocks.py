@@ -298,8 +298,9 @@ def _named(blocks: list[Block]) -> list[Block]:
 
 def _no_block(model: nn.Module, layers: Mapping[str, nn.Module], n_run: int, reasons: list[str]) -> str:
     """Why there is no block: the need, the fact and the remedy."""
-    need = "The model must have a feed-forward block: nn.Linear, an activation of each unit alone, nn.Linear."
-    fact = f" It has {len(layers)} plain nn.Linear, {n_run} ran on the first batch, and no two are such a pair."
+    need = "The model must have a feed-forward block: nn.Linear, an activation of each unit alone, nn.Linear; or "
+    need += f"an nn.Linear whose input is exactly 0 at {1 - MAX_SHARE:.0%} of its places."
+    fact = f" It has {len(layers)} plain nn.Linear, {n_run} ran on the first batch, and none are such."
     left = other_forms(model)
     if left:
         fact += f" Left as they are: {'; '.join(left)}."

@@ -52,6 +52,11 @@ def conv1d() -> type[nn.Module] | None:
     return getattr(sys.modules.get("transformers.pytorch_utils"), "Conv1D", None)
 
 
+def falcon_linear() -> type[nn.Module] | None:
+    """``FalconLinear`` of transformers, whose forward is its own; None while no model has loaded it."""
+    return getattr(sys.modules.get("transformers.models.falcon.modeling_falcon"), "FalconLinear", None)
+
+
 def is_linear(module: object) -> bool:
     """Whether a module is an ``nn.Linear`` or ``Conv1D``."""
     other = conv1d()
@@ -73,7 +78,7 @@ class LayerFacts:
     forward : bool
         Whether a linear layer computes by the forward of its class.
     unchanged : bool
-        Whether it is of ``nn.Linear`` or ``Conv1D`` itself, and of no subclass, with that forward.
+        Whether it is of ``nn.Linear``, ``Conv1D`` or ``FalconLinear`` itself, and of no subclass, with that forward.
     transposed : bool
         Whether its weight is (inputs, outputs), as that of ``Conv1D``.
     weight : Tensor or None
@@ -94,14 +99,14 @@ class LayerFacts:
     def of(cls, module: nn.Module) -> LayerFacts:
         """The facts of a module."""
         other = conv1d()
-        kinds: list[type[nn.Module]] = [nn.Linear] if other is None else [nn.Linear, other]
+        kinds = [kind for kind in (nn.Linear, other, falcon_linear()) if kind is not None]
         held = module._parameters.get("weight")
         return cls(
             kind=f"{type(module).__module__}.{type(module).__qualname__}",
             role=_role(module),
             forward=type(module).forward in [kind.forward for kind in kinds] and "forward" not in vars(module),
             unchanged=type(module) in kinds and "forward" not in vars(module),
-            transposed=type(module) in kinds[1:],
+            transposed=type(module) is other,
             weight=held if type(held) is nn.Parameter else None,
             wraps=not is_linear(module) and "weight" not in module._parameters and any(module.children()),
         )
