@@ -129,11 +129,8 @@ def apply(model: nn.Module, planned: Sequence[PlannedBlock]) -> list[PlannedBloc
         if taken & set(replacement.layers):
             free = {name: state for name, state in replacement.layers.items() if name not in taken}
             down = {name: state for name, state in free.items() if isinstance(state.selector, ActiveInputs)}
-            shared = "shares a layer with the block before it"
-            replacement, plan = (
-                Replacement(down),
-                (replace(plan, method="exact", reason=f"{plan.reason}; {shared}") if down else refused(plan, shared)),
-            )
+            reason, replacement = "shares a layer with the block before it", Replacement(down)
+            plan = replace(plan, method="exact", reason=f"{plan.reason}; {reason}") if down else refused(plan, reason)
         taken |= set(replacement.layers)
         replacement.apply(model)
         found.append((replacement, plan))

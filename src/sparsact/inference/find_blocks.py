@@ -110,9 +110,8 @@ def _trace(
     def before_layer(layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         with tracer.pause():
             read = args[0] if args else kwargs["input"]
-            one = _traced_call(names[layer], read, tracer)
             numbers, nonzero = numbers_and_nonzero(read)
-            calls.append(replace(one, numbers=numbers, nonzero=nonzero))
+            calls.append(replace(_traced_call(names[layer], read, tracer), numbers=numbers, nonzero=nonzero))
 
     def after_layer(layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Tensor) -> None:
         ran.add(layer)
@@ -223,18 +222,18 @@ def _blocks(calls: list[TracedCall], tracer: DataflowTracer) -> tuple[list[Block
     taken: set[str] = set()
     blocks = []
     for down, made in calls_of.items():
-        first = made[0].block
-        inner = {name for name in (first.up, first.gate) if name} if first else set()
+        first, why = made[0].block, ""
         few = 0 < sum(one.nonzero for one in made) <= MAX_SHARE * sum(one.numbers for one in made)
-        if first is None or not all(_agree(first, one.block, made[0].like) for one in made[1:]):
-            often = f"{down} is called {len(made)} times and does not always read the same activations"
-            why = often if any(one.block for one in made) else ""
-        else:
-            why = f"{down} reads {first.up}, which is in another block already" if inner & taken else ""
-            if not (why or (few and not first.exact)):
+        if first and all(_agree(first, one.block, made[0].like) for one in made[1:]):
+            inner = {name for name in (first.up, first.gate) if name}
+            if inner & taken:
+                why = f"{down} reads {first.up}, which is in another block already"
+            elif first.exact or not few:
                 taken |= inner
                 blocks.append(_with_readers(first, inner, readers, tracer))
                 continue
+        elif any(one.block for one in made):
+            why = f"{down} is called {len(made)} times and does not always read the same activations"
         if few:
             blocks.append(Block.of_zeros(down, first.activation.name if first else "unknown"))
         elif why:

@@ -26,8 +26,8 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
     """Activation sparsity of a model on some inputs, layer by layer.
 
     The model runs on every batch in evaluation mode and without gradients. What each layer reads is counted: exact
-    zeros of every linear layer, of others with a matrix for a weight, and of convolutions; and of each block's ``down``
-    layer also which *units* are active, not exactly zero, for a row (a token, a point).
+    zeros of every linear layer, of others with a matrix, and of convolutions; and of each block's ``down`` layer which
+    *units* are active, not exactly zero, for a row (a token, a point).
 
     Parameters
     ----------
@@ -53,10 +53,9 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
 
     Notes
     -----
-    Costs a forward pass of every batch, a pass over the input of each layer and about a dozen over each activation of
-    a block. Memory grows with the number of
-    units and one batch, not with the number of inputs. A block that runs several times for one input is counted each
-    time.
+    Costs a forward pass of every batch, a pass over what each layer reads and about a dozen over a block's activations.
+    Memory grows with the number of units and one batch, not with the number of inputs. A block that runs several times
+    for one input is counted each time.
 
     Examples
     --------

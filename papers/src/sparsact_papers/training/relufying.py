@@ -213,7 +213,7 @@ def relufy(
     if len(shown) < 2:
         raise ValueError(f"`data` must hold two batches at least, one to measure the result; got {len(shown)}.")
     held_out, used = shown[::HELD_OUT], [batch for i, batch in enumerate(shown) if i % HELD_OUT]
-    blocks = find_blocks(model, shown[0])
+    blocks = [block for block in find_blocks(model, shown[0]) if block.up]  # others have zeros already
     changed = with_relu(model, blocks)
     training = _Distillation(model, changed, blocks, target_density, learning_rate)
     with evaluating(model), torch.enable_grad():
