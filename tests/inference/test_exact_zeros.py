@@ -18,6 +18,7 @@ import sparsact as sa
 from benchmarks.convolutions import ResNet, cnn
 from sparsact.inference import Block, find_blocks, load_plan, measure, plan_of, save_plan, sparsify
 from sparsact.inference.batches import call
+from sparsact.inference.block_profile import sample_inputs
 from sparsact.inference.comparison import main_output
 from sparsact.inference.selectors import Everything
 from sparsact.inference.sparse_linear import SparseLinear
@@ -330,6 +331,13 @@ def test_inputs_of_zeros_alone_make_no_block():
     """A batch of zeros, as a placeholder, says nothing of what the layer reads in service."""
     with pytest.raises(ValueError, match="feed-forward block"):
         find_blocks(nn.Sequential(nn.Linear(3, 4), nn.Tanh()), torch.zeros(5, 3))
+
+
+def test_a_sample_of_a_wide_layer_alone_stays_small():
+    layer, block = nn.Linear(1 << 17, 2), Block.of_zeros("0")
+    sample = sample_inputs(nn.Sequential(layer), [block], [torch.randn(50, 1 << 17) for _ in range(3)])[block]
+    assert sample.sample.shape == (64, 1 << 17)
+    assert sample.rows_per_call == [50, 50, 50]
 
 
 def test_a_block_alone_has_no_gate():
