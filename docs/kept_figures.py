@@ -73,6 +73,17 @@ FIGURES: dict[str, tuple[str, str, str]] = {
     "two columns row": ("terrain, 2-d", "LSHRegressor: a row of a batch", "{:.2f} microseconds"),
     "kin40k query": ("kin40k", "LSHRegressor: one query", "{:.1f} microseconds"),
     "kin40k row": ("kin40k", "LSHRegressor: a row of a batch", "{:.2f} microseconds"),
+    **{
+        f"{name} {figure}": (f"{work} on digits", quantity, "{percent:.0f} %")
+        for name, work in (
+            *(("cnn", "CNN"), ("cnn l1", "CNN, L1")),
+            *(("resnet", "ResNet-20"), ("resnet l1", "ResNet-20, L1")),
+        )
+        for figure, quantity in (
+            *(("untrained", "density, untrained"), ("density", "density"), ("least", "density, least")),
+            *(("bytes", "bytes behind inputs of at most 40%"), ("accuracy", "test accuracy")),
+        )
+    },
     "whole bound": (TRAINED, "Amdahl bound of the methods chosen", "{:.2f}"),
 }  # fmt: skip
 

@@ -146,7 +146,6 @@ def test_threads_are_as_before(capsys, folder):
         ([named("of_points"), "--inputs", "wide.npy"], "the model cannot take these inputs: RuntimeError"),
         ([named("make"), "--inputs", "negative.npy"], "the model cannot take these inputs: IndexError"),
         ([named("of_points"), "--inputs", "nan.npy"], "NaN or infinite"),
-        ([named("flat"), "--inputs", "points.npy"], "block"),
         (
             [named("of_points"), "--inputs", "points.npy", "--weights", "damaged.safetensors"],
             "not a file of safetensors",
@@ -172,6 +171,16 @@ def test_a_mistake_is_told_in_one_line(capsys, folder, words, says):
     assert err.startswith("sparsact: error: ")
     assert err.count("\n") == 1
     assert says in err
+
+
+def test_a_model_without_a_block_has_its_layers_listed(capsys, folder):
+    told = measured(capsys, named("flat"), "--inputs", "points.npy", "--report", "page.html")
+    assert told["blocks"] == []
+    assert [layer["density"] for layer in told["layers"]] == [1.0]
+    page = (folder / "page.html").read_text()
+    assert "Layers in no block" in page
+    assert "its input has no exact zeros" in page
+    assert "<figure" not in page
 
 
 def test_a_folder_of_hugging_face(capsys, folder, monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import gpu_products
 import numpy as np
 import pytest
@@ -29,6 +31,7 @@ MODELS = {
     "gated, up first": (gated_up_first, {}, UP),
     "gate and up in one": (gate_up, {}, {"up": "GateThenUp", "down": "ActiveInputs"}),
     "Conv1D": (conv1d, {}, {"down": "ActiveInputs"}),
+    "a layer alone": (partial(plain, activation=lambda z: z.relu().flip(-1)), {}, {"down": "ActiveInputs"}),
 }
 
 

@@ -93,7 +93,7 @@ def model_units(model, block):
         *((nn.ReLU(), 0.0), (nn.ReLU6(), 0.0), (nn.Hardtanh(0, 1), 0.0), (nn.Hardswish(), -3.0)),
         *((nn.Threshold(0.25, 0.0), 0.25), (nn.PReLU(7, 0.0), 0.0)),
         *((act, None) for act in (nn.GELU(), nn.GELU("tanh"), nn.SiLU(), nn.Mish(), nn.ELU(), nn.Softplus())),
-        *((act, None) for act in (nn.LeakyReLU(), nn.PReLU(7), nn.Tanh(), nn.Sigmoid(), nn.Softshrink())),
+        *((act, None) for act in (nn.LeakyReLU(), nn.PReLU(7), nn.Tanh(), nn.Sigmoid(), nn.Softshrink(0.01))),
     ],
     ids=str,
 )

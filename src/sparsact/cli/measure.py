@@ -31,7 +31,8 @@ def measure(
 
     By block: the share of active units for a token, how it varies, units that are never active, the share that several
     tokens in a row need together, how small the other activations are, and by how much reading fewer bytes of weights
-    could speed up the block and the whole model at most. Importing MODEL runs the code of its module; a folder of
+    could speed up the block and the whole model at most. Other layers follow, convolutions too, with the share of their
+    input that is not 0 and why they compute densely. Importing MODEL runs the code of its module; a folder of
     Hugging Face is read from disk alone, and no code in it is run.
 
     Example: sparsact measure my_models:small --inputs tokens.npy --report sparsity.html

@@ -14,6 +14,7 @@ except ImportError as error:
 from sparsact.inference.block import Activation, Block
 from sparsact.inference.certified_screen import Screen
 from sparsact.inference.find_blocks import find_blocks
+from sparsact.inference.layer_measurement import LayerMeasurement
 from sparsact.inference.measurement import BlockMeasurement, Measurement
 from sparsact.inference.measuring import measure
 from sparsact.inference.plan import BlockPlan, LayerQuantization, Plan, WholeModel
@@ -25,6 +26,7 @@ __all__ = [
     "Block",
     "BlockMeasurement",
     "BlockPlan",
+    "LayerMeasurement",
     "LayerQuantization",
     "Measurement",
     "Plan",

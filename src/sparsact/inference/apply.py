@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from sparsact.inference.batches import Batch, call, evaluating, observe, tensors_in
 from sparsact.inference.block import Block
 from sparsact.inference.compiled import handle_of
-from sparsact.inference.layer_facts import conv1d
+from sparsact.inference.layer_facts import conv1d, falcon_linear
 from sparsact.inference.plan import BlockPlan, refused
-from sparsact.inference.selectors import SwitchedOn
+from sparsact.inference.selectors import ActiveInputs, SwitchedOn
 from sparsact.inference.sparse_linear import IntegerLayer, LayerState, SparseLinear, holds_sparse_layer
 
 # In evaluation mode and without gradients ``nn.TransformerEncoderLayer`` passes its weights to one fused operation, and
@@ -74,8 +74,12 @@ class Replacement:
 
 
 def become(layer: nn.Module, kind: type[SparseLinear]) -> None:
-    """Give a linear layer this class, or what stands for it where the layer is a ``Conv1D``."""
-    other = conv1d()
+    """Give a linear layer this class, or what stands for it where the layer is a ``Conv1D`` or ``FalconLinear``."""
+    other, falcon = conv1d(), falcon_linear()
+    if falcon is not None and isinstance(layer, falcon):
+        from sparsact.inference.falcon_linear import CLASSES as OF_FALCON
+
+        kind = OF_FALCON[kind]
     if other is not None and isinstance(layer, other):
         from sparsact.inference.conv1d import CLASSES  # it needs transformers, which such a layer has loaded
 
@@ -118,12 +122,15 @@ def applied(model: nn.Module, replacements: Sequence[Replacement]) -> Iterator[N
 
 
 def apply(model: nn.Module, planned: Sequence[PlannedBlock]) -> list[PlannedBlock]:
-    """Apply the replacements; a block that shares a layer with one before it stays dense."""
+    """Apply the replacements; of a block that shares a layer with one before it, its own ``down`` at most."""
     taken: set[str] = set()
     found: list[PlannedBlock] = []
     for replacement, plan in planned:
         if taken & set(replacement.layers):
-            replacement, plan = Replacement(), refused(plan, "shares a layer with the block before it")
+            free = {name: state for name, state in replacement.layers.items() if name not in taken}
+            down = {name: state for name, state in free.items() if isinstance(state.selector, ActiveInputs)}
+            reason, replacement = "shares a layer with the block before it", Replacement(down)
+            plan = replace(plan, method="exact", reason=f"{plan.reason}; {reason}") if down else refused(plan, reason)
         taken |= set(replacement.layers)
         replacement.apply(model)
         found.append((replacement, plan))

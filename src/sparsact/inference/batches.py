@@ -53,6 +53,11 @@ def tensors_in(tree: object) -> list[Tensor]:
     return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
 
 
+def numbers_and_nonzero(x: Tensor) -> tuple[int, int]:
+    """How many numbers a tensor holds, and how many are not exactly 0; none of a nested or sparse one."""
+    return (0, 0) if x.is_nested or x.layout is not torch.strided else (x.numel(), int(x.count_nonzero()))
+
+
 def call(model: nn.Module, batch: Batch) -> Any:
     """The model's output for a batch."""
     if isinstance(batch, Mapping):

@@ -1,4 +1,4 @@
-"""A feed-forward block of a model, two or three linear layers with an activation between, and its weights alone."""
+"""A block of a model, up to three linear layers with an activation between, and its weights alone."""
 
 from __future__ import annotations
 
@@ -41,16 +41,22 @@ class Activation:
 class Block:
     r"""A feed-forward block: :math:`V f(W x + b) + c`, or gated, :math:`V (f(G x + a) \odot (W x + b)) + c`.
 
+    Or one layer alone, :math:`V h + c`, whose input has exact zeros: their columns of V need not be read, wherever they
+    come from.
+
     Attributes
     ----------
     name : str
-        Name of the module that holds its layers, with theirs where that module holds other blocks too.
-    up, down : str
-        Names of the linear layers W and V, as in ``model.get_submodule``.
+        Name of the module that holds its layers, with theirs where that module holds other blocks too; of a layer
+        alone its own.
+    up : str or None
+        Name of the linear layer W, as in ``model.get_submodule``. None of a layer alone.
+    down : str
+        Name of the linear layer V.
     gate : str or None
         Name of the linear layer G of a gated block.
     activation : Activation
-        f.
+        f. Of a layer alone the identity, under the name of what makes the zeros, or ``"unknown"``.
     private : bool
         Whether nothing else in the model reads the pre-activations of units that are off, so that they may take any
         value up to their threshold, and those of ``up`` in a gated block any value. False without thresholds.
@@ -61,7 +67,7 @@ class Block:
     """
 
     name: str
-    up: str
+    up: str | None
     down: str
     gate: str | None
     activation: Activation
@@ -70,10 +76,20 @@ class Block:
     up_rows: WeightRows | None = None
     gate_rows: WeightRows | None = None
 
+    @classmethod
+    def of_zeros(cls, down: str, source: str = "unknown") -> Block:
+        """The layer ``down`` alone, whose input has exact zeros that ``source`` makes."""
+        return cls(down, None, down, None, Activation(source, _same, None), private=False)
+
     @property
-    def switch(self) -> str:
-        """Name of the layer whose pre-activations decide which units are on: the gate, or else ``up``."""
+    def switch(self) -> str | None:
+        """Name of the layer whose pre-activations decide which units are on: the gate, or else ``up``, if any."""
         return self.gate or self.up
+
+    @property
+    def reader(self) -> str:
+        """Name of the layer that reads the block's input: ``switch``, or ``down`` alone."""
+        return self.switch or self.down
 
     @property
     def names(self) -> list[str]:
@@ -90,18 +106,18 @@ class Block:
     @property
     def exact(self) -> bool:
         """Whether units are exactly zero when they are off, so that leaving them out changes nothing."""
-        return self.activation.zero_below is not None
+        return self.up is None or self.activation.zero_below is not None
 
     def linears(self, model: nn.Module) -> dict[str, Any]:
-        """The linear layers, by role: ``up``, ``down`` and, where there is one, ``gate``."""
-        names = {"up": self.up, "down": self.down} | ({"gate": self.gate} if self.gate else {})
-        found = {role: model.get_submodule(name) for role, name in names.items()}
+        """The linear layers, by role: ``down`` and, where there is one, ``up`` and ``gate``."""
+        names = {"up": self.up, "down": self.down, "gate": self.gate}
+        found = {role: model.get_submodule(name) for role, name in names.items() if name}
         return {role: module for role, module in found.items() if is_linear(module)}
 
     def sizes(self, model: nn.Module) -> tuple[int, int, int]:
-        """Inputs d, units s and outputs of the block."""
-        up, down = (self.weight_and_bias(model, role)[0] for role in ("up", "down"))
-        return up.shape[1], len(up), len(down)
+        """Inputs d, units s and outputs of the block; of a layer alone d = 0, so that what it reads is V."""
+        outputs, units = self.weight_and_bias(model, "down")[0].shape
+        return 0 if self.up is None else self.weight_and_bias(model, "up")[0].shape[1], units, outputs
 
     def weight_and_bias(self, model: nn.Module, role: str) -> tuple[Tensor, Tensor | None]:
         """Weight (outputs, inputs) and bias of ``up``, ``down`` or ``gate``."""
@@ -111,15 +127,15 @@ class Block:
     def fits(self, model: nn.Module) -> bool:
         """Whether the model has linear layers of these names and of matching sizes."""
         names = dict(model.named_modules())
-        if not all(is_linear(names.get(name)) for name in (self.up, self.down, self.switch)):
+        if not all(is_linear(names.get(name)) for name in self.names) or not set(self.readers) <= set(names):
             return False
-        if not set(self.readers) <= set(names):
+        if self.gate and not self.up:
             return False
         inputs, units, _ = self.sizes(model)
-        gate, down = (self.weight_and_bias(model, role)[0] for role in ("gate" if self.gate else "up", "down"))
+        before = [self.weight_and_bias(model, role)[0].shape for role in self.linears(model) if role != "down"]
         thresholds = self.activation.zero_below
         return (
-            (*gate.shape, down.shape[1]) == (units, inputs, units)
+            all(shape == (units, inputs) for shape in before)
             and (thresholds is None or thresholds.shape == (units,))
         )  # fmt: skip
 
@@ -131,9 +147,9 @@ def checked_blocks(model: nn.Module, blocks: Sequence[Block]) -> list[Block]:
     for block in blocks:
         if not block.fits(model):
             raise ValueError(
-                f"`blocks` must be of this model; {block.name!r} needs linear layers {block.up}, {block.down}"
-                f"{f' and {block.gate}' if block.gate else ''} of sizes that go together, with a threshold for each "
-                "unit, and the model has no such: pass what find_blocks(model, inputs) returns."
+                f"`blocks` must be of this model; {block.name!r} needs linear layers {', '.join(block.names)} of sizes "
+                "that go together, with a threshold for each unit, and the model has no such: pass what "
+                "find_blocks(model, inputs) returns."
             )
     return list(blocks)
 
@@ -144,8 +160,9 @@ class BlockWeights:
 
     Attributes
     ----------
-    weight, bias : Tensor of shape (units, inputs) and (units,)
-        W and b of the layer that switches units on: the gate, or else ``up``. A missing bias is zeros.
+    weight, bias : Tensor of shape (units, inputs) and (units,), or None
+        W and b of the layer that switches units on: the gate, or else ``up``. A missing bias is zeros; None of a layer
+        alone.
     up_weight, up_bias : Tensor of shape (units, inputs) and (units,), or None
         U and a of a gated block.
     down : Tensor of shape (outputs, units)
@@ -154,8 +171,8 @@ class BlockWeights:
         f.
     """
 
-    weight: Tensor
-    bias: Tensor
+    weight: Tensor | None
+    bias: Tensor | None
     up_weight: Tensor | None
     up_bias: Tensor | None
     down: Tensor
@@ -164,7 +181,10 @@ class BlockWeights:
     @classmethod
     def of(cls, model: nn.Module, block: Block) -> BlockWeights:
         """The weights of a block of ``model``; tensors that are float32 on the CPU already are shared, not copied."""
-        up, (down, _) = (block.weight_and_bias(model, role) for role in ("up", "down"))
+        down, _ = block.weight_and_bias(model, "down")
+        if block.up is None:
+            return cls(None, None, None, None, plain(down), block.activation)
+        up = block.weight_and_bias(model, "up")
         if not block.gate:
             return cls(plain(up[0]), _bias(*up), None, None, plain(down), block.activation)
         gate = block.weight_and_bias(model, "gate")
@@ -172,12 +192,15 @@ class BlockWeights:
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """Inputs d, units s and outputs."""
-        return self.weight.shape[1], self.weight.shape[0], self.down.shape[0]
+        """Inputs d, units s and outputs, as of the block."""
+        outputs, units = self.down.shape
+        return 0 if self.weight is None else self.weight.shape[1], units, outputs
 
     @torch.no_grad()  # the activation may have parameters
     def hidden(self, x: Tensor) -> Tensor:
         """What ``down`` reads for each row of ``x`` (m, d): (m, units)."""
+        if self.weight is None:
+            return x
         h = self.activation.function(F.linear(x, self.weight, self.bias))
         return h if self.up_weight is None else h * F.linear(x, self.up_weight, self.up_bias)
 
@@ -190,6 +213,10 @@ def plain(tensor: Tensor) -> Tensor:
     """The tensor without gradient, on the CPU, in float32 or float64."""
     dtype = torch.promote_types(tensor.dtype, torch.float32)
     return tensor.detach().to(device="cpu", dtype=dtype)
+
+
+def _same(h: Tensor) -> Tensor:
+    return h
 
 
 def _bias(weight: Tensor, bias: Tensor | None) -> Tensor:

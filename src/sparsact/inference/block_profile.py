@@ -23,6 +23,8 @@ from sparsact.inference.roofline import ratio, roofline
 from sparsact.inference.sparse_linear import MAX_SHARE
 from sparsact.validation.parameters import checked_size
 
+ALONE_NUMBERS: Final = 1 << 23  # most of a sample of a layer alone, 32 MB, whose rows are as wide as its units
+ALONE_ROWS: Final = 64  # that it has in any case: methods are timed on as many
 SCATTERED: Final = 1.5  # seconds for a byte of scattered rows, to those for one of a matrix read in order
 SCATTERED_BATCH: Final = 3.0  # the same for several rows, which a dense product computes together
 UNCERTIFIABLE: Final = (
@@ -79,7 +81,7 @@ def sample_inputs(
     inputs : tensor, mapping, tuple, or iterable of these
         Batches for the model.
     limit : int, default=4096
-        Rows per block; these, and one batch, are in memory at a time.
+        Rows per block, fewer of wide layers alone; these, and one batch, are in memory at a time.
     random_state : int, default=0
         Seed of the sample. Blocks that see the same number of rows keep the same ones.
 
@@ -90,14 +92,17 @@ def sample_inputs(
         was never run; and ``rows_per_call``.
     """
     checked_size(limit, "`limit`")
-    found = {block: Reservoir(block.name, limit, torch.Generator().manual_seed(random_state)) for block in blocks}
+    found = {}
+    for block in blocks:
+        rows = limit if block.up else min(limit, max(ALONE_ROWS, ALONE_NUMBERS // block.sizes(model)[1]))
+        found[block] = Reservoir(block.name, rows, torch.Generator().manual_seed(random_state))
 
     def add(name: str, args: tuple[Tensor, ...], output: Tensor) -> None:
         for block, reservoir in found.items():
-            if block.switch == name:
+            if block.reader == name:
                 reservoir.add(args[0])
 
-    observe(model, (block.switch for block in found), batches(inputs), add)
+    observe(model, (block.reader for block in found), batches(inputs), add)
     return found
 
 
@@ -121,7 +126,7 @@ class BlockProfile:
         rows = shown.sample
         density = float((BlockWeights.of(model, block).hidden(rows) != 0).float().mean())
         rows_per_call = tuple(count for count in shown.rows_per_call if count)
-        weight = block.linears(model)["up"].weight
+        weight = block.linears(model)["down"].weight
         return cls(model, block, rows.to(weight), density, rows_per_call, device or device_type(weight))
 
     @property

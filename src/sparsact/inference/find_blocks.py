@@ -13,10 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.inference.activation import Expression, Leaf, NotAnActivation, activation, evaluate, leaves
-from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
+from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating, numbers_and_nonzero
 from sparsact.inference.block import Block
 from sparsact.inference.dataflow import DataflowTracer, TracedInput
 from sparsact.inference.layer_facts import LayerFacts, WeightRows, other_forms
+from sparsact.inference.sparse_linear import MAX_SHARE
 from sparsact.inference.split_experts import showing_all_experts, split_experts
 
 
@@ -29,6 +30,9 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
     by which operations, the input of a linear layer was made. Names and classes of modules play no part. The operations
     found are evaluated on other numbers, to check that they are an activation and to find where it is 0.
 
+    A layer that ends no such block is one alone, without ``up``, if at most 40 % of its input on the first batch is not
+    exactly 0, wherever the zeros come from: up to there the columns of the other inputs are read faster than all.
+
     Parameters
     ----------
     model : nn.Module
@@ -40,8 +44,9 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
     -------
     blocks : list of Block
         Not empty. A layer may be ``down`` of one block and ``up`` of the next; blocks that would give it one role
-        twice, or that are not computed in the same way whenever their layers run, are left out. Blocks of experts that
-        a model stacks in one parameter have the names under which ``sparsify`` and ``measure`` split them.
+        twice, or that are not computed in the same way whenever their layers run, are left out. A block whose
+        activation has zeros but no threshold (hardshrink) is its ``down`` alone. Blocks of experts that a model stacks
+        in one parameter have the names under which ``sparsify`` and ``measure`` split them.
 
     Raises
     ------
@@ -61,19 +66,24 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
     >>> block.up, block.activation.name, block.down, block.activation.zero_below.tolist()
     ('0', 'relu', '2', [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     """
+    blocks, why_none = blocks_or_reason(model, next(batches(inputs)))
+    if not blocks:
+        raise ValueError(why_none)
+    return blocks
+
+
+def blocks_or_reason(model: nn.Module, batch: Batch) -> tuple[list[Block], str]:
+    """The blocks of a model on a batch, and if there are none the need, what came nearest and the remedy."""
     if any(parameter.is_meta for parameter in model.parameters()):
         raise ValueError(
             "The model must hold numbers; some of its parameters are on the meta device, which holds shapes alone: "
             "load its weights first."
         )
-    batch = next(batches(inputs))
     with split_experts(model), evaluating(model), showing_all_experts(model):
         layers = {name: module for name, module in model.named_modules() if LayerFacts.of(module).is_plain}
         tracer, calls, n_run = _trace(model, layers, batch)
         blocks, reasons = _blocks(calls, tracer)
-        if not blocks:
-            raise ValueError(_no_block(model, layers, n_run, reasons))
-    return blocks
+        return blocks, "" if blocks else _no_block(model, layers, n_run, reasons)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +94,8 @@ class TracedCall:
     block: Block | None = None  # without a name, and not yet known whether it is private
     like: Tensor = field(default_factory=lambda: torch.empty(0))  # (0, units), in the type of pre-activations
     reason: str = ""
+    numbers: int = 0  # that it read
+    nonzero: int = 0
 
 
 def _trace(
@@ -97,7 +109,9 @@ def _trace(
 
     def before_layer(layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         with tracer.pause():
-            calls.append(_traced_call(names[layer], args[0] if args else kwargs["input"], tracer))
+            read = args[0] if args else kwargs["input"]
+            numbers, nonzero = numbers_and_nonzero(read)
+            calls.append(replace(_traced_call(names[layer], read, tracer), numbers=numbers, nonzero=nonzero))
 
     def after_layer(layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Tensor) -> None:
         ran.add(layer)
@@ -208,25 +222,37 @@ def _blocks(calls: list[TracedCall], tracer: DataflowTracer) -> tuple[list[Block
     taken: set[str] = set()
     blocks = []
     for down, made in calls_of.items():
-        first = made[0].block
-        if first is None or not all(_agree(first, one.block, made[0].like) for one in made[1:]):
-            if any(one.block for one in made):
-                reasons.append(f"{down} is called {len(made)} times and does not always read the same activations")
-            continue
-        inner = {first.up, first.switch}
-        if inner & taken:
-            reasons.append(f"{down} reads {first.up}, which is in another block already")
-            continue
-        taken |= inner
-        read = readers[first.up] | readers[first.switch]
-        private = first.exact and not any(_depends_on_off_units(one, first) for one in read)
-        shown_to = dict.fromkeys(
-            name
-            for name, value in tracer.module_values
-            if inner & {leaf.name for leaf in leaves(value)} and _depends_on_off_units(value, first)
-        )
-        blocks.append(replace(first, private=private, readers=tuple(shown_to)))
+        first, why = made[0].block, ""
+        few = 0 < sum(one.nonzero for one in made) <= MAX_SHARE * sum(one.numbers for one in made)
+        if first and all(_agree(first, one.block, made[0].like) for one in made[1:]):
+            inner = {name for name in (first.up, first.gate) if name}
+            if inner & taken:
+                why = f"{down} reads {first.up}, which is in another block already"
+            elif first.exact or not few:
+                taken |= inner
+                blocks.append(_with_readers(first, inner, readers, tracer))
+                continue
+        elif any(one.block for one in made):
+            why = f"{down} is called {len(made)} times and does not always read the same activations"
+        if few:
+            blocks.append(Block.of_zeros(down, first.activation.name if first else "unknown"))
+        elif why:
+            reasons.append(why)
     return _named(blocks), reasons
+
+
+def _with_readers(
+    block: Block, inner: set[str], readers: Mapping[str, dict[Expression, None]], tracer: DataflowTracer
+) -> Block:
+    """The block with what reads the pre-activations of ``inner``, its layers before the activation."""
+    read = dict.fromkeys(reader for name in inner for reader in readers[name])
+    private = block.exact and not any(_depends_on_off_units(one, block) for one in read)
+    shown_to = dict.fromkeys(
+        name
+        for name, value in tracer.module_values
+        if inner & {leaf.name for leaf in leaves(value)} and _depends_on_off_units(value, block)
+    )
+    return replace(block, private=private, readers=tuple(shown_to))
 
 
 def _agree(first: Block, other: Block | None, like: Tensor) -> bool:
@@ -259,11 +285,11 @@ def _depends_on_off_units(reader: Expression, block: Block) -> bool:
 
 def _named(blocks: list[Block]) -> list[Block]:
     """Blocks named after the modules that hold them, and after their layers where that is ambiguous."""
-    holders = [block.holder for block in blocks]
+    holders = [block.holder if block.up else block.down for block in blocks]
     named = []
     for block, holder in zip(blocks, holders, strict=True):
         start = len(holder) + 1 if holder else 0
-        layers = f"{block.up[start:]}-{block.down[start:]}"
+        layers = f"{(block.up or '')[start:]}-{block.down[start:]}"
         unique = holder and holders.count(holder) == 1
         named.append(replace(block, name=holder if unique else f"{holder}.{layers}".lstrip(".")))
     return named
@@ -271,8 +297,9 @@ def _named(blocks: list[Block]) -> list[Block]:
 
 def _no_block(model: nn.Module, layers: Mapping[str, nn.Module], n_run: int, reasons: list[str]) -> str:
     """Why there is no block: the need, the fact and the remedy."""
-    need = "The model must have a feed-forward block: nn.Linear, an activation of each unit alone, nn.Linear."
-    fact = f" It has {len(layers)} plain nn.Linear, {n_run} ran on the first batch, and no two are such a pair."
+    need = "The model must have a feed-forward block: nn.Linear, an activation of each unit alone, nn.Linear; or "
+    need += f"an nn.Linear whose input is exactly 0 at {1 - MAX_SHARE:.0%} of its places."
+    fact = f" It has {len(layers)} plain nn.Linear, {n_run} ran on the first batch, and none are such."
     left = other_forms(model)
     if left:
         fact += f" Left as they are: {'; '.join(left)}."

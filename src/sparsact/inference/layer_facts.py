@@ -16,13 +16,14 @@ from typing import Any, Final, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.conv import _ConvNd
 
 from sparsact.extras import install
 from sparsact.inference.certified_screen import NARROW
 from sparsact.kernels.int8_linear import MAX_ADDED
 
 Make = Callable[[Tensor, Tensor | None], Any]
-Role = Literal["linear", "similar", "routed", "experts", "other"]
+Role = Literal["linear", "similar", "convolution", "routed", "experts", "other"]
 DTYPES: Final = (*NARROW, torch.float64)
 
 
@@ -51,6 +52,11 @@ def conv1d() -> type[nn.Module] | None:
     return getattr(sys.modules.get("transformers.pytorch_utils"), "Conv1D", None)
 
 
+def falcon_linear() -> type[nn.Module] | None:
+    """``FalconLinear`` of transformers, whose forward is its own; None while no model has loaded it."""
+    return getattr(sys.modules.get("transformers.models.falcon.modeling_falcon"), "FalconLinear", None)
+
+
 def is_linear(module: object) -> bool:
     """Whether a module is an ``nn.Linear`` or ``Conv1D``."""
     other = conv1d()
@@ -67,16 +73,18 @@ class LayerFacts:
         Its class, with the module that defines it.
     role : str
         ``"linear"``: an ``nn.Linear`` or ``Conv1D``; ``"similar"``: it looks like one and is of another class;
-        ``"routed"``: a layer of this library that computes chosen units alone; ``"experts"``: it stacks experts in
-        one parameter a projection; ``"other"``.
+        ``"convolution"``; ``"routed"``: a layer of this library that computes chosen units alone; ``"experts"``: it
+        stacks experts in one parameter a projection; ``"other"``.
     forward : bool
         Whether a linear layer computes by the forward of its class.
     unchanged : bool
-        Whether it is of ``nn.Linear`` or ``Conv1D`` itself, and of no subclass, with that forward.
+        Whether it is of ``nn.Linear``, ``Conv1D`` or ``FalconLinear`` itself, and of no subclass, with that forward.
     transposed : bool
         Whether its weight is (inputs, outputs), as that of ``Conv1D``.
     weight : Tensor or None
         The parameter that it holds itself; None if it is computed, as of a layer that is pruned or parametrized.
+    wraps : bool
+        Whether it shows the weight of a layer within it, as the wrappers of adapters do.
     """
 
     kind: str
@@ -85,20 +93,22 @@ class LayerFacts:
     unchanged: bool
     transposed: bool
     weight: Tensor | None
+    wraps: bool
 
     @classmethod
     def of(cls, module: nn.Module) -> LayerFacts:
         """The facts of a module."""
         other = conv1d()
-        kinds: list[type[nn.Module]] = [nn.Linear] if other is None else [nn.Linear, other]
+        kinds = [kind for kind in (nn.Linear, other, falcon_linear()) if kind is not None]
         held = module._parameters.get("weight")
         return cls(
             kind=f"{type(module).__module__}.{type(module).__qualname__}",
             role=_role(module),
             forward=type(module).forward in [kind.forward for kind in kinds] and "forward" not in vars(module),
             unchanged=type(module) in kinds and "forward" not in vars(module),
-            transposed=type(module) in kinds[1:],
+            transposed=type(module) is other,
             weight=held if type(held) is nn.Parameter else None,
+            wraps=not is_linear(module) and "weight" not in module._parameters and any(module.children()),
         )
 
     @property
@@ -108,12 +118,20 @@ class LayerFacts:
         return self.role == "linear" and self.forward and dense
 
     @property
+    def n_inputs(self) -> int | None:
+        """Length of the last axis of its inputs; None if that says nothing."""
+        matrix = self.weight is not None and self.weight.ndim == 2
+        return self.weight.shape[0 if self.transposed else -1] if self.weight is not None and matrix else None
+
+    @property
     def left_as_it_is(self) -> str:
         """Why the weights that the module holds itself form no block; empty if they may, or are none."""
         if self.role == "routed":
             return f"{self.kind} has a router and computes only the units that it chooses already"
         if self.role == "experts":
             return f"{self.kind} keeps all experts in one parameter per projection; sparsify splits what it knows"
+        if self.role == "convolution":
+            return f"{self.kind} is a convolution, and sparse kernels multiply by matrices"
         other = self.role == "similar" or (self.role == "linear" and not self.is_plain)
         return f"{self.kind} has another weight or forward than nn.Linear" if other else ""
 
@@ -154,6 +172,8 @@ def _role(module: nn.Module) -> Role:
         return "experts"
     if is_linear(module):
         return "linear"
+    if isinstance(module, _ConvNd):
+        return "convolution"
     named = any("Linear" in base.__name__ for base in type(module).__mro__)
     weight = getattr(module, "weight", None)
     matrix = isinstance(weight, Tensor) and weight.ndim == 2 and not isinstance(module, nn.Embedding)

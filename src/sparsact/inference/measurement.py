@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.inference.layer_measurement import LayerMeasurement, outside_of_blocks
 from sparsact.inference.plan import finite
 from sparsact.inference.roofline import METHODS, Roofline, amdahl, roofline
 from sparsact.notebook import html_table
@@ -25,16 +26,16 @@ class BlockMeasurement:
 
     Attributes
     ----------
-    name, up, down : str
+    name, down : str
         As in :class:`~sparsact.inference.Block`.
-    gate : str or None
+    up, gate : str or None
     activation : str
         Its name.
     exact : bool
         Whether units are exactly zero when they are off.
     n_inputs, n_units, n_outputs : int
     dtype : str
-        Dtype of the weights of ``up``.
+        Dtype of the weights of ``down``.
     itemsize : int
         Bytes per weight.
     rows_by_active : ndarray of shape (n_units + 1,), int64
@@ -60,7 +61,7 @@ class BlockMeasurement:
     """
 
     name: str
-    up: str
+    up: str | None
     down: str
     gate: str | None
     activation: str
@@ -218,17 +219,20 @@ class Measurement:
         Bytes of parameters that the model reads for one token: see :func:`~sparsact.inference.roofline.bytes_read`.
     token_bytes : int
         Bytes among them that are rows of embeddings, read for each token of a batch.
+    layers : tuple of LayerMeasurement
+        Every linear layer and convolution, in blocks and outside.
     """
 
     blocks: tuple[BlockMeasurement, ...]
     n_batches: int
     model_bytes: int
     token_bytes: int
+    layers: tuple[LayerMeasurement, ...] = ()
 
     @property
     def density(self) -> float:
-        """Mean of the blocks' densities."""
-        return sum(block.density for block in self.blocks) / len(self.blocks)
+        """Mean of the blocks' densities; NaN without blocks."""
+        return sum(block.density for block in self.blocks) / len(self.blocks) if self.blocks else math.nan
 
     def bound(self, method: str, *, batch: int = 1) -> float | None:
         """Largest possible speed-up of the whole model by a method of ``METHODS`` in all blocks where it applies.
@@ -262,6 +266,7 @@ class Measurement:
                 for batch in (1, *WINDOWS)
             },
             "blocks": [block.to_dict() for block in self.blocks],
+            "layers": [layer.to_dict() for layer in self.layers],
         }
 
     def to_json(self) -> str:
@@ -273,6 +278,9 @@ class Measurement:
         return ", ".join(f"{method} {times(self.bound(method))}" for method in METHODS)
 
     def __str__(self) -> str:
+        outside = outside_of_blocks(self.layers)
+        if not self.blocks:
+            return "\n".join(["No layer reads an input that exact methods take.", *outside])
         lines = [HEADINGS, *map(_cells, self.blocks)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         form = "  ".join([f"{{:<{widths[0]}}}", *(f"{{:>{width}}}" for width in widths[1:])])
@@ -285,7 +293,8 @@ class Measurement:
             f"{', '.join(METHODS)}: how much faster a block that reads fewer weights can be at most, one row at a time."
             f"\nRows per call: {sizes}. By default the exact methods of sparsify compute sparsely where a call has at "
             f"most 16 rows and few active units: {few / sum(b.calls for b in self.blocks):.0%} of these calls.\n"
-            f"Whole model, {self.model_bytes:,} bytes of parameters a row: {self._bounds}."
+            + "".join(f"{line}\n" for line in outside)
+            + f"Whole model, {self.model_bytes:,} bytes of parameters a row: {self._bounds}."
         )
 
     def _repr_html_(self) -> str:

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating, tensors_in
 from sparsact.inference.block import Block
-from sparsact.inference.find_blocks import find_blocks
+from sparsact.inference.find_blocks import blocks_or_reason
+from sparsact.inference.layer_inputs import layer_inputs
 from sparsact.inference.measurement import LEVELS, WINDOWS, BlockMeasurement, Measurement
 from sparsact.inference.roofline import bytes_read
 from sparsact.inference.sparse_linear import MAX_ROWS, MAX_SHARE
@@ -22,10 +23,11 @@ CHUNK: Final = 1 << 22  # activations whose magnitudes are counted in one step
 
 
 def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = None) -> Measurement:
-    """Activation sparsity of a model's feed-forward blocks on some inputs, layer by layer.
+    """Activation sparsity of a model on some inputs, layer by layer.
 
-    The model runs on every batch in evaluation mode and without gradients. The inputs of each block's ``down`` layer
-    are counted: a unit is *active* for a row (a token, a point) where it is not exactly zero there.
+    The model runs on every batch in evaluation mode and without gradients. What each layer reads is counted: exact
+    zeros of every linear layer, of others with a matrix, and of convolutions; and of each block's ``down`` layer which
+    *units* are active, not exactly zero, for a row (a token, a point).
 
     Parameters
     ----------
@@ -34,8 +36,8 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
     inputs : Tensor, mapping, tuple, or an iterable of these
         One batch, or several: positional or keyword arguments of the model. An iterator is consumed once.
     blocks : sequence of Block, optional
-        By default all that :func:`~sparsact.inference.find_blocks` finds with the first batch; an expert that no token
-        chooses is measured on one token of each call of the first batch.
+        By default all that :func:`~sparsact.inference.find_blocks` finds with the first batch, none if it finds none;
+        an expert that no token chooses is measured on one token of each call of the first batch.
 
     Returns
     -------
@@ -44,15 +46,16 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
     Raises
     ------
     ValueError
-        If the model has no block, ``inputs`` no batch, a block no rows, or an activation is NaN or infinite.
+        If the model has no layer, ``inputs`` no batch, a block or every layer no rows, or an activation of a block is
+        NaN or infinite.
     TypeError
         If ``inputs`` is none of the above.
 
     Notes
     -----
-    Costs a forward pass of every batch and about a dozen passes over each activation. Memory grows with the number of
-    units and one batch, not with the number of inputs. A block that runs several times for one input is counted each
-    time.
+    Costs a forward pass of every batch, a pass over what each layer reads and about a dozen over a block's activations.
+    Memory grows with the number of units and one batch, not with the number of inputs. A block that runs several times
+    for one input is counted each time.
 
     Examples
     --------
@@ -77,15 +80,18 @@ def _measured(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None) 
     find = blocks is None
     if blocks is None:
         with _errors_name_devices(model, first):
-            blocks = find_blocks(model, first)
-    if not blocks:
+            blocks, _ = blocks_or_reason(model, first)
+    elif not blocks:
         raise ValueError("`blocks` holds no block to measure; leave it out to find the blocks of the model.")
+    modules, layers = dict(model.named_modules()), layer_inputs(model)
     counters = [ActivationCounter(block.name, block.sizes(model)[1]) for block in blocks]
     n_batches = 0
     with evaluating(model), ExitStack() as hooks:
         for block, counter in zip(blocks, counters, strict=True):
             down = model.get_submodule(block.down)
             hooks.callback(down.register_forward_pre_hook(counter.count_input, with_kwargs=True).remove)
+        for name, layer in layers.items():
+            hooks.callback(modules[name].register_forward_pre_hook(layer.count_input, with_kwargs=True).remove)
         for batch in chain([first], shown):
             with _errors_name_devices(model, batch):
                 call(model, batch)
@@ -93,6 +99,8 @@ def _measured(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None) 
         if find and not all(counter.calls for counter in counters):
             for counter in counters:
                 counter.paused = counter.calls > 0
+            for layer in layers.values():
+                layer.paused = layer.numbers > 0
             with showing_all_experts(model):  # those that no token chose are measured on tokens of other experts
                 call(model, first)
     unseen = [counter.name for counter in counters if not counter.calls]
@@ -101,11 +109,22 @@ def _measured(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None) 
             f"every block must see at least one row; {', '.join(map(repr, unseen))} saw none (batches: {n_batches}): "
             "pass batches that are not empty, or only `blocks` that they reach."
         )
+    if not (blocks or any(layer.numbers for layer in layers.values())):
+        raise ValueError(
+            f"`measure` needs linear layers or convolutions that run; of {len(layers)} in the model none read a row: "
+            "pass batches that are not empty and reach them."
+        )
+    model_bytes = bytes_read(model)
+    places = {name: block.name for block in blocks for name in block.names}
+    places |= {block.down: block.name for block in blocks}  # of two blocks that have it, the one that reads its input
     return Measurement(
         blocks=tuple(counter.measurement(model, block) for block, counter in zip(blocks, counters, strict=True)),
         n_batches=n_batches,
-        model_bytes=bytes_read(model),
-        token_bytes=bytes_read(model, batch=2) - bytes_read(model),
+        model_bytes=model_bytes,
+        token_bytes=bytes_read(model, batch=2) - model_bytes,
+        layers=tuple(
+            layer.measurement(name, modules[name], places.get(name), model_bytes) for name, layer in layers.items()
+        ),
     )
 
 
@@ -201,7 +220,7 @@ class ActivationCounter:
 
     def measurement(self, model: nn.Module, block: Block) -> BlockMeasurement:
         """The measurement of the block, from at least one row."""
-        weight = block.linears(model)["up"].weight
+        weight = block.linears(model)["down"].weight
         n_inputs, n_units, n_outputs = block.sizes(model)
         counts, squares = self.within.numpy(), self.squares.numpy()
         return BlockMeasurement(

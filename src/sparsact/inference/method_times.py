@@ -85,7 +85,10 @@ def time_methods(
 
 def block_output(model: nn.Module, block: Block, x: Tensor) -> Tensor:
     """The block's output for inputs (m, d)."""
-    up, down = model.get_submodule(block.up), model.get_submodule(block.down)
+    down = model.get_submodule(block.down)
+    if block.up is None:
+        return down(x)  # type: ignore[no-any-return] # modules return what they like
+    up = model.get_submodule(block.up)
     if block.gate_rows is not None and block.up_rows is not None:
         gate, up_part = (up(x)[..., one.start : one.stop] for one in (block.gate_rows, block.up_rows))
         h = block.activation.function(gate) * up_part

@@ -117,7 +117,7 @@ def exact_replacement(
     state = partial(LayerState, FloatWeights, max_rows=max_rows, device=on)
     replacement = Replacement({block.down: state(ActiveInputs())})
     units = block_units(model, block)
-    if units is None:  # all pre-activations are computed
+    if units is None or block.up is None:  # all pre-activations are computed
         return replacement
     layers = replacement.layers
     thresholds = block.activation.zero_below

@@ -18,7 +18,7 @@ from sparsact.inference.apply import Replacement, apply, verified
 from sparsact.inference.batches import Batch, Inputs, batches
 from sparsact.inference.block import Block
 from sparsact.inference.certified_screen import Screen
-from sparsact.inference.find_blocks import find_blocks
+from sparsact.inference.find_blocks import blocks_or_reason
 from sparsact.inference.layer_facts import is_linear
 from sparsact.inference.methods import certified_replacement, exact_replacement
 from sparsact.inference.plan import BlockPlan, LayerQuantization, Plan, WholeModel, finite
@@ -172,7 +172,9 @@ def _load(model: nn.Module, state: dict[str, Any], arrays: Arrays, batch: Batch)
             "a plan belongs to the weights that it was made for, and this model has others: load those weights first, "
             "or call sparsact.sparsify."
         )
-    blocks = {block.name: block for block in find_blocks(model, batch)}
+    blocks = {block.name: block for block in blocks_or_reason(model, batch)[0]}
+    alone = {one.block for one in choices} & {name for name, module in model.named_modules() if is_linear(module)}
+    blocks |= {name: Block.of_zeros(name) for name in alone}  # whose input may be denser in this batch
     if not {one.block for one in choices} <= set(blocks):
         raise ValueError(
             "a plan belongs to the blocks that it was made for, and this model has others on these inputs: pass inputs "
@@ -214,7 +216,7 @@ def _replacement(model: nn.Module, block: Block, plan: BlockPlan, state: dict[st
         return found
     if plan.method == "dense":
         return Replacement()
-    if plan.method == "certified":  # a sample of no rows: it is of use only if the weights change
+    if plan.method == "certified" and block.up:  # a sample of no rows: it is of use only if the weights change
         return certified_replacement(model, block, torch.empty(0, block.sizes(model)[0]))
     return exact_replacement(model, block)
 

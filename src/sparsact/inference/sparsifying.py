@@ -58,12 +58,13 @@ def sparsify(
     density: float | None = None,
     error: float | None = None,
 ) -> Model:
-    r"""Let the feed-forward blocks of a model read only the weights of units that are on.
+    r"""Let the layers of a model read only the weights of units that are on.
 
-    A block :math:`V f(W x + b) + c` reads all of W and V, though f(z) = 0 for most units. The methods leave out
+    A block :math:`V f(W x + b) + c` reads all of W and V, though f(z) = 0 for most units. A layer alone,
+    :math:`V h + c`, may read an input h that is 0 at most places, wherever its zeros come from. The methods leave out
 
     - ``"exact"``: columns of V, and of a gated block rows of the up-projection, where the activation is exactly 0;
-    - ``"certified"``: also rows of W whose unit an int8 copy *proves* to be off (see
+    - ``"certified"``: also rows of W, if there is one, whose unit an int8 copy *proves* to be off (see
       :class:`~sparsact.inference.certified_screen.Screen`);
     - ``"threshold"`` and ``"top_k"``: columns of V at small activations, for GELU and SiLU too: an approximation, whose
       error is measured;
@@ -210,6 +211,8 @@ def requested_replacement(
 ) -> PlannedBlock:
     """The block under the method that was asked for, with the target of an approximation; or dense with the reason."""
     model, block = profile.model, profile.block
+    if method == "certified" and block.up is None:
+        method = "exact"  # nothing before the layer is to be proved off
     if obstacle := profile.obstacle(method):
         return profile.dense(obstacle)
     if target is not None:

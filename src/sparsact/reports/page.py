@@ -35,7 +35,8 @@ def measurement_page(measurement: Measurement, name: str, versions: Sequence[tup
     return template("measurement.html.j2").render(
         measurement=measurement,
         name=name,
-        figures=measurement_figures(measurement),
+        figures=measurement_figures(measurement) if measurement.blocks else [],
+        outside=[layer for layer in measurement.layers if layer.block is None],
         versions=versions,
         command=command,
         batches=BATCHES,

@@ -64,7 +64,7 @@ def _activation_of(model: nn.Module, block: Block) -> str:
     names: list[str] = [prefix + name for name, _ in model.get_submodule(block.holder).named_modules() if name]
     same = [name for name in names if _has_the_values(model.get_submodule(name), block)]
     if len(same) > 1:  # several in a row, as in nn.Sequential: the one between the layers
-        same = [name for name in same if names.index(block.switch) < names.index(name) < names.index(block.down)]
+        same = [name for name in same if names.index(block.reader) < names.index(name) < names.index(block.down)]
     if len(same) != 1:
         raise ValueError(
             f"the activation ({block.activation.name}) of block {block.name!r} must be one module to be replaced; "
@@ -213,7 +213,7 @@ def relufy(
     if len(shown) < 2:
         raise ValueError(f"`data` must hold two batches at least, one to measure the result; got {len(shown)}.")
     held_out, used = shown[::HELD_OUT], [batch for i, batch in enumerate(shown) if i % HELD_OUT]
-    blocks = find_blocks(model, shown[0])
+    blocks = [block for block in find_blocks(model, shown[0]) if block.up]  # others have zeros already
     changed = with_relu(model, blocks)
     training = _Distillation(model, changed, blocks, target_density, learning_rate)
     with evaluating(model), torch.enable_grad():
