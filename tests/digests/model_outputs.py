@@ -79,7 +79,7 @@ def sparsified() -> Iterator[tuple[str, Any]]:
     import torch
 
     x = torch.randn(400, 24, generator=torch.Generator().manual_seed(3))
-    for method, options in {"exact": {}, "certified": {}, "top_k": {"density": 0.1}}.items():
+    for method, options in {"exact": {}, "certified": {}, "approximate": {"density": 0.1}}.items():
         sparse = sa.sparsify(relu_block(), method, list(x.split(8)), **options)
         (choice,) = sa.plan_of(sparse).choices
         yield method, {"values": of_single_rows(sparse, x), "density": choice.density, "method": choice.method}
@@ -96,7 +96,7 @@ def thresholded() -> Any:
     import torch
 
     x = torch.randn(400, 24, generator=torch.Generator().manual_seed(3))
-    sparse = sa.sparsify(relu_block(), "threshold", list(x.split(8)), error=0.1)
+    sparse = sa.sparsify(relu_block(), "approximate", list(x.split(8)), error=0.1)
     (choice,) = sa.plan_of(sparse).choices
     return {"values": of_single_rows(sparse, x), "density": choice.density, "method": choice.method}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -13,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.inference.activation import Expression, Leaf, NotAnActivation, activation, evaluate, leaves
-from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
+from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating, uncompiled
 from sparsact.inference.block import Block
 from sparsact.inference.dataflow import DataflowTracer, TracedInput
-from sparsact.inference.layer_facts import LayerFacts, WeightRows, other_forms
+from sparsact.inference.layer_facts import LayerFacts, WeightRows, check_model, other_forms
 from sparsact.inference.split_experts import showing_all_experts, split_experts
 
 
@@ -47,6 +46,8 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
     ------
     ValueError
         If there is no block, with what came nearest; or if parameters are on the ``meta`` device.
+    TypeError
+        If ``model`` is no ``nn.Module``, or compiled by TorchScript.
 
     Notes
     -----
@@ -61,6 +62,7 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
     >>> block.up, block.activation.name, block.down, block.activation.zero_below.tolist()
     ('0', 'relu', '2', [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     """
+    check_model(model)
     if any(parameter.is_meta for parameter in model.parameters()):
         raise ValueError(
             "The model must hold numbers; some of its parameters are on the meta device, which holds shapes alone: "
@@ -131,8 +133,7 @@ def _module_by_module() -> Iterator[None]:
     try:
         with ExitStack() as stack:
             stack.enter_context(torch.jit.optimized_execution(False))  # type: ignore[attr-defined]
-            if "torch._dynamo" in sys.modules:  # else nothing is compiled, and it loads slowly
-                stack.enter_context(torch.compiler.set_stance("force_eager"))
+            stack.enter_context(uncompiled())
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)

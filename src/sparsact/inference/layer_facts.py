@@ -41,7 +41,7 @@ class Device:
 
 _CUDA: Final = "is_cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "is_cuda"  # where Triton's kernels run
 DEVICES: Final = {
-    "cpu": Device(attrgetter("is_cpu"), DTYPES, ("exact", "certified", "threshold", "top_k"), ("int8", "int4")),
+    "cpu": Device(attrgetter("is_cpu"), DTYPES, ("exact", "certified", "approximate"), ("int8", "int4")),
     "cuda": Device(attrgetter(_CUDA), NARROW, ("exact",), ("int8",)),
 }
 
@@ -77,6 +77,8 @@ class LayerFacts:
         Whether its weight is (inputs, outputs), as that of ``Conv1D``.
     weight : Tensor or None
         The parameter that it holds itself; None if it is computed, as of a layer that is pruned or parametrized.
+    taken_by : str
+        What computes it in place of Python's code of its class, and the remedy: TorchScript or accelerate, or empty.
     """
 
     kind: str
@@ -85,6 +87,7 @@ class LayerFacts:
     unchanged: bool
     transposed: bool
     weight: Tensor | None
+    taken_by: str = ""
 
     @classmethod
     def of(cls, module: nn.Module) -> LayerFacts:
@@ -99,6 +102,7 @@ class LayerFacts:
             unchanged=type(module) in kinds and "forward" not in vars(module),
             transposed=type(module) in kinds[1:],
             weight=held if type(held) is nn.Parameter else None,
+            taken_by=_taken_by(module),
         )
 
     @property
@@ -114,6 +118,8 @@ class LayerFacts:
             return f"{self.kind} has a router and computes only the units that it chooses already"
         if self.role == "experts":
             return f"{self.kind} keeps all experts in one parameter per projection; sparsify splits what it knows"
+        if self.taken_by:
+            return f"{self.kind} has a forward of its own, {self.taken_by}"
         other = self.role == "similar" or (self.role == "linear" and not self.is_plain)
         return f"{self.kind} has another weight or forward than nn.Linear" if other else ""
 
@@ -121,7 +127,7 @@ class LayerFacts:
         """Why a linear layer keeps its float weights; empty if it can take integers, by default where it is."""
         weight = self.weight
         if not self.unchanged or weight is None:
-            return "it is no plain nn.Linear"
+            return f"it has a forward of its own, {self.taken_by}" if self.taken_by else "it is no plain nn.Linear"
         place = device or device_type(weight)
         inputs = weight.shape[0 if self.transposed else -1]
         found = first_reason(
@@ -149,8 +155,8 @@ def first_reason(*reasons: tuple[object, str]) -> str:
 def _role(module: nn.Module) -> Role:
     if type(module).__module__.startswith("sparsact.layers."):
         return "routed"
-    stacks = [one for one in module._parameters.values() if one is not None and one.ndim == 3]
-    if len(stacks) > 1 and len({len(one) for one in stacks}) == 1:
+    stacks = [one.shape for one in module._parameters.values() if one is not None and one.ndim == 3]
+    if any(map(_is_chain, stacks, stacks[1:])):
         return "experts"
     if is_linear(module):
         return "linear"
@@ -158,6 +164,34 @@ def _role(module: nn.Module) -> Role:
     weight = getattr(module, "weight", None)
     matrix = isinstance(weight, Tensor) and weight.ndim == 2 and not isinstance(module, nn.Embedding)
     return "similar" if (named or matrix) and not isinstance(module, nn.Bilinear) else "other"
+
+
+def _is_chain(one: torch.Size, other: torch.Size) -> bool:
+    """Whether weights of these shapes hold a matrix for each of several experts, and one reads what the other returns.
+
+    Position embeddings, and factors that mix a token with the one before it, have three axes too.
+    """
+    return one[0] == other[0] > 1 and (one[1] == other[2] or one[2] == other[1])
+
+
+def _taken_by(module: nn.Module) -> str:
+    """As the attribute of :class:`LayerFacts`."""
+    if isinstance(module, torch.jit.ScriptModule):
+        matrices = any(held.ndim == 2 for held in module.parameters())
+        return "compiled by TorchScript: put the module that it was made from in its place" if matrices else ""
+    if is_linear(module) and "_hf_hook" in vars(module):
+        return "a hook of accelerate: call accelerate.hooks.remove_hook_from_module(model, recurse=True) first"
+    return ""
+
+
+def check_model(model: object) -> None:
+    """Raise TypeError if a model is no ``nn.Module`` in Python, whose layers can be observed and replaced."""
+    if isinstance(model, nn.Module) and not isinstance(model, torch.jit.ScriptModule):
+        return
+    fact, remedy = f"got {type(model).__name__}", "pass the module itself"
+    if isinstance(model, torch.jit.ScriptModule):
+        fact, remedy = f"{fact}, compiled by TorchScript", "pass the module that it was made from"
+    raise TypeError(f"`model` must be a torch.nn.Module in Python, whose layers can be replaced; {fact}: {remedy}.")
 
 
 def other_forms(model: nn.Module) -> list[str]:

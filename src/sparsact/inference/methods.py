@@ -32,7 +32,7 @@ from sparsact.kernels.screen import MAX_INPUTS
 from sparsact.validation.parameters import checked_option, checked_share
 
 EXACT: Final = ("auto", "exact", "certified")
-APPROXIMATE: Final = ("threshold", "top_k")
+APPROXIMATE: Final = "approximate"
 WEIGHTS: Final = ("keep", "int8", "int4")
 SAMPLE: Final = 256  # inputs that a screen is fitted to
 
@@ -69,7 +69,7 @@ class SparsifyOptions:
         error: float | None,
     ) -> SparsifyOptions:
         """The options; ValueError if one is unknown, or has no effect on the method."""
-        checked_option(method, "`method`", (*EXACT, *APPROXIMATE))
+        checked_option(method, "`method`", (*EXACT, APPROXIMATE))
         target = checked_target(method, density, error)
         checked_option(weights, "`weights`", WEIGHTS)
         if weights == "keep" and not keep_weights:
@@ -88,11 +88,11 @@ def checked_target(method: str, density: float | None, error: float | None) -> A
     """The one target of an approximate method, checked; None for an exact method, which takes none."""
     given = [] if density is None else [ApproximationTarget("density", density)]
     given += [] if error is None else [ApproximationTarget("error", error)]
-    if method not in APPROXIMATE:
+    if method != APPROXIMATE:
         if given:
             raise ValueError(
                 f'method="{method}" takes no {" and no ".join(one.kind for one in given)}: it computes what the model '
-                'computes; to approximate, pass method="threshold" or "top_k".'
+                'computes; to approximate, pass method="approximate".'
             )
         return None
     if len(given) != 1:
