@@ -1,8 +1,8 @@
 """Public families of models from configurations of transformers: blocks found, density counted and measured, bounds.
 
 Weights are random, biases shifted so that 3 % and 10 % of the units before each ReLU are on. Zeros are counted by hooks
-on every module with a matrix of weights, and beside them stands what ``measure`` says of the same layers. Run it against a
-new release of transformers: ``python -m benchmarks.models --only OPT``.
+on every module with a matrix of weights; beside them stands what ``measure`` says of the same layers. To hold a new
+release of transformers against it: ``python -m benchmarks.models --only OPT``.
 """
 
 from __future__ import annotations
