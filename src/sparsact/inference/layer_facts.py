@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from operator import attrgetter
+from types import MethodType
 from typing import Any, Final, Literal
 
 import torch
@@ -94,15 +95,18 @@ class LayerFacts:
         """The facts of a module."""
         other = conv1d()
         kinds: list[type[nn.Module]] = [nn.Linear] if other is None else [nn.Linear, other]
-        held = module._parameters.get("weight")
+        kind, taken_by = f"{type(module).__module__}.{type(module).__qualname__}", _taken_by(module)
+        if isinstance(module, torch.jit.ScriptModule):
+            return cls(kind, "other", False, False, False, None, taken_by)
+        held, as_defined = module._parameters.get("weight"), _has_forward_of_class(module)
         return cls(
-            kind=f"{type(module).__module__}.{type(module).__qualname__}",
+            kind=kind,
             role=_role(module),
-            forward=type(module).forward in [kind.forward for kind in kinds] and "forward" not in vars(module),
-            unchanged=type(module) in kinds and "forward" not in vars(module),
+            forward=type(module).forward in [kind.forward for kind in kinds] and as_defined,
+            unchanged=type(module) in kinds and as_defined,
             transposed=type(module) in kinds[1:],
             weight=held if type(held) is nn.Parameter else None,
-            taken_by=_taken_by(module),
+            taken_by=taken_by,
         )
 
     @property
@@ -116,6 +120,8 @@ class LayerFacts:
         """Why the weights that the module holds itself form no block; empty if they may, or are none."""
         if self.role == "routed":
             return f"{self.kind} has a router and computes only the units that it chooses already"
+        if self.kind.startswith("sparsact.inference."):
+            return f"{self.kind} is sparse already: call sparsact.densify(model) first"
         if self.role == "experts":
             return f"{self.kind} keeps all experts in one parameter per projection; sparsify splits what it knows"
         if self.taken_by:
@@ -164,6 +170,12 @@ def _role(module: nn.Module) -> Role:
     weight = getattr(module, "weight", None)
     matrix = isinstance(weight, Tensor) and weight.ndim == 2 and not isinstance(module, nn.Embedding)
     return "similar" if (named or matrix) and not isinstance(module, nn.Bilinear) else "other"
+
+
+def _has_forward_of_class(module: nn.Module) -> bool:
+    """Whether no other forward was put in its place; accelerate leaves that of the class there, bound, when it goes."""
+    own = vars(module).get("forward")
+    return own is None or (isinstance(own, MethodType) and own.__func__ is type(module).forward)
 
 
 def _is_chain(one: torch.Size, other: torch.Size) -> bool:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Final, Literal
 
 from torch import Tensor, nn
+from torch.jit import ScriptModule
 
 from sparsact.inference.activation import ReplayedActivation, operands_of
 from sparsact.inference.apply import Replacement
@@ -186,7 +187,8 @@ def activation_constants(model: nn.Module, activation: Activation) -> Activation
     """
     f = activation.function
     constants = operands_of(f.expression, Tensor) if isinstance(f, ReplayedActivation) else []
-    places = [(module, name) for module in model.modules() for name in (*module._parameters, *module._buffers)]
+    modules = [module for module in model.modules() if not isinstance(module, ScriptModule)]
+    places = [(module, name) for module in modules for name in (*module._parameters, *module._buffers)]
     read = [place for place in places if any(_share_memory(tensor_at(*place), one) for one in constants)]
     for constant in constants:
         if bool((constant != 0).any()) and not any(_share_memory(tensor_at(*place), constant) for place in read):
