@@ -71,7 +71,7 @@ class Architecture:
     zeros : str
         What makes exact zeros in the published models; ``"none"`` with the activation if nothing does.
     config : mapping
-        What differs from ``SIZES``.
+        What differs from ``SIZES``; an ellipsis leaves a size to the configuration.
     shows : callable
         Returns a batch.
     """
@@ -93,11 +93,14 @@ class Architecture:
 
         torch.manual_seed(1)
         kind = getattr(transformers, self.model)
-        model: nn.Module = kind(kind.config_class(**{**SIZES, **self.config})).eval()
+        sizes = {name: size for name, size in {**SIZES, **self.config}.items() if size is not ...}
+        model: nn.Module = kind(kind.config_class(**sizes)).eval()
         with torch.no_grad():
-            for parameter in model.parameters():
+            for name, parameter in model.named_parameters():
                 if parameter.ndim > 1:
                     parameter.normal_(std=parameter[0].numel() ** -0.5)
+                elif not name.endswith("bias") and not parameter.any():
+                    parameter.normal_()  # zeros that training moves away from would look like activation sparsity
         return model
 
 
@@ -138,7 +141,7 @@ ARCHITECTURES: Final = (
     # Language models with exact zeros.
     _text("OPTForCausalLM", "OPT, Galactica", RELU),
     _text("LlamaForCausalLM", "Llama: ReluLLaMA, ProSparse", RELU, hidden_act="relu"),
-    _text("FalconForCausalLM", "Falcon: ReluFalcon", RELU, activation="relu", ffn_hidden_size=96),
+    _text("FalconForCausalLM", "Falcon: ReluFalcon", RELU, activation="relu", ffn_hidden_size=96, head_dim=...),
     _text("CTRLLMHeadModel", "CTRL", RELU, dff=96),
     _text("ReformerModel", "Reformer", RELU, attn_layers=["local", "local"], axial_pos_embds=False, is_decoder=False,
           feed_forward_size=96, attention_head_size=8, local_attn_chunk_length=6),
@@ -164,7 +167,8 @@ ARCHITECTURES: Final = (
     _translating("LongT5ForConditionalGeneration", "LongT5", RELU, local_radius=4),
     _translating("SwitchTransformersForConditionalGeneration", "Switch Transformers", RELU, **EXPERTS,
                  num_sparse_encoder_layers=1, num_sparse_decoder_layers=1),
-    _translating("UdopForConditionalGeneration", "UDOP", RELU, **_IMAGE),
+    Architecture("UDOP", "UdopForConditionalGeneration", RELU, _IMAGE,
+                 lambda: {**seq2seq(), "bbox": torch.zeros(2, 12, 4), **normal(pixel_values=(2, 3, 32, 32))}),
     _translating("M2M100ForConditionalGeneration", "M2M-100, NLLB", RELU),
     _translating("NllbMoeForConditionalGeneration", "NLLB-MoE", RELU, **EXPERTS, encoder_sparse_step=2,
                  decoder_sparse_step=2),
@@ -190,10 +194,17 @@ ARCHITECTURES: Final = (
     _seeing("TableTransformerForObjectDetection", "Table Transformer", RELU, 64, **_DETR),
     _seeing("DeformableDetrForObjectDetection", "Deformable DETR", RELU, 64,
             **_DETR | {"backbone_config": _RESNET}, num_feature_levels=2),
-    _seeing("MaskFormerForInstanceSegmentation", "MaskFormer", RELU, 64),
-    _seeing("SamModel", "SAM", RELU, 64),
+    _seeing("MaskFormerForInstanceSegmentation", "MaskFormer", RELU, 64, fpn_feature_size=32, mask_feature_size=32,
+            decoder_config={"model_type": "detr", **SIZES, "num_queries": 9, **_DETR},
+            backbone_config={"model_type": "swin", "embed_dim": 16, "depths": [1] * 4, "num_heads": [2] * 4,
+                             "window_size": 2, "out_features": ["stage1", "stage2", "stage3", "stage4"]}),
+    _seeing("SamModel", "SAM", RELU, 64, prompt_encoder_config={"image_size": 64, "hidden_size": 32},
+            vision_config={"hidden_size": 32, "output_channels": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+                           "image_size": 64, "global_attn_indexes": [1], "mlp_dim": 96, "window_size": 2,
+                           "num_pos_feats": 16},
+            mask_decoder_config={"hidden_size": 32, "mlp_dim": 96, "num_attention_heads": 4}),
     _seeing("ResNetForImageClassification", "ResNet", RELU, 64, **_STAGES, layer_type="basic"),
-    _seeing("RegNetForImageClassification", "RegNet", RELU, 64, **_STAGES, groups_width=8),
+    _seeing("RegNetForImageClassification", "RegNet", RELU, 64, **_STAGES, groups_width=8, num_hidden_layers=...),
     _seeing("MobileNetV1ForImageClassification", "MobileNet V1", "ReLU6", 64, depth_multiplier=0.25),
     _seeing("MobileNetV2ForImageClassification", "MobileNet V2", "ReLU6", 64, depth_multiplier=0.25),
     _seeing("SegformerForSemanticSegmentation", "SegFormer", "ReLU in its head", 64, hidden_sizes=[16, 32],
@@ -208,7 +219,8 @@ ARCHITECTURES: Final = (
     _text("OlmoeForCausalLM", "OLMoE", SILU, **EXPERTS),
     _text("Qwen3MoeForCausalLM", "Qwen 3 MoE", SILU, **EXPERTS),
     _text("DeepseekV3ForCausalLM", "DeepSeek V3, R1", SILU, **EXPERTS, n_group=1, topk_group=1, q_lora_rank=8,
-          kv_lora_rank=8, qk_rope_head_dim=4, qk_nope_head_dim=4, v_head_dim=8, first_k_dense_replace=1),
+          kv_lora_rank=8, qk_rope_head_dim=4, qk_nope_head_dim=4, v_head_dim=8, first_k_dense_replace=1,
+          head_dim=...),
     _text("GptOssForCausalLM", "gpt-oss", "none (clipped SiLU)", **EXPERTS),
     _text("GemmaForCausalLM", "Gemma", GELU),
     _text("Gemma2ForCausalLM", "Gemma 2", GELU),
@@ -218,7 +230,7 @@ ARCHITECTURES: Final = (
     _text("GPTJForCausalLM", "GPT-J", GELU, rotary_dim=4),
     _text("BloomForCausalLM", "BLOOM", GELU),
     _text("MptForCausalLM", "MPT", GELU, n_layers=2, n_heads=4, expansion_ratio=3, max_seq_len=64),
-    _text("FalconForCausalLM", "Falcon", GELU, ffn_hidden_size=96),
+    _text("FalconForCausalLM", "Falcon", GELU, ffn_hidden_size=96, head_dim=...),
     _text("PhiForCausalLM", "Phi 1 and 2", GELU),
     _text("Phi3ForCausalLM", "Phi 3 and 4", SILU),
     _text("Starcoder2ForCausalLM", "StarCoder 2", GELU),
@@ -238,7 +250,7 @@ ARCHITECTURES: Final = (
     _seeing("ViTModel", "ViT, DeiT", GELU, **_IMAGE),
     _seeing("Dinov2Model", "DINOv2", GELU, **_IMAGE),
     _seeing("CLIPVisionModel", "CLIP, SigLIP", GELU, **_IMAGE),
-    _seeing("SwinModel", "Swin", GELU, **_IMAGE, embed_dim=16, depths=[1, 1], num_heads=[2, 2], window_size=2),
+    _seeing("BeitModel", "BEiT", GELU, **_IMAGE),
     Architecture("Whisper", "WhisperForConditionalGeneration", GELU,
                  {"num_mel_bins": 16, "max_source_positions": 24, "max_target_positions": 24},
                  lambda: {**normal(input_features=(1, 16, 48)), "decoder_input_ids": torch.tensor([[3, 9, 4]])}),

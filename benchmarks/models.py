@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 # as torch writes it
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmarks.architectures import ARCHITECTURES, Architecture, Shown
@@ -42,44 +43,47 @@ def output_of(model: nn.Module, shown: Shown) -> Any:
 
 
 class _Shift(TorchDispatchMode):
-    """Lower what every ReLU reads from a module's output, and this module's bias, until a share of it is positive."""
+    """Lower what every ReLU reads of a module's output, and this module's bias, until a share of it is positive."""
 
     def __init__(self, density: float) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.density = density
-        self.made: list[tuple[Tensor, nn.Module]] = []  # held, so that no memory is used twice
+        self.made: list[tuple[Tensor, Tensor, nn.Module]] = []  # outputs, inputs; held: no memory is used twice
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func.overloadpacket in RECTIFIERS:
             address = args[0].untyped_storage().data_ptr()
-            for made, module in reversed(self.made):
+            for made, given, module in reversed(self.made):
                 if made.untyped_storage().data_ptr() == address:
-                    self._lower(args[0], made, module)
+                    self._lower(args[0], made, given, module)
                     break
         return func(*args, **(kwargs or {}))
 
-    def _lower(self, read: Tensor, made: Tensor, module: nn.Module) -> None:
+    def _lower(self, read: Tensor, made: Tensor, given: Tensor, module: Any) -> None:
         values = read.flatten().sort().values
         shift = values[min(len(values) - 1, int((1 - self.density) * len(values)))]
-        if not bool(shift > 0):
-            return
-        if module.bias is None:
-            module.bias = nn.Parameter(torch.zeros(made.shape[-1]))
         whole = read.numel() == made.numel()
         start = 0 if whole else read.storage_offset() - made.storage_offset()  # a half, of gate and up-projection
-        module.bias[start : None if whole else start + read.shape[-1]] -= shift
+        rows = slice(start, None if whole else start + read.shape[-1])
+        if module.bias is not None:
+            module.bias[rows] -= shift
+        elif module.weight.ndim == 2:  # a direction that has a product of 1 with every input
+            inputs = given.reshape(-1, given.shape[-1])
+            module.weight[rows] -= shift * torch.linalg.lstsq(inputs, torch.ones(len(inputs), 1), driver="gelsd")[0].T
+        else:
+            return
         read -= shift
 
 
 def switch_off(model: nn.Module, shown: Shown, density: float) -> None:
-    """Shift biases, of which there are some where the configuration has none, to this density after each ReLU."""
+    """Shift biases, or weights where there is no bias, to this density after each ReLU."""
     shift = _Shift(density)
 
-    def keep(module: nn.Module, args: object, output: object) -> None:
-        if isinstance(output, Tensor):
-            shift.made.append((output, module))
+    def keep(module: nn.Module, args: tuple[Any, ...], output: object) -> None:
+        if isinstance(output, Tensor) and args:
+            shift.made.append((output, args[0], module))
 
-    with evaluating(model), ExitStack() as stack:
+    with evaluating(model), split_experts(model), ExitStack() as stack:
         for module in model.modules():
             if isinstance(getattr(module, "weight", None), Tensor) and hasattr(module, "bias"):
                 stack.callback(module.register_forward_hook(keep).remove)
@@ -88,29 +92,45 @@ def switch_off(model: nn.Module, shown: Shown, density: float) -> None:
 
 
 def zeros_by_hooks(model: nn.Module, shown: Shown) -> dict[str, float]:
-    """Share of exact zeros in the inputs of every module with a matrix of weights, embeddings left out."""
+    """Share of exact zeros in what every module with a matrix or a kernel reads, embeddings left out."""
     zeros: Counter[str] = Counter()
     numbers: Counter[str] = Counter()
 
     def count(name: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         read = next((one for one in (*args, *kwargs.values()) if isinstance(one, Tensor)), None)
         if read is not None and read.is_floating_point():
-            zeros[name] += int((read == 0).sum())
-            numbers[name] += read.numel()
+            zeros[name] += _numbers_read(module, (read == 0).float())
+            numbers[name] += _numbers_read(module, torch.ones_like(read))
 
     with evaluating(model), split_experts(model), ExitStack() as stack:
         for name, module in model.named_modules():
             weight = getattr(module, "weight", None)
-            if isinstance(weight, Tensor) and weight.ndim == 2 and not isinstance(module, nn.Embedding):
+            matrix = isinstance(weight, Tensor) and weight.ndim == 2 and not isinstance(module, nn.Embedding)
+            if matrix or (isinstance(module, nn.Conv1d | nn.Conv2d) and not isinstance(module.padding, str)):
                 hook = partial(count, name)
                 stack.callback(module.register_forward_pre_hook(hook, with_kwargs=True).remove)
         output_of(model, shown)
     return {name: zeros[name] / numbers[name] for name in numbers if numbers[name]}
 
 
+def _numbers_read(module: nn.Module, ones: Tensor) -> int:
+    """Sum of what a module reads; a convolution reads columns of its unfolded input, zeros for its padding."""
+    if isinstance(module, nn.Conv1d | nn.Conv2d):
+        flat = isinstance(module, nn.Conv1d)
+        sizes = (module.kernel_size, module.dilation, module.padding, module.stride)
+        kernel, dilation, padding, stride = (
+            (one, *size) if flat else size for one, size in zip((1, 1, 0, 1), sizes, strict=True)
+        )
+        ones = F.unfold(ones[:, :, None] if flat else ones, kernel, dilation, padding, stride)
+    return int(ones.double().sum())
+
+
 def measured_zeros(found: Measurement | None) -> dict[str, float]:
     """Share of exact zeros in the input of each layer that ``measure`` lists."""
-    return {} if found is None else {block.down: 1 - block.density for block in found.blocks}
+    if found is None:
+        return {}
+    layers = {one.name: 1 - one.density for one in getattr(found, "layers", ())}
+    return layers | {block.down: 1 - block.density for block in found.blocks}
 
 
 def measured(model: nn.Module, shown: Shown) -> Measurement | None:

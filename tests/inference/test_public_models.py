@@ -8,17 +8,24 @@ import re
 import pytest
 import torch
 
-pytest.importorskip("transformers", minversion="5.0")
-
 from benchmarks.architectures import ARCHITECTURES
 from benchmarks.models import DENSITIES, Survey, output_of, quiet, switch_off
 from sparsact.inference import densify, plan_of, sparsify
 from sparsact.inference.batches import tensors_in
 from sparsact.inference.output_error import row_errors
 
+pytest.importorskip("transformers", minversion="5.0")
+
 QUICK = {"OPT, Galactica", "T5", "BitNet b1.58", "GPT-2 with ReLU", "Decision Transformer"}
 # Whose zeros `measure` does not see yet.
-UNSEEN: dict[str, str] = {}
+UNSEEN = {
+    "Falcon: ReluFalcon": "layers of a class of its own",
+    "Gemma 3n": "its cutoff depends on the row",
+    "MaskFormer": "convolutions, and zeros of attention",
+    **dict.fromkeys(("DETR", "Conditional DETR", "Table Transformer"), "convolutions, and queries that begin as zeros"),
+    **dict.fromkeys(("Deformable DETR", "ResNet", "RegNet", "MobileNet V1", "MobileNet V2"), "convolutions"),
+    **dict.fromkeys(("VITS, MMS-TTS", "SegFormer"), "convolutions"),
+}
 REFUSALS = "must have a feed-forward block|applies to none of the"
 
 
