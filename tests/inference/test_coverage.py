@@ -257,9 +257,8 @@ def test_bitnet_has_a_norm_after_its_gated_squared_relu(method):
     assert {choice.method for choice in sa.plan_of(model).choices} == {method}
     assert torch.allclose(logits(model), before, atol=1e-5)
     sa.sparsify(model, "approximate", [IDS] * 4, density=0.5)
-    assert {choice.reason for choice in sa.plan_of(model).choices} == {
-        "asked for: keeps the 10 largest activations of each input"
-    }
+    for choice in sa.plan_of(model).choices:
+        assert choice.reason.startswith("asked for: keeps the 10 largest activations of each input")
 
 
 class Normed(nn.Module):

@@ -60,9 +60,8 @@ def quantize(
         name: one.quantizing_obstacle(weights, device) or ("" if name in called else "no call shown reached it")
         for name, one in linears.items()
     }
-    planned = _planned_blocks(model, profiles, reasons, options)
+    planned = apply(model, _planned_blocks(model, profiles, reasons, options))
     in_blocks = {name for replacement, _ in planned for name in replacement.layers}
-    planned = apply(model, planned)
     others = [name for name, reason in reasons.items() if not reason and name not in in_blocks]
     alone_on(model, others, weights, device).apply(model)
     _check_gates(model, planned, shown[0])
