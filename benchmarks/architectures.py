@@ -117,7 +117,7 @@ _RESNET: Final[Mapping[str, Any]] = {
     "model_type": "resnet", "out_features": ["stage1", "stage2"], "layer_type": "basic", **_STAGES
 }  # fmt: skip
 _DETR: Final[Mapping[str, Any]] = {
-    "backbone_config": _RESNET | {"out_features": ["stage2"]},
+    "backbone_config": {**_RESNET, "out_features": ["stage2"]},
     "use_timm_backbone": False,
     "use_pretrained_backbone": False,
     "num_queries": 9,
@@ -193,7 +193,7 @@ ARCHITECTURES: Final = (
     _seeing("ConditionalDetrForObjectDetection", "Conditional DETR", RELU, 64, **_DETR),
     _seeing("TableTransformerForObjectDetection", "Table Transformer", RELU, 64, **_DETR),
     _seeing("DeformableDetrForObjectDetection", "Deformable DETR", RELU, 64,
-            **_DETR | {"backbone_config": _RESNET}, num_feature_levels=2),
+            **{**_DETR, "backbone_config": _RESNET}, num_feature_levels=2),
     _seeing("MaskFormerForInstanceSegmentation", "MaskFormer", RELU, 64, fpn_feature_size=32, mask_feature_size=32,
             decoder_config={"model_type": "detr", **SIZES, "num_queries": 9, **_DETR},
             backbone_config={"model_type": "swin", "embed_dim": 16, "depths": [1] * 4, "num_heads": [2] * 4,

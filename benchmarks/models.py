@@ -46,7 +46,7 @@ class _Shift(TorchDispatchMode):
     """Lower what every ReLU reads of a module's output, and this module's bias, until a share of it is positive."""
 
     def __init__(self, density: float) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.density = density
         self.made: list[tuple[Tensor, Tensor, nn.Module]] = []  # outputs, inputs; held: no memory is used twice
 
@@ -113,15 +113,13 @@ def zeros_by_hooks(model: nn.Module, shown: Shown) -> dict[str, float]:
     return {name: zeros[name] / numbers[name] for name in numbers if numbers[name]}
 
 
-def _numbers_read(module: nn.Module, ones: Tensor) -> int:
+def _numbers_read(module: Any, ones: Tensor) -> int:
     """Sum of what a module reads; a convolution reads columns of its unfolded input, zeros for its padding."""
     if isinstance(module, nn.Conv1d | nn.Conv2d):
-        flat = isinstance(module, nn.Conv1d)
-        sizes = (module.kernel_size, module.dilation, module.padding, module.stride)
-        kernel, dilation, padding, stride = (
-            (one, *size) if flat else size for one, size in zip((1, 1, 0, 1), sizes, strict=True)
-        )
-        ones = F.unfold(ones[:, :, None] if flat else ones, kernel, dilation, padding, stride)
+        sizes: tuple[Any, ...] = (module.kernel_size, module.dilation, module.padding, module.stride)
+        if isinstance(module, nn.Conv1d):
+            ones, sizes = ones[:, :, None], tuple((one, *size) for one, size in zip((1, 1, 0, 1), sizes, strict=True))
+        ones = F.unfold(ones, *sizes)
     return int(ones.double().sum())
 
 

@@ -197,11 +197,6 @@ def dense(model: nn.Module) -> Iterator[None]:
     Yields
     ------
     None
-
-    Raises
-    ------
-    ValueError
-        If its float weights were dropped.
     """
     layers: list[Any] = [module for module in model.modules() if isinstance(module, SparseLinear)]
     if any(layer._sparse.alone is not None for layer in layers):

@@ -198,12 +198,13 @@ def _taken_by(module: nn.Module) -> str:
 
 def check_model(model: object) -> None:
     """Raise TypeError if a model is no ``nn.Module`` in Python, whose layers can be observed and replaced."""
-    if isinstance(model, nn.Module) and not isinstance(model, torch.jit.ScriptModule):
-        return
-    fact, remedy = f"got {type(model).__name__}", "pass the module itself"
-    if isinstance(model, torch.jit.ScriptModule):
-        fact, remedy = f"{fact}, compiled by TorchScript", "pass the module that it was made from"
-    raise TypeError(f"`model` must be a torch.nn.Module in Python, whose layers can be replaced; {fact}: {remedy}.")
+    scripted = isinstance(model, torch.jit.ScriptModule)
+    if scripted or not isinstance(model, nn.Module):
+        fact = f"{type(model).__name__}{', compiled by TorchScript' * scripted}"
+        remedy = "pass the module that it was made from" if scripted else "pass the module itself"
+        raise TypeError(
+            f"`model` must be a torch.nn.Module in Python, whose layers can be replaced; got {fact}: {remedy}."
+        )
 
 
 def other_forms(model: nn.Module) -> list[str]:

@@ -64,18 +64,9 @@ def row_errors(before: Sequence[Tensor], after: Sequence[Tensor]) -> tuple[float
         \sqrt{\sum_i \|y'_i - y_i\|^2 \Big/ \sum_i \|y_i\|^2}, \qquad
         \max_i \|y'_i - y_i\| \Big/ \sqrt{\tfrac{1}{m} \sum_j \|y_j\|^2}.
 
-    Parameters
-    ----------
-    before, after : sequence of Tensor
-        The same shapes; their m rows run along the last axis. Entries that were not finite before are left out.
+    Tensors are of the same shapes, and their m rows run along the last axis. Entries that were not finite before are
+    left out. Both are nan without a row, or if the rows before are 0.
 
-    Returns
-    -------
-    mean, worst : float
-        nan without a row, or if the rows before are 0.
-
-    Examples
-    --------
     >>> row_errors([torch.tensor([[3.0, 4.0], [5.0, 0.0]])], [torch.tensor([[3.0, 4.0], [5.0, 1.0]])])
     (0.1414213562373095, 0.2)
     """
