@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import re
+from itertools import product
 
 import pytest
 import torch
@@ -17,7 +18,7 @@ from sparsact.inference.output_error import row_errors
 
 pytest.importorskip("transformers", minversion="5.0")
 
-QUICK = {"OPT, Galactica", "T5", "BitNet b1.58", "GPT-2 with ReLU", "Decision Transformer"}
+QUICK = {"OPT, Galactica", "T5", "BitNet b1.58", "GPT-2 with ReLU", "GPT-2", "Decision Transformer"}
 # Whose zeros `measure` does not see yet.
 UNSEEN = {
     "Falcon: ReluFalcon": "layers of a class of its own",
@@ -52,9 +53,9 @@ def test_outputs_are_those_of_the_dense_model_and_no_weights_crash(family):
     with quiet(), torch.no_grad():
         switch_off(model, shown, DENSITIES[0])
         before = floats(model, shown)
-        for method, weights in (("exact", "keep"), ("auto", "keep"), ("auto", "int8"), ("exact", "int4")):
+        for method, weights in product(("exact", "auto"), ("keep", "int8", "int4")):
             try:
-                sparsify(model, method, copy.deepcopy(shown), weights=weights, time_limit=0.1)
+                sparsify(model, method, copy.deepcopy(shown), weights=weights, time_limit=0.05)
             except ValueError as error:
                 if re.search(REFUSALS, str(error)):
                     continue
@@ -70,6 +71,34 @@ def test_outputs_are_those_of_the_dense_model_and_no_weights_crash(family):
 
 def floats(model, shown):
     return [one.clone() for one in tensors_in(output_of(model, shown)) if one.is_floating_point()]
+
+
+class GatedAutoencoder(torch.nn.Module):
+    """Units are on where one affine function of W x is positive, and have the positive part of another as their size."""
+
+    def __init__(self, d=7, units=40):
+        super().__init__()
+        self.encoder, self.decoder = torch.nn.Linear(d, units, bias=False), torch.nn.Linear(units, d)
+        self.gate = torch.nn.Parameter(torch.full((units,), -0.5))
+        self.magnitude = torch.nn.Parameter(torch.linspace(-0.5, 0.5, units))
+        self.bias = torch.nn.Parameter(torch.linspace(-0.1, 0.1, units))
+
+    def forward(self, x):
+        z = self.encoder(x - self.decoder.bias)
+        return self.decoder((z + self.gate > 0) * torch.relu(z * self.magnitude.exp() + self.bias))
+
+
+@pytest.mark.parametrize("method", ["exact", "auto"])
+@pytest.mark.parametrize("weights", ["keep", "int8", "int4"])
+def test_gated_autoencoders_run_under_every_kind_of_weights(method, weights):
+    torch.manual_seed(0)
+    model, x = GatedAutoencoder().eval(), torch.randn(60, 7)
+    before = model(x[:5]).detach()
+    plan = plan_of(sparsify(model, method, x, weights=weights, time_limit=0.05))
+    with torch.no_grad():
+        assert row_errors([before], [model(x[:5])])[0] < {"keep": 2e-6, "int8": 0.05, "int4": 0.3}[weights]
+    assert 0 < plan.choices[0].density < 0.5
+    assert method == "auto" or plan.choices[0].method == "exact"
 
 
 class Heads(torch.nn.Module):
