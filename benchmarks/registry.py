@@ -63,6 +63,7 @@ BENCHMARKS: Final = {
         ("neurons", ("torch",)),
         ("sparsify", ("torch",)),
         ("convolutions", ("torch",)),
+        ("models", ("torch", "transformers")),
         ("int8", ("torch",)),
         ("int4", ("torch",)),
         ("network_values", ()),

@@ -48,6 +48,7 @@ class Contest:
         return [work.removeprefix(self.prefix), *cells]
 
 
+MODELS = "models: "
 H100 = "NVIDIA H100 80GB HBM3 d=4096 s=16384 torch.bfloat16 "
 SHARE, PERCENT, SECONDS = "{:.3f}", "{percent:.1f} %", "{:.2g} s"
 WITHOUT = ("process without floor", "polynomial without floor", "boosted trees")
@@ -163,5 +164,21 @@ CONTESTS = {
         },
         "units active, rows",
         H100,
+    ),
+    "public_models": Contest(
+        "models",
+        (MODELS,),
+        {
+            "blocks found": ("blocks found", "{:.0f}"),
+            "with exact zeros": ("with exact zeros", "{:.0f}"),
+            "layers that read mostly zeros": ("layers with mostly zero inputs", "{:.0f}"),
+            "on, counted": ("density by hooks at 3%", "{percent:.1f} %"),
+            "on, measured": ("density by measure at 3%", "{percent:.1f} %"),
+            "on, counted, denser": ("density by hooks at 10%", "{percent:.1f} %"),
+            "on, measured, denser": ("density by measure at 10%", "{percent:.1f} %"),
+            "a block at most": ("a block at most at 3%", "{:.1f} times"),
+        },
+        "family: origin of its zeros",
+        MODELS,
     ),
 }

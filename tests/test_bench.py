@@ -22,7 +22,15 @@ from sparsact_papers.provenance import commit
 ROOT = Path(__file__).parents[1]
 ROWS = ROOT / "results" / "benchmarks.jsonl"
 PACKAGE = ROOT / "benchmarks"
-_PARTS = {"harness", "figures", "program", "opponents", "regressors", "regression_tasks"}  # what benchmarks share
+_PARTS = {
+    "architectures",
+    "harness",
+    "figures",
+    "program",
+    "opponents",
+    "regressors",
+    "regression_tasks",
+}  # what benchmarks share
 SHARED = {"__init__", "__main__", "registry", "runtimes"} | _PARTS
 
 

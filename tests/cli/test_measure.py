@@ -106,7 +106,7 @@ def test_named_tensors_are_keyword_arguments(capsys, folder):
 def test_the_report_is_written_and_named(capsys, folder):
     status, out, err = run(capsys, "measure", named("make"), "--inputs", "tokens.npy", "--report", "page.html")
     assert (status, err) == (0, "")
-    assert "Whole model" in out
+    assert "whole model: at most " in out
     assert out.rstrip().endswith("report: page.html")
     page = (folder / "page.html").read_text(encoding="utf-8")
     assert "--report page.html" in page

@@ -107,15 +107,7 @@ def test_exact_methods_change_nothing(capsys, folder, method, half):
     assert whole["difference"] < (0.03 if half else 1e-6)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["threshold", "--error", 0.1],
-        ["threshold", "--density", 0.1],
-        ["top_k", "--error", 0.1],
-        ["top_k", "--density", 0.1],
-    ],
-)
+@pytest.mark.parametrize("words", [["approximate", "--error", 0.1], ["approximate", "--density", 0.1]])
 def test_approximations_tell_what_they_cost(capsys, folder, words):
     told = told_by(capsys, named("of_points"), "--inputs", "points.npy", "--batch-size", 10, "--method", *words)
     (block,) = told["blocks"]
@@ -137,7 +129,7 @@ def test_the_density_is_that_of_the_library(capsys, folder):
 def test_the_table(capsys, folder):
     status, out, err = run(capsys, "sparsify", named("two"), "--inputs", "points.npy", "--method", "exact", *QUICK)
     assert (status, err) == (0, "")
-    heading, first, second, whole = out.splitlines()
+    heading, first, second, *_, whole = out.splitlines()
     assert heading.split()[:2] == ["block", "method"]
     assert first.split()[:2] == ["0", "exact"]
     assert second.split()[:2] == ["2", "dense"]
@@ -147,11 +139,11 @@ def test_the_table(capsys, folder):
 
 
 def test_the_table_of_an_approximation_has_its_quality(capsys, folder):
-    words = [named("of_points"), "--inputs", "points.npy", "--method", "top_k", "--density", 0.1]
+    words = [named("of_points"), "--inputs", "points.npy", "--method", "approximate", "--density", 0.1]
     status, out, err = run(capsys, "sparsify", *words, *QUICK)
     assert (status, err) == (0, "")
-    _, block, quality, _ = out.splitlines()
-    assert block.split()[:2] == ["0-2", "top_k"]
+    _, block, _, _, quality, _ = out.splitlines()
+    assert block.split()[:2] == ["0-2", "approximate"]
     assert quality.startswith("0-2, on 16 inputs held out: density 0.")  # a quarter of the 64 that are looked at
     assert "output error 0." in quality
 
@@ -178,7 +170,7 @@ def test_named_tensors_weights_and_units_that_are_all_off(capsys, folder):
         (block,) = told_by(capsys, *words, method, "--weights", "weights.safetensors")["blocks"]
         assert block["density"] == 0
         assert math.isfinite(block["bound"])
-    (block,) = told_by(capsys, *words, "top_k", "--density", 0.2, "--weights", "weights.safetensors")["blocks"]
+    (block,) = told_by(capsys, *words, "approximate", "--density", 0.2, "--weights", "weights.safetensors")["blocks"]
     assert block["bound"] == pytest.approx((5 + 3) / 5)  # `up` is read, of `down` nothing
 
 
@@ -210,20 +202,20 @@ POINTS = [named("of_points"), "--inputs", "points.npy", "--method"]
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([*POINTS, "fast"], "`method` must be one of auto, exact, certified, threshold, top_k; got"),
+        ([*POINTS, "fast"], "`method` must be one of auto, exact, certified, approximate; got"),
         ([*POINTS, "dense"], "`method` must be one of auto"),
         ([*POINTS, "exact", "--recall", 0.9], "No such option: --recall"),
         ([*POINTS, "exact", "--predictor", "lsh"], "No such option: --predictor"),
         ([*POINTS, "certified", "--density", 0.1], 'method="certified" takes no density'),
         ([*POINTS, "auto", "--error", 0.1], 'method="auto" takes no error'),
-        ([*POINTS, "threshold"], "takes one target, density or error; got none"),
+        ([*POINTS, "approximate"], "takes one target, density or error; got none"),
         (
-            [*POINTS, "top_k", "--density", 0.1, "--error", 0.1],
+            [*POINTS, "approximate", "--density", 0.1, "--error", 0.1],
             "takes one target, density or error; got density=0.1, error=0.1",
         ),
-        ([*POINTS, "threshold", "--density", 0], "`density` must lie in (0, 1]; got 0"),
-        ([*POINTS, "threshold", "--error", "nan"], "`error` must lie in (0, 1]; got nan"),
-        ([named("make"), "--inputs", "few.npy", "--method", "top_k", "--density", 0.1], "sample inputs; got"),
+        ([*POINTS, "approximate", "--density", 0], "`density` must lie in (0, 1]; got 0"),
+        ([*POINTS, "approximate", "--error", "nan"], "`error` must lie in (0, 1]; got nan"),
+        ([named("make"), "--inputs", "few.npy", "--method", "approximate", "--density", 0.1], "sample inputs; got"),
         ([named("gelu"), "--inputs", "points.npy", "--method", "exact"], "(gelu) is never exactly zero"),
         ([named("gelu"), "--inputs", "points.npy", "--method", "certified"], "(gelu) is never exactly zero"),
         ([named("double"), "--inputs", "points.npy", "--method", "certified"], "proofs cover float32 and narrower"),

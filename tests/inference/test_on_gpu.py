@@ -88,7 +88,7 @@ def test_int8_models_return_what_they_return_on_the_cpu(run, dtype, keep_weights
 
 
 def test_what_a_gpu_does_not_compute_stays_dense_with_the_reason(run):
-    for method in ("certified", "threshold", "top_k"):
+    for method in ("certified", "approximate"):
         for reason in run(gpu_products.obstacles, plain, method):
             assert 'where only "exact" runs: move the model to the CPU' in reason
     reasons = run(gpu_products.quantized_outputs, plain, "int4", (1,), "float32", True)[1]

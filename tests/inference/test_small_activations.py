@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
-from blocks_planted import OUT, S, block, gelu, inputs, relu
+from blocks_planted import OUT, D, S, block, gelu, inputs, relu
 from torch.nn.functional import silu
 
 from sparsact.inference.block import Activation
@@ -18,9 +20,15 @@ from sparsact.inference.small_activations import (
 )
 
 
-def calibrate(method, weights, x, **target):
+def calibrate(weights, x, **target):
     ((kind, value),) = target.items()
-    return calibrated(method, weights, x, ApproximationTarget(kind, value))
+    return calibrated(weights, x, ApproximationTarget(kind, value))
+
+
+def rule_for(kind, weights, x, **target):
+    """A rule of one kind, set on all rows."""
+    ((name, value),) = target.items()
+    return (kind.for_density if name == "density" else kind.for_error)(weights, x, value)
 
 
 def error_of(weights, rule, x):
@@ -61,35 +69,56 @@ def test_a_threshold_leaves_out_what_is_not_above_it():
 
 
 @pytest.mark.parametrize("activation", [relu(), gelu()])
-@pytest.mark.parametrize("method", RULES)
+@pytest.mark.parametrize("kind", RULES)
 @pytest.mark.parametrize("error", [0.02, 0.2])
-def test_the_error_asked_for_is_met_and_used_up(activation, method, error):
+def test_the_error_asked_for_is_met_and_used_up(activation, kind, error):
     """On the rows that it was set on: at most the target; with one unit or one step of the threshold more, above it."""
-    weights, x = block(activation, gated=True), inputs(400, seed=4)
-    rule, quality = calibrate(method, weights, x, error=error)
-    rows = x[torch.randperm(400, generator=torch.Generator().manual_seed(0))][:300]
+    weights, rows = block(activation, gated=True), inputs(300, seed=4)
+    rule = rule_for(kind, weights, rows, error=error)
     assert error_of(weights, rule, rows) <= error * 1.0001
-    more = Threshold(rule.tau * 1.02 + 1e-6) if method == "threshold" else TopKActivations(rule.n_active - 1)
+    more = Threshold(rule.tau * 1.02 + 1e-6) if kind is Threshold else TopKActivations(rule.n_active - 1)
     assert error_of(weights, more, rows) > error * 0.9999
-    assert 0.3 * error < quality.output_error.value < 3 * error
+    assert 0.3 * error < error_of(weights, rule, inputs(100, seed=5)) < 3 * error
 
 
-@pytest.mark.parametrize("method", RULES)
-def test_more_error_keeps_fewer_units(method):
+def test_more_error_keeps_fewer_units():
     weights, x = block(gelu()), inputs(400, seed=4)
-    densities = [calibrate(method, weights, x, error=error)[1].density.value for error in (0.01, 0.1, 0.5)]
+    densities = [calibrate(weights, x, error=error)[1].density.value for error in (0.01, 0.1, 0.5)]
     assert densities[0] > densities[1] > densities[2]
 
 
-@pytest.mark.parametrize("method", RULES)
+@pytest.mark.parametrize("kind", RULES)
 @pytest.mark.parametrize("density", [0.05, 0.2])
-def test_density(method, density):
+def test_density(kind, density):
     """The mean over 600 fresh rows; the share of one row lies in [0, 1], so Hoeffding gives 0.1 but for 7e-6."""
     weights = block(gelu())
-    rule, quality = calibrate(method, weights, inputs(2403, seed=4), density=density)
+    rule = rule_for(kind, weights, inputs(2403, seed=4), density=density)
     got = float((rule(weights.hidden(inputs(600, seed=7))) != 0).float().mean())
     assert max(0.01, density - 0.1) <= got <= density + 0.1
-    assert abs(quality.density.value - got) < 0.1
+
+
+@pytest.mark.parametrize("target", [{"density": 0.02}, {"error": 0.1}])
+def test_the_better_rule_is_chosen_on_rows_held_out(target):
+    """A threshold where rows differ in size; the largest of each where large ones of some rows matter little."""
+    misleading = replace(block(bias=0.0), weight=torch.zeros(S, D), bias=torch.zeros(S))
+    misleading.weight[:10, 0], misleading.weight[30, 1] = 10.0, 5.0
+    misleading.down[:, :10] *= 1e-3
+    chosen = set()
+    for weights, x in ((block(gelu()), inputs(400, seed=4)), (misleading, torch.eye(D)[:2].repeat(100, 1))):
+        rows = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(0))]
+        cut = len(rows) - len(rows) // 4
+        rules = [rule_for(kind, weights, rows[:cut], **target) for kind in RULES]
+        found = [OutputQuality.of(rule, weights, rows[cut:]) for rule in rules]
+        better = [one.output_error.value if "density" in target else one.density.value for one in found]
+        rule, quality = calibrate(weights, x, **target)
+        assert (rule, quality) == min(zip(rules, found, strict=True), key=lambda one: better[rules.index(one[0])])
+        chosen.add(type(rule))
+    assert chosen == set(RULES)
+
+
+def test_of_rows_that_a_model_scales_the_largest_are_kept():
+    weights = block(replace(gelu(), scaled=True))
+    assert type(calibrate(weights, inputs(400, seed=4), density=0.1)[0]) is TopKActivations
 
 
 def test_the_density_of_a_threshold_is_that_of_its_rows():
@@ -101,11 +130,10 @@ def test_the_density_of_a_threshold_is_that_of_its_rows():
     assert (Threshold.for_density(weights, x, 1.0)(h) != 0).sum() == h.numel() - 1  # all but the smallest
 
 
-@pytest.mark.parametrize("method", RULES)
-def test_quality_is_that_of_the_held_out_rows(method):
+def test_quality_is_that_of_the_held_out_rows():
     weights, x = block(), inputs(803, seed=4)
     kept, state = x.clone(), torch.random.get_rng_state()
-    rule, quality = calibrate(method, weights, x, density=0.2)
+    rule, quality = calibrate(weights, x, density=0.2)
     held_out = x[torch.randperm(803, generator=torch.Generator().manual_seed(0))][-200:]
     assert quality == OutputQuality.of(rule, weights, held_out)
     assert quality.output_error.value == pytest.approx(error_of(weights, rule, held_out), rel=1e-5)
@@ -116,11 +144,11 @@ def test_quality_is_that_of_the_held_out_rows(method):
 @pytest.mark.parametrize(
     ("method", "density", "error", "message"),
     [
-        ("top_k", 0.9, 0.1, "takes one target, density or error; got density=0.9, error=0.1"),
-        ("threshold", None, None, "got none: pass error=0.05"),
-        ("threshold", 0.0, None, r"`density` must lie in \(0, 1\]; got 0"),
-        ("top_k", 1.1, None, "`density` must lie in"),
-        ("top_k", None, float("nan"), "`error` must lie in"),
+        ("approximate", 0.9, 0.1, "takes one target, density or error; got density=0.9, error=0.1"),
+        ("approximate", None, None, "got none: pass error=0.05"),
+        ("approximate", 0.0, None, r"`density` must lie in \(0, 1\]; got 0"),
+        ("approximate", 1.1, None, "`density` must lie in"),
+        ("approximate", None, float("nan"), "`error` must lie in"),
         ("exact", 0.1, None, 'method="exact" takes no density: it computes'),
         ("auto", 0.1, 0.2, 'method="auto" takes no density and no error'),
     ],
@@ -129,20 +157,20 @@ def test_targets_that_cannot_be(method, density, error, message):
     with pytest.raises(ValueError, match=message):
         checked_target(method, density, error)
     assert checked_target("exact", None, None) is None
-    assert checked_target("top_k", None, 1.0) == ApproximationTarget("error", 1.0)
+    assert checked_target("approximate", None, 1.0) == ApproximationTarget("error", 1.0)
 
 
 def test_samples_and_blocks_that_cannot_be():
     x = inputs(400, seed=4)
     x[5, 3] = float("nan")
     with pytest.raises(ValueError, match=r"must be finite; the one at \(5, 3\) is nan"):
-        calibrate("top_k", block(), x, density=0.1)
+        calibrate(block(), x, density=0.1)
     with pytest.raises(ValueError, match=r"density 0\.1 needs at least 40 sample inputs; got 39: pass batches"):
-        calibrate("top_k", block(), inputs(39, seed=4), density=0.1)
+        calibrate(block(), inputs(39, seed=4), density=0.1)
     spoiled = block(gated=True)
     spoiled.up_weight[3, 1] = float("inf")
     with pytest.raises(ValueError, match=r"`up_weight` of the block must be finite; the one at \(3, 1\) is inf"):
-        calibrate("top_k", spoiled, inputs(400, seed=4), density=0.1)
+        calibrate(spoiled, inputs(400, seed=4), density=0.1)
     with pytest.raises(ValueError, match="output is 0 on every sample input"):
-        calibrate("threshold", block(bias=-1000.0), inputs(400, seed=4), error=0.1)
+        calibrate(block(bias=-1000.0), inputs(400, seed=4), error=0.1)
     assert block().down.shape == (OUT, S)

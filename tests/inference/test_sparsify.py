@@ -242,11 +242,10 @@ def test_auto_tells_what_it_chose():
     assert len(plan.to_dict()["blocks"]) == 2
 
 
-@pytest.mark.parametrize("method", ["threshold", "top_k"])
-def test_approximations_come_with_their_quality(method):
+def test_approximations_come_with_their_quality():
     model = plain()
     dense = copy.deepcopy(model)
-    sparsify(model, method, rows(1200, model, seed=2), error=0.05)
+    sparsify(model, "approximate", rows(1200, model, seed=2), error=0.05)
     (choice,) = plan_of(model).choices
     assert choice.quality.rows == 300
     assert 0.02 < choice.quality.output_error.value < 0.1
@@ -267,7 +266,7 @@ def test_approximations_come_with_their_quality(method):
 @pytest.mark.parametrize("act", [nn.ReLU, nn.GELU])
 def test_the_bound_of_leaving_out_activations_is_that_of_down_alone(act):
     model = nn.Sequential(nn.Linear(12, 40), act(), nn.Linear(40, 7))
-    (choice,) = plan_of(sparsify(model, "top_k", torch.randn(64, 12), density=0.1)).choices
+    (choice,) = plan_of(sparsify(model, "approximate", torch.randn(64, 12), density=0.1)).choices
     share = choice.quality.density.value
     assert choice.bound == pytest.approx((12 + 7) / (12 + share * 7))
     assert choice.max_rows == 16

@@ -45,7 +45,7 @@ def test_blocks_of_another_model_are_refused(other, width, message, method):
         ({"method": "exact"}, "`inputs` are needed"),
         ({"method": "exact", "inputs": torch.randn(8, 12)}, "never exactly zero"),
         ({"method": "certified", "inputs": torch.randn(8, 12)}, "never exactly zero"),
-        ({"method": "exact", "inputs": torch.randn(8, 12)}, 'Any activation is taken by method="threshold"'),
+        ({"method": "exact", "inputs": torch.randn(8, 12)}, 'Any activation is taken by method="approximate"'),
     ],
 )
 def test_clear_errors(arguments, message):
@@ -61,7 +61,7 @@ def test_clear_errors(arguments, message):
         ("auto", {"density": 0.1}, 'method="auto" takes no density'),
         ("exact", {"density": 0.9, "error": 0.1}, 'method="exact" takes no density and no error'),
         ("certified", {"error": 0.1}, 'method="certified" takes no error'),
-        ("top_k", {}, 'method="top_k" takes one target, density or error; got none'),
+        ("approximate", {}, 'method="approximate" takes one target, density or error; got none'),
     ],
 )
 def test_an_option_of_another_method_is_refused(method, options, message):

@@ -293,10 +293,9 @@ def test_another_input_for_the_up_projection_than_for_the_gate():
         assert_same(model(x, y), dense(x, y))
 
 
-@pytest.mark.parametrize("method", ["threshold", "top_k"])
-def test_approximations_are_exact_in_training(method):
+def test_approximations_are_exact_in_training():
     model, dense = plain(), plain()
-    sparsify(model, method, rows(800, model), density=0.05)
+    sparsify(model, "approximate", rows(800, model), density=0.05)
     x = rows(4, model)
     with torch.no_grad():
         assert not torch.equal(model(x), dense(x))

@@ -226,9 +226,9 @@ def test_other_weights_are_noticed():
     "case", [pytest.param(case, marks=() if case in ("opt", "llama") else pytest.mark.slow) for case in CASES]
 )
 def test_a_threshold_comes_with_its_error(case):
-    dense, sparse = sparse_pair(case, "threshold", error=0.05)
+    dense, sparse = sparse_pair(case, "approximate", error=0.05)
     for choice in plan_of(sparse).choices:
-        assert choice.method == "threshold"
+        assert choice.method == "approximate"
         assert choice.quality
     wanted, found = logits(dense, case), logits(sparse, case)
     error = (found - wanted).norm() / wanted.norm()
@@ -245,5 +245,5 @@ def test_what_is_not_relu_is_left_dense_by_auto_and_refused_otherwise():
     sparsify(model, "auto", IDS, time_limit=0.1)
     assert {choice.method for choice in plan_of(model).choices} == {"dense"}
     assert not any(isinstance(module, SparseLinear) for module in model.modules())
-    sparsify(model, "top_k", IDS, density=0.5)
-    assert {choice.method for choice in plan_of(model).choices} == {"top_k"}
+    sparsify(model, "approximate", IDS, density=0.5)
+    assert {choice.method for choice in plan_of(model).choices} == {"approximate"}

@@ -268,7 +268,7 @@ def test_frozen_parameters_stay_frozen():
 def test_activations_with_parameters_are_loaded():
     torch.manual_seed(9)
     model = mixtral("xielu").eval()
-    sa.sparsify(model, "threshold", [1 + torch.arange(80).reshape(4, 20) % 10] * 3, density=0.9)
+    sa.sparsify(model, "approximate", [1 + torch.arange(80).reshape(4, 20) % 10] * 3, density=0.9)
     assert model.load_state_dict(model.state_dict()) == ([], [])
 
 

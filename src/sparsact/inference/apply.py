@@ -84,6 +84,7 @@ def become(layer: nn.Module, kind: type[SparseLinear]) -> None:
         from sparsact.inference.conv1d import CLASSES  # it needs transformers, which such a layer has loaded
 
         kind = CLASSES[kind]
+    vars(layer).pop("forward", None)  # that of its class, see LayerFacts
     layer.__class__ = kind
 
 

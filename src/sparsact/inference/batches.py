@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -63,6 +64,16 @@ def call(model: nn.Module, batch: Batch) -> Any:
     if isinstance(batch, Mapping):
         return model(**batch)
     return model(*batch) if isinstance(batch, tuple) else model(batch)
+
+
+@contextmanager
+def uncompiled() -> Iterator[None]:
+    """Run the Python code of models that ``torch.compile`` compiled: compiled code calls no hooks that come later."""
+    if "torch._dynamo" not in sys.modules:  # nothing is compiled, and it loads slowly
+        yield
+        return
+    with torch.compiler.set_stance("force_eager"):
+        yield
 
 
 @contextmanager

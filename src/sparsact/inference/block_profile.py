@@ -141,13 +141,16 @@ class BlockProfile:
 
     def obstacle(self, method: str) -> str:
         """Why the method does not apply to the block; empty if it does."""
-        dtype, activation, device = self.sample.dtype, self.block.activation, DEVICES[self.device]
+        dtype, device = self.sample.dtype, DEVICES[self.device]
         certified = method == "certified"
         weights = [layer.weight for layer in self.block.linears(self.model).values()]
         unread = device_obstacle(weights, self.device)
         *some, last = (str(one).removeprefix("torch.") for one in device.dtypes)
         return first_reason(
-            (method in EXACT and not self.block.exact, f"its activation ({activation.name}) is never exactly zero"),
+            (
+                method in EXACT and not self.block.exact,
+                f"its activation ({self.block.activation.name}) is never exactly zero",
+            ),
             (
                 dtype not in device.dtypes,
                 f"its weights are {dtype}, kernels take {', '.join(some)} and {last}: convert the model",
@@ -156,10 +159,6 @@ class BlockProfile:
             (
                 method not in device.methods,
                 f'its weights are on {weights[0].device}, where only "exact" runs: move the model to the CPU',
-            ),
-            (
-                method == "threshold" and activation.scaled,
-                "its activations are normalised row by row, so one threshold does not fit all rows",
             ),
             (certified and not self.is_certifiable, UNCERTIFIABLE),
             (certified and dtype not in NARROW, f"its weights are {dtype}, proofs cover float32 and narrower"),

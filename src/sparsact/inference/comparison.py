@@ -199,6 +199,8 @@ def dense(model: nn.Module) -> Iterator[None]:
     None
     """
     layers: list[Any] = [module for module in model.modules() if isinstance(module, SparseLinear)]
+    if any(layer._sparse.alone is not None for layer in layers):
+        raise ValueError("a dense model needs its float weights, which were dropped: sparsify with keep_weights=True.")
     kinds = [type(layer) for layer in layers]
     for layer in layers:
         layer.__class__ = layer.dense_class

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -13,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.inference.activation import Expression, Leaf, NotAnActivation, activation, evaluate, leaves
-from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating, numbers_and_nonzero
+from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating, numbers_and_nonzero, uncompiled
 from sparsact.inference.block import Block
 from sparsact.inference.dataflow import DataflowTracer, TracedInput
-from sparsact.inference.layer_facts import LayerFacts, WeightRows, other_forms
+from sparsact.inference.layer_facts import LayerFacts, WeightRows, check_model, other_forms
 from sparsact.inference.sparse_linear import MAX_SHARE
 from sparsact.inference.split_experts import showing_all_experts, split_experts
 
@@ -52,6 +51,8 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
     ------
     ValueError
         If there is no block, with what came nearest; or if parameters are on the ``meta`` device.
+    TypeError
+        If ``model`` is no ``nn.Module``, or compiled by TorchScript.
 
     Notes
     -----
@@ -74,6 +75,7 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
 
 def blocks_or_reason(model: nn.Module, batch: Batch) -> tuple[list[Block], str]:
     """The blocks of a model on a batch, and if there are none the need, what came nearest and the remedy."""
+    check_model(model)
     if any(parameter.is_meta for parameter in model.parameters()):
         raise ValueError(
             "The model must hold numbers; some of its parameters are on the meta device, which holds shapes alone: "
@@ -145,8 +147,7 @@ def _module_by_module() -> Iterator[None]:
     try:
         with ExitStack() as stack:
             stack.enter_context(torch.jit.optimized_execution(False))  # type: ignore[attr-defined]
-            if "torch._dynamo" in sys.modules:  # else nothing is compiled, and it loads slowly
-                stack.enter_context(torch.compiler.set_stance("force_eager"))
+            stack.enter_context(uncompiled())
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from operator import attrgetter
+from types import MethodType
 from typing import Any, Final, Literal
 
 import torch
@@ -42,7 +43,7 @@ class Device:
 
 _CUDA: Final = "is_cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "is_cuda"  # where Triton's kernels run
 DEVICES: Final = {
-    "cpu": Device(attrgetter("is_cpu"), DTYPES, ("exact", "certified", "threshold", "top_k"), ("int8", "int4")),
+    "cpu": Device(attrgetter("is_cpu"), DTYPES, ("exact", "certified", "approximate"), ("int8", "int4")),
     "cuda": Device(attrgetter(_CUDA), NARROW, ("exact",), ("int8",)),
 }
 
@@ -85,6 +86,8 @@ class LayerFacts:
         The parameter that it holds itself; None if it is computed, as of a layer that is pruned or parametrized.
     wraps : bool
         Whether it shows the weight of a layer within it, as the wrappers of adapters do.
+    taken_by : str
+        What computes it in place of Python's code of its class, and the remedy: TorchScript or accelerate, or empty.
     """
 
     kind: str
@@ -93,22 +96,27 @@ class LayerFacts:
     unchanged: bool
     transposed: bool
     weight: Tensor | None
-    wraps: bool
+    wraps: bool = False
+    taken_by: str = ""
 
     @classmethod
     def of(cls, module: nn.Module) -> LayerFacts:
         """The facts of a module."""
+        kind, taken_by = f"{type(module).__module__}.{type(module).__qualname__}", _taken_by(module)
+        if isinstance(module, torch.jit.ScriptModule):
+            return cls(kind, "other", False, False, False, None, taken_by=taken_by)
         other = conv1d()
-        kinds = [kind for kind in (nn.Linear, other, falcon_linear()) if kind is not None]
-        held = module._parameters.get("weight")
+        kinds = [one for one in (nn.Linear, other, falcon_linear()) if one is not None]
+        held, as_defined = module._parameters.get("weight"), _has_forward_of_class(module)
         return cls(
-            kind=f"{type(module).__module__}.{type(module).__qualname__}",
+            kind=kind,
             role=_role(module),
-            forward=type(module).forward in [kind.forward for kind in kinds] and "forward" not in vars(module),
-            unchanged=type(module) in kinds and "forward" not in vars(module),
+            forward=type(module).forward in [one.forward for one in kinds] and as_defined,
+            unchanged=type(module) in kinds and as_defined,
             transposed=type(module) is other,
             weight=held if type(held) is nn.Parameter else None,
             wraps=not is_linear(module) and "weight" not in module._parameters and any(module.children()),
+            taken_by=taken_by,
         )
 
     @property
@@ -128,10 +136,14 @@ class LayerFacts:
         """Why the weights that the module holds itself form no block; empty if they may, or are none."""
         if self.role == "routed":
             return f"{self.kind} has a router and computes only the units that it chooses already"
+        if self.kind.startswith("sparsact.inference."):
+            return f"{self.kind} is sparse already: call sparsact.densify(model) first"
         if self.role == "experts":
             return f"{self.kind} keeps all experts in one parameter per projection; sparsify splits what it knows"
         if self.role == "convolution":
             return f"{self.kind} is a convolution, and sparse kernels multiply by matrices"
+        if self.taken_by:
+            return f"{self.kind} has a forward of its own, {self.taken_by}"
         other = self.role == "similar" or (self.role == "linear" and not self.is_plain)
         return f"{self.kind} has another weight or forward than nn.Linear" if other else ""
 
@@ -139,7 +151,7 @@ class LayerFacts:
         """Why a linear layer keeps its float weights; empty if it can take integers, by default where it is."""
         weight = self.weight
         if not self.unchanged or weight is None:
-            return "it is no plain nn.Linear"
+            return f"it has a forward of its own, {self.taken_by}" if self.taken_by else "it is no plain nn.Linear"
         place = device or device_type(weight)
         inputs = weight.shape[0 if self.transposed else -1]
         found = first_reason(
@@ -167,8 +179,8 @@ def first_reason(*reasons: tuple[object, str]) -> str:
 def _role(module: nn.Module) -> Role:
     if type(module).__module__.startswith("sparsact.layers."):
         return "routed"
-    stacks = [one for one in module._parameters.values() if one is not None and one.ndim == 3]
-    if len(stacks) > 1 and len({len(one) for one in stacks}) == 1:
+    stacks = [one.shape for one in module._parameters.values() if one is not None and one.ndim == 3]
+    if any(map(_is_chain, stacks, stacks[1:])):
         return "experts"
     if is_linear(module):
         return "linear"
@@ -178,6 +190,41 @@ def _role(module: nn.Module) -> Role:
     weight = getattr(module, "weight", None)
     matrix = isinstance(weight, Tensor) and weight.ndim == 2 and not isinstance(module, nn.Embedding)
     return "similar" if (named or matrix) and not isinstance(module, nn.Bilinear) else "other"
+
+
+def _has_forward_of_class(module: nn.Module) -> bool:
+    """Whether no other forward was put in its place; accelerate leaves that of the class there, bound, when it goes."""
+    own = vars(module).get("forward")
+    return own is None or (isinstance(own, MethodType) and own.__func__ is type(module).forward)
+
+
+def _is_chain(one: torch.Size, other: torch.Size) -> bool:
+    """Whether weights of these shapes hold a matrix for each of several experts, and one reads what the other returns.
+
+    Position embeddings, and factors that mix a token with the one before it, have three axes too.
+    """
+    return one[0] == other[0] > 1 and (one[1] == other[2] or one[2] == other[1])
+
+
+def _taken_by(module: nn.Module) -> str:
+    """As the attribute of :class:`LayerFacts`."""
+    if isinstance(module, torch.jit.ScriptModule):
+        matrices = any(held.ndim == 2 for held in module.parameters())
+        return "compiled by TorchScript: put the module that it was made from in its place" if matrices else ""
+    if is_linear(module) and "_hf_hook" in vars(module):
+        return "a hook of accelerate: call accelerate.hooks.remove_hook_from_module(model, recurse=True) first"
+    return ""
+
+
+def check_model(model: object) -> None:
+    """Raise TypeError if a model is no ``nn.Module`` in Python, whose layers can be observed and replaced."""
+    scripted = isinstance(model, torch.jit.ScriptModule)
+    if scripted or not isinstance(model, nn.Module):
+        fact = f"{type(model).__name__}{', compiled by TorchScript' * scripted}"
+        remedy = "pass the module that it was made from" if scripted else "pass the module itself"
+        raise TypeError(
+            f"`model` must be a torch.nn.Module in Python, whose layers can be replaced; got {fact}: {remedy}."
+        )
 
 
 def other_forms(model: nn.Module) -> list[str]:

@@ -51,8 +51,8 @@ class BlockMeasurement:
     rows : tuple of int
         Fewest and most rows of a call.
     share_few : float
-        Share of calls to which exact methods apply: at most 16 rows, which switch on at most half of the units, or
-        four tenths on average if there are several.
+        Share of calls that ``"exact"`` and ``"certified"`` compute sparsely: at most 16 rows, which switch on at most
+        four tenths of the units on average. ``"auto"`` also takes more rows where that is faster.
     share_within : ndarray of shape (len(LEVELS),)
         Share of activations with :math:`|h_j| \le t \cdot \mathrm{rms}(h)` for each t of ``LEVELS``, where
         rms is the root of the mean of the squares of the row h. For t = 0 this is 1 minus the density.
@@ -274,8 +274,12 @@ class Measurement:
         return json.dumps(self.to_dict(), allow_nan=False)
 
     @property
-    def _bounds(self) -> str:
-        return ", ".join(f"{method} {times(self.bound(method))}" for method in METHODS)
+    def _whole(self) -> str:
+        """The largest bound of a method of sparsify, in words."""
+        bounds = {method: self.bound(method) or 1.0 for method in ("exact", "certified")}
+        best = max(bounds, key=lambda method: bounds[method])
+        read = f"{self.model_bytes:,} bytes of parameters a row"
+        return f"whole model: at most {bounds[best]:.2f} times as fast, by {best} ({read})"
 
     def __str__(self) -> str:
         outside = outside_of_blocks(self.layers)
@@ -287,17 +291,16 @@ class Measurement:
         text = "\n".join(form.format(*line) for line in lines)
         rows = [count for block in self.blocks for count in block.rows]
         sizes = f"{min(rows):,} to {max(rows):,}" if min(rows) < max(rows) else f"{min(rows):,}"
-        few = sum(block.share_few * block.calls for block in self.blocks)
+        few = sum(block.share_few * block.calls for block in self.blocks) / sum(block.calls for block in self.blocks)
         return (
             f"{text}\n|h| <= 1 %: share of activations within 1 % of their row's root mean square, zeros included.\n"
             f"{', '.join(METHODS)}: how much faster a block that reads fewer weights can be at most, one row at a time."
-            f"\nRows per call: {sizes}. By default the exact methods of sparsify compute sparsely where a call has at "
-            f"most 16 rows and few active units: {few / sum(b.calls for b in self.blocks):.0%} of these calls.\n"
+            f"\nRows per call: {sizes}. exact and certified compute {few:.0%} of these calls sparsely: at most 16 rows "
+            "with few active units. auto also takes more rows where that is faster.\n"
             + "".join(f"{line}\n" for line in outside)
-            + f"Whole model, {self.model_bytes:,} bytes of parameters a row: {self._bounds}."
+            + self._whole
         )
 
     def _repr_html_(self) -> str:
-        caption = f"Activation sparsity of {len(self.blocks)} blocks; the whole model can be faster at most by: "
-        caption += self._bounds
+        caption = f"Activation sparsity of {len(self.blocks)} blocks; {self._whole}"
         return html_table(caption, HEADINGS, map(_cells, self.blocks))

@@ -10,9 +10,10 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating, tensors_in
+from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating, tensors_in, uncompiled
 from sparsact.inference.block import Block
 from sparsact.inference.find_blocks import blocks_or_reason
+from sparsact.inference.layer_facts import check_model
 from sparsact.inference.layer_inputs import layer_inputs
 from sparsact.inference.measurement import LEVELS, WINDOWS, BlockMeasurement, Measurement
 from sparsact.inference.roofline import bytes_read
@@ -49,7 +50,7 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
         If the model has no layer, ``inputs`` no batch, a block or every layer no rows, or an activation of a block is
         NaN or infinite.
     TypeError
-        If ``inputs`` is none of the above.
+        If ``inputs`` is none of the above, or ``model`` no ``nn.Module``, or compiled by TorchScript.
 
     Notes
     -----
@@ -69,7 +70,8 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
     >>> round(found.density, 3), found.blocks[0].active_rows.tolist()
     (0.667, [2, 1, 3])
     """
-    with split_experts(model):
+    check_model(model)
+    with uncompiled(), split_experts(model):
         return _measured(model, inputs, blocks)
 
 

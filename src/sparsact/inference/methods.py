@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Final, Literal
 
 from torch import Tensor, nn
+from torch.jit import ScriptModule
 
 from sparsact.inference.activation import ReplayedActivation, operands_of
 from sparsact.inference.apply import Replacement
@@ -32,7 +33,7 @@ from sparsact.kernels.screen import MAX_INPUTS
 from sparsact.validation.parameters import checked_option, checked_share
 
 EXACT: Final = ("auto", "exact", "certified")
-APPROXIMATE: Final = ("threshold", "top_k")
+APPROXIMATE: Final = "approximate"
 WEIGHTS: Final = ("keep", "int8", "int4")
 SAMPLE: Final = 256  # inputs that a screen is fitted to
 
@@ -69,7 +70,7 @@ class SparsifyOptions:
         error: float | None,
     ) -> SparsifyOptions:
         """The options; ValueError if one is unknown, or has no effect on the method."""
-        checked_option(method, "`method`", (*EXACT, *APPROXIMATE))
+        checked_option(method, "`method`", (*EXACT, APPROXIMATE))
         target = checked_target(method, density, error)
         checked_option(weights, "`weights`", WEIGHTS)
         if weights == "keep" and not keep_weights:
@@ -88,11 +89,11 @@ def checked_target(method: str, density: float | None, error: float | None) -> A
     """The one target of an approximate method, checked; None for an exact method, which takes none."""
     given = [] if density is None else [ApproximationTarget("density", density)]
     given += [] if error is None else [ApproximationTarget("error", error)]
-    if method not in APPROXIMATE:
+    if method != APPROXIMATE:
         if given:
             raise ValueError(
                 f'method="{method}" takes no {" and no ".join(one.kind for one in given)}: it computes what the model '
-                'computes; to approximate, pass method="threshold" or "top_k".'
+                'computes; to approximate, pass method="approximate".'
             )
         return None
     if len(given) != 1:
@@ -186,7 +187,8 @@ def activation_constants(model: nn.Module, activation: Activation) -> Activation
     """
     f = activation.function
     constants = operands_of(f.expression, Tensor) if isinstance(f, ReplayedActivation) else []
-    places = [(module, name) for module in model.modules() for name in (*module._parameters, *module._buffers)]
+    modules = [module for module in model.modules() if not isinstance(module, ScriptModule)]
+    places = [(module, name) for module in modules for name in (*module._parameters, *module._buffers)]
     read = [place for place in places if any(_share_memory(tensor_at(*place), one) for one in constants)]
     for constant in constants:
         if bool((constant != 0).any()) and not any(_share_memory(tensor_at(*place), constant) for place in read):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import nan, sqrt
 
@@ -55,6 +55,32 @@ class QualityEstimate:
 
     def __str__(self) -> str:
         return f"{self.value:.4g} ± {self.standard_error:.2g}"
+
+
+def row_errors(before: Sequence[Tensor], after: Sequence[Tensor]) -> tuple[float, float]:
+    r"""Root mean square and largest error of a row, relative to the root mean square of the rows before.
+
+    .. math::
+        \sqrt{\sum_i \|y'_i - y_i\|^2 \Big/ \sum_i \|y_i\|^2}, \qquad
+        \max_i \|y'_i - y_i\| \Big/ \sqrt{\tfrac{1}{m} \sum_j \|y_j\|^2}.
+
+    Tensors are of the same shapes, and their m rows run along the last axis. Entries that were not finite before are
+    left out. Both are nan without a row, or if the rows before are 0.
+
+    >>> row_errors([torch.tensor([[3.0, 4.0], [5.0, 0.0]])], [torch.tensor([[3.0, 4.0], [5.0, 1.0]])])
+    (0.1414213562373095, 0.2)
+    """
+    squares = []
+    for one, other in zip(before, after, strict=True):
+        finite = one.isfinite()
+        rest = torch.where(finite, other.double() - one.double(), 0.0)
+        pair = torch.stack([rest, torch.where(finite, one, 0.0).double()])
+        squares.append(pair.reshape(2, -1, one.shape[-1] if one.ndim else 1).square().sum(2).cpu())
+    errors, sizes = torch.cat(squares, 1) if squares else torch.zeros(2, 0, dtype=torch.float64)
+    size = float(sizes.sum())
+    if not size:
+        return nan, nan
+    return sqrt(float(errors.sum()) / size), sqrt(float(errors.max()) * len(sizes) / size)
 
 
 @dataclass(frozen=True)

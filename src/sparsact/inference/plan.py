@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, replace
 from math import isfinite, nan
-from typing import Any
+from typing import Any, Final
 
 from sparsact.inference.output_error import OutputQuality
 
@@ -19,7 +19,7 @@ class BlockPlan:
     block : str
         Its name.
     method : str
-        One of ``dense``, ``exact``, ``certified``, ``threshold``, ``top_k``.
+        One of ``dense``, ``exact``, ``certified``, ``approximate``.
     reason : str
         Why it was chosen.
     density : float
@@ -157,8 +157,10 @@ class Plan:
         Every linear layer of a quantised model.
     block_errors : tuple of float
         Relative error of each quantised block's output for up to 32 single inputs.
-    output_error : float
-        Relative error, by quantisation, of all that the model returns for the batches shown.
+    output_error, worst_output_error : float
+        Error, by quantisation, of the logits that the model returns for the batches shown, or of all tensors if it
+        names none so: the root mean square over their rows (tokens) and the largest of a row, both relative to the root
+        mean square of the rows of the float model. See :func:`~sparsact.inference.output_error.row_errors`.
     """
 
     choices: tuple[BlockPlan, ...]
@@ -168,6 +170,7 @@ class Plan:
     layers: tuple[LayerQuantization, ...] = ()
     block_errors: tuple[float, ...] = ()
     output_error: float = nan
+    worst_output_error: float = nan
 
     @property
     def is_quantized(self) -> bool:
@@ -195,28 +198,30 @@ class Plan:
         for block, error in zip(blocks, self.block_errors, strict=True):
             block["error"] = finite(error)
         layers = [finite(asdict(one)) for one in self.layers]
-        return found | {"weights": self.weights, "layers": layers, "output_error": finite(self.output_error)}
+        errors = {name: finite(getattr(self, name)) for name in ("output_error", "worst_output_error")}
+        return found | {"weights": self.weights, "layers": layers, **errors}
 
     def to_json(self) -> str:
         """:meth:`to_dict` as JSON."""
         return json.dumps(self.to_dict(), allow_nan=False)
 
     def __str__(self) -> str:
-        """A table with rows of a call, the share of calls that were computed sparsely, and times in µs."""
-        headings = ("density", "pays to", "rows", "calls", "dense", "sparse", "faster", "bound")
+        """A table with units in its headings, a legend, and what was measured on the whole model."""
+        headings = ("density %", "pays to %", "rows", "calls %", "dense µs", "sparse µs", "gain x", "bound x")
         lines = [_line("block", "method", headings, "why")]
         for one in self.choices:
             seconds = one.seconds or {}
             figures = (
-                f"{_formatted(100 * one.density, '.1f')} %",
-                _formatted(one.pays_below, ".0%"),
+                _formatted(100 * one.density, ".1f"),
+                _formatted(100 * one.pays_below, ".0f"),
                 _range(one.rows),
-                f"{one.share:.0%}",
+                f"{100 * one.share:.0f}",
                 *(_formatted(1e6 * seconds.get(method, nan), ".0f") for method in ("dense", one.method)),
                 _formatted(one.speed_up, ".2f"),
                 _formatted(one.bound, ".2f"),
             )
             lines.append(_line(one.block, one.method, figures, one.reason))
+        lines += LEGEND
         lines += [
             f"{one.block}, on {one.quality.rows} inputs held out: {one.quality}"
             for one in self.choices
@@ -239,7 +244,8 @@ class Plan:
         if errors:
             summary += (
                 f"; relative error of outputs: a layer's at most {max(errors):.2%}, "
-                f"a block's at most {max(self.block_errors, default=nan):.2%}, the model's {self.output_error:.2%}"
+                f"a block's at most {max(self.block_errors, default=nan):.2%}, the model's {self.output_error:.2%} on "
+                f"average and {self.worst_output_error:.2%} in the worst row"
             )
         scaled = [one.layer for one in self.layers if one.smoothed]
         return [
@@ -247,6 +253,12 @@ class Plan:
             *(f"float weights in {', '.join(names)}: {reason}" for reason, names in kept.items()),
             *([f"inputs scaled before they are quantised in {', '.join(scaled)}"] if scaled else []),
         ]
+
+
+LEGEND: Final = (
+    "density: units on; pays to: density up to which the method is faster; rows: of a call; calls: computed sparsely.",
+    "dense, sparse: median time of a call; gain: dense over sparse; bound: the largest gain, by bytes of weights read.",
+)
 
 
 def refused(plan: BlockPlan, reason: str) -> BlockPlan:
@@ -264,7 +276,7 @@ def finite(value: object) -> Any:
 
 
 def _line(block: str, method: str, figures: tuple[str, ...], reason: str) -> str:
-    return f"{block:<32} {method:<10} {' '.join(f'{figure:>8}' for figure in figures)}  {reason}"
+    return f"{block:<32} {method:<11} {' '.join(f'{figure:>9}' for figure in figures)}  {reason}"
 
 
 def _range(rows: tuple[int, int, int] | None) -> str:

@@ -201,6 +201,7 @@ def _load(model: nn.Module, state: dict[str, Any], arrays: Arrays, batch: Batch)
         tuple(LayerQuantization(**one | {"error": _number(one["error"])}) for one in state["layers"]),
         tuple(map(_number, state["block_errors"])),
         _number(state["output_error"]),
+        _number(state.get("worst_output_error")),
     )
 
 

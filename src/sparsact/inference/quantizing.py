@@ -21,6 +21,7 @@ from sparsact.inference.block_profile import BlockProfile
 from sparsact.inference.layer_facts import DEVICES, LayerFacts, WeightRows, device_type
 from sparsact.inference.method_times import block_output, time_methods
 from sparsact.inference.methods import SparsifyOptions, block_units, gated_layers
+from sparsact.inference.output_error import row_errors
 from sparsact.inference.plan import LayerQuantization, Plan
 from sparsact.inference.plan_check import measured
 from sparsact.inference.roofline import ratio, roofline
@@ -47,7 +48,7 @@ def quantize(
     With the products of that type of device, by default the one where each layer is.
     """
     weights, time_limit = options.weights, options.time_limit
-    float_outputs = _outputs(model, shown)
+    float_outputs = _logits(model, shown)
     blocks = [one.block for one in profiles]
     samples = [one.sample[:ROWS_COMPARED] for one in profiles]
     float_blocks = [_block_outputs(model, *pair) for pair in zip(blocks, samples, strict=True)]
@@ -70,7 +71,7 @@ def quantize(
     whole, _ = measured(model, [one for one, _ in planned], shown, time_limit / 8)
     if not options.keep_weights:
         drop_weights(model, errors)
-    output_error = _relative_error(float_outputs, _outputs(model, shown))
+    output_error, worst_output_error = row_errors(float_outputs, _logits(model, shown))
     warn_of_errors(weights, errors, output_error)
     return Plan(
         choices,
@@ -80,10 +81,11 @@ def quantize(
             LayerQuantization(name, errors.get(name, nan), reason, name in smoothed) for name, reason in reasons.items()
         ),
         block_errors=tuple(
-            _relative_error(before, _block_outputs(model, block, sample))
+            row_errors(before, _block_outputs(model, block, sample))[0]
             for before, block, sample in zip(float_blocks, blocks, samples, strict=True)
         ),
         output_error=output_error,
+        worst_output_error=worst_output_error,
     )
 
 
@@ -202,13 +204,18 @@ def _outputs(model: nn.Module, shown: Sequence[Batch]) -> list[Tensor]:
         return [tensor.clone() for tensor in found if tensor.is_floating_point()]
 
 
+def _logits(model: nn.Module, shown: Sequence[Batch]) -> list[Tensor]:
+    """Copies of the logits that the model returns for the batches; of all its tensors of floats if it names none."""
+    found: list[Tensor] = []
+    with evaluating(model):
+        for batch in shown:
+            output = call(model, batch)
+            logits = getattr(output, "logits", None)
+            tensors = tensors_in(output if logits is None else logits)
+            found += [tensor.clone() for tensor in tensors if tensor.is_floating_point()]
+    return found
+
+
 def _block_outputs(model: nn.Module, block: Block, sample: Tensor) -> list[Tensor]:
     with evaluating(model):
         return [block_output(model, block, row[None]) for row in sample.unbind()]
-
-
-def _relative_error(before: Sequence[Tensor], after: Sequence[Tensor]) -> float:
-    """Norm of the difference over that of what was before."""
-    error = sum(float((a.double() - b.double()).square().sum()) for a, b in zip(before, after, strict=True))
-    size = sum(float(a.double().square().sum()) for a in before)
-    return (error / size) ** 0.5 if size else 0.0

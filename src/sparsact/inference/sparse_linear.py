@@ -9,6 +9,7 @@ what it computed before.
 from __future__ import annotations
 
 import sys
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -51,6 +52,23 @@ class Selector(ABC):
         """The layer's outputs; ``rows`` is the number of rows of the input if the sparse path applies, else 0."""
 
 
+class GradientNotice:
+    """Warns once, for all layers of a model, that they compute densely because gradients are recorded."""
+
+    given = False
+
+    def __call__(self) -> None:
+        """Warn at the first call."""
+        if not self.given:
+            self.given = True
+            warnings.warn(
+                "sparse layers compute densely while gradients are recorded, and nothing is gained: call the model "
+                "under torch.inference_mode() or torch.no_grad().",
+                UserWarning,
+                stacklevel=2,
+            )
+
+
 class LayerState:
     """What a sparse layer needs besides its parameters.
 
@@ -81,6 +99,8 @@ class LayerState:
         Calls of the layer, and how many were not computed densely.
     direct : LayerCall or None
         Calls the kernel at once, where nothing has changed since the last call.
+    notice : GradientNotice
+        One for all layers of a model.
     """
 
     LIMITS: ClassVar[tuple[str, ...]] = ("max_rows", "max_share", "max_selected")
@@ -105,6 +125,7 @@ class LayerState:
         self.handle: Tensor | None = None
         self.suspected_writes = self.calls = self.sparse_calls = 0
         self.direct: Any = None
+        self.notice = GradientNotice()
 
     @property
     def limits(self) -> dict[str, float]:
@@ -231,6 +252,8 @@ class SparseLinear(nn.Linear):
             and (x.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad))
         ):
             self._sparse.suspect_write()  # a step that torch does not count may follow
+            if not self.training:
+                self._sparse.notice()
             return 0
         dtype, device = x.dtype, DEVICES[self._sparse.device]
         if (
@@ -279,6 +302,8 @@ class IntegerLayer(SparseLinear):
 
     def eligible_rows(self, x: Tensor) -> int:
         """Number of input rows if the integers apply, else 0."""
+        if torch.is_grad_enabled() and x.requires_grad and not self.training:
+            self._sparse.notice()
         applies = (
             type(x) is Tensor
             and not (torch.is_grad_enabled() and x.requires_grad)

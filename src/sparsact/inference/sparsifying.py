@@ -21,11 +21,11 @@ from sparsact.inference.apply import (
     with_sparse_shares,
 )
 from sparsact.inference.autotune import fastest
-from sparsact.inference.batches import Batch, Inputs, batches, tensors_in
+from sparsact.inference.batches import Batch, Inputs, batches, tensors_in, uncompiled
 from sparsact.inference.block import Block, BlockWeights, checked_blocks, plain
 from sparsact.inference.block_profile import BlockProfile, sample_inputs
 from sparsact.inference.find_blocks import find_blocks
-from sparsact.inference.layer_facts import check_not_quantized, other_forms
+from sparsact.inference.layer_facts import check_model, check_not_quantized, other_forms
 from sparsact.inference.methods import (
     EXACT,
     ApproximationTarget,
@@ -38,7 +38,7 @@ from sparsact.inference.plan_check import checked
 from sparsact.inference.quantizing import quantize
 from sparsact.inference.selectors import ActiveInputs
 from sparsact.inference.small_activations import calibrated
-from sparsact.inference.sparse_linear import MAX_ROWS, LayerState
+from sparsact.inference.sparse_linear import MAX_ROWS, GradientNotice, LayerState, SparseLinear
 from sparsact.inference.split_experts import join_experts, split_experts
 from sparsact.inference.weights import FloatWeights
 
@@ -66,8 +66,8 @@ def sparsify(
     - ``"exact"``: columns of V, and of a gated block rows of the up-projection, where the activation is exactly 0;
     - ``"certified"``: also rows of W, if there is one, whose unit an int8 copy *proves* to be off (see
       :class:`~sparsact.inference.certified_screen.Screen`);
-    - ``"threshold"`` and ``"top_k"``: columns of V at small activations, for GELU and SiLU too: an approximation, whose
-      error is measured;
+    - ``"approximate"``: columns of V at small activations, for GELU and SiLU too, by a threshold or as the k largest of
+      each input, whichever does better on inputs held out; the error is measured on these;
     - ``"auto"``: for each block the exact method that is fastest on this machine, or dense.
 
     Exact methods return what the model returns, up to the order of summation, for every input. Layers keep their
@@ -110,8 +110,8 @@ def sparsify(
     time_limit : float
         Seconds for the timing of ``"auto"``.
     density, error : float, optional
-        The one target, in (0, 1], of ``"threshold"`` and ``"top_k"``: the largest share of units kept, or the largest
-        relative error of a block's output.
+        The one target, in (0, 1], of ``"approximate"``: the largest share of units kept, or the largest relative error
+        of a block's output.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def sparsify(
         or too few for an approximation, if ``blocks`` belong to another model, or if an option has no effect on the
         method.
     TypeError
-        If a batch is neither a tensor, a mapping nor a tuple.
+        If a batch is neither a tensor, a mapping nor a tuple, or the model no ``nn.Module``, or TorchScript's.
 
     Examples
     --------
@@ -140,6 +140,7 @@ def sparsify(
     True exact
     """
     options = SparsifyOptions.checked(method, weights, keep_weights, time_limit, density, error)
+    check_model(model)
     if weights != "keep":
         check_not_quantized(model, weights)
     if inputs is None:
@@ -160,13 +161,17 @@ def sparsify(
 
 @contextmanager
 def being_sparsified(model: nn.Module) -> Iterator[None]:
-    """The model with its experts split; dense again if an error is raised."""
-    with split_experts(model):
+    """The model with its experts split and without compiled code; dense again if an error is raised."""
+    with uncompiled(), split_experts(model):
         try:
             yield
         except BaseException:
             densify(model)
             raise
+        notice = GradientNotice()
+        for module in model.modules():
+            if isinstance(module, SparseLinear):
+                module._sparse.notice = notice
 
 
 def _sparsified(
@@ -192,7 +197,7 @@ def _sparsified(
             reasons = "; ".join(sorted({plan.reason for _, plan in planned}))
             raise ValueError(
                 f'method="{method}" applies to none of the {len(found)} blocks of this model: {reasons}. '
-                'Any activation is taken by method="threshold" and "top_k", which approximate, and by weights="int8".'
+                'Any activation is taken by method="approximate" and by weights="int8".'
             )
     left_dense = tuple(other_forms(model))
     planned = apply(model, planned)
@@ -216,7 +221,7 @@ def requested_replacement(
     if obstacle := profile.obstacle(method):
         return profile.dense(obstacle)
     if target is not None:
-        rule, quality = calibrated(method, BlockWeights.of(model, block), plain(profile.sample), target)
+        rule, quality = calibrated(BlockWeights.of(model, block), plain(profile.sample), target)
         masked = Replacement({block.down: LayerState(FloatWeights, ActiveInputs(rule))})
         return profile.planned(masked, method, f"asked for: keeps {rule}", quality, max_rows=MAX_ROWS)
     if method == "exact":
