@@ -197,7 +197,7 @@ def tree(
 
 
 @contextmanager
-def workers(cluster: Client | str) -> Iterator[Engine]:
+def workers(cluster: Client | str, wait: float = WAIT_FOR_WORKERS) -> Iterator[Engine]:
     """The workers of a client, or at an address: ``local:2`` starts two processes, ``tcp://host:port`` is running."""
     from distributed import Client, LocalCluster
 
@@ -219,10 +219,10 @@ def workers(cluster: Client | str) -> Iterator[Engine]:
             scheduler = str(cluster)
         else:
             raise ValueError(f"cluster {cluster} is neither local:N, with N processes to start, nor tcp://host:port.")
-        yield _workers(stack, str(cluster), scheduler)
+        yield _workers(stack, str(cluster), scheduler, wait)
 
 
-def _workers(stack: ExitStack, address: str, scheduler: LocalCluster | str) -> Engine:
+def _workers(stack: ExitStack, address: str, scheduler: LocalCluster | str, wait: float) -> Engine:
     """The workers of a scheduler, once the first has joined it."""
     from distributed import Client
 
@@ -232,10 +232,10 @@ def _workers(stack: ExitStack, address: str, scheduler: LocalCluster | str) -> E
         raise ValueError(f"cluster {address}: no scheduler answers there ({error}); start one.") from error
     stack.enter_context(client)
     try:
-        client.wait_for_workers(1, timeout=WAIT_FOR_WORKERS)
+        client.wait_for_workers(1, timeout=wait)
     except TimeoutError as error:
         raise ValueError(
-            f"cluster {address}: no worker joined within {WAIT_FOR_WORKERS} s; start workers there, and "
+            f"cluster {address}: no worker joined within {wait} s; start workers there, and "
             "see why those that were started ended."
         ) from error
     return Engine(client)

@@ -105,13 +105,17 @@ def test_the_solution_waits_until_it_is_asked_for():
     assert not np.allclose(found.coefficients_, first)
 
 
-def test_rows_are_blocked(monkeypatch):
+def test_rows_are_blocked():
+    """Sums in blocks of 256 rows, the least; predictions in several too."""
     whole = model().fit(X, Y)
-    monkeypatch.setattr(training, "ADDED_AT_ONCE", 1)
-    monkeypatch.setattr("sparsact.learners.dsm.features.VALUES_AT_ONCE", 31 * 13)
-    many = np.tile(X, (3, 1))
-    tiled = model().fit(many, np.tile(Y, (3, 1)))
-    np.testing.assert_allclose(tiled.predict(X), whole.predict(X), rtol=1e-8, atol=1e-10)
+    many, targets = np.tile(X, (3, 1)), np.tile(Y, (3, 1))
+    one, several = (whole.statistic_.empty() for _ in range(2))
+    training.add_rows(one, whole.layer_, many, targets, np.ones(len(many)))
+    training.add_rows(several, whole.layer_, many, targets, np.ones(len(many)), at_once=1)
+    np.testing.assert_allclose(several.gram, one.gram, rtol=1e-8, atol=1e-10)
+    rows = np.tile(X, (50, 1))
+    assert len(list(whole.layer_.blocks(len(rows)))) > 1
+    np.testing.assert_allclose(whole.predict(rows), np.tile(whole.predict(X), (50, 1)), rtol=1e-12)
 
 
 def test_a_merge_leaves_the_other_as_it_was():

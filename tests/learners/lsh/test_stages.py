@@ -247,9 +247,10 @@ def test_trees_learn_targets_of_any_offset_and_size(offset, size):
         assert np.abs((there - offset) / size - here).mean() < 0.02 + 10 * rounding
 
 
-def test_rows_beyond_the_sample_meet_stages_as_new_rows(monkeypatch):
-    monkeypatch.setattr(model_choice, "ROWS_FOR_STAGES", 180)
-    model = staged(n_stages=2).fit(X, Y)
+def test_rows_beyond_the_sample_meet_stages_as_new_rows():
+    model = staged(n_stages=2)
+    model._rows_for_stages = 180
+    model.fit(X, Y)
     values = model._fixed.learned.values(X, Y[:, None], np.full((len(X), 1), np.nan))
     assert np.isfinite(values).all()
     inside = np.isclose(values, model._fixed.values(X), rtol=1e-9, atol=1e-9)[:, 0]

@@ -115,13 +115,18 @@ def _batches(rows: torch.Tensor, size: int) -> Iterator[torch.Tensor]:
 
 
 def accuracy(
-    model: torch.nn.Module, images: NDArray[np.uint8], labels: NDArray[np.uint8], *, device: str = "cpu"
+    model: torch.nn.Module,
+    images: NDArray[np.uint8],
+    labels: NDArray[np.uint8],
+    *,
+    device: str = "cpu",
+    at_once: int = AT_ONCE,
 ) -> float:
     """Share of images whose largest logit is that of their label."""
     import torch
 
     x, y = _tensors(images, labels, device)
-    pairs = zip(_batches(x, AT_ONCE), _batches(y, AT_ONCE), strict=True)
+    pairs = zip(_batches(x, at_once), _batches(y, at_once), strict=True)
     with torch.inference_mode():
         right = sum(int((model(_scaled(part)).argmax(dim=1) == label).sum()) for part, label in pairs)
     return right / len(y)

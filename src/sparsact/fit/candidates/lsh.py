@@ -92,12 +92,20 @@ def add_batch(model: LSHModel, target: Real | Classes, X: NDArray[Any], y: NDArr
         model.partial_fit(X, y)
 
 
-def fitted_tables(table: Table, options: FitOptions, sample: RowSample, stages: Stages, checkpoint: Checkpoint) -> Fit:
+def fitted_tables(
+    table: Table,
+    options: FitOptions,
+    sample: RowSample,
+    stages: Stages,
+    checkpoint: Checkpoint,
+    at_once: int | None = None,
+) -> Fit:
     """An LSH model of every row, and how such models predict the rows of the sample that they have not seen.
 
     A fold's model shares width, penalty and kind of directions with that of all rows. Its hash functions, directions
     and trend are found again from rows outside of the fold: the other model's have seen all folds. Where the
-    sample is not the whole table, all models are filled in one pass, or, if memory does not hold them, in several.
+    sample is not the whole table, all models are filled in one pass, or, if memory does not hold them, in several, of
+    ``at_once`` models each.
     """
     target, n_folds, seed = table.encoding.targets[0], options.folds, options.random_state
     X, y, folds = sample.rows()
@@ -111,7 +119,7 @@ def fitted_tables(table: Table, options: FitOptions, sample: RowSample, stages: 
             models.append(_estimator(table, seed, **fixed))
             add_batch(models[-1], target, X[folds != fold], y[folds != fold])
     if not sample.is_complete:
-        at_once = _n_at_once(whole, len(X), sample.n_rows, len(models))
+        at_once = at_once or _n_at_once(whole, len(X), sample.n_rows, len(models))
         groups = [range(i, min(i + at_once, n_folds + 1)) for i in range(0, n_folds + 1, at_once)]
         rows = FitRows(table, RowColumns())
         with stages.stage("learning", sample.n_rows * len(groups)) as on_rows:
@@ -178,16 +186,18 @@ class TableScores(HeldOutScores):
         return replace(scores, missed=missed / len(X), coverage=tuple((inside / known).tolist()) if known else ())
 
 
+@dataclass(frozen=True)
 class LSHCandidate(CandidateKind):
     """Hash tables (LSH)."""
 
     kind, name, rank, takes_targets = "lsh", "hash tables (LSH)", 7, True
+    most_rows: int = MAX_SAMPLE
 
     def refusal(self, facts: Facts) -> str:
         """Groups of many rows are refused."""
-        if facts.options.groups is None or facts.n_rows <= MAX_SAMPLE:
+        if facts.options.groups is None or facts.n_rows <= self.most_rows:
             return ""
-        return f"{self.name} of more than {MAX_SAMPLE:,} rows cannot hold out whole groups; leave the groups out."
+        return f"{self.name} of more than {self.most_rows:,} rows cannot hold out whole groups; leave the groups out."
 
     def competes(self, facts: Facts) -> bool:
         """They compete where columns are numbers."""

@@ -140,6 +140,7 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
            [ 0.,  0.]])
     """
 
+    _most_direct_rows = MOST_DIRECT_ROWS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [str, CubeKernel],
         "noise_variance": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
@@ -216,7 +217,7 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
         self.log_marginal_likelihood_value_ = self._in_units(value, chosen)
 
     def _has_inducing(self, rows: DistinctRows, kernel: CubeKernel) -> bool:
-        return not kernel.has_table and len(rows) > max(MOST_DIRECT_ROWS, self.max_inducing)
+        return not kernel.has_table and len(rows) > max(self._most_direct_rows, self.max_inducing)
 
     def _standardized(self, rows: NDArray[Any], y: Array, weights: Array) -> tuple[DistinctRows, float, float]:
         """Distinct rows with targets of mean 0 and variance 1, and their mean and scale."""

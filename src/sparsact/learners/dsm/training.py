@@ -147,17 +147,26 @@ class TopLayer:
         self.losses.append(loss / float(weights.sum() * targets.shape[1]))
 
 
-def add_rows(statistic: RidgeStatistic, layer: SparseLayer, X: Array, targets: Array, weights: Array) -> None:
+def add_rows(
+    statistic: RidgeStatistic,
+    layer: SparseLayer,
+    X: Array,
+    targets: Array,
+    weights: Array,
+    at_once: int = ADDED_AT_ONCE,
+) -> None:
     """Add rows (m, d), targets (m, T) and positive weights (m,) to the sums."""
-    rows = max(256, ADDED_AT_ONCE // layer.bottom.t)
+    rows = max(256, at_once // layer.bottom.t)
     for start in range(0, len(X), rows):
         block = slice(start, start + rows)
         statistic.add(Batch(layer.features(X[block]), targets[block], weights[block]))
 
 
-def features_by_rows(layer: SparseLayer, X: Array, n_epochs: int) -> Callable[[NDArray[np.intp]], Array]:
-    """Map from rows of X (m, d) to their features: kept between epochs, if memory bears it."""
-    if n_epochs == 1 or len(X) * layer.bottom.t > KEPT:
+def features_by_rows(
+    layer: SparseLayer, X: Array, n_epochs: int, most_kept: int = KEPT
+) -> Callable[[NDArray[np.intp]], Array]:
+    """Map from rows of X (m, d) to their features: up to ``most_kept`` values are kept between epochs."""
+    if n_epochs == 1 or len(X) * layer.bottom.t > most_kept:
         return lambda batch: layer.features(X[batch])
     kept = np.empty((len(X), layer.bottom.t))
     for block in layer.blocks(len(X)):

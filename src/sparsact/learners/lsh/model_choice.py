@@ -98,7 +98,14 @@ class ModelChoice:
     near_duplicates: tuple[tuple[int, int], ...]
 
 
-def choose(X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.Generator) -> ModelChoice:
+def choose(
+    X: Array,
+    Y: Array,
+    weights: Array,
+    wish: LSHConfig,
+    rng: np.random.Generator,
+    rows_for_stages: int = ROWS_FOR_STAGES,
+) -> ModelChoice:
     """A model for rows like these; a ValueError if its buckets would be too large.
 
     Every error that something is chosen by is that of rows that were left out, and it depends neither on the order of
@@ -114,12 +121,12 @@ def choose(X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.G
     seen = fixed.selected(X)
     level, trend, centre = _linear_part(seen, residual, weights, wish)
     residual = residual - level - (seen - centre) @ trend
-    chosen = _chosen_stages((seen, residual, weights), wish, rng)
+    sample = slice(0, rows_for_stages)
+    chosen = _chosen_stages((seen, residual, weights), wish, rng, rows_for_stages)
     values = out_of_fold
-    sample = slice(0, ROWS_FOR_STAGES)
     for each in chosen[:-1]:
         stage, left_out = _learned(each, (seen[sample], residual[sample], weights[sample]), wish.min_count)
-        added = np.concatenate([left_out, stage.values(seen[ROWS_FOR_STAGES:])])
+        added = np.concatenate([left_out, stage.values(seen[rows_for_stages:])])
         residual, values = residual - added, values + added
         stage = replace(stage, error=_in_deviations(residual[sample], Y[sample], weights[sample]))
         fixed = replace(fixed, stages=(*fixed.stages, stage))
@@ -164,11 +171,11 @@ def _linear_part(X: Array, Y: Array, weights: Array, wish: LSHConfig) -> tuple[A
     return level, trend if straight else np.zeros_like(trend), moments.centre
 
 
-def _chosen_stages(rows: Rows, wish: LSHConfig, rng: np.random.Generator) -> list[TunedLayout]:
+def _chosen_stages(rows: Rows, wish: LSHConfig, rng: np.random.Generator, most_rows: int) -> list[TunedLayout]:
     """Layouts of stages, each for the residuals of the stages before; held-out errors say when to stop."""
     X, residual, weights = rows
     chosen = [LayoutSearch(*rows, wish, rng).best()]
-    n, most = min(len(X), ROWS_FOR_STAGES), MOST_STAGES if wish.n_stages is None else wish.n_stages
+    n, most = min(len(X), most_rows), MOST_STAGES if wish.n_stages is None else wish.n_stages
     n_learned = n - min(n // HELD_OUT, MOST_HELD_OUT)
     if most == 1 or (n < MIN_ROWS_FOR_STAGES and wish.n_stages is None):
         return chosen

@@ -62,6 +62,7 @@ class LSHConfig:
     n_stages: int | None = 1
     base: str = "linear"
     columns: str = "all"
+    few_rows: int = FEW_ROWS
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,7 @@ class LayoutSearch:
     def _more_tables(self, candidate: Candidate, found: tuple[float, float, float]) -> None:
         """Double the tables while that is worth their time; with few rows take the most tables."""
         error, width, alpha = found
-        if len(self.X) < FEW_ROWS and self.wish.family == "pca_grid":
+        if len(self.X) < self.wish.few_rows and self.wish.family == "pca_grid":
             self.n_tables = MOST_TABLES
         while 2 * self.n_tables <= MOST_TABLES and self._affords(candidate, 2 * self.n_tables):
             self.n_tables *= 2
