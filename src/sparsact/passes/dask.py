@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
+from itertools import islice
 from logging import ERROR
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from uuid import uuid4
@@ -108,6 +110,7 @@ def restored(statistic: Sums, part: PartialSum) -> Sums:
 
 
 ARITY: Final = 8  # parts of one merge
+AT_ONCE: Final = 2  # graphs under way
 
 
 @dataclass(frozen=True)
@@ -147,19 +150,45 @@ class Engine:
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
             return Running(root, self.client.compute(root))  # type: ignore[no-untyped-call]
 
-    def add(self, statistic: Statistic[Batch], parts: Sequence[Partition[Reader]], stage: StageProgress) -> int:
-        """Add all rows of the partitions to a statistic without rows; return their number."""
-        stage.n_partitions = len(parts)
+    def add(
+        self,
+        statistic: Statistic[Batch],
+        parts: Iterable[Partition[Reader]],
+        stage: StageProgress,
+        block: int | None = None,
+    ) -> int:
+        """Add all rows of the partitions to a statistic without rows; return their number.
+
+        One graph sums them or, of ``block`` partitions each, one after another, which are let go when it is done.
+        """
+        source, blank, running = iter(parts), statistic.empty(), deque[Running]()
+        sums, n_rows = list[PartialSum](), 0
+
+        def wait(most: int) -> None:
+            while len(running) > most:
+                sums[:] = [joined(blank, [*sums, running[0].result()])]
+                running.popleft()
+
         with listening(stage, self.client) as topic:
-            found = self.start(tree(parts, statistic.empty(), topic=topic)).result()
-        statistic.restore(*found.sums)
-        return int(found.n_rows)
+            try:
+                while some := placed(islice(source, block), n_rows):
+                    graph = tree(some, blank, number=stage.n_partitions, topic=topic)
+                    stage.n_partitions += len(some)
+                    n_rows = some[-1].first_row + (some[-1].n_rows or 0)
+                    running.append(self.start(graph))
+                    wait(AT_ONCE - 1)
+                wait(0)
+            finally:
+                for left in running:
+                    left.cancel()
+        statistic.restore(*sums[0].sums)
+        return sums[0].n_rows
 
     def run(self, one: Pass[B, S], stage: StageProgress) -> int:
         """Add all rows to the statistic of a pass that has partitions; return their number."""
         if one.partitions is None or not isinstance(one.statistic, Statistic):
             raise TypeError(f"the pass {one.name!r} cannot be divided; make it in one process.")
-        return self.add(one.statistic, placed(one.partitions()), stage)
+        return self.add(one.statistic, one.partitions(), stage)
 
 
 def leaves(

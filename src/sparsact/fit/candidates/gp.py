@@ -35,6 +35,7 @@ from sparsact.kernels.threads import in_threads
 from sparsact.learners import CubeGPRegressor, LatentRegressor
 from sparsact.learners.cube_ensemble import LARGEST_CUBE, CubeEnsemble
 from sparsact.statistics.folds import out_of_fold
+from sparsact.statistics.isotonic import isotonic_curve
 
 MOST_COLUMNS: Final = 64
 MOST_NUMBERS: Final = 1 << 31  # rows times points of the cube, where all of these have numbers
@@ -71,11 +72,12 @@ class WarpedProcess:
 
 def _unwarped(process: CubeGPRegressor, scores: HeldOutScores, y: Array) -> Fit:
     """Back to units of the target: isotonic regression on held-out predictions; for a fold, of the other folds."""
-    from sklearn.isotonic import IsotonicRegression
 
     def back(rows: Rows) -> Callable[[Array], Array]:
-        warped = IsotonicRegression(out_of_bounds="clip").fit(scores.predicted[rows, 0], y[rows])
-        return lambda values: np.asarray(warped.predict(values))
+        x, targets = scores.predicted[rows, 0], y[rows]
+        order = np.lexsort((targets, x))
+        curve = isotonic_curve(x[order], targets[order])
+        return lambda values: np.interp(values, *curve)
 
     predicted = out_of_fold(scores.folds, lambda _, rows: back(~rows)(scores.predicted[rows, 0])[:, None])
     return Fit(WarpedProcess(process, back(slice(None))), HeldOutScores(y[:, None], predicted, scores.folds))

@@ -106,14 +106,15 @@ class CVSelection:
     r2_of_targets: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
 
-def choose(seen: Accumulator, spec: FitSpec, degrees: list[int], alphas: list[float]) -> CVSelection:
+def choose(
+    seen: Accumulator, everything: LowDegreeStatistic, spec: FitSpec, degrees: list[int], alphas: list[float]
+) -> CVSelection:
     """The lowest degree as good as the best, and its penalty, by held-out errors as shares of each target's variance.
 
     Each degree has the penalty of least error, of equal ones the largest; the degree is then chosen by
     :func:`.simplest`. Targets are of size one, as :meth:`Accumulator.rescaled` gives them: else squares may overflow or
-    vanish; errors in the table are in that unit.
+    vanish; errors in the table are in that unit. ``everything`` is the sum of all folds.
     """
-    everything = seen.total()
     squared = np.empty((len(degrees), len(alphas), seen.n_folds, seen.n_targets))
     for fold, held_out in enumerate(seen.statistics):
         training = everything.copy()
@@ -188,22 +189,28 @@ def summary(
     }, of_targets
 
 
-def searched(seen: Accumulator, spec: FitSpec, degrees: list[int], alphas: Sequence[float] | None) -> CVSelection:
+def searched(
+    seen: Accumulator,
+    everything: LowDegreeStatistic,
+    spec: FitSpec,
+    degrees: list[int],
+    alphas: Sequence[float] | None,
+) -> CVSelection:
     """Degree and penalty of least held-out error by the folds summed in ``seen``, as :func:`choose` takes them.
 
     Targets may have any size: they are scaled by a power of two, and errors are returned in their own units. Without
     ``alphas`` the solver's own penalties are compared.
     """
-    everything, penalty = seen.total(), spec.penalty(0.0)
-    exponent = everything.target_exponent()
+    penalty, exponent = spec.penalty(0.0), everything.target_exponent()
     of_size_one, unit = seen.rescaled(exponent, penalty.origin(everything, exponent)), 2.0 ** (LIMB_BITS * exponent)
+    whole = of_size_one.total()
     if alphas is None and penalty.kind == "lasso":
-        spread = unit * float(np.sqrt(of_size_one.total().variances()).mean())
+        spread = unit * float(np.sqrt(whole.variances()).mean())
         alphas = [alpha * spread for alpha in LASSO_ALPHAS]
     alphas = list(ALPHAS if alphas is None else alphas)
     over_unit = [replace(penalty, alpha=alpha).over(unit).alpha for alpha in alphas]
     degrees = _told_apart(everything, spec, degrees)
-    chosen = choose(of_size_one, spec, degrees, over_unit)
+    chosen = choose(of_size_one, whole, spec, degrees, over_unit)
     chosen.results["alpha"] = np.tile(alphas, len(degrees))
     with np.errstate(over="ignore"):
         for name in ("mean_mse", "std_mse", "fold_mse"):
@@ -269,7 +276,8 @@ def automatic(batch: Batch, spec: FitSpec, domain: str, degree: int | None, alph
         return Automatic(degrees[0], reason, alphas[0])
     spec = spec.with_degree(degrees[-1])
     seen.change(spec, replace(batch, X=rows, folds=deal(0, n_rows, n_folds, 0)))
-    chosen = searched(seen.resolved(spec), spec, degrees, alphas)
+    seen = seen.resolved(spec)
+    chosen = searched(seen, seen.total(), spec, degrees, alphas)
     if degree is None and spec.subsets is None and degrees[-1] < n:
         larger, note = _beyond(batch, spec, chosen.degree, degrees[-1] + 1, penalised=max(alphas) > 0, real=real)
         return Automatic(larger, f"{reason[:-1]}; {note}", chosen.alpha)
