@@ -234,7 +234,7 @@ def test_many_rows_say_how_many_trees_there_are():
     table = open_table(pd.DataFrame(bits).add_prefix("c").assign(y=y), "y")
     sample = RowSample(len(bits), 3, 1)
     sample.add(Batch(bits, y[:, None]))
-    found = fitted_trees(table, FitOptions(("y",), folds=3), sample, Stages(), {1_000: sizes})
+    found = fitted_trees((table, FitOptions(("y",), folds=3), sample, Stages()), {1_000: sizes})
     X, y, folds = sample.rows()
     y = y[:, 0]
     assert set(found) == {"trees of 16 leaves", "trees of 63 leaves"}

@@ -45,6 +45,7 @@ class SweepCount:
     witness: NDArray[np.int8] | None = None
     settled: int = 0
     unsettled: int = 0
+    most_settled: int = 0
     histogram: NDArray[Any] | None = None
 
     def certificate(self, n_units: int, inputs: str, method: str, proof: str) -> Certificate:
@@ -93,7 +94,7 @@ def sweep(
 
     Cost: ``n_states * s * F`` multiplications, thrice that for units that rounding could mislead.
     """
-    tally = SweepCount(histogram=np.zeros(network.s + 1, dtype=np.int64))
+    tally = SweepCount(histogram=np.zeros(network.s + 1, dtype=np.int64), most_settled=effort.settled)
     signs = Signs(network, reduction, effort.values)
     sides_are_exact = bool(is_exact(inputs.normals, inputs.offsets).all())
     step = max(1, NUMBERS_AT_ONCE // max(1, network.s, network.n))
@@ -107,7 +108,7 @@ def sweep(
                 allowed = inputs.contains(reduction.points(states))
             states, features = states[allowed], features[allowed]
         if len(states):
-            _count(tally, network, reduction, states, signs(features), signs.fear, effort.settled)
+            _count(tally, network, reduction, states, signs(features), signs.fear)
     return tally
 
 
@@ -118,13 +119,12 @@ def _count(
     states: NDArray[np.int64],
     values: NDArray[np.float64],
     fear: NDArray[np.float64],
-    most: int,
 ) -> None:
     lower = np.count_nonzero(values > fear, axis=1)
     upper = lower
     if fear.any():
         upper = np.count_nonzero(values > -fear, axis=1)
-        _settle(tally, network, reduction, states, lower, upper, most)
+        _settle(tally, network, reduction, states, lower, upper)
     best = int(lower.argmax())
     if lower[best] > tally.lower:
         tally.lower, tally.witness = int(lower[best]), reduction.points(states[best : best + 1])[0]
@@ -144,14 +144,13 @@ def _settle(
     states: NDArray[np.int64],
     lower: NDArray[np.intp],
     upper: NDArray[np.intp],
-    most: int,
 ) -> None:
     """Count doubtful points one by one, in place; candidates for the maximum first, when they are too many."""
     doubtful = np.flatnonzero(upper > lower)
     chosen = doubtful
-    if tally.settled + len(doubtful) > most:
+    if tally.settled + len(doubtful) > tally.most_settled:
         matter = doubtful[upper[doubtful] > max(tally.lower, int(lower.max()))]
-        chosen = matter[: max(0, 2 * most - tally.settled)]
+        chosen = matter[: max(0, 2 * tally.most_settled - tally.settled)]
     if len(chosen):
         lower[chosen] = upper[chosen] = network.n_active(reduction.points(states[chosen]))
     tally.settled += len(chosen)

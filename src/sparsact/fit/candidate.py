@@ -21,6 +21,7 @@ from sparsact.reports.chapter import Chapter
 from sparsact.statistics.row_sample import RowSample
 
 MOST_ROWS: Final = 30_000  # whose held-out predictions are compared and weighted
+FitParts = tuple[Table, FitOptions, RowSample, Stages]
 Targets = tuple[TargetResult, ...]
 Findings = tuple[Targets, "Details"]  # with what each target consists of, and what is special to the kind
 
@@ -110,7 +111,7 @@ class FitRun:
         return self.facts.options
 
     @property
-    def parts(self) -> tuple[Table, FitOptions, RowSample, Stages]:
+    def parts(self) -> FitParts:
         """Arguments shared by all fitting functions."""
         return self.table, self.options, self.sample, self.stages
 

@@ -18,8 +18,6 @@ def isotonic_curve(x: Array, y: Array, weights: Array | None = None) -> tuple[Ar
 
     Targets of one input are averaged first (de Leeuw, 1977); knots within a flat piece are left out.
 
-    Examples
-    --------
     >>> x, y = isotonic_curve(np.array([0.0, 1.0, 2.0, 3.0]), np.array([1.0, 4.0, 2.0, 5.0]))
     >>> y.tolist(), np.interp([-1.0, 2.5], x, y).tolist()
     ([1.0, 3.0, 3.0, 5.0], [1.0, 4.0])
@@ -28,8 +26,7 @@ def isotonic_curve(x: Array, y: Array, weights: Array | None = None) -> tuple[Ar
     first = np.diff(x, prepend=-np.inf) >= SAME
     place = np.cumsum(first) - 1
     total = np.bincount(place, weights)
-    values = isotonic_regression(np.bincount(place, weights * y) / total, weights=total).x
-    bends = np.diff(values) != 0
-    kept = np.append(True, bends) | np.append(bends, True)
-    kept[[0, -1]] = True
-    return x[first][kept], np.asarray(values)[kept]
+    values: Array = isotonic_regression(np.bincount(place, weights * y) / total, weights=total).x
+    bends = np.diff(values, prepend=-np.inf, append=np.inf) != 0
+    kept = bends[1:] | bends[:-1]
+    return x[first][kept], values[kept]

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression, Ridge
 
 from sparsact import DSMRegressor
-from sparsact.learners.dsm import training
 from sparsact.learners.dsm.training import RidgeStatistic
 from sparsact.statistics.statistic import Batch
 
@@ -106,16 +105,14 @@ def test_the_solution_waits_until_it_is_asked_for():
 
 
 def test_rows_are_blocked():
-    """Sums in blocks of 256 rows, the least; predictions in several too."""
-    whole = model().fit(X, Y)
-    many, targets = np.tile(X, (3, 1)), np.tile(Y, (3, 1))
-    one, several = (whole.statistic_.empty() for _ in range(2))
-    training.add_rows(one, whole.layer_, many, targets, np.ones(len(many)))
-    training.add_rows(several, whole.layer_, many, targets, np.ones(len(many)), at_once=1)
-    np.testing.assert_allclose(several.gram, one.gram, rtol=1e-8, atol=1e-10)
-    rows = np.tile(X, (50, 1))
-    assert len(list(whole.layer_.blocks(len(rows)))) > 1
-    np.testing.assert_allclose(whole.predict(rows), np.tile(whole.predict(X), (50, 1)), rtol=1e-12)
+    """Of 1,024 units 4,096 rows are summed at once, and 256 predicted."""
+    many, targets = np.tile(X, (20, 1)), np.tile(Y, (20, 1))
+    tiled = model(n_units=1_024).fit(many, targets)
+    statistic, phi = tiled.statistic_, features(tiled, many)
+    np.testing.assert_allclose(statistic.feature_mean, phi.mean(axis=0), rtol=1e-8, atol=1e-12)
+    centred = phi - phi.mean(axis=0)
+    np.testing.assert_allclose(statistic.gram, centred.T @ centred, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(tiled.predict(many), np.tile(tiled.predict(X), (20, 1)), rtol=1e-10, atol=1e-12)
 
 
 def test_a_merge_leaves_the_other_as_it_was():

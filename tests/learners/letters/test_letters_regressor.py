@@ -10,7 +10,7 @@ from grids import few_of
 import sparsact
 from sparsact import LettersRegressor
 from sparsact.learners.letters.alphabet import Alphabet
-from sparsact.learners.letters.process import GridLimits, processes_by_fold
+from sparsact.learners.letters.process import processes_by_fold
 from sparsact.saving.modelfile import load
 
 SIZES = (2, 5, 3, 4)  # sites with different numbers of letters
@@ -136,14 +136,14 @@ def test_processes_on_grids_and_with_too_many_combinations():
     alphabet = Alphabet.of(X, "plain")
     codes, unit = alphabet.codes(X), y.std()
 
-    def predicted(limits):
+    def predicted(**options):
         rows = (y - y.mean()) / unit, np.ones(60), np.arange(60) % 5
-        members, _ = processes_by_fold(alphabet.features, codes, *rows, np.random.default_rng(0), limits)
+        members, _ = processes_by_fold(alphabet.features, codes, *rows, np.random.default_rng(0), **options)
         return y.mean() + unit * np.mean([one.values(alphabet.codes(cells)) for one in members], axis=0)
 
-    on_grid, dense = predicted(GridLimits(10)), predicted(GridLimits())
+    on_grid, dense = predicted(grid=True), predicted()
     np.testing.assert_allclose(on_grid, dense, atol=0.05 * f.std())
-    fewer = predicted(GridLimits(10, most_dense_rows=45, largest_grid=10))
+    fewer = predicted(most=45)
     assert (fewer != dense).any()
     assert np.mean((fewer - f) ** 2) < 0.3 * f.var()
 

@@ -5,11 +5,9 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from sparsact.learners.gp.posterior import Posterior
-from sparsact.learners.gp.systems.dense import DenseSystem
-from sparsact.learners.gp.systems.kronecker_grid import GridSystem
 from sparsact.learners.letters.alphabet import AMINO_ACIDS, features_of
 from sparsact.learners.letters.kernel import LetterKernel, prior
-from sparsact.learners.letters.process import GridLimits, dual_coefficients, log_likelihood_gradient, system_of
+from sparsact.learners.letters.process import dual_coefficients, log_likelihood_gradient, on_grid, system_of
 
 SIZES = (5, 4, 7)
 
@@ -78,13 +76,19 @@ def test_solutions_on_the_grid_are_those_of_the_matrix():
     for mask in kept:
         matrix = covariance(kernel, codes[mask], codes[mask]) + np.diag(noise[mask])
         expected.append(covariance(kernel, new, codes[mask]) @ np.linalg.solve(matrix, y[mask]))
-    for kind, dense_rows in ((DenseSystem, 1_000), (GridSystem, 10)):  # by Cholesky, then by conjugate gradients
-        system = system_of(kernel, codes, weights, GridLimits(dense_rows))
-        assert type(system) is kind
+    for grid in (False, True):  # by Cholesky factors, then by conjugate gradients
+        system = system_of(kernel, codes, weights, grid=grid)
         alphas = dual_coefficients(system, y, kept)
         for alpha, mask, values in zip(alphas, kept, expected, strict=True):
             assert not alpha[~mask].any()
             np.testing.assert_allclose(Posterior(system, alpha).values(new), values, atol=4e-3)
+
+
+def test_grids_are_taken_where_they_are_less_work():
+    rows = np.indices((11, 11, 11)).reshape(3, -1).T
+    assert on_grid(rows[:1_201])
+    assert not on_grid(rows[:1_200])  # few rows
+    assert not on_grid(np.tile(rows[:1_201], 3))  # 1,331**3 cells
 
 
 def test_features():

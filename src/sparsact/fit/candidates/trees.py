@@ -12,15 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from sparsact.datasets import Table
-from sparsact.fit.candidate import MOST_ROWS, CandidateKind, Fit, FitRun
+from sparsact.fit.candidate import MOST_ROWS, CandidateKind, Fit, FitParts, FitRun
 from sparsact.fit.explain import function_names
 from sparsact.fit.fold_sums import as_numbers
 from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.options import FitOptions
 from sparsact.kernels.threads import in_threads
-from sparsact.passes.progress import Stages
-from sparsact.statistics.row_sample import RowSample
 
 MOST_NUMBERS: Final = 1 << 22  # rows times columns times functions
 LEARNING_RATE, LEAST_ROWS = 0.1, 2
@@ -59,13 +55,12 @@ def tree_sizes(n_rows: int, sizes: Sizes = SIZES) -> dict[int, int]:
     return sizes[max(least for least in sizes if least <= n_rows)]
 
 
-def fitted_trees(
-    table: Table, options: FitOptions, sample: RowSample, stages: Stages, of_rows: Sizes = SIZES
-) -> dict[str, Fit]:
+def fitted_trees(parts: FitParts, of_rows: Sizes = SIZES) -> dict[str, Fit]:
     """By leaves of a tree, boosted trees of a table, or of a sample of many rows, and their held-out scores.
 
     Half of their mean is the fit to all rows, half the fits without a fold.
     """
+    table, options, sample, stages = parts
     target, n_functions = table.encoding.targets[0], len(function_names(table.encoding))
     X, y, folds = sample.at_most(min(MOST_ROWS, MOST_NUMBERS // (len(table.feature_names) * n_functions)))
     functions = as_numbers(target, y).reshape(len(y), -1)
@@ -126,7 +121,7 @@ class TreesCandidate(CandidateKind):
 
     def fit(self, run: FitRun) -> Fit:
         """The trees of the best size."""
-        trees = fitted_trees(*run.parts, self.sizes)
+        trees = fitted_trees(run.parts, self.sizes)
         return replace(max(trees.values(), key=attrgetter("mean_r2")), members=trees)
 
 

@@ -147,16 +147,9 @@ class TopLayer:
         self.losses.append(loss / float(weights.sum() * targets.shape[1]))
 
 
-def add_rows(
-    statistic: RidgeStatistic,
-    layer: SparseLayer,
-    X: Array,
-    targets: Array,
-    weights: Array,
-    at_once: int = ADDED_AT_ONCE,
-) -> None:
+def add_rows(statistic: RidgeStatistic, layer: SparseLayer, X: Array, targets: Array, weights: Array) -> None:
     """Add rows (m, d), targets (m, T) and positive weights (m,) to the sums."""
-    rows = max(256, at_once // layer.bottom.t)
+    rows = max(256, ADDED_AT_ONCE // layer.bottom.t)
     for start in range(0, len(X), rows):
         block = slice(start, start + rows)
         statistic.add(Batch(layer.features(X[block]), targets[block], weights[block]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -66,29 +65,18 @@ def most_probable(
     return kernel.with_theta(theta)
 
 
-@dataclass(frozen=True)
-class GridLimits:
-    """Rows and cells at which systems are solved in another way."""
-
-    dense_rows: int = DENSE_ROWS
-    most_dense_rows: int = MOST_DENSE_ROWS
-    largest_grid: int = LARGEST_GRID
-
-
-LIMITS: Final = GridLimits()
-
-
-def on_grid(codes: Codes, limits: GridLimits = LIMITS) -> bool:
+def on_grid(codes: Codes) -> bool:
     """Whether products with all combinations of the rows' letters are less work than a matrix of the rows."""
     cells = float(np.prod([float(len(np.unique(letters))) for letters in codes.T]))
-    return len(codes) > limits.dense_rows and cells <= min(limits.largest_grid, CELLS_A_ROW * len(codes))
+    return len(codes) > DENSE_ROWS and cells <= min(LARGEST_GRID, CELLS_A_ROW * len(codes))
 
 
 def system_of(
-    kernel: LetterKernel, codes: Codes, weights: Array, limits: GridLimits = LIMITS
+    kernel: LetterKernel, codes: Codes, weights: Array, *, grid: bool | None = None
 ) -> DenseSystem | GridSystem:
-    """The covariance matrix of rows of letters (m, n) and weights (m,), by what is less work."""
-    return (GridSystem if on_grid(codes, limits) else DenseSystem)(kernel, codes, kernel.noise_variance / weights)
+    """The covariance matrix of rows of letters (m, n) and weights (m,), on a grid if asked or less work."""
+    grid = on_grid(codes) if grid is None else grid
+    return (GridSystem if grid else DenseSystem)(kernel, codes, kernel.noise_variance / weights)
 
 
 def dual_coefficients(system: DenseSystem | GridSystem, y: Array, kept: NDArray[np.bool_]) -> Array:
@@ -105,21 +93,24 @@ def processes_by_fold(
     weights: Array,
     folds: NDArray[np.intp],
     rng: np.random.Generator,
-    limits: GridLimits = LIMITS,
+    *,
+    grid: bool | None = None,
+    most: int = MOST_DENSE_ROWS,
 ) -> tuple[tuple[Posterior, ...], Array]:
     """Processes of standardized targets of all rows, and values (m,) of each by one that has not seen its fold.
 
-    Rows come in random order.
+    Rows come in random order. On a grid where that is less work, unless ``grid`` says so; else of ``most`` rows.
 
     A kernel that has seen a fold makes its rows look easier than others. So each is learned without one, predicts that
     fold from the other rows, and then is fitted to all rows. With many rows the first chooses less noise for all, if it
     predicts its fold better so.
     """
-    chosen = slice(None if on_grid(codes, limits) else limits.most_dense_rows)
+    grid = on_grid(codes) if grid is None else grid
+    chosen = slice(None if grid else most)
 
     def fitted(kernel: LetterKernel, fold: NDArray[np.bool_]) -> tuple[Posterior, Array, float]:
         """The process of all rows, values of the fold by that of the others, and the mean square of their errors."""
-        system = system_of(kernel, codes[chosen], weights[chosen], limits)
+        system = system_of(kernel, codes[chosen], weights[chosen], grid=grid)
         kept = np.stack([np.ones(len(system), dtype=bool), ~fold[chosen]])
         alpha = dual_coefficients(system, z[chosen], kept)
         held_out = Posterior(system, alpha[1]).values(codes[fold])

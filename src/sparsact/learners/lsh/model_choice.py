@@ -99,12 +99,7 @@ class ModelChoice:
 
 
 def choose(
-    X: Array,
-    Y: Array,
-    weights: Array,
-    wish: LSHConfig,
-    rng: np.random.Generator,
-    rows_for_stages: int = ROWS_FOR_STAGES,
+    X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.Generator, most_rows: int = ROWS_FOR_STAGES
 ) -> ModelChoice:
     """A model for rows like these; a ValueError if its buckets would be too large.
 
@@ -121,12 +116,12 @@ def choose(
     seen = fixed.selected(X)
     level, trend, centre = _linear_part(seen, residual, weights, wish)
     residual = residual - level - (seen - centre) @ trend
-    sample = slice(0, rows_for_stages)
-    chosen = _chosen_stages((seen, residual, weights), wish, rng, rows_for_stages)
+    sample = slice(0, most_rows)
+    chosen = _chosen_stages((seen, residual, weights), wish, rng, most_rows)
     values = out_of_fold
     for each in chosen[:-1]:
         stage, left_out = _learned(each, (seen[sample], residual[sample], weights[sample]), wish.min_count)
-        added = np.concatenate([left_out, stage.values(seen[rows_for_stages:])])
+        added = np.concatenate([left_out, stage.values(seen[most_rows:])])
         residual, values = residual - added, values + added
         stage = replace(stage, error=_in_deviations(residual[sample], Y[sample], weights[sample]))
         fixed = replace(fixed, stages=(*fixed.stages, stage))
