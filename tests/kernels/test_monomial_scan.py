@@ -72,7 +72,7 @@ def test_the_strongest_are_kept_whatever_comes_first(n, degree, n_threads):
     X, q = signs(61, n, seed=n), np.random.default_rng(2).integers(-3, 4, 61).astype(np.int8)
     masks, scores = strongest_monomials(table(X, degree), q, 10**6, 5)
     for keep in (1, 17, 200):
-        some, of_some = strongest_monomials(table(X, degree), q, keep, 5, n_threads=n_threads, products=1.0)
+        some, of_some = strongest_monomials(table(X, degree), q, keep, 5, n_threads=n_threads, step=16)
         np.testing.assert_array_equal(some, masks[:keep])
         np.testing.assert_array_equal(of_some, scores[:keep])
     assert scores.min() >= 5
@@ -98,7 +98,7 @@ def test_an_interrupt_ends_a_scan_between_two_calls(monkeypatch):
     monkeypatch.setattr(dispatch.chosen, "scan_monomials", interrupted)
     X = signs(50, 30, seed=4)
     with pytest.raises(KeyboardInterrupt):
-        strongest_monomials(table(X, 4), np.ones(50, dtype=np.int8), 9, products=1.0)
+        strongest_monomials(table(X, 4), np.ones(50, dtype=np.int8), 9, step=16)
     assert len(calls) == 3
 
 

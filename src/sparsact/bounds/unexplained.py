@@ -188,7 +188,7 @@ def _sums_over_pairs(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], bool]:
     """By the Hamming distances of all pairs: sums over the other rows, bias by degree, whether a row is repeated."""
     m, n = signs.shape
-    kernels = krawtchouk(n, max(largest, min(2, n)))
+    kernels = krawtchouk(n, max(largest, min(2, n))).astype(np.float64)
     cumulated = np.cumsum(kernels, axis=0) - kernels[0]
     single = np.float32 if n < 2**20 else np.float64  # whole numbers up to n are exact in either
     columns: NDArray[Any] = signs.astype(single)
@@ -226,18 +226,14 @@ def _sums_over_table(
     return sums, bias, bool((counts > 1).any())
 
 
-def krawtchouk(n: int, degree: int) -> NDArray[np.float64]:
+def krawtchouk(n: int, degree: int) -> NDArray[Any]:
     r"""Sums of characters by distance, :math:`K_j(h) = \sum_i (-1)^i \binom h i \binom{n-h}{j-i}`, (d + 1, n + 1).
 
-    From whole numbers, rounded once.
-
-    >>> krawtchouk(2, 2)
-    array([[ 1.,  1.,  1.],
-           [ 2.,  0., -2.],
-           [ 1., -1.,  1.]])
+    >>> krawtchouk(2, 2).tolist()  # whole numbers of any size
+    [[1, 1, 1], [2, 0, -2], [1, -1, 1]]
     """
     h = np.arange(n + 1, dtype=object)
     rows = [h * 0 + 1, n - 2 * h]
     for j in range(1, degree):
         rows.append(((n - 2 * h) * rows[j] - (n - j + 1) * rows[j - 1]) // (j + 1))
-    return np.array(rows[: degree + 1], dtype=np.float64)
+    return np.array(rows[: degree + 1], dtype=object)

@@ -76,11 +76,7 @@ class CubeEnsemble:
     table_encoding_: str
 
     def __init__(
-        self,
-        values: ArrayLike,
-        weights: Mapping[str, float],
-        residuals: ArrayLike,
-        deviations: ArrayLike | None = None,
+        self, values: ArrayLike, weights: Mapping[str, float], residuals: ArrayLike, deviations: ArrayLike | None = None
     ) -> None:
         self._values = checked_reals(values, "`values`")
         n = self._values.size.bit_length() - 1
@@ -151,11 +147,7 @@ class CubeEnsemble:
         state: State = {"names": list(self.weights_)}
         if hasattr(self, "table_encoding_"):
             state["table_encoding_"] = self.table_encoding_
-        arrays = {
-            "values": self._values,
-            "weights": np.array(list(self.weights_.values())),
-            "residuals": self._errors,
-        }
+        arrays = {"values": self._values, "weights": np.array(list(self.weights_.values())), "residuals": self._errors}
         if self._deviations is not None:
             arrays["deviations"] = self._deviations
         modelfile.write(path, type(self).__name__, state, arrays)

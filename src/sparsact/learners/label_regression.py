@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ class LabelRegression(ClassifierMixin):  # type: ignore[misc] # untyped scikit-l
     """Base of classifiers that regress two classes as one function with values +1 and -1, more as indicators."""
 
     classes_: NDArray[Any]
+    _values: Callable[[ArrayLike], Array]  # (m, functions) at rows
 
     @property
     def _single(self) -> bool:
@@ -26,10 +27,6 @@ class LabelRegression(ClassifierMixin):  # type: ignore[misc] # untyped scikit-l
         if self._single:
             return np.where(place[:, None] == 1, 1.0, -1.0)
         return np.equal(place[:, None], np.arange(len(self.classes_)), dtype=bool).astype(np.float64)
-
-    @abstractmethod
-    def _values(self, X: ArrayLike) -> Array:
-        """Values (m, functions) at rows."""
 
     def decision_function(self, X: ArrayLike) -> Array:
         """Values of the regressed functions: (m,), positive for ``classes_[1]``, or (m, n_classes)."""

@@ -11,10 +11,14 @@ GIVEN = SETTINGS | {"n_hashes": 4, "bucket_width": 1.5, "directions": "principal
 STEP, WINDOW = 300, 4
 
 
+class FewRows(adaptive.Stream):
+    recent = 256
+
+
 class LSHRegressor(sa.LSHRegressor):
     """One whose streams compare layouts on few rows."""
 
-    _no_rows = adaptive.Stream(recent=256)
+    _no_rows = FewRows()
     _enough_for_layout = 300
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from operator import attrgetter
 from typing import Any, Final
@@ -34,6 +35,7 @@ from sparsact.hypercube import Subset
 from sparsact.kernels.threads import in_threads
 from sparsact.learners import CubeGPRegressor, LatentRegressor
 from sparsact.learners.cube_ensemble import LARGEST_CUBE, CubeEnsemble
+from sparsact.learners.letters.ensemble import asinh
 from sparsact.statistics.folds import out_of_fold
 from sparsact.statistics.isotonic import isotonic_curve
 
@@ -88,12 +90,7 @@ def normal_scores(y: Array) -> Array:
     return np.asarray(ndtri((rankdata(y) - 0.5) / len(y)))
 
 
-def inverse_sines(y: Array) -> Array:
-    """Logarithms of large distances from the median, in both directions."""
-    return np.arcsinh((y - np.median(y)) / (0.3 * y.std() or 1.0))
-
-
-WARPS: Final = {"normal scores": normal_scores, "inverse sines": inverse_sines}
+WARPS: Final = {"normal scores": normal_scores, "inverse sines": partial(asinh, linear=0.3)}
 
 
 def _strongest(model: Spectral, n_terms: int) -> list[tuple[Subset, float]]:

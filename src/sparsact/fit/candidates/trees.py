@@ -21,12 +21,7 @@ from sparsact.kernels.threads import in_threads
 MOST_NUMBERS: Final = 1 << 22  # rows times columns times functions
 LEARNING_RATE, LEAST_ROWS = 0.1, 2
 Sizes = Mapping[int, dict[int, int]]  # by the least number of rows, how many trees there are for numbers of leaves
-SIZES: Final[Sizes] = {
-    0: {8: 150},
-    100: {8: 150, 16: 150},
-    1_000: {16: 300, 63: 150},
-    10_000: {31: 300},
-}
+SIZES: Final[Sizes] = {0: {8: 150}, 100: {8: 150, 16: 150}, 1_000: {16: 300, 63: 150}, 10_000: {31: 300}}
 MANY_ROWS: Final = 1_000  # from there on, held-out rows decide how many of the trees are taken
 
 
@@ -50,11 +45,6 @@ class BoostedTrees:
         return np.asarray((values[0] + np.mean(values[1:] or values, axis=0)) / 2)
 
 
-def tree_sizes(n_rows: int, sizes: Sizes = SIZES) -> dict[int, int]:
-    """Leaves of the trees that are compared, and how many trees there are at most."""
-    return sizes[max(least for least in sizes if least <= n_rows)]
-
-
 def fitted_trees(parts: FitParts, of_rows: Sizes = SIZES) -> dict[str, Fit]:
     """By leaves of a tree, boosted trees of a table, or of a sample of many rows, and their held-out scores.
 
@@ -64,7 +54,7 @@ def fitted_trees(parts: FitParts, of_rows: Sizes = SIZES) -> dict[str, Fit]:
     target, n_functions = table.encoding.targets[0], len(function_names(table.encoding))
     X, y, folds = sample.at_most(min(MOST_ROWS, MOST_NUMBERS // (len(table.feature_names) * n_functions)))
     functions = as_numbers(target, y).reshape(len(y), -1)
-    sizes = tree_sizes(len(X), of_rows)
+    sizes = of_rows[max(least for least in of_rows if least <= len(X))]
     tasks = [(leaves, fold) for leaves in sizes for fold in (None, *range(options.folds))]
 
     def fitted(task: tuple[int, int | None]) -> list[Any]:

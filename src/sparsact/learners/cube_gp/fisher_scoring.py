@@ -45,11 +45,7 @@ def refined(found: HyperparameterPosterior, rows: DistinctRows, *, rng: np.rando
 
 
 def more_probable(
-    found: HyperparameterPosterior,
-    rows: DistinctRows,
-    *,
-    max_steps: int = MAX_SCORING_STEPS,
-    rng: np.random.Generator,
+    found: HyperparameterPosterior, rows: DistinctRows, *, max_steps: int = MAX_SCORING_STEPS, rng: np.random.Generator
 ) -> Solved[HyperparameterPosterior]:
     """Parameters moved towards the most probable ones given all rows; each step solves nine systems.
 

@@ -34,9 +34,9 @@ def as_given(y: Array) -> Array:
     return y
 
 
-def asinh(y: Array) -> Array:
+def asinh(y: Array, linear: float = SKEW) -> Array:
     """Logarithms of the distances from the median, linear near it: for targets with a few far from the rest."""
-    return np.asarray(np.arcsinh((y - np.median(y)) / (SKEW * y.std() or 1.0)))
+    return np.asarray(np.arcsinh((y - np.median(y)) / (linear * y.std() or 1.0)))
 
 
 def logit(y: Array) -> Array:

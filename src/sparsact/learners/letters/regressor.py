@@ -105,12 +105,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        alphabet: str = "auto",
-        *,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
+    def __init__(self, alphabet: str = "auto", *, random_state: int | np.random.RandomState | None = None) -> None:
         self.alphabet = alphabet
         self.random_state = random_state
 

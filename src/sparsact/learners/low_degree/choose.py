@@ -107,11 +107,7 @@ class CVSelection:
 
 
 def _scores(
-    training: LowDegreeStatistic,
-    held_out: LowDegreeStatistic,
-    spec: FitSpec,
-    degrees: list[int],
-    alphas: list[float],
+    training: LowDegreeStatistic, held_out: LowDegreeStatistic, spec: FitSpec, degrees: list[int], alphas: list[float]
 ) -> NDArray[np.float64]:
     """Held-out mean squared errors (degrees, alphas, T)."""
     squared = np.empty((len(degrees), len(alphas), held_out.n_targets))

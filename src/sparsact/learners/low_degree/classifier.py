@@ -49,11 +49,7 @@ class LowDegreeClassifier(LabelRegression, LowDegree):
 
     @transaction
     def partial_fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> None:
         """Add rows. The first call must name all ``classes``, unless its rows hold them all."""
         self._partial_fit(X, y, sample_weight, reset=not self._begun(), classes=classes)

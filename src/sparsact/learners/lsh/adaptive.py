@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -37,8 +37,6 @@ class Stream:
         Rows that have come since then, and how many are awaited (``recent`` at least).
     n_adopted : int
         How often another layout was taken.
-    recent : int
-        Newest rows, by whose errors layouts are compared.
     """
 
     added: tuple[Batch, ...] = ()
@@ -49,7 +47,7 @@ class Stream:
     n_since: int = 0
     wait: int = 0
     n_adopted: int = 0
-    recent: int = RECENT
+    recent: ClassVar[int] = RECENT
 
     @property
     def n_rows(self) -> int:
@@ -77,8 +75,7 @@ class Stream:
         """The rows of two models; None if the rows of the other are not known."""
         if other is None:
             return None
-        added, removed = (*self.added, *other.added), (*self.removed, *other.removed)
-        return Stream(added, removed, n_adopted=self.n_adopted, recent=self.recent)
+        return type(self)((*self.added, *other.added), (*self.removed, *other.removed), n_adopted=self.n_adopted)
 
     def is_due(self, n_laid_out: int) -> bool:
         """Whether layouts should be compared: as many rows came as there were, or errors are above their level."""
@@ -95,12 +92,6 @@ class Stream:
         """The stream after a comparison that changed nothing."""
         wait = min(2 * max(self.wait, self.recent), MOST_WAIT * self.n_rows)
         return replace(self, n_compared=self.n_rows, n_since=0, wait=wait)
-
-    def adopted(self) -> Stream:
-        """The stream after another layout was taken, which has predicted none of its rows."""
-        return Stream(
-            self.added, self.removed, n_compared=self.n_rows, n_adopted=self.n_adopted + 1, recent=self.recent
-        )
 
     def split(self) -> tuple[Batch, Batch]:
         """Older rows that are held, and the newest ones, at most ``recent`` and a quarter of all."""
