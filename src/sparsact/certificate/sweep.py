@@ -120,11 +120,16 @@ def _count(
     values: NDArray[np.float64],
     fear: NDArray[np.float64],
 ) -> None:
-    lower = np.count_nonzero(values > fear, axis=1)
-    upper = lower
-    if fear.any():
-        upper = np.count_nonzero(values > -fear, axis=1)
-        _settle(tally, network, reduction, states, lower, upper)
+    """Count states; doubtful points one by one, candidates for the maximum first when they are too many."""
+    lower, upper = (np.count_nonzero(values > bound, axis=1) for bound in (fear, -fear))
+    chosen = doubtful = np.flatnonzero(upper > lower)
+    if tally.settled + len(doubtful) > tally.most_settled:
+        matter = doubtful[upper[doubtful] > max(tally.lower, int(lower.max()))]
+        chosen = matter[: max(0, 2 * tally.most_settled - tally.settled)]
+    if len(chosen):
+        lower[chosen] = upper[chosen] = network.n_active(reduction.points(states[chosen]))
+    tally.settled += len(chosen)
+    tally.unsettled += len(doubtful) - len(chosen)
     best = int(lower.argmax())
     if lower[best] > tally.lower:
         tally.lower, tally.witness = int(lower[best]), reduction.points(states[best : best + 1])[0]
@@ -135,26 +140,6 @@ def _count(
     else:
         tally.histogram = tally.histogram.astype(multiplicities.dtype, copy=False)
         np.add.at(tally.histogram, lower, multiplicities)
-
-
-def _settle(
-    tally: SweepCount,
-    network: SparselyActivatedNetwork,
-    reduction: Reduction,
-    states: NDArray[np.int64],
-    lower: NDArray[np.intp],
-    upper: NDArray[np.intp],
-) -> None:
-    """Count doubtful points one by one, in place; candidates for the maximum first, when they are too many."""
-    doubtful = np.flatnonzero(upper > lower)
-    chosen = doubtful
-    if tally.settled + len(doubtful) > tally.most_settled:
-        matter = doubtful[upper[doubtful] > max(tally.lower, int(lower.max()))]
-        chosen = matter[: max(0, 2 * tally.most_settled - tally.settled)]
-    if len(chosen):
-        lower[chosen] = upper[chosen] = network.n_active(reduction.points(states[chosen]))
-    tally.settled += len(chosen)
-    tally.unsettled += len(doubtful) - len(chosen)
 
 
 MOST_INPUTS: Final = 26

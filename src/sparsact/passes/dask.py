@@ -23,6 +23,7 @@ from sparsact.statistics.statistic import Batch, Statistic
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster
 
+Parts = Iterable[Partition[Reader]]
 Sums = TypeVar("Sums", bound=Statistic[Batch])
 WAIT_FOR_WORKERS: Final = 60  # seconds: a batch system may start them one after the other
 
@@ -150,13 +151,7 @@ class Engine:
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
             return Running(root, self.client.compute(root))  # type: ignore[no-untyped-call]
 
-    def add(
-        self,
-        statistic: Statistic[Batch],
-        parts: Iterable[Partition[Reader]],
-        stage: StageProgress,
-        block: int | None = None,
-    ) -> int:
+    def add(self, statistic: Statistic[Batch], parts: Parts, stage: StageProgress, block: int | None = None) -> int:
         """Add all rows of the partitions to a statistic without rows; return their number.
 
         One graph sums them or, of ``block`` partitions each, one after another, which are let go when it is done.

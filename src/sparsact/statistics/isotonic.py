@@ -14,7 +14,7 @@ SAME: Final = 1e-15  # inputs closer than this are one, as in scikit-learn's Iso
 
 
 def isotonic_curve(x: Array, y: Array, weights: Array | None = None) -> tuple[Array, Array]:
-    """Knots and values of the isotonic regression of targets y (m,) on sorted x (m,); ``np.interp`` evaluates it.
+    """Knots and values of the isotonic regression of targets y (m,) on x (m,); ``np.interp`` evaluates it.
 
     Targets of one input are averaged first (de Leeuw, 1977); knots within a flat piece are left out.
 
@@ -22,7 +22,8 @@ def isotonic_curve(x: Array, y: Array, weights: Array | None = None) -> tuple[Ar
     >>> y.tolist(), np.interp([-1.0, 2.5], x, y).tolist()
     ([1.0, 3.0, 3.0, 5.0], [1.0, 4.0])
     """
-    weights = np.ones(len(y)) if weights is None else weights
+    order = np.lexsort((y, x))
+    x, y, weights = x[order], y[order], np.ones(len(y)) if weights is None else weights[order]
     first = np.diff(x, prepend=-np.inf) >= SAME
     place = np.cumsum(first) - 1
     total = np.bincount(place, weights)

@@ -76,9 +76,7 @@ def _unwarped(process: CubeGPRegressor, scores: HeldOutScores, y: Array) -> Fit:
     """Back to units of the target: isotonic regression on held-out predictions; for a fold, of the other folds."""
 
     def back(rows: Rows) -> Callable[[Array], Array]:
-        x, targets = scores.predicted[rows, 0], y[rows]
-        order = np.lexsort((targets, x))
-        curve = isotonic_curve(x[order], targets[order])
+        curve = isotonic_curve(scores.predicted[rows, 0], y[rows])
         return lambda values: np.interp(values, *curve)
 
     predicted = out_of_fold(scores.folds, lambda _, rows: back(~rows)(scores.predicted[rows, 0])[:, None])

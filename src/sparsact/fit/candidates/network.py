@@ -105,11 +105,6 @@ class FirstLook:
     n_restarts: int
 
 
-def promising_r2(best: float) -> float:
-    """R2 of a quick look that makes networks worth their time, where the best other model has ``best``."""
-    return 1 - PROMISING * (1 - best)
-
-
 def best_of_fold(run: FitRun, fold: int) -> float:
     """The best held-out R2 of a fold so far, of models that may be chosen."""
     known = candidates()
@@ -186,7 +181,7 @@ class NetworkCandidate(CandidateKind):
             return missing
         with run.stages.stage("looking at networks"):
             best = 1.0 if is_asked else best_of_fold(run, 0)
-            enough = None if is_asked else promising_r2(best)
+            enough = None if is_asked else 1 - PROMISING * (1 - best)
             look = self._first_look(run, enough)
         if enough is not None and look.r2 <= enough:
             return (

@@ -161,8 +161,8 @@ def isotonic(scores: Array, y: Array, weights: Array, rng: np.random.Generator) 
 
     Between knots the mean is linear, and constant beyond the ends: ``np.interp`` evaluates it.
     """
-    order = np.lexsort((y, scores))  # once: a draw is sorted by the ranks of its rows
-    rank = np.argsort(order)
+    order = np.lexsort((y, scores))
+    rank = np.argsort(order)  # draws in this order are sorted in half of the time
     scores, y, weights = scores[order], y[order], weights[order]
     draws = (np.sort(rank[rng.integers(0, len(y), len(y))]) for _ in range(DRAWS))
     curves = [isotonic_curve(scores[rows], y[rows], weights[rows]) for rows in draws]

@@ -23,8 +23,8 @@ from sparsact.learners.lsh.fixed_part import seen_by_table
 from sparsact.learners.lsh.inputs import Features, InputRules, categorical_columns, is_plain_target
 from sparsact.learners.lsh.layout import Array, differing_arrays
 from sparsact.learners.lsh.leave_one_out import first_table_errors, held_out_scores
-from sparsact.learners.lsh.model_choice import ROWS_FOR_STAGES, choose
-from sparsact.learners.lsh.tuning import FEW_ROWS, LSHConfig
+from sparsact.learners.lsh.model_choice import choose
+from sparsact.learners.lsh.tuning import LSHConfig
 from sparsact.saving.schema import Arrays, State
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import lock_of, transaction, twin_of
@@ -46,8 +46,7 @@ class LSHModel(FittedLSH):
     _stream: Stream | None = None  # all rows, where they came with ``adapt=True``
     _no_rows: ClassVar[Stream] = Stream()
     _enough_for_layout = ENOUGH_FOR_LAYOUT
-    _rows_for_stages = ROWS_FOR_STAGES
-    _few_rows = FEW_ROWS
+    _limits: ClassVar[type[LSHConfig]] = LSHConfig
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_tables": [Interval(Integral, 1, None, closed="left")],
@@ -117,8 +116,7 @@ class LSHModel(FittedLSH):
         batch = self._encoded(raw)
         given = self.random_state
         seed = int(given if isinstance(given, int | np.integer) else check_random_state(given).randint(2**31))
-        rows, rng = (batch.X, batch.y, batch.row_weights()), hash_generator(seed)
-        choice = choose(*rows, self._config(), rng, self._rows_for_stages)
+        choice = choose(batch.X, batch.y, batch.row_weights(), self._config(), hash_generator(seed))
         tuned, sources = choice.tuned, self._inputs.sources
         self.bucket_width_, self.alpha_, self.directions_ = tuned.bucket_width, tuned.alpha, tuned.directions
         self.trials_ = tuned.trials
@@ -131,13 +129,12 @@ class LSHModel(FittedLSH):
 
     def _config(self) -> LSHConfig:
         """Parameters of the layout; None stands for "auto", which is a kind of directions and of columns."""
-        names = [field.name for field in fields(LSHConfig) if field.name != "few_rows"]
-        options: dict[str, Any] = {name: getattr(self, name) for name in names}
+        options: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(LSHConfig)}
         for name in options.keys() - {"directions", "columns"}:
             options[name] = None if options[name] == "auto" else options[name]
         if self.n_stages == "auto" and self.family != "pca_grid":
             options["n_stages"] = 1
-        return LSHConfig(**options, few_rows=self._few_rows)
+        return self._limits(**options)
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickles: a table that shares no array with this one, whatever other threads do meanwhile."""

@@ -27,7 +27,6 @@ SHARES: Final = (1e-4, 1e-3, 1e-2, 5e-2)  # of the largest importance, below whi
 COLUMN_GAIN: Final = 0.01  # of the error, by which fewer columns must be better
 SAME: Final = 0.999  # correlation of columns that say the same
 MOST_COMPARED: Final = 2000  # columns: their correlations are a square matrix
-ROWS_FOR_STAGES: Final = 1 << 17  # from which frozen stages are learned; others meet them as new rows do
 HELD_OUT, MOST_HELD_OUT = 8, 4096  # one row in 8, and 4,096 at most, stop the stages
 MIN_ROWS_FOR_STAGES: Final = 512  # fewer have one stage
 MOST_STAGES: Final = 4
@@ -98,9 +97,7 @@ class ModelChoice:
     near_duplicates: tuple[tuple[int, int], ...]
 
 
-def choose(
-    X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.Generator, most_rows: int = ROWS_FOR_STAGES
-) -> ModelChoice:
+def choose(X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.Generator) -> ModelChoice:
     """A model for rows like these; a ValueError if its buckets would be too large.
 
     Every error that something is chosen by is that of rows that were left out, and it depends neither on the order of
@@ -116,12 +113,12 @@ def choose(
     seen = fixed.selected(X)
     level, trend, centre = _linear_part(seen, residual, weights, wish)
     residual = residual - level - (seen - centre) @ trend
-    sample = slice(0, most_rows)
-    chosen = _chosen_stages((seen, residual, weights), wish, rng, most_rows)
+    chosen = _chosen_stages((seen, residual, weights), wish, rng)
+    sample = slice(0, wish.rows_for_stages)
     values = out_of_fold
     for each in chosen[:-1]:
         stage, left_out = _learned(each, (seen[sample], residual[sample], weights[sample]), wish.min_count)
-        added = np.concatenate([left_out, stage.values(seen[most_rows:])])
+        added = np.concatenate([left_out, stage.values(seen[wish.rows_for_stages :])])
         residual, values = residual - added, values + added
         stage = replace(stage, error=_in_deviations(residual[sample], Y[sample], weights[sample]))
         fixed = replace(fixed, stages=(*fixed.stages, stage))
@@ -166,11 +163,11 @@ def _linear_part(X: Array, Y: Array, weights: Array, wish: LSHConfig) -> tuple[A
     return level, trend if straight else np.zeros_like(trend), moments.centre
 
 
-def _chosen_stages(rows: Rows, wish: LSHConfig, rng: np.random.Generator, most_rows: int) -> list[TunedLayout]:
+def _chosen_stages(rows: Rows, wish: LSHConfig, rng: np.random.Generator) -> list[TunedLayout]:
     """Layouts of stages, each for the residuals of the stages before; held-out errors say when to stop."""
     X, residual, weights = rows
     chosen = [LayoutSearch(*rows, wish, rng).best()]
-    n, most = min(len(X), most_rows), MOST_STAGES if wish.n_stages is None else wish.n_stages
+    n, most = min(len(X), wish.rows_for_stages), MOST_STAGES if wish.n_stages is None else wish.n_stages
     n_learned = n - min(n // HELD_OUT, MOST_HELD_OUT)
     if most == 1 or (n < MIN_ROWS_FOR_STAGES and wish.n_stages is None):
         return chosen
