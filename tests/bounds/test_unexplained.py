@@ -23,7 +23,7 @@ def uniform(m, n, rng=RNG):
 @pytest.mark.parametrize("n", [1, 2, 5, 9])
 def test_kernels_are_sums_of_characters(n):
     X = points(n)
-    for j, row in enumerate(krawtchouk(n, n)):
+    for j, row in enumerate(krawtchouk(n, n).astype(float)):
         subsets = subsets_of(subset_masks(n, j, j)) if j else [()]
         assert_allclose(characters(X, subsets).sum(axis=1), row[(X < 0).sum(axis=1)])
         assert row[0] == comb(n, j)

@@ -35,7 +35,7 @@ from sparsact.hypercube import Subset
 from sparsact.kernels.threads import in_threads
 from sparsact.learners import CubeGPRegressor, LatentRegressor
 from sparsact.learners.cube_ensemble import LARGEST_CUBE, CubeEnsemble
-from sparsact.learners.letters.ensemble import asinh
+from sparsact.learners.letters.ensemble import Warp, asinh
 from sparsact.statistics.folds import out_of_fold
 from sparsact.statistics.isotonic import isotonic_curve
 
@@ -88,7 +88,7 @@ def normal_scores(y: Array) -> Array:
     return np.asarray(ndtri((rankdata(y) - 0.5) / len(y)))
 
 
-WARPS: Final = {"normal scores": normal_scores, "inverse sines": partial(asinh, linear=0.3)}
+WARPS: Final[dict[str, Warp]] = {"normal scores": normal_scores, "inverse sines": partial(asinh, linear=0.3)}
 
 
 def _strongest(model: Spectral, n_terms: int) -> list[tuple[Subset, float]]:

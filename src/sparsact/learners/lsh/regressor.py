@@ -241,8 +241,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         if not stream.is_beaten(rival._squared_errors(new, self.table_.layout.unit)):
             return stream.compared()
         self._add(stream.held(Batch.joined(stream.added)), begin=True, streaming=False)
-        counts = {"n_compared": stream.n_rows, "n_adopted": stream.n_adopted + 1}
-        return type(stream)(stream.added, stream.removed, **counts)
+        return type(stream)(stream.added, stream.removed, n_compared=stream.n_rows, n_adopted=stream.n_adopted + 1)
 
     def _squared_errors(self, batch: Batch, unit: Array) -> Array:
         """Squared errors (m,) at rows, mean over the targets in their units; the level replaces missing values."""
