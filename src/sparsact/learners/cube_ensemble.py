@@ -14,9 +14,10 @@ from sklearn.utils.validation import _get_feature_names
 from sparsact.fourier import Spectrum, walsh_hadamard
 from sparsact.hypercube import masks_of
 from sparsact.learners.points import Encoding, pack
+from sparsact.learners.stacking import intervals_about
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, State
-from sparsact.statistics.conformal import intervals_about, kept_errors
+from sparsact.statistics.conformal import kept_errors
 from sparsact.validation.arrays import checked_reals, checked_subset
 from sparsact.validation.parameters import checked_probability
 

@@ -18,7 +18,7 @@ from sparsact.learners.letters import LettersRegressor
 from sparsact.learners.low_degree import LowDegreeClassifier, LowDegreeRegressor
 from sparsact.learners.lsh import LSHClassifier, LSHRegressor
 from sparsact.learners.sparsely_activated import SparselyActivatedClassifier
-from sparsact.statistics.conformal import intervals_about
+from sparsact.learners.stacking import intervals_about
 
 Array = NDArray[np.float64]
 Rows = NDArray[Any]

@@ -16,8 +16,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.validation.parameters import checked_probability
-
 
 def kept_errors(errors: ArrayLike, most: int) -> NDArray[np.float64]:
     """Sorted absolute errors; if more than ``most``, that many quantiles instead, each rounded up to an error."""
@@ -32,9 +30,3 @@ def reach(errors: Sequence[float] | NDArray[np.float64], confidence: float) -> f
     """Half of the width of an interval that holds a new row with this probability; infinite of too few errors."""
     place = int(np.ceil((len(errors) + 1) * confidence)) - 1
     return float(errors[place]) if place < len(errors) else np.inf
-
-
-def intervals_about(values: NDArray[np.float64], errors: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
-    """Intervals (m, 2) about predictions (m,) or (m, 1), all of the width that errors of rows left out require."""
-    width = reach(errors, checked_probability(confidence, "`confidence`"))
-    return np.asarray(values.reshape(-1, 1) + np.array([-width, width]))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 LAYER, FILTERS, ORDER = range(1, 4)  # streams of a seed
 FEATURES: Final = 1024  # 64 filters on the 4 x 4 places that are left of an image of 32 x 32
 CLASSES: Final = 10
+Bytes = NDArray[np.uint8]
 AT_ONCE: Final = 500  # images classified together
 
 
@@ -115,12 +116,7 @@ def _batches(rows: torch.Tensor, size: int) -> Iterator[torch.Tensor]:
 
 
 def accuracy(
-    model: torch.nn.Module,
-    images: NDArray[np.uint8],
-    labels: NDArray[np.uint8],
-    *,
-    device: str = "cpu",
-    at_once: int = AT_ONCE,
+    model: torch.nn.Module, images: Bytes, labels: Bytes, *, device: str = "cpu", at_once: int = AT_ONCE
 ) -> float:
     """Share of images whose largest logit is that of their label."""
     import torch

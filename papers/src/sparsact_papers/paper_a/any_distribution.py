@@ -66,11 +66,8 @@ def measure(
     model = SparselyActivatedRegressor(s, 1, n_restarts=1, random_state=seed).fit(X, labels)
     error = float(np.mean((model.predict(new) - truth) ** 2))
     train = float(np.mean((model.predict(X) - labels) ** 2))
-    return {
-        "share": error / variance,
-        "gap": (error + float(np.mean(noise**2)) - train) / variance,
-        "new": len(new) / fresh,
-    }
+    gap = error + float(np.mean(noise**2)) - train
+    return {"share": error / variance, "gap": gap / variance, "new": len(new) / fresh}
 
 
 def fits(rows: Rows) -> Rows:

@@ -61,11 +61,8 @@ def measure(
     truth = network(new)
     noise = np.random.default_rng([seed, 3]).normal(size=m) * deviation * truth.std()
     model = _fitted(learner, network.s, k, X, network(X) + noise, seed)
-    return {
-        "error": float(np.mean((model.predict(new) - truth) ** 2)),
-        "variance": float(truth.var()),
-        "least": least_error(new, truth, DEGREE),
-    }
+    error = float(np.mean((model.predict(new) - truth) ** 2))
+    return {"error": error, "variance": float(truth.var()), "least": least_error(new, truth, DEGREE)}
 
 
 def _fitted(learner: str, s: int, k: int, X: NDArray[np.int64], y: NDArray[np.float64], seed: int) -> Any:

@@ -162,7 +162,7 @@ def isotonic(scores: Array, y: Array, weights: Array, rng: np.random.Generator) 
     Between knots the mean is linear, and constant beyond the ends: ``np.interp`` evaluates it.
     """
     order = np.lexsort((y, scores))
-    rank = np.argsort(order)  # draws in this order are sorted in half of the time
+    rank = np.argsort(order)  # draws in this order are quick to sort
     scores, y, weights = scores[order], y[order], weights[order]
     draws = (np.sort(rank[rng.integers(0, len(y), len(y))]) for _ in range(DRAWS))
     curves = [isotonic_curve(scores[rows], y[rows], weights[rows]) for rows in draws]

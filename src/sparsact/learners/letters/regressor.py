@@ -20,10 +20,11 @@ from sparsact.learners.gp.kernel import Array
 from sparsact.learners.letters.alphabet import Alphabet, characters_of
 from sparsact.learners.letters.ensemble import MEMBERS, fitted_ensemble
 from sparsact.learners.letters.saving import ensemble_arrays, read_ensemble
+from sparsact.learners.stacking import intervals_about
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 from sparsact.statistics.column_scales import exponents_of
-from sparsact.statistics.conformal import intervals_about, kept_errors
+from sparsact.statistics.conformal import kept_errors
 from sparsact.statistics.distinct_rows import distinct_rows
 from sparsact.transaction import locked, transaction
 from sparsact.validation.estimators import are_counts, checked_sample_weight, refuse_named_columns
