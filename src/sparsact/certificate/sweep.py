@@ -121,7 +121,8 @@ def _count(
     fear: NDArray[np.float64],
 ) -> None:
     """Count states; doubtful points one by one, candidates for the maximum first when they are too many."""
-    lower, upper = (np.count_nonzero(values > bound, axis=1) for bound in (fear, -fear))
+    lower = np.count_nonzero(values > fear, axis=1)
+    upper = np.count_nonzero(values > -fear, axis=1) if fear.any() else lower
     chosen = doubtful = np.flatnonzero(upper > lower)
     if tally.settled + len(doubtful) > tally.most_settled:
         matter = doubtful[upper[doubtful] > max(tally.lower, int(lower.max()))]

@@ -111,7 +111,7 @@ def test_means_and_effects_are_exact_and_variances_near(name):
     assert abs((deviation / np.sqrt(variance)).mean() - 1) < 0.05
     np.testing.assert_allclose(model.confidence_intervals(SUBSETS).mean(axis=1), coefficients, atol=3e-5)
     np.testing.assert_allclose(model.standard_errors(SUBSETS) ** 2, of_coefficients, rtol=1e-3)
-    np.testing.assert_allclose(model._means(SUBSETS), coefficients, atol=3e-5)
+    np.testing.assert_allclose(model._posterior.means_of(SUBSETS), coefficients, atol=3e-5)
 
 
 def test_the_likelihood_is_that_of_all_rows():

@@ -98,7 +98,9 @@ def _strongest(model: Spectral, n_terms: int) -> list[tuple[Subset, float]]:
     if isinstance(model, CubeEnsemble) or by_polynomial or n <= LARGEST_CUBE:
         return list(model.spectrum_.top(n_terms, min_degree=1))
     subsets = [subset for size in (1, 2) for subset in combinations(range(n), size)]
-    means = model._means(subsets) if isinstance(model, CubeGPRegressor) else model._coefficients(subsets)[0]
+    means = (
+        model._posterior.means_of(subsets) if isinstance(model, CubeGPRegressor) else model._coefficients(subsets)[0]
+    )
     return [(subsets[i], float(means[i])) for i in np.argsort(-np.abs(means), kind="stable")[:n_terms]]
 
 
